@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tracekit.model.analysis import (
@@ -27,18 +28,20 @@ from tracekit.model.analysis import (
     Window,
 )
 from tracekit.model.comparison import Side
+from tracekit.model.compilation import Diagnostics
 from tracekit.model.run import CompileFacts, Component, Environment, FormName, FormResult, Run, Settings
+from tracekit.model.timing import FormTiming, ProcessTimes
 
 COPIES = ("memcpy", "memset")
+#: Ten rounds.
+ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
 #: Eager: a product, an attention kernel and element-wise work, for two steps.
 EAGER = {
     "gemm_128x64": ("gemm", 20, 1000.0),
     "flash_fprop": ("attention", 4, 200.0),
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, float>(int)": (
-        "pointwise",
-        40,
-        400.0,
+        *("pointwise", 40, 400.0),
     ),
     "layer_norm": ("normalization", 10, 120.0),
     "Memcpy HtoD (Pageable -> Device)": ("memcpy", 2, 6.0),
@@ -149,60 +152,41 @@ def make_cpu_analysis(*, fused: int = 0) -> Analysis:
 
 
 def make_form(
-    name: FormName = "eager", wall_us: Sequence[float] = (1000.0,) * 10, *, during_timing: int = 0
+    name: FormName = "eager",
+    wall_us: Sequence[float] = (1000.0,) * 10,
+    *,
+    during_timing: int = 0,
+    diagnostics: Diagnostics | None = None,
 ) -> FormResult:
-    compilation = CompileFacts(1, 0, 12.5, 0, during_timing) if name == "compiled" else None
+    compilation = CompileFacts(1, 0, 12.5, 0, during_timing, diagnostics) if name == "compiled" else None
     return FormResult(name, (), tuple(wall_us), None, 3 * 2**30, compilation, ())
 
 
+def with_processes(form: FormResult, *walls: Sequence[float], during_timing: int = 0) -> FormResult:
+    """The form with these calls in further processes, each of which compiled so much meanwhile."""
+    repeats = (ProcessTimes(tuple(each), None, (), "asked number", 1.0, during_timing) for each in walls)
+    return replace(form, timing=FormTiming("asked number", None, None, 1.0, (), tuple(repeats)))
+
+
 def make_settings(**changes: Any) -> Settings:
-    values: dict[str, Any] = {
-        "workload": "flux",
-        "size": "full",
-        "device": "cuda",
-        "dtype": "bfloat16",
-        "scope": "transformer",
-        "mode": "default",
-        "fullgraph": True,
-        "dynamic": None,
-        "batch_size": 1,
-        "height": 512,
-        "width": 512,
-        "steps": 2,
-        "prompt": None,
-        "pretrained": None,
-        "seed": 0,
-        "iterations": 10,
-    }
-    return Settings(**{**values, **changes})
+    what = {"workload": "flux", "size": "full", "device": "cuda", "dtype": "bfloat16", "seed": 0, "iterations": 10}
+    how = {"scope": "transformer", "mode": "default", "fullgraph": True, "dynamic": None}
+    call = {"batch_size": 1, "height": 512, "width": 512, "steps": 2, "prompt": None, "pretrained": None}
+    return Settings(**{**what, **how, **call, **changes})
 
 
 def make_environment(**changes: Any) -> Environment:
-    values: dict[str, Any] = {
-        "python": "3.11.9",
-        "platform": "Linux",
-        "cpu": "a CPU",
-        "cpu_threads": 8,
-        "gpu": "NVIDIA H200",
-        "gpu_memory_bytes": 140 * 2**30,
-        "driver": "580.1",
-        "cuda": "13.0",
-        "packages": {"torch": "2.13.0", "triton": "3.7.0"},
-        "git_commit": None,
-    }
-    return Environment(**{**values, **changes})
+    host = {"python": "3.11.9", "platform": "Linux", "cpu": "a CPU", "cpu_threads": 8, "git_commit": None}
+    gpu = {"gpu": "NVIDIA H200", "gpu_memory_bytes": 140 * 2**30, "driver": "580.1", "cuda": "13.0"}
+    return Environment(**{**host, **gpu, "packages": {"torch": "2.13.0", "triton": "3.7.0"}, **changes})
 
 
-def make_side(label: str = "eager", analysis: Analysis | None = None, form: FormResult | None = None) -> Side:
+def make_side(
+    label: str = "eager", analysis: Analysis | None = None, form: FormResult | None = None, **changes: Any
+) -> Side:
     """A bare trace's side unless it has a form."""
-    return Side(
-        label=label,
-        path=f"traces/{label}",
-        analysis=analysis or make_analysis(),
-        form=form,
-        settings=make_settings() if form else None,
-        environment=make_environment() if form else None,
-    )
+    of_run = (make_settings(), make_environment()) if form else (None, None)
+    return replace(Side(label, f"traces/{label}", analysis or make_analysis(), form, *of_run), **changes)
 
 
 def make_pair(a_wall_us: Sequence[float], b_wall_us: Sequence[float]) -> tuple[Side, Side]:

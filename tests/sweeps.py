@@ -111,6 +111,8 @@ def make_failure(cell: Cell, kind: CellOutcome = "out_of_memory", message: str =
     return CellResult("tracekit.sweep-cell/1", "0.1.0", cell, kind, started(cell), 12.0, None, failure)
 
 
+CALL = AskedCall("tracekit sweep vit", "2026-11-21T19:00:00+00:00", 0, 40, None, None, None)
+
+
 def make_asked(cells: Sequence[Cell], suite: str | None = None) -> Asked:
-    call = AskedCall("tracekit sweep vit", "2026-11-21T19:00:00+00:00", 0, 40, None, None, None)
-    return Asked("tracekit.sweep-asked/1", "vit", suite, tuple(cells), (call,))
+    return Asked("tracekit.sweep-asked/1", "vit", suite, tuple(cells), (CALL,))

@@ -3,18 +3,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.sides import COMPILED, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
+from tests.sides import COMPILED, ORDER, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.waiting import idle_saving
 from tracekit.model.analysis import HealthFinding
+from tracekit.model.comparison import Deltas
 from tracekit.model.note import Note
 from tracekit.numbers import MISSING
 from tracekit.report.sections.figures import overview_table
 
 
 def test_deltas_are_per_step_and_idle_is_unprofiled():
-    comparison = compare(*make_pair(scaled(1.5), scaled(1.0)), ("eager", "compiled") * 10)
+    comparison = compare(*make_pair(scaled(1.5), scaled(1.0)), ORDER)
     deltas = comparison.deltas
     assert (deltas.kernels, deltas.launches) == (22 - 37, 22 - 37)
     assert deltas.idle_us == pytest.approx((1000.25 - 709) - (1500.375 - 863))
@@ -23,13 +24,14 @@ def test_deltas_are_per_step_and_idle_is_unprofiled():
 def test_a_cpu_run_has_a_verdict_and_no_gpu_figures():
     a = make_side("eager", make_cpu_analysis(), make_form("eager", scaled(20)))
     b = make_side("compiled", make_cpu_analysis(fused=12), make_form("compiled", scaled(15)))
-    comparison = compare(a, b, ("eager", "compiled") * 10)
+    comparison = compare(a, b, ORDER)
     assert comparison.verdict.result == "faster"
-    assert comparison.groups == ()
-    assert comparison.waterfall is None
-    assert comparison.coverage is None
-    deltas = comparison.deltas
-    assert (deltas.kernels, deltas.launches, deltas.busy_us, deltas.idle_us) == (None,) * 4
+    assert (comparison.groups, comparison.waterfall, comparison.coverage, comparison.deltas) == (
+        (),
+        None,
+        None,
+        Deltas(),
+    )
     assert [finding.code for finding in comparison.findings] == ["profiler_distortion"]
     assert not comparison.findings[0].facts["on_gpu"]
 
@@ -54,11 +56,7 @@ def test_a_rich_recording_of_one_side_alone_divides_neither():
 def test_nothing_is_claimed_of_a_step_against_a_whole_recording():
     found = compare(make_side("a", make_analysis(window="whole")), make_side("b", make_analysis(COMPILED)))
     assert (found.groups, found.coverage, found.findings, found.waterfall) == ((), None, (), None)
-    assert overview_changes(found) == {MISSING}
-
-
-def overview_changes(comparison):
-    return {row[3] for row in overview_table(comparison).rows}
+    assert {row[3] for row in overview_table(found).rows} == {MISSING}
 
 
 def test_idle_time_that_recording_lengthened_saves_what_the_call_has_of_it():
@@ -69,17 +67,11 @@ def test_idle_time_that_recording_lengthened_saves_what_the_call_has_of_it():
     assert idle_saving(side, 4000.0) == side.unprofiled_idle_us
 
 
-def test_where_the_call_has_more_it_saves_what_was_recorded():
-    side = make_side("b", make_analysis(), make_form("compiled", scaled(2.0)))
-    assert idle_saving(side, 200.0) == 200
+def test_where_the_call_has_more_or_its_time_is_not_known_it_saves_what_was_recorded():
+    for form in (make_form("compiled", scaled(2.0)), None):
+        assert idle_saving(make_side("b", make_analysis(), form), 200.0) == 200
 
 
 def test_of_several_gpus_it_is_that_of_one_and_never_more_than_the_window():
     side = make_side("b", make_analysis(devices=2))
-    assert idle_saving(side, 300.0) == 150
-    assert idle_saving(side, 1e9) == side.span_us
-
-
-def test_a_trace_without_times_saves_what_it_shows():
-    side = make_side("b", make_analysis())
-    assert idle_saving(replace(side, form=None), 300.0) == 300
+    assert (idle_saving(side, 300.0), idle_saving(side, 1e9)) == (150, side.span_us)

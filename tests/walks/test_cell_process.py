@@ -16,7 +16,6 @@ import tracekit
 from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, TracekitError
 from tracekit.model.child import ChildJob
 from tracekit.model.progress import Silent
-from tracekit.model.run import FormName
 from tracekit.model.sweep import CellAnswer, CellJob, CellRun
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import Request
@@ -27,6 +26,8 @@ from tracekit.walks.processes import PART, WORD
 from tracekit.walks.profiling import profile
 from tracekit.walks.timing_process import work
 
+torch = pytest.importorskip("torch")
+
 OWN = """
 import torch
 from torch import nn
@@ -36,13 +37,10 @@ def build(fail: bool = False):
     if fail:
         raise ValueError("told to fail")
     return nn.Linear(WIDTH, WIDTH).eval(), (torch.randn(1, WIDTH),)
-"""
 
-
-LATER = """
 CALLS = []
 
-def build():
+def build_later():
     def call():
         CALLS.append(1)
         if len(CALLS) > 2:
@@ -51,9 +49,11 @@ def build():
 """
 
 
-def make_job(request: Request | None = None, *forms: FormName) -> CellJob:
-    asked = request or Request("mlp", size="tiny", iterations=3)
-    return CellJob(asked, forms or ("eager",), None, None, 7)
+MLP = Request("mlp", size="tiny", iterations=3)
+
+
+def make_job(asked: Request = MLP) -> CellJob:
+    return CellJob(asked, ("eager",), None, None, 7)
 
 
 @pytest.fixture
@@ -70,44 +70,35 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_answer_is_written_and_the_same_is_left_as_it_grows(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
+def fail_timing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("tracekit.capture.timing.time_forms", fail)
+
+
+def test_the_answer_is_written_and_the_same_is_left_as_it_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = tmp_path / "job.json"
     job.write_bytes(msgspec.json.encode(make_job()))
-    cell_process.main(job, tmp_path / "answer.json")
+    monkeypatch.setattr("sys.argv", ["cell_child", str(job), str(tmp_path / "answer.json"), "1000.0"])
+    runpy.run_path(cell_process.__file__, run_name="__main__")
     answer = msgspec.json.decode((tmp_path / "answer.json").read_bytes(), type=CellAnswer)
     assert answer.failure is None and answer.run is not None
     (form,) = answer.run.forms
     assert form.name == "eager" and form.times is not None and len(form.times.wall_us) == 3
     assert answer.run.rule.rounds == 3
     assert answer.run.sources == ()
+    assert 1000.0 < answer.run.load_seconds < 1100.0, "it counts what was imported before the process was forked"
     assert msgspec.json.decode((tmp_path / PART).read_bytes(), type=CellRun) == answer.run
     assert (tmp_path / WORD).read_text().startswith("timing")
-
-
-def test_loading_counts_what_was_imported_before_the_process_was_forked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("torch")
-    job = tmp_path / "job.json"
-    job.write_bytes(msgspec.json.encode(make_job()))
-    monkeypatch.setattr("sys.argv", ["cell_child", str(job), str(tmp_path / "answer.json"), "1000.0"])
-    runpy.run_path(cell_process.__file__, run_name="__main__")
-    answer = msgspec.json.decode((tmp_path / "answer.json").read_bytes(), type=CellAnswer)
-    assert answer.run is not None
-    assert 1000.0 < answer.run.load_seconds < 1100.0
 
 
 def test_what_was_found_out_before_a_failure_is_kept_each_time(
     words: ProgressFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("torch")
-    from tracekit.capture import timing
-
-    def fail(*_: Any) -> None:
-        raise RuntimeError("the driver\nis gone")
-
-    monkeypatch.setattr(timing, "time_forms", fail)
+    fail_timing(monkeypatch, RuntimeError("the driver\nis gone"))
     kept: list[CellRun] = []
     answer = attempt(make_job(), words, kept.append)
     assert [[form.name for form in run.forms] for run in kept] == [[], ["eager"]]
@@ -130,13 +121,7 @@ def test_what_was_found_out_before_a_failure_is_kept_each_time(
 def test_whoever_runs_out_of_memory_is_told_what_helps(
     own: Path, words: ProgressFile, monkeypatch: pytest.MonkeyPatch, asked: Request, mend: str
 ) -> None:
-    torch = pytest.importorskip("torch")
-    from tracekit.capture import timing
-
-    def fail(*_: Any) -> None:
-        raise torch.OutOfMemoryError("Tried to allocate 20.00 GiB")
-
-    monkeypatch.setattr(timing, "time_forms", fail)
+    fail_timing(monkeypatch, torch.OutOfMemoryError("Tried to allocate 20.00 GiB"))
     failure = attempt(make_job(asked), words).failure
     assert failure is not None
     assert failure.kind == "out_of_memory"
@@ -144,52 +129,47 @@ def test_whoever_runs_out_of_memory_is_told_what_helps(
 
 
 def test_every_form_is_settled_before_any_is_timed(words: ProgressFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
-    from tracekit.capture import timing
     from tracekit.walks.observers import FormObserver
 
-    happened: list[Any] = []
-    real = timing.time_forms
-
-    def settled(_: FormObserver, forms: Any) -> None:
-        happened.append([form.name for form in forms])
-
-    def timed(*arguments: Any) -> None:
-        happened.append("timed")
-        real(*arguments)
-
-    monkeypatch.setattr(FormObserver, "settle", settled)
-    monkeypatch.setattr(timing, "time_forms", timed)
-    assert attempt(make_job(), words).failure is None
-    assert happened == [["eager"], "timed"]
+    settled: list[str] = []
+    monkeypatch.setattr(FormObserver, "settle", lambda _, forms: settled.extend(form.name for form in forms))
+    fail_timing(monkeypatch, KeyError("timed"))
+    failure = attempt(make_job(), words).failure
+    assert settled == ["eager"]
+    assert failure is not None and failure.message == "KeyError: 'timed'"
 
 
 def test_an_own_model_says_what_it_was_made_of(own: Path, words: ProgressFile) -> None:
-    pytest.importorskip("torch")
     answer = attempt(make_job(Request("my_model.py:build", iterations=3)), words)
     assert answer.run is not None and answer.run.sources is not None
     assert [each.name for each in answer.run.sources] == ["my_model.py", "neighbour.py"]
 
 
-def test_what_an_own_model_raises_comes_with_its_traceback(own: Path, words: ProgressFile) -> None:
-    pytest.importorskip("torch")
-    answer = attempt(make_job(Request("my_model.py:build", options=("fail=true",))), words)
-    assert answer.run is None and answer.failure is not None
-    assert answer.failure.message.startswith("my_model.py:build() raised ValueError: told to fail")
-    assert answer.failure.last_lines[0] == "Traceback (most recent call last):"
-    assert '    raise ValueError("told to fail")' in answer.failure.last_lines
-
-
-def test_what_an_own_model_raises_in_a_later_call_is_its_own_too(own: Path, words: ProgressFile) -> None:
-    pytest.importorskip("torch")
-    (own / "later.py").write_text(LATER)
-    answer = attempt(make_job(Request("later.py:build", iterations=3)), words)
-    assert answer.failure is not None
-    assert answer.failure.message.startswith(
-        "a call of what later.py:build() returned raised ValueError: too many, at "
-    )
-    assert answer.failure.during == "timing"
-    assert "tracekit" not in "".join(answer.failure.last_lines).replace(str(own), "")
+@pytest.mark.parametrize(
+    ("asked", "message", "during"),
+    [
+        (
+            Request("my_model.py:build", options=("fail=true",)),
+            "my_model.py:build() raised ValueError: told to fail",
+            "building my_model.py:build (own)",
+        ),
+        (
+            Request("my_model.py:build_later", iterations=3),
+            "a call of what my_model.py:build_later() returned raised ValueError: too many, at ",
+            "timing",
+        ),
+    ],
+)
+def test_what_an_own_model_raises_comes_with_its_traceback_whenever_it_does(
+    asked: Request, message: str, during: str, own: Path, words: ProgressFile
+) -> None:
+    failure = attempt(make_job(asked), words).failure
+    assert failure is not None
+    assert failure.message.startswith(message)
+    assert failure.during == during
+    assert failure.last_lines[0] == "Traceback (most recent call last):"
+    assert any(line.startswith("    raise ValueError(") for line in failure.last_lines)
+    assert "tracekit" not in "".join(failure.last_lines).replace(str(own), "")
 
 
 def test_a_failure_of_the_compiler_keeps_its_line_its_hint_and_torch_text() -> None:
@@ -225,13 +205,13 @@ def test_words_are_the_phase_and_its_detail(words: ProgressFile) -> None:
 
 
 def test_a_traceback_does_not_say_where_packages_are_installed() -> None:
-    torch = pytest.importorskip("torch")
     with pytest.raises(RuntimeError) as caught:
         torch.nn.Linear(2, 2)(torch.ones(3))
     lines = describe_failure(caught.value, "timing").last_lines
     assert any(line.startswith('  File "torch/nn/modules/linear.py", line ') for line in lines)
 
 
+#: Notes of each call how often Python's stack came to the end of a chunk.
 MODEL = """
 import torch
 from pathlib import Path
@@ -271,7 +251,6 @@ WALKS = (in_the_runs_own_process, in_a_fresh_process_of_the_run, in_a_cell_of_a_
 
 @pytest.mark.parametrize("walk", WALKS)
 def test_calls_have_room(walk: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
     if not count_crossings():
         pytest.skip("this Python keeps the chunk")
     (tmp_path / "my_model.py").write_text(MODEL)

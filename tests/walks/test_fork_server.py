@@ -8,19 +8,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from tracekit.walks import fork_server
-from tracekit.walks.fork_server import ForkServer, forking, shared_modules
+from tracekit.walks.fork_server import ForkServer, shared_modules
 from tracekit.walks.processes import Ended, Start, run_module, start_fresh
 from tracekit.workloads.registry import all_workloads, find
 
-from .test_processes import gone
+from .test_processes import ROOT, gone, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
 
@@ -52,15 +53,25 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def forking(*modules: str) -> AbstractContextManager[ForkServer]:
+    return closing(ForkServer(modules))
+
+
+Run = Callable[..., Ended]
+
+
 @pytest.fixture
-def start(notes: Path) -> Iterator[Start]:
-    with forking(["heavy"]) as server:
-        yield server.start
+def run(notes: Path) -> Iterator[Run]:
+    """Runs code in a process that was forked from one that has imported `heavy`, or as `start` says."""
 
+    def started(
+        code: str, environment: dict[str, str] | None = None, start: Start | None = None, limit: float | None = None
+    ) -> Ended:
+        job = msgspec.json.encode(code)
+        return run_module("work", job, notes, environment or {}, limit_seconds=limit, start=start or server.start)
 
-def run(start: Start, notes: Path, code: str, environment: dict[str, str] | None = None, **more: float) -> Ended:
-    limit = more.get("limit_seconds")
-    return run_module("work", msgspec.json.encode(code), notes, environment or {}, limit_seconds=limit, start=start)
+    with forking("heavy") as server:
+        yield started
 
 
 def imported(notes: Path) -> list[int]:
@@ -68,83 +79,67 @@ def imported(notes: Path) -> list[int]:
 
 
 def test_what_was_imported_once_is_there_in_every_process(
-    start: Start, notes: Path, capfd: pytest.CaptureFixture[str]
+    run: Run, notes: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     code = (
         "import __main__, heavy\n"
         "heavy.value.append(1)\n"
         "answer.write_text(f'{len(heavy.value)} {os.getppid()} {__name__} {__main__.job is job}')"
     )
-    told = {run(start, notes, code).answer for _ in range(3)}
+    told = {run(code).answer for _ in range(3)}
     assert told == {f"1 {imported(notes)[0]} __main__ True".encode()}
     assert len(imported(notes)) == 1
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_is_imported_is_kept_quiet_and_asks_nvml_about_gpus(notes: Path) -> None:
-    (notes / "saw.py").write_text("import os\nenvironment = dict(os.environ)")
-    code = "import json, saw; answer.write_text(json.dumps([saw.environment, dict(os.environ)]))"
-    with forking(["saw"]) as server:
-        told = run(server.start, notes, code).answer
-    assert told is not None
-    importing, own = json.loads(told)
+def test_what_is_imported_is_kept_quiet_and_asks_nvml_and_the_first_is_told_how_long_it_took(
+    run: Run, notes: Path
+) -> None:
+    (notes / "slow.py").write_text("import os, time\nenvironment = dict(os.environ)\ntime.sleep(1.2)")
+    code = "import json, slow; answer.write_text(json.dumps([slow.environment, dict(os.environ), sys.argv[3]]))"
+    with forking("slow") as server:
+        ended = run(code, start=server.start, limit=1.0)
+    assert not ended.late and ended.answer is not None
+    importing, own, seconds = json.loads(ended.answer)
+    assert 1.2 <= float(seconds) < 10
     assert (importing["TRANSFORMERS_VERBOSITY"], importing["PYTORCH_NVML_BASED_CUDA_CHECK"]) == ("error", "1")
     assert "TRANSFORMERS_VERBOSITY" in os.environ or "TRANSFORMERS_VERBOSITY" not in own
 
 
-def test_importing_is_told_to_the_first_and_not_on_its_time(notes: Path) -> None:
-    (notes / "slow.py").write_text("import time; time.sleep(1.2)")
-    with forking(["slow"]) as server:
-        ended = run(server.start, notes, "answer.write_text(sys.argv[3])", limit_seconds=1.0)
-    assert not ended.late and ended.answer is not None
-    assert 1.2 <= float(ended.answer) < 10
-
-
-def test_each_has_its_own_environment_and_nothing_to_read(start: Start, notes: Path) -> None:
+def test_each_has_its_own_environment_and_nothing_to_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "answer.write_text(str([os.environ.get('ONE'), os.environ.get('PYTORCH_NVML_BASED_CUDA_CHECK')]))"
-    assert run(start, notes, code, {"ONE": "first"}).answer == b"['first', None]"
-    assert run(start, notes, code).answer == b"[None, None]"
-    assert run(start, notes, "answer.write_text(repr(sys.stdin.read()))").answer == b"''"
+    assert run(code, {"ONE": "first"}).answer == b"['first', None]"
+    assert run(code).answer == b"[None, None]"
+    assert run("answer.write_text(repr(sys.stdin.read()))").answer == b"''"
+    # No text.
+    monkeypatch.setenv("ODD", os.fsdecode(b"\xff\n"))
+    assert run("answer.write_text(repr(os.environb[b'ODD']))").answer == b"b'\\xff\\n'"
 
 
-def test_what_it_prints_and_how_it_ends_is_told_as_of_any_process(start: Start, notes: Path) -> None:
-    said = run(start, notes, "print('out'); os.write(2, b'err\\n'); answer.write_text('told')")
+def test_what_it_prints_and_how_it_ends_is_told_as_of_any_process(run: Run) -> None:
+    said = run("print('out'); os.write(2, b'err\\n'); answer.write_text('told')")
     assert (said.code, set(said.lines), said.answer) == (0, {"out", "err"}, b"told")
-    failed = run(start, notes, "answer.write_text('half'); sys.exit('error: no such thing')")
+    failed = run("answer.write_text('half'); sys.exit('error: no such thing')")
     assert (failed.code, failed.lines[-1], failed.answer) == (1, "error: no such thing", None)
-    assert run(start, notes, "sys.exit(7)").code == 7
-    raised = run(start, notes, "1 / 0")
+    assert run("sys.exit(7)").code == 7
+    raised = run("1 / 0")
     assert (raised.code, raised.lines[-1]) == (1, "ZeroDivisionError: division by zero")
-    killed = run(start, notes, "os.kill(os.getpid(), 9)")
-    assert killed.code == -signal.SIGKILL
-    assert run(start, notes, "answer.write_text('on')").answer == b"on"
-
-
-def test_how_it_leaves_its_output_changes_no_answer(start: Start, notes: Path) -> None:
+    assert run("os.kill(os.getpid(), 9)").code == -signal.SIGKILL
+    # However it leaves its output.
     for code in ("sys.stdout.close()", "sys.stderr = None", "sys.stdout = object()"):
-        told = run(start, notes, f"answer.write_text('told'); print('out', flush=True); {code}")
+        told = run(f"answer.write_text('told'); print('out', flush=True); {code}")
         assert (told.code, told.lines, told.answer) == (0, ("out",), b"told"), code
 
 
-def test_the_environment_may_hold_what_is_no_text(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ODD", os.fsdecode(b"\xff\n"))
-    with forking(["heavy"]) as server:
-        told = run(server.start, notes, "answer.write_text(repr(os.environb[b'ODD']))")
-    assert told.answer == b"b'\\xff\\n'"
-    assert len(imported(notes)) == 1
-
-
-def test_one_whose_time_is_up_is_ended_with_what_it_started(start: Start, notes: Path) -> None:
+def test_one_whose_time_is_up_is_ended_with_what_it_started(run: Run, notes: Path) -> None:
     code = (
         "import subprocess, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
         f"pathlib.Path({str(notes / 'child')!r}).write_text(f'{{child.pid}} {{os.getpid()}}')\n"
         "time.sleep(60)"
     )
-    began = time.monotonic()
-    ended = run(start, notes, code, limit_seconds=1.5)
+    ended = run(code, limit=1.5)
     assert (ended.late, ended.code) == (True, -signal.SIGTERM)
-    assert time.monotonic() - began < 20
     assert all(gone(int(pid)) for pid in (notes / "child").read_text().split())
 
 
@@ -152,79 +147,68 @@ def test_nobody_hears_of_a_process_before_it_leads_a_group_that_can_be_ended(not
     (notes / "slow.py").write_text("import os, time\nreal = os.setsid\nos.setsid = lambda: (time.sleep(0.5), real())")
     job = notes / "job.json"
     job.write_text(json.dumps("import time; time.sleep(60)"))
-    with forking(["slow"]) as server:
+    with forking("slow") as server:
         with server.start("work", (str(job), "none"), {}, notes / "printed") as process:
             assert os.getpgid(process.pid) == process.pid
         assert gone(process.pid)
 
 
-def test_nothing_is_imported_before_something_is_started_and_nobody_lives_on(notes: Path) -> None:
-    with forking(["heavy"]) as server:
+def test_nothing_is_imported_before_something_is_started_and_nobody_lives_on(run: Run, notes: Path) -> None:
+    with forking("heavy") as server:
         time.sleep(0.3)
         assert imported(notes) == []
-        run(server.start, notes, "pass")
-        (server,) = imported(notes)
-    assert gone(server)
+        run("pass", start=server.start)
+        (number,) = imported(notes)
+    assert gone(number)
 
 
 def test_one_that_still_imports_is_not_waited_for(notes: Path) -> None:
-    (notes / "slow.py").write_text("import heavy, time; time.sleep(60)")
-    with forking(["slow"]) as server, ThreadPoolExecutor(1) as threads:
-        threads.submit(server.start, "work", (), {}, notes / "printed")
-        for _ in range(500):
-            if imported(notes):
-                break
-            time.sleep(0.02)
+    on = notes / "on"
+    (notes / "slow.py").write_text(f"import time; open({str(on)!r}, 'w').write('on'); time.sleep(60)")
+    with forking("slow") as server, ThreadPoolExecutor(1) as threads:
+        threads.submit(server.start("work", (), {}, notes / "printed").__enter__)
+        wait_for(on)
         server.close()
     assert server._process is not None and server._process.returncode == -signal.SIGTERM
 
 
-def test_with_nothing_to_import_before_processes_are_fresh(notes: Path) -> None:
-    with forking([]) as server:
-        told = run(server.start, notes, "answer.write_text(str(os.getppid()))").answer
-    assert told == str(os.getpid()).encode()
+def test_with_nothing_to_import_before_processes_are_fresh(run: Run) -> None:
+    with forking() as server:
+        assert run("answer.write_text(str(os.getppid()))", start=server.start).answer == str(os.getpid()).encode()
 
 
-def test_where_importing_fails_a_fresh_process_says_why(notes: Path) -> None:
+def test_where_importing_fails_a_fresh_process_says_why(run: Run, notes: Path) -> None:
     (notes / "broken.py").write_text("raise RuntimeError('no such library')")
-    with forking(["heavy", "broken"]) as server:
-        told = [
-            run(server.start, notes, "import heavy; answer.write_text(str(len(sys.argv)))").answer for _ in range(2)
-        ]
-    # Three words, for nothing was imported before.
-    assert told == [b"3", b"3"]
+    code = "import heavy; answer.write_text(str(len(sys.argv)))"
+    with forking("heavy", "broken") as server:
+        # Three words, for nothing was imported before.
+        assert [run(code, start=server.start).answer for _ in range(2)] == [b"3", b"3"]
     assert len(imported(notes)) == 3
 
 
-def test_a_process_that_has_a_gpu_open_forks_none(notes: Path, tmp_path: Path) -> None:
-    device = tmp_path / "nvidia-uvm"
-    device.touch()
+def test_a_process_that_has_a_gpu_open_forks_none(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = str(notes / "nvidia-uvm")
+    here = "from tracekit.walks import fork_server"
     (notes / "spoiling.py").write_text(
-        "from tracekit.walks import fork_server\n"
-        f"fork_server.CUDA_DEVICES = ({str(device)!r},)\nopened = open({str(device)!r})"
+        f"{here}\nopened = open({device!r}, 'w')\nfork_server.CUDA_DEVICES = ({device!r},)"
     )
-    (notes / "entry.py").write_text(
-        "import sys\nfrom tracekit.walks import fork_server\nfork_server.main(sys.argv[1:])"
-    )
+    (notes / "entry.py").write_text(f"import sys\n{here}\nfork_server.main(sys.argv[1:])")
+    monkeypatch.setattr(fork_server, "MODULE", "entry")
     server = ForkServer(["spoiling"])
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(fork_server, "MODULE", "entry")
-        with server.start("work", ("none",), {}, tmp_path / "printed") as process:
-            process.wait(20)
+    with server.start("work", ("none",), {}, notes / "printed") as process:
+        process.wait(20)
     assert server._process is not None
     assert server._process.wait(20) == 4
 
 
-def test_a_server_that_is_killed_takes_its_process_along_and_the_next_is_a_fresh_one(start: Start, notes: Path) -> None:
-    began = time.monotonic()
+def test_a_server_that_is_killed_takes_its_process_along_and_the_next_is_a_fresh_one(run: Run) -> None:
     # What it has forked itself lives until its group is ended, and is not waited for. It is given the time to be told
     # of: in place of one that nobody was told of, a fresh one is started.
-    code = "import time; time.sleep(1); os.fork() and os.kill(os.getppid(), 9); time.sleep(20)"
-    killed = run(start, notes, code)
+    began = time.monotonic()
+    killed = run("import time; time.sleep(1); os.fork() and os.kill(os.getppid(), 9); time.sleep(20)")
     assert (killed.code, killed.answer) == (-signal.SIGKILL, None)
     assert time.monotonic() - began < 15
-    fresh = run(start, notes, "answer.write_text(str(os.getppid()))")
-    assert fresh.answer == str(os.getpid()).encode()
+    assert run("answer.write_text(str(os.getppid()))").answer == str(os.getpid()).encode()
 
 
 def test_of_several_workloads_only_such_share_what_import_a_library_of_models() -> None:
@@ -255,26 +239,19 @@ def test_workloads_that_say_so_import_torch_and_no_library_of_models() -> None:
 #: Starts a process by a server and waits.
 OWNER = """
 import pathlib, sys, time
-from tracekit.walks.fork_server import forking
+from tracekit.walks.fork_server import ForkServer
 place = pathlib.Path(sys.argv[1])
-with forking(["heavy"]) as server:
-    with server.start("work", (str(place / "job.json"), str(place / "pids")), {}, place / "printed"):
-        time.sleep(60)
+with ForkServer(["heavy"]).start("work", (str(place / "job.json"), str(place / "pids")), {}, place / "printed"):
+    time.sleep(60)
 """
 
 
 def test_all_end_when_the_owner_is_killed(notes: Path) -> None:
     code = "import time; answer.write_text(f'{os.getpid()} {os.getppid()}'); time.sleep(60)"
     (notes / "job.json").write_bytes(msgspec.json.encode(code))
-    root = Path(__file__).parents[2]
-    path = f"{root}{os.pathsep}{notes}"
+    path = f"{ROOT}{os.pathsep}{notes}"
     owner = subprocess.Popen([sys.executable, "-c", OWNER, str(notes)], env={**os.environ, "PYTHONPATH": path})
-    pids = notes / "pids"
-    for _ in range(500):
-        if pids.exists() and pids.read_text():
-            break
-        time.sleep(0.02)
-    both = [int(pid) for pid in pids.read_text().split()]
-    os.kill(owner.pid, signal.SIGKILL)
+    both = [int(pid) for pid in wait_for(notes / "pids").split()]
+    owner.kill()
     owner.wait()
     assert all(map(gone, both))

@@ -7,9 +7,11 @@ import pytest
 from tracekit.errors import TracekitError
 from tracekit.model.workload import Request
 from tracekit.walks.plan import (
+    Plan,
     TimingPlan,
     folder_name,
     parse_warmup,
+    place_of_run,
     plan_timing,
     refuse_timed_sizes,
     refuse_warmup_beside_processes,
@@ -117,6 +119,14 @@ def test_a_number_of_calls_and_a_rule_to_find_it_are_refused_together() -> None:
 )
 def test_a_run_folder_has_a_name_that_every_file_system_takes(workload: str, name: str) -> None:
     assert folder_name(workload) == name
+
+
+def test_a_folder_is_named_by_the_scope_without_what_shells_and_systems_take_for_themselves() -> None:
+    def name(scope: str) -> str:
+        return place_of_run(Plan(Request("mlp", scope=scope), ("eager", "compiled"), None, False, "")).name
+
+    assert name("layers.*,head/x") == "mlp-compiled-layers.each+head_x"
+    assert len(name("layer." * 100)) < 100
 
 
 def test_of_a_long_path_the_end_names_the_folder() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,10 +9,11 @@ import pytest
 from tests.cli.runs import make_run_folder
 from tests.sequences import make_sequence, product
 from tests.sides import make_environment, make_form, make_run, make_settings, make_side
-from tests.sweeps import compiled_cell, make_asked, make_result
+from tests.sweeps import CALL, compiled_cell, make_asked, make_result
 
 from tracekit import store
 from tracekit.errors import TracekitError
+from tracekit.model.comparison import Side
 from tracekit.report.marks import find_mark
 from tracekit.store import Ways
 from tracekit.walks import pairs
@@ -26,13 +28,19 @@ from tracekit.walks.reports import (
     refuse_report_there,
     reports_of,
     reports_of_run,
-    write_pages,
+    write_report,
 )
 
 OURS, OTHERS = "0" * 31 + "1", "0" * 31 + "2"
+PAGE = '<!doctype html>\n<html>\n<head>\n<meta charset="utf-8">\n</head>'
+Write = Callable[..., tuple[Path, Path]]
 
 
-PAGE, TWIN = '<!doctype html>\n<html>\n<head>\n<meta charset="utf-8">\n</head>', "# A report\n"
+@pytest.fixture
+def write(monkeypatch: pytest.MonkeyPatch) -> Write:
+    monkeypatch.setattr("tracekit.report.page.page_of", lambda _: PAGE)
+    monkeypatch.setattr("tracekit.report.markdown.markdown_of", lambda twin: twin)
+    return lambda there, twin="# A report\n": write_report(twin, there)
 
 
 def test_runs_of_one_name_in_different_places_have_reports_of_their_own() -> None:
@@ -41,21 +49,27 @@ def test_runs_of_one_name_in_different_places_have_reports_of_their_own() -> Non
     assert reports_of(Path("/x/vit1")) == Path("/x/reports")
 
 
-def test_a_report_replaces_its_own_and_nothing_else(tmp_path: Path) -> None:
+def test_a_report_replaces_its_own_and_nothing_else(tmp_path: Path, write: Write) -> None:
     ours, others = (Destination(tmp_path, "x", each) for each in (OURS, OTHERS))
-    assert write_pages(PAGE, TWIN, ours) == (tmp_path / "x.html", tmp_path / "x.md")
-    write_pages(PAGE, TWIN + "more", ours)
-    assert (tmp_path / "x.md").read_text().startswith(TWIN + "more")
+    assert write(ours) == (tmp_path / "x.html", tmp_path / "x.md")
+    write(ours, "# Another\n")
+    assert (tmp_path / "x.md").read_text().startswith("# Another\n")
     with pytest.raises(TracekitError, match=r"x\.html is already there and is the report of something else; pass --fo"):
-        write_pages(PAGE, TWIN, others)
+        write(others)
     assert find_mark((tmp_path / "x.html").read_bytes(), b"") == OURS
-    write_pages(PAGE, TWIN, Destination(tmp_path, "x", OTHERS, replaces=(OURS,)))
+    write(replace(others, replaces=(OURS,)))
     assert find_mark(b"", (tmp_path / "x.md").read_bytes()) == OTHERS
-    write_pages(PAGE, TWIN, Destination(tmp_path, "x", OURS, force=True))
+    # A link is replaced, and not what it leads to.
+    (tmp_path / "x.md").rename(tmp_path / "precious")
+    (tmp_path / "x.md").symlink_to(tmp_path / "precious")
+    write(replace(ours, force=True))
+    assert find_mark(b"", (tmp_path / "precious").read_bytes()) == OTHERS
 
 
 @pytest.mark.parametrize("name", ["x.html", "x.md"])
-def test_what_is_no_report_of_tracekit_stays_and_neither_file_is_written(tmp_path: Path, name: str) -> None:
+def test_what_is_no_report_of_tracekit_stays_and_neither_file_is_written(
+    tmp_path: Path, name: str, write: Write
+) -> None:
     path = tmp_path / name
     there = Destination(tmp_path, "x", OURS, ways=Ways("force=True", "another folder"))
     ends = r"not marked as a report of tracekit; pass force=True to replace it, or another folder"
@@ -69,16 +83,9 @@ def test_what_is_no_report_of_tracekit_stays_and_neither_file_is_written(tmp_pat
     ):
         make()
         with pytest.raises(TracekitError, match=rf"{name} is already there and is {ends}"):
-            write_pages(PAGE, TWIN, there)
+            write(there)
         assert [each.name for each in tmp_path.iterdir()] == [name]
         path.rmdir() if path.is_dir() else path.unlink()
-
-
-def test_force_replaces_a_link_and_not_what_it_leads_to(tmp_path: Path) -> None:
-    (tmp_path / "precious").write_text("mine")
-    (tmp_path / "x.md").symlink_to(tmp_path / "precious")
-    write_pages(PAGE, TWIN, Destination(tmp_path, "x", OURS, force=True))
-    assert (tmp_path / "precious").read_text() == "mine"
 
 
 def test_a_report_of_another_run_is_not_replaced_unless_that_is_asked_for(tmp_path: Path) -> None:
@@ -139,12 +146,14 @@ def test_a_run_is_the_same_when_it_is_read_again_and_wherever_it_lies(tmp_path: 
 def test_a_trace_is_where_it_lies_and_its_path_is_told_to_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def identity(place: object) -> str:
+        return name_side(str(place), None).identity
+
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert name_side("a.json", None).identity == name_side(str(tmp_path / "here" / ".." / "a.json"), None).identity
-    assert name_side("a.json", None).identity != name_side("here/a.json", None).identity
-    assert name_side("https://x/a.json", None).identity == name_side("https://x/a.json", None).identity
-    assert set(name_side("a.json", None).identity) <= set("0123456789abcdef")
+    assert identity("a.json") == identity(tmp_path / "here" / ".." / "a.json") != identity("here/a.json")
+    assert identity("https://x/a.json") == identity("https://x/a.json")
+    assert set(identity("a.json")) <= set("0123456789abcdef")
 
 
 def test_a_report_is_of_its_kind_of_its_parts_and_of_their_order() -> None:
@@ -161,44 +170,39 @@ def test_a_report_is_of_its_kind_of_its_parts_and_of_their_order() -> None:
 
 def test_a_sweep_stays_one_while_its_cells_come_and_are_measured_anew() -> None:
     asked, first = make_asked([compiled_cell()]), make_result(compiled_cell())
-    (call,) = asked.calls
     again = replace(first, started="2027-01-02T03:04:05+00:00")
-    later = replace(asked, calls=(call, replace(call, started="2027-01-01T00:00:00+00:00")))
-    assert (
-        len({identity_of_sweep(asked, ()), identity_of_sweep(asked, [first]), identity_of_sweep(later, [again])}) == 1
-    )
-    other = replace(asked, calls=(replace(call, started="2026-01-02T03:04:06+00:00"),))
-    assert identity_of_sweep(other, ()) != identity_of_sweep(asked, ())
+    later = replace(asked, calls=(CALL, replace(CALL, started="2027-01-01T00:00:00+00:00")))
+    one = identity_of_sweep(asked, ())
+    assert identity_of_sweep(asked, [first]) == identity_of_sweep(later, [again]) == one
+    other = replace(asked, calls=(replace(CALL, started="2026-01-02T03:04:06+00:00"),))
+    assert identity_of_sweep(other, ()) != one
     # Nobody knows what began it: then it is its cells.
     assert identity_of_sweep(None, [first]) != identity_of_sweep(None, [again])
-
-
-PATHS = ("one", "other")
 
 
 ONE = make_side("eager", form=make_form())
 
 
-@pytest.mark.parametrize("change", [{"batch_size": 4}, {"workload": "vit"}, {"dtype": "float16"}, {"height": 1024}])
-def test_other_work_is_refused_and_both_runs_are_named(change: dict[str, object]) -> None:
-    other = replace(ONE, settings=make_settings(**change))
-    refuse_side_by_side([ONE, ONE], PATHS)
-    with pytest.raises(TracekitError, match=r"one and other cannot stand side by side: The sides differ in"):
-        refuse_side_by_side([ONE, other], PATHS)
-    refuse_to_gate(ONE, ONE)
-    with pytest.raises(TracekitError, match=next(iter(change.values())).__str__()):
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        *(
+            (replace(ONE, settings=make_settings(**{name: value})), value)
+            for name, value in (("batch_size", 4), ("workload", "vit"), ("dtype", "float16"), ("height", 1024))
+        ),
+        (replace(ONE, environment=make_environment(gpu="NVIDIA A100")), "NVIDIA H200, B has NVIDIA A100"),
+        (replace(ONE, environment=make_environment(packages={"torch": "2.14.0", "triton": "3.7.0"})), None),
+    ],
+)
+def test_other_work_and_gpus_are_refused_and_other_software_is_not(other: Side, message: object) -> None:
+    if message is None:
+        refuse_side_by_side([ONE, ONE, other], ("one", "same", "other"))
         refuse_to_gate(ONE, other)
-
-
-def test_another_gpu_is_refused_and_other_software_is_not() -> None:
-    other = replace(ONE, environment=make_environment(gpu="NVIDIA A100"))
-    with pytest.raises(TracekitError, match="GPU"):
-        refuse_side_by_side([ONE, other], PATHS)
-    with pytest.raises(TracekitError, match="NVIDIA H200, B has NVIDIA A100"):
+        return
+    with pytest.raises(TracekitError, match=r"one and other cannot stand side by side: The sides differ in|GPU"):
+        refuse_side_by_side([ONE, other], ("one", "other"))
+    with pytest.raises(TracekitError, match=str(message)):
         refuse_to_gate(ONE, other)
-    newer = replace(ONE, environment=make_environment(packages={"torch": "2.14.0", "triton": "3.7.0"}))
-    refuse_side_by_side([ONE, newer], PATHS)
-    refuse_to_gate(ONE, newer)
 
 
 def test_folders_of_one_name_are_told_apart_by_those_they_lie_in() -> None:

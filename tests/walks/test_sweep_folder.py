@@ -8,21 +8,21 @@ import json
 import os
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sweeps import compiled_cell, eager_cell, make_result
+from tests.sweeps import CALL, compiled_cell, eager_cell, make_result
 
 from tracekit.errors import TracekitError
-from tracekit.model.sweep import AskedCall
 from tracekit.walks.locks import locked
 from tracekit.walks.sweep_folder import SweepFolder, is_outdated
 
-ROOT = Path(__file__).parents[2]
-
+from .test_processes import ROOT
 
 CELL = eager_cell()
 
@@ -39,38 +39,22 @@ with folder._lock(sys.argv[2], blocking=False) as ours:
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> SweepFolder:
-    made = SweepFolder(tmp_path / "sweeps" / "vit")
-    made.check()
-    return made
-
-
-def make_call(command: str = "tracekit sweep vit") -> AskedCall:
-    return AskedCall(command, "2026-11-21T19:00:00+00:00", 0, 40, None, None, None)
-
-
-def start_holder(folder: SweepFolder, what: str, tmp: Path) -> subprocess.Popen[str]:
-    """A process with another folder for temporary files and no user's name."""
+@contextmanager
+def held(folder: SweepFolder, what: str, tmp: Path) -> Iterator[None]:
+    """By a process with another folder for temporary files and no user's name."""
     environment = {name: value for name, value in os.environ.items() if name not in ("LOGNAME", "USER", "USERNAME")}
     environment |= {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp)}
     command = [sys.executable, "-c", HOLDER, str(folder.path), what]
     holder = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     assert holder.stdout.readline().strip() == "True"
-    return holder
-
-
-def let_go(holder: subprocess.Popen[str]) -> None:
+    yield
     holder.communicate("\n", timeout=60)
 
 
 def test_a_cell_has_one_owner_whatever_their_folders_for_temporary_files(folder: SweepFolder, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    holder = start_holder(folder, CELL.key, tmp_path / "elsewhere")
-    with folder.claimed(CELL.key) as ours:
+    with held(folder, CELL.key, tmp_path), folder.claimed(CELL.key) as ours:
         assert not ours
-    let_go(holder)
     with folder.claimed(CELL.key) as ours:
         assert ours
 
@@ -83,48 +67,43 @@ def test_locks_are_none_of_the_cells_that_people_copy(folder: SweepFolder) -> No
 
 
 def test_what_is_asked_for_waits_for_whoever_else_asks(folder: SweepFolder, tmp_path: Path) -> None:
-    holder = start_holder(folder, "sweep.json", tmp_path)
-    script = (
-        "import sys; from pathlib import Path; from tests.walks.test_sweep_folder import *\n"
-        "SweepFolder(Path(sys.argv[1])).ask(None, (CELL,), make_call())"
-    )
-    command = [sys.executable, "-c", script, str(folder.path)]
-    asking = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=ROOT)
-    time.sleep(1)
-    assert asking.poll() is None, "it waits"
-    assert folder.asked() is None
-    let_go(holder)
-    assert asking.wait(60) == 0
-    asked = folder.asked()
-    assert asked is not None and asked.cells == (CELL,)
+    with ThreadPoolExecutor(1) as threads:
+        with held(folder, "sweep.json", tmp_path):
+            asking = threads.submit(folder.ask, None, (CELL,), CALL)
+            with pytest.raises(TimeoutError):
+                asking.result(0.5)
+            assert folder.asked() is None
+        assert asking.result(60).cells == (CELL,)
+    assert folder.asked() == asking.result()
+
+
+def refuse_locks(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(number, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
 def test_where_nothing_can_be_locked_it_is_said_and_one_sweep_works(
     number: int, folder: SweepFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any) -> None:
-        raise OSError(number, "no locks here")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
+    refuse_locks(monkeypatch, number)
     assert folder.unlocked() == "no locks here"
     with folder.claimed(CELL.key) as ours:
         assert ours
-    assert folder.ask(None, (CELL,), make_call()).cells == (CELL,)
+    assert folder.ask(None, (CELL,), CALL).cells == (CELL,)
 
 
 def test_another_trouble_with_a_lock_is_without_empty(folder: SweepFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(TracekitError, match=r"cannot lock .*vit: Input/output error"), folder.claimed(CELL.key):
+    refuse_locks(monkeypatch, errno.EIO)
+    with pytest.raises(TracekitError, match=r"cannot lock .*vit: no locks here"), folder.claimed(CELL.key):
         pass
 
 
 def test_cells_come_in_the_order_they_were_asked_for_then_by_name(folder: SweepFolder) -> None:
     asked = (compiled_cell(batch_size=4), eager_cell())
-    folder.ask(None, asked, make_call())
+    folder.ask(None, asked, CALL)
     strays = (compiled_cell("beit"), compiled_cell("bert"))
     for cell in (*strays, *asked[::-1]):
         folder.save(make_result(cell))
@@ -132,26 +111,23 @@ def test_cells_come_in_the_order_they_were_asked_for_then_by_name(folder: SweepF
 
 
 def test_a_damaged_list_of_what_was_asked_says_what_to_do(folder: SweepFolder) -> None:
-    folder.ask(None, (CELL,), make_call())
+    folder.ask(None, (CELL,), CALL)
     (folder.path / "sweep.json").write_text("{")
     with pytest.raises(TracekitError, match=r"sweep\.json cannot be read .*; remove it: .* cells stay"):
         folder.asked()
 
 
 def test_a_folder_of_an_older_version_goes_on(folder: SweepFolder) -> None:
-    folder.ask(None, (CELL,), make_call())
-    path = folder.path / "sweep.json"
-    told = json.loads(path.read_text())
-    del told["anew_since"]
-    path.write_text(json.dumps(told))
-    asked = folder.asked()
-    assert asked is not None and asked.anew_since == {}
     result = make_result(CELL)
     folder.save(result)
-    path = folder.path / "cells" / f"{CELL.key}.json"
-    told = json.loads(path.read_text())
-    del told["run"]["sources"]
-    path.write_text(json.dumps(told))
+    folder.ask(None, (CELL,), CALL)
+    for path in (folder.path / "sweep.json", folder.path / "cells" / f"{CELL.key}.json"):
+        told = json.loads(path.read_text())
+        told.pop("anew_since", None)
+        told.get("run", {}).pop("sources", None)
+        path.write_text(json.dumps(told))
+    asked = folder.asked()
+    assert asked is not None and asked.anew_since == {}
     assert folder.load(CELL.key) == result
 
 
@@ -165,20 +141,12 @@ def test_what_is_older_than_it_was_asked_for_does_not_count(since: str | None, o
     assert is_outdated(None, since) is (since is not None)
 
 
-@pytest.mark.parametrize("planted", [f"{CELL.key}.lock", "sweep.json.lock", "probe.lock"])
-def test_a_link_in_place_of_a_lock_is_one_line_and_leads_to_no_file(folder: SweepFolder, planted: str) -> None:
+def test_a_link_in_place_of_a_lock_is_one_line_and_leads_to_no_file(folder: SweepFolder) -> None:
     (folder.path / ".locks").mkdir()
-    (folder.path / ".locks" / planted).symlink_to(folder.path.parent / "made")
-    with pytest.raises(TracekitError, match=r"cannot lock .*remove .*\.locks"):
-        _lock_everything(folder)
+    (folder.path / ".locks" / f"{CELL.key}.lock").symlink_to(folder.path.parent / "made")
+    with pytest.raises(TracekitError, match=r"cannot lock .*remove .*\.locks"), folder.claimed(CELL.key):
+        raise AssertionError("it was locked")
     assert not (folder.path.parent / "made").exists()
-
-
-def _lock_everything(folder: SweepFolder) -> None:
-    folder.unlocked()
-    folder.ask(None, (CELL,), make_call())
-    with folder.claimed(CELL.key):
-        pass
 
 
 @pytest.mark.parametrize("name", ["cells", ".locks"])
@@ -199,14 +167,9 @@ def test_a_sweep_whose_folders_are_links_is_not_written_to(folder: SweepFolder, 
 
 @pytest.mark.parametrize("key", ["../../elsewhere", "/tmp/elsewhere", "a/b", "a\0b"])
 def test_a_cell_whose_key_is_no_files_name_is_neither_read_nor_written(folder: SweepFolder, key: str) -> None:
-    cell = replace(CELL, key=key)
-    for use in (
-        lambda: folder.load(key),
-        lambda: folder.save(make_result(cell)),
-        lambda: folder.claimed(key).__enter__(),
-    ):
+    for use in (folder.load, lambda _: folder.save(make_result(replace(CELL, key=key))), folder.claimed):
         with pytest.raises(TracekitError, match="no name of a file"):
-            use()
+            use(key)
     assert not list(folder.path.parent.glob("*elsewhere*"))
 
 
@@ -227,13 +190,6 @@ def test_links_in_place_of_cells_are_replaced_and_not_followed(folder: SweepFold
     folder.save(make_result(CELL))
     assert victim.read_text() == "precious"
     assert folder.load(CELL.key) == make_result(CELL)
-
-
-def test_a_lock_is_one_holder_s_at_a_time(tmp_path: Path) -> None:
-    with locked(tmp_path / "a.lock", blocking=False) as first, locked(tmp_path / "a.lock", blocking=False) as second:
-        assert (first, second) == (True, False)
-    with locked(tmp_path / "a.lock", blocking=False) as third:
-        assert third
 
 
 @pytest.mark.parametrize("target", ["victim", "absent", "pipe", "/dev/null"])

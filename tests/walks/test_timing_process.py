@@ -20,16 +20,13 @@ from tracekit.model.progress import Silent
 from tracekit.model.run import CompileFacts, Run
 from tracekit.model.timing import FormTiming, ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
-from tracekit.walks import advice, timing_process
-from tracekit.walks.advice import verify_advice
+from tracekit.walks import timing_process
 from tracekit.walks.plan import TimingPlan
-from tracekit.walks.timing_process import measure_in_processes, run_child, work
+from tracekit.walks.timing_process import measure_in_processes, run_child, verify_advice, work
 
 from .test_processes import python
 
 JOB = ChildJob(Request("mlp"), "tiny", "cpu", ("eager",), StoppingRule(3, 0.01, 30.0, 3), 1)
-
-
 TIMES = ProcessTimes((1.0, 2.0), None, (), "asked number", 0.1)
 
 
@@ -46,19 +43,12 @@ class Children:
 
     def __call__(self, job: ChildJob, _draft: Path, _progress: Any, what: str, environment: Any = None) -> ChildResult:
         self.asked.append((job, what, dict(environment or {})))
-        caches = [path for name, path in (environment or {}).items() if name == "TORCHINDUCTOR_CACHE_DIR"]
-        hits = 0
-        for path in caches:
-            hits = int(Path(path).is_dir())
-            Path(path).mkdir(exist_ok=True)
-        facts = CompileFacts(1, 0, 1.0, hits, 0)
-        return ChildResult(
-            2.5,
-            tuple(
-                ChildForm(name, (5.0, 1.0), facts if name == "compiled" else None, TIMES if job.rule else None)
-                for name in job.forms
-            ),
-        )
+        cache = Path((environment or {}).get("TORCHINDUCTOR_CACHE_DIR", "."))
+        facts = CompileFacts(1, 0, 1.0, int(bool(environment) and cache.is_dir()), 0)
+        cache.mkdir(exist_ok=True)
+        times = TIMES if job.rule else None
+        forms = (ChildForm(name, (5.0, 1.0), facts if name == "compiled" else None, times) for name in job.forms)
+        return ChildResult(2.5, tuple(forms))
 
 
 @pytest.fixture
@@ -105,17 +95,20 @@ def test_a_run_of_one_form_starts_that_form_alone(children: Children, tmp_path: 
     assert [job.forms for job, _, _ in children.asked] == [("eager",)]
 
 
-def test_a_process_that_fails_is_told_by_its_last_lines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    python(monkeypatch, "print('chatter'); import sys; sys.exit('error: no GPU memory')")
-    with pytest.raises(TracekitError, match=r"repeat 1 failed \(exit code 1\): .*no GPU memory"):
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("print('chatter'); import sys; sys.exit('error: no GPU memory')", r"\(exit code 1\): no GPU memory"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", r"\(killed by signal 9.*it printed nothing"),
+    ],
+)
+def test_a_process_that_fails_is_told_by_its_last_lines(
+    script: str, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    python(monkeypatch, script)
+    with pytest.raises(TracekitError, match=f"repeat 1 failed {said}"):
         run_child(JOB, tmp_path, Silent(), "repeat 1")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_process_that_is_killed_is_said_to_be(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    python(monkeypatch, "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-    with pytest.raises(TracekitError, match=r"killed by signal 9.*it printed nothing"):
-        run_child(JOB, tmp_path, Silent(), "repeat 1")
 
 
 def test_a_child_builds_what_a_configuration_names(tmp_path: Path) -> None:
@@ -140,12 +133,7 @@ def test_what_an_own_model_raises_in_a_child_is_told_as_theirs(tmp_path: Path) -
 
 
 TRY = Action("run_again", "try")
-
-
 GRAPHS = Finding("launch_bound", "warning", {}, 100.0, TRY, changes={"mode": "reduce-overhead"})
-
-
-ANY_SIZES = Finding("compiled_again", "warning", {}, 100.0, TRY, changes={"dynamic": "True"})
 
 
 class Child:
@@ -154,13 +142,17 @@ class Child:
     def __init__(self) -> None:
         self.asked: list[ChildJob] = []
         self.environment: dict[str, str] = {}
+        self.during_timing = 0
+        self.error: TracekitError | None = None
 
     def __call__(
         self, job: ChildJob, _draft: Path, _progress: Any, what: str, environment: dict[str, str]
     ) -> ChildResult:
+        if self.error:
+            raise self.error
         self.asked.append(job)
         self.environment = environment
-        times = [ProcessTimes(us, None, (), "asked number", 0.1) for us in (STEADY, scaled(0.25))]
+        times = [ProcessTimes(us, None, (), "asked number", 0.1, self.during_timing) for us in (STEADY, scaled(0.25))]
         facts = CompileFacts(1, 0, 7.5, 0, 0)
         eager, compiled = ChildForm("eager", (), None, times[0]), ChildForm("compiled", (), facts, times[1])
         return ChildResult(2.5, (eager, compiled))
@@ -169,42 +161,54 @@ class Child:
 @pytest.fixture
 def child(monkeypatch: pytest.MonkeyPatch) -> Child:
     fake = Child()
-    monkeypatch.setattr(advice, "run_child", fake)
+    monkeypatch.setattr(timing_process, "run_child", fake)
     return fake
 
 
 def verified(folder: Path, monkeypatch: pytest.MonkeyPatch, finding: Finding | None) -> Run:
-    monkeypatch.setattr(advice, "top_advice", lambda _comparison: finding)
+    monkeypatch.setattr("tracekit.comparison.judging.alternatives.top_advice", lambda _comparison: finding)
     return verify_advice(TimingPlan(), Request("flux", iterations=10), store.load(folder), folder, Silent())
 
 
-def test_advice_that_sets_a_variable_is_tried_with_it_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
+@pytest.mark.parametrize(
+    ("changes", "environment"),
+    [
+        ({"mode": "reduce-overhead"}, {}),
+        ({"dynamic": True}, {}),
+        ({}, {"TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS": "1"}),
+    ],
+)
+def test_what_is_advised_is_asked_for(
+    changes: dict[str, Any],
+    environment: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    child: Child,
 ) -> None:
-    variables = {"TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS": "1"}
-    breaks = Finding("broken_graphs", "warning", {}, 100.0, TRY, environment=variables)
-    run = verified(make_run_folder(tmp_path), monkeypatch, breaks)
-    assert child.environment == variables
-    assert child.asked[0].request.mode == "default"
-    assert run.verified is not None and run.verified.code == "broken_graphs"
+    # A flag is written as a word there.
+    words = {name: str(value) for name, value in changes.items()}
+    finding = Finding("any_code", "warning", {}, 100.0, TRY, changes=words, environment=environment)
+    run = verified(make_run_folder(tmp_path), monkeypatch, finding)
+    assert child.environment == environment
+    assert child.asked[0].request == replace(Request("flux", iterations=10), **changes)
+    assert run.verified is not None and run.verified.code == "any_code"
 
 
-def test_the_advised_mode_is_timed_beside_eager_in_a_fresh_process(
+def test_the_advised_mode_is_timed_beside_eager_in_a_fresh_process_and_read_again_with_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
 ) -> None:
-    run = verified(make_run_folder(tmp_path), monkeypatch, GRAPHS)
+    folder = make_run_folder(tmp_path)
+    child.during_timing = 2
+    run = verified(folder, monkeypatch, GRAPHS)
     (job,) = child.asked
-    assert (job.request.mode, job.forms, job.size) == ("reduce-overhead", ("eager", "compiled"), "full")
+    assert (job.forms, job.size) == (("eager", "compiled"), "full")
     assert job.rule is not None and job.rule.rounds == 10
     assert run.verified is not None
     assert run.verified.speedup == pytest.approx(4.0)
     assert run.verified.predicted_us == pytest.approx(500.125 - 100)
-    assert run.verified.compile_seconds == 7.5
-
-
-def test_a_flag_is_asked_for_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child) -> None:
-    verified(make_run_folder(tmp_path), monkeypatch, ANY_SIZES)
-    assert child.asked[0].request.dynamic is True
+    assert (run.verified.compile_seconds, run.verified.during_timing) == (7.5, 4)
+    store.save(run, folder)
+    assert store.load(folder).verified == run.verified
 
 
 def test_without_advice_nothing_is_started_and_the_run_says_so(
@@ -212,41 +216,15 @@ def test_without_advice_nothing_is_started_and_the_run_says_so(
 ) -> None:
     run = verified(make_run_folder(tmp_path), monkeypatch, None)
     assert child.asked == []
-    assert run.verified is None
-    assert run.noted == (Noted("no_advice"),)
-
-
-def test_what_was_tried_is_read_again_with_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
-) -> None:
-    folder = make_run_folder(tmp_path)
-    run = verified(folder, monkeypatch, GRAPHS)
-    store.save(run, folder)
-    assert store.load(folder).verified == run.verified
+    assert (run.verified, run.noted) == (None, (Noted("no_advice"),))
 
 
 def test_advice_that_cannot_be_followed_is_noted_and_costs_the_run_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
 ) -> None:
-    def failing(*_arguments: object) -> ChildResult:
-        raise TracekitError("following the advice: mode reduce-overhead failed (exit code 1): no GPU memory")
-
-    monkeypatch.setattr(advice, "run_child", failing)
+    child.error = TracekitError("following the advice: mode reduce-overhead failed (exit code 1): no GPU memory")
     folder = make_run_folder(tmp_path)
     run = verified(folder, monkeypatch, GRAPHS)
     assert run.verified is None
     assert run.forms == store.load(folder).forms
-    assert run.noted[-1].code == "advice_failed"
-    assert str(run.noted[-1].facts["error"]).endswith("no GPU memory")
-
-
-def test_what_was_compiled_while_the_advice_was_timed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def compiling(*arguments: Any) -> ChildResult:
-        found = Child()(*arguments)
-        forms = tuple(replace(form, times=replace(form.times, during_timing=2)) for form in found.forms if form.times)
-        return replace(found, forms=forms)
-
-    monkeypatch.setattr(advice, "run_child", compiling)
-    run = verified(make_run_folder(tmp_path), monkeypatch, GRAPHS)
-    assert run.verified is not None
-    assert run.verified.during_timing == 4
+    assert run.noted == (Noted("advice_failed", {"error": str(child.error)}),)

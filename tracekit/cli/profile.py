@@ -188,9 +188,9 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import shown
     from tracekit.report.words.noted import noted_sentence
-    from tracekit.walks.advice import ADVICE_FAILED, NO_ADVICE
     from tracekit.walks.reports import Destination, identity_of_report_on, reports_of, write_report
     from tracekit.walks.sides import compare_forms
+    from tracekit.walks.timing_process import ADVICE_FAILED, NO_ADVICE
 
     comparison = compare_forms(folder, run)
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from tracekit.cli.output import destination, measuring_command_line, say
@@ -17,7 +18,7 @@ from tracekit.numbers import counted
 from tracekit.report.words.noted import cell_words
 from tracekit.report.words.notes import note_sentences
 from tracekit.shell import steering_variables, variable_words
-from tracekit.walks.fork_server import ForkServer, forking, shared_modules
+from tracekit.walks.fork_server import ForkServer, shared_modules
 from tracekit.walks.plan import stopping_rule
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.reports import identity_of_sweep
@@ -42,7 +43,8 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None, *, force
     destination(f"sweep-{folder.name}", identity, reports, json_path, force=force)
     console = console_of_its_own()
     wanted = plan.cells if plan.again else tuple(each.cell for each in find_left(plan, folder))
-    with forking(shared_modules(find(cell.request.workload) for cell in wanted)) as server:
+    modules = shared_modules(find(cell.request.workload) for cell in wanted)
+    with closing(ForkServer(modules)) as server:
         with shown(console) as progress:
             if doubt := check_first(wanted, progress, server.start, folder.load_all()):
                 say(console, doubt)

@@ -110,7 +110,11 @@ def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None)
         return None
     change = waterfall.b_us - waterfall.a_us
     sign = -1.0 if verdict.speedup is not None and verdict.speedup > 1 else 1.0
-    least = max(LEAST_SHARE * abs(change), _doubt(a), _doubt(b))
+    # GPU time may be off by what two recordings differ by, else by what they are taken to.
+    doubts = (
+        BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us for side in (a, b)
+    )
+    least = max(LEAST_SHARE * abs(change), *doubts)
     shares = [share for kind in ("gpu", "idle") if (share := _share(kind, waterfall.parts, least)) is not None]
     if change * sign <= 0 or not any(share.delta_us * sign > 0 for share in shares):
         return None
@@ -118,13 +122,6 @@ def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None)
     unexplained = change - math.fsum(share.delta_us for share in shares)
     is_large = abs(unexplained) >= UNEXPLAINED * abs(change)
     return Reason(change, tuple(shares), unexplained if is_large else 0.0, verdict.basis == "processes")
-
-
-def _doubt(side: Side) -> float:
-    """By how much GPU time may be off: what two recordings differ by, else what they are taken to."""
-    if side.busy_differs_us is not None:
-        return side.busy_differs_us
-    return BUSY_MOVES * (side.busy_us or 0.0)
 
 
 def _share(kind: Literal["gpu", "idle"], parts: Sequence[WaterfallPart], least_us: float) -> ReasonShare | None:

@@ -28,7 +28,6 @@ def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_
 
     Raises DoesNotFitError where that needs more memory than there is.
     """
-
     weights = weights_of(request)
     if not weights:
         return choose_size(info, request, device, free_bytes)

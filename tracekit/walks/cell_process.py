@@ -39,120 +39,105 @@ LAST_LINES = 30
 
 @dataclass
 class ProgressFile:
-    """Progress that another process shows: what is going on, in a file."""
+    """Progress that another process shows: what is going on, in a file. `now` is the phase, in words."""
 
     path: Path
-    _phase: str = "starting"
-
-    @property
-    def now(self) -> str:
-        """The phase that is going on, in words."""
-        return self._phase
+    now: str = "starting"
 
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
-        self._phase = name
+        self.now = name
         self.path.write_text(name)
 
     def detail(self, text: str) -> None:
-        self.path.write_text(f"{self._phase}, {text}")
+        self.path.write_text(f"{self.now}, {text}")
 
     def advance(self) -> None: ...
 
 
-class Attempt:
-    """One cell, step by step. `run` grows, and `keep` is told each time: what was found out before a failure, or before
-    the process was killed, is not lost."""
-
-    def __init__(
-        self, job: CellJob, progress: ProgressFile, keep: Callable[[CellRun], None], imported_seconds: float
-    ) -> None:
-        self._job, self._progress, self._keep, self._imported_seconds = job, progress, keep, imported_seconds
-        self.run: CellRun | None = None
-
-    def make(self) -> None:
-        """Builds, warms up with memory watched, and times."""
-        began = time.monotonic()
-        quiet_libraries()
-        self._progress.phase(LOADING)
-        info = find(self._job.request.workload)
-        builder, scope = load_builder(info), check_scope(info, self._job.request.scope)
-        from tracekit.capture import device as devices
-        from tracekit.capture import failures
-        from tracekit.capture.device import read_environment
-        from tracekit.capture.process import call_in_one_chunk
-        from tracekit.workloads.own_errors import their_calls
-        from tracekit.workloads.scopes import build_scoped
-
-        device = devices.pick_device()
-        request = replace(self._job.request, scope=scope)
-        info = look_into(info, request)
-        size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
-        self._progress.phase(f"building {info.name} ({size})")
-        with failures.out_of_memory_explained(size, way_to_need_less(info, size)):
-            workload = build_scoped(builder, info, request, size, device, self._progress)
-            plan = TimingPlan(self._job.target_percent, self._job.budget_seconds)
-            rule = stopping_rule(plan, request, workload.settings)
-            loaded = self._imported_seconds + time.monotonic() - began
-            sources = read_sources(request.workload)
-            self._grow(CellRun(workload.settings, reason, read_environment(device), loaded, rule, (), sources))
-            with their_calls(workload.settings, failures.is_out_of_memory):
-                call_in_one_chunk(lambda: self._measure(workload))
-
-    def _measure(self, workload: BuiltWorkload) -> None:
-        from tracekit.capture import forms, timing, warmup
-        from tracekit.walks.observers import FormObserver
-
-        assert self.run is not None
-        makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
-        observer = FormObserver(workload, numerics=False)
-        made: list[Form] = []
-        for name in self._job.forms:
-            form = makers[name](workload)
-            with observer.warming(name):
-                warm = warmup.warm_up(form, self._progress)
-            made.append(form)
-            found = ChildForm(name, warm.wall_us, warm.compilation, None, observer.memory_of(name))
-            self._grow(replace(self.run, forms=(*self.run.forms, found)))
-        self._progress.phase("measuring memory")
-        observer.settle(tuple(made))
-        timings = timing.Timings()
-        with observer.timing(tuple(made)) as timed:
-            timing.time_forms(timed, self.run.rule, self._job.order_seed, timings, self._progress)
-        timed_forms = tuple(
-            replace(
-                form,
-                times=timings.process(form.name),
-                memory=observer.memory_of(form.name),
-                gpu_state=observer.state_of(form.name),
-            )
-            for form in self.run.forms
-        )
-        self._grow(replace(self.run, forms=timed_forms))
-
-    def _grow(self, run: CellRun) -> None:
-        self.run = run
-        self._keep(run)
+#: Told of a cell's run each time it grows: what was found out before a failure, or before the process was killed, is
+#: not lost.
+Keep = Callable[[CellRun], None]
 
 
 def attempt(
-    job: CellJob,
-    progress: ProgressFile,
-    keep: Callable[[CellRun], None] = lambda _: None,
-    imported_seconds: float = 0.0,
+    job: CellJob, progress: ProgressFile, keep: Keep = lambda _: None, imported_seconds: float = 0.0
 ) -> CellAnswer:
     """What came of the cell. Only an interrupt is no answer."""
-    cell = Attempt(job, progress, keep, imported_seconds)
+    runs: list[CellRun | None] = [None]
+
+    def grow(run: CellRun) -> None:
+        runs.append(run)
+        keep(run)
+
     try:
-        cell.make()
+        _build_and_measure(job, progress, grow, imported_seconds)
     except Exception as error:  # noqa: BLE001 - whatever a model or a compiler raises is what came of the cell.
-        return CellAnswer(cell.run, describe_failure(error, progress.now))
-    return CellAnswer(cell.run, None)
+        return CellAnswer(runs[-1], describe_failure(error, progress.now))
+    return CellAnswer(runs[-1], None)
+
+
+def _build_and_measure(job: CellJob, progress: ProgressFile, grow: Keep, imported_seconds: float) -> None:
+    began = time.monotonic()
+    quiet_libraries()
+    progress.phase(LOADING)
+    info = find(job.request.workload)
+    builder, scope = load_builder(info), check_scope(info, job.request.scope)
+    from tracekit.capture import device as devices
+    from tracekit.capture import failures
+    from tracekit.capture.process import call_in_one_chunk
+    from tracekit.workloads.own_errors import their_calls
+    from tracekit.workloads.scopes import build_scoped
+
+    device = devices.pick_device()
+    request = replace(job.request, scope=scope)
+    info = look_into(info, request)
+    size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
+    progress.phase(f"building {info.name} ({size})")
+    with failures.out_of_memory_explained(size, way_to_need_less(info, size)):
+        workload = build_scoped(builder, info, request, size, device, progress)
+        rule = stopping_rule(TimingPlan(job.target_percent, job.budget_seconds), request, workload.settings)
+        loaded = imported_seconds + time.monotonic() - began
+        sources = read_sources(request.workload)
+        run = CellRun(workload.settings, reason, devices.read_environment(device), loaded, rule, (), sources)
+        grow(run)
+        with their_calls(workload.settings, failures.is_out_of_memory):
+            call_in_one_chunk(lambda: _measure(workload, run, job, progress, grow))
+
+
+def _measure(workload: BuiltWorkload, run: CellRun, job: CellJob, progress: ProgressFile, grow: Keep) -> None:
+    """Warms up with memory watched, and times."""
+    from tracekit.capture import forms, timing, warmup
+    from tracekit.walks.observers import FormObserver
+
+    makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
+    observer = FormObserver(workload, numerics=False)
+    made: tuple[Form, ...] = ()
+    for name in job.forms:
+        form = makers[name](workload)
+        with observer.warming(name):
+            warm = warmup.warm_up(form, progress)
+        made = (*made, form)
+        warmed = ChildForm(name, warm.wall_us, warm.compilation, None, **observer.seen(name))
+        run = replace(run, forms=(*run.forms, warmed))
+        grow(run)
+    progress.phase("measuring memory")
+    observer.settle(made)
+    timings = timing.Timings()
+    with observer.timing(made) as timed:
+        timing.time_forms(timed, run.rule, job.order_seed, timings, progress)
+    found = (replace(form, times=timings.process(form.name), **observer.seen(form.name)) for form in run.forms)
+    grow(replace(run, forms=tuple(found)))
 
 
 def describe_failure(error: Exception, during: str) -> CellFailure:
     """The error in one line, and what else it says: for an error written for users its lines below and what torch said,
     or the user's own traceback; else its traceback's end."""
-    kind: CellOutcome = "out_of_memory" if _is_out_of_memory(error) else "failed"
+    out_of_memory = isinstance(error, DoesNotFitError | MemoryError)
+    if "torch" in sys.modules:
+        from tracekit.capture.failures import is_out_of_memory
+
+        out_of_memory = out_of_memory or is_out_of_memory(error)
+    kind: CellOutcome = "out_of_memory" if out_of_memory else "failed"
     if not isinstance(error, TracekitError):
         first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
         message = f"{type(error).__name__}: {first}" if first else type(error).__name__
@@ -171,21 +156,12 @@ def _traceback_lines(error: BaseException) -> tuple[str, ...]:
     return tuple(line.replace(f"{sysconfig.get_path('purelib')}/", "") for line in lines)
 
 
-def _is_out_of_memory(error: Exception) -> bool:
-    if isinstance(error, DoesNotFitError) or "torch" not in sys.modules:
-        return isinstance(error, DoesNotFitError | MemoryError)
-    from tracekit.capture.failures import is_out_of_memory
-
-    return is_out_of_memory(error)
-
-
 def main(job_path: Path, answer_path: Path, imported_seconds: float = 0.0) -> None:
     """Does the job and writes the answer."""
     job = msgspec.json.decode(job_path.read_bytes(), type=CellJob)
-    part = job_path.with_name(PART)
 
     def keep(run: CellRun) -> None:
-        write_replaced(part, msgspec.json.encode(run))
+        write_replaced(job_path.with_name(PART), msgspec.json.encode(run))
 
     answer = attempt(job, ProgressFile(job_path.with_name(WORD)), keep, imported_seconds)
     answer_path.write_bytes(msgspec.json.encode(answer))

@@ -22,11 +22,9 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NoReturn
-
-import msgspec
 
 from tracekit.model.workload import WorkloadInfo
 from tracekit.walks.building import quiet_libraries
@@ -41,23 +39,9 @@ CUDA_DEVICES = ("/dev/nvidia-uvm", "/dev/dxg")
 #: What it ends with when no process can be forked that could use a GPU.
 CUDA_INITIALISED = 4
 
-
-class Order(msgspec.Struct, frozen=True):
-    """A process to fork: `python -m MODULE WORD... SECONDS`, which prints into the file. SECONDS is how long importing
-    took here. `environment` is all of its environment."""
-
-    module: str
-    words: tuple[str, ...]
-    environment: dict[str, str]
-    printed: str
-
-    def line(self) -> bytes:
-        """The order as the server reads it. Not by msgspec: names of a system may hold bytes that are no UTF-8."""
-        return json.dumps(msgspec.to_builtins(self)).encode() + b"\n"
-
-    @classmethod
-    def of(cls, line: bytes) -> Order:
-        return msgspec.convert(json.loads(line), cls)
+#: A process to fork: `python -m MODULE WORD... SECONDS` with this environment and no other, printing into the file.
+#: SECONDS is how long importing took here.
+Order = tuple[str, list[str], dict[str, str], str]
 
 
 class Forked:
@@ -91,17 +75,23 @@ class ForkServer:
     """Starts processes by forking one that has imported these modules; fresh ones where that does not work, or where
     there are none."""
 
-    def __init__(self, modules: Sequence[str]) -> None:
+    def __init__(self, modules: Iterable[str]) -> None:
         self._modules = tuple(modules)
         self._process: subprocess.Popen[bytes] | None = None
-        self._works = sys.platform == "linux" and bool(modules)
+        self._works = sys.platform == "linux" and bool(self._modules)
 
-    def start(
-        self, module: str, words: Sequence[str], environment: dict[str, str], printed: Path
-    ) -> AbstractContextManager[Running]:
+    @contextmanager
+    def start(self, module: str, words: Sequence[str], environment: dict[str, str], printed: Path) -> Iterator[Running]:
         """As `start_fresh`: the process, whose group ends with the block. The first call waits for the imports."""
-        process = self._fork(Order(module, tuple(words), environment_with(environment), str(printed)))
-        return _ended(process) if process else start_fresh(module, words, environment, printed)
+        process = self._fork([module, words, environment_with(environment), str(printed)])
+        if process is None:
+            with start_fresh(module, words, environment, printed) as fresh:
+                yield fresh
+            return
+        try:
+            yield process
+        finally:
+            end_group(process)
 
     def start_of(self, info: WorkloadInfo) -> Start:
         """How to start what builds this workload: forked only from what imported its module."""
@@ -116,7 +106,7 @@ class ForkServer:
             assert pipe is not None
             pipe.close()
 
-    def _fork(self, order: Order) -> Forked | None:
+    def _fork(self, order: list[object]) -> Forked | None:
         """The process; None where none can be forked: the server ends when it cannot import, and a fresh process will
         say why."""
         if not self._works:
@@ -136,18 +126,11 @@ class ForkServer:
         assert orders is not None
         assert answers is not None
         with suppress(BrokenPipeError):
-            orders.write(order.line())
+            # Not by msgspec: names of a system may hold bytes that are no UTF-8.
+            orders.write(json.dumps(order).encode() + b"\n")
         number = answers.readline()
         self._works = bool(number)
         return Forked(int(number), answers) if number else None
-
-
-@contextmanager
-def _ended(process: Forked) -> Iterator[Running]:
-    try:
-        yield process
-    finally:
-        end_group(process)
 
 
 def shared_modules(infos: Iterable[WorkloadInfo]) -> tuple[str, ...]:
@@ -156,34 +139,6 @@ def shared_modules(infos: Iterable[WorkloadInfo]) -> tuple[str, ...]:
     compiles, and how long that takes is part of compiling."""
     modules = {info.module: info.needs_only_torch for info in infos}
     return tuple(module for module, alone in modules.items() if not alone or len(modules) == 1)
-
-
-@contextmanager
-def forking(modules: Sequence[str]) -> Iterator[ForkServer]:
-    """What starts processes that have these modules imported, as long as the block lasts."""
-    server = ForkServer(modules)
-    try:
-        yield server
-    finally:
-        server.close()
-
-
-def import_modules(names: list[str]) -> float:
-    """How many seconds it took to import them. Raises whatever they do: a fresh process will say it better."""
-    began = time.monotonic()
-    quiet_libraries()
-    os.environ[ASK_NVML] = "1"
-    for name in names:
-        importlib.import_module(name)
-    return time.monotonic() - began
-
-
-def has_cuda() -> bool:
-    """Whether the CUDA driver is initialised in this process; False where that cannot be seen."""
-    there = Path("/proc/self/fd")
-    if not there.is_dir():
-        return False
-    return any(str(each.readlink()) in CUDA_DEVICES for each in there.iterdir() if each.is_symlink())
 
 
 def serve(order: Order, seconds: float, answers: int) -> None:
@@ -199,29 +154,27 @@ def serve(order: Order, seconds: float, answers: int) -> None:
     # Nobody is told of it before it leads a group: that could not be ended.
     os.read(is_ready, 1)
     os.close(is_ready)
-    _tell(answers, number)
+    os.write(answers, b"%d\n" % number)
     _, status = os.waitpid(number, 0)
-    _tell(answers, os.waitstatus_to_exitcode(status))
+    os.write(answers, b"%d\n" % os.waitstatus_to_exitcode(status))
 
 
 def _become(order: Order, seconds: float, parent: int, say_ready: int) -> NoReturn:
     """This process is the one that was ordered, and nothing else after it: what torch would still do when an
     interpreter ends takes seconds, and nobody is served by it."""
+    module, words, environment, printed = order
     code = 1
     try:
         os.setsid()
         end_with(parent)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        log = os.open(order.printed, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(nothing, 0)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        os.close(nothing)
-        os.close(log)
+        with Path(os.devnull).open("rb") as nothing, Path(printed).open("ab") as log:
+            for number, file in enumerate((nothing, log, log)):
+                os.dup2(file.fileno(), number)
         os.environ.clear()
-        os.environ.update(order.environment)
+        os.environ.update(environment)
         os.close(say_ready)
-        code = _run(order.module, (*order.words, str(seconds)))
+        sys.argv = [module, *words, str(seconds)]
+        code = _run(module)
     finally:
         for stream in (sys.stdout, sys.stderr):
             # What ran here may have closed it, or put something of its own there.
@@ -230,9 +183,8 @@ def _become(order: Order, seconds: float, parent: int, say_ready: int) -> NoRetu
         os._exit(code)
 
 
-def _run(module: str, words: tuple[str, ...]) -> int:
+def _run(module: str) -> int:
     """The exit code that the interpreter would end with."""
-    sys.argv = [module, *words]
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as ended:
@@ -246,22 +198,30 @@ def _run(module: str, words: tuple[str, ...]) -> int:
     return 0
 
 
-def _tell(answers: int, number: int) -> None:
-    os.write(answers, b"%d\n" % number)
+def has_cuda() -> bool:
+    """Whether the CUDA driver is initialised in this process; False where that cannot be seen."""
+    there = Path("/proc/self/fd")
+    return there.is_dir() and any(str(each.readlink()) in CUDA_DEVICES for each in there.iterdir() if each.is_symlink())
 
 
 def main(names: list[str]) -> None:
-    """Imports, and serves until nobody orders any more."""
+    """Imports, and serves until nobody orders any more. Raises what importing does: a fresh process will say it
+    better."""
     answers = os.dup(1)
     # What libraries print when they are imported is no answer.
     os.dup2(2, 1)
-    seconds = import_modules(names)
+    began = time.monotonic()
+    quiet_libraries()
+    os.environ[ASK_NVML] = "1"
+    for name in names:
+        importlib.import_module(name)
+    seconds = time.monotonic() - began
     if has_cuda():
         sys.exit(CUDA_INITIALISED)
     # Whatever is still to be written would be by every process that is forked.
     sys.stdout.flush()
     for line in sys.stdin.buffer:
-        serve(Order.of(line), seconds, answers)
+        serve(json.loads(line), seconds, answers)
 
 
 if __name__ == "__main__":

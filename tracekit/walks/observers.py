@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model.compilation import CallPhase
-from tracekit.model.gpu import FormMemory, GpuState
-from tracekit.model.note import Facts, Noted
+from tracekit.model.gpu import FormMemory
+from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics, OutputDifference
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import CompiledSites, EagerOps
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tracekit.capture.gpu_state import GpuWatch
     from tracekit.capture.provenance import Collection
     from tracekit.capture.timing import Timings
-    from tracekit.model.compilation import CompilingCall, Diagnostics, FrameCompilation
+    from tracekit.model.compilation import CompilingCall, FrameCompilation
 
 #: So many parts of a scope are named in a note.
 NAMED = 5
@@ -38,21 +38,22 @@ def with_notes(run: Run, *noted: Noted) -> Run:
     return replace(run, notes=(*run.notes, *noted_sentences(noted)), noted=(*run.noted, *noted))
 
 
+def with_form(run: Run, name: FormName, **changes: Any) -> Run:
+    """The run, whose form of this name has these instead."""
+    return replace(run, forms=tuple(replace(each, **changes) if each.name == name else each for each in run.forms))
+
+
 @dataclass
 class CompilationObserver:
-    """Hears what torch.compile says of itself, in a log for each form of one workload. `warmup` is the request that
-    warm-up calls are made for where it is another one than that of the timed calls, `sizes` what of it the user has
-    named."""
+    """Hears what torch.compile says of itself, in a log for each form of one workload. `timings` fill up with the calls
+    that are timed. `warmup` is the request that warm-up calls are made for where it is another one than theirs, `sizes`
+    what of it the user has named."""
 
     workload: BuiltWorkload
+    timings: Timings
     warmup: Request | None = None
     sizes: dict[str, int] | None = None
     _logs: dict[FormName, DiagnosticLog] = field(default_factory=dict)
-    _timed: dict[FormName, list[tuple[int, float]]] = field(default_factory=dict)
-
-    def timed(self, timings: Timings) -> None:
-        """Says which of the calls that were heard belongs to which round: some rounds call a form twice."""
-        self._timed = timings.calls
 
     def watched(self, form: Form) -> Form:
         """The form, heard from now on."""
@@ -81,30 +82,27 @@ class CompilationObserver:
 
     def added(self, run: Run) -> Run:
         """The run with all that was said until now."""
+        return replace(run, forms=tuple(map(self._diagnosed, run.forms)))
 
-        def diagnosed(form: FormResult) -> FormResult:
-            if form.compilation is None or form.name not in self._logs:
-                return form
-            timed = self._timed.get(form.name, [])
-            found = self._logs[form.name].diagnose({"warm-up": form.warmup_us, "timed": tuple(us for _, us in timed)})
-            found = by_rounds(replace(found, notes=noted_sentences(found.noted)), [number for number, _ in timed])
-            return replace(form, compilation=replace(form.compilation, diagnostics=found))
+    def _diagnosed(self, form: FormResult) -> FormResult:
+        """The form with its diagnostics, whose timed calls have the number of their round, from 1: some rounds call a
+        form twice."""
+        if form.compilation is None or form.name not in self._logs:
+            return form
+        timed = self.timings.calls.get(form.name, [])
+        found = self._logs[form.name].diagnose({"warm-up": form.warmup_us, "timed": tuple(us for _, us in timed)})
 
-        return replace(run, forms=tuple(map(diagnosed, run.forms)))
+        def number(each: CompilingCall | FrameCompilation) -> int:
+            inside = each.phase == "timed" and 0 < each.call <= len(timed)
+            return timed[each.call - 1][0] + 1 if inside else each.call
 
-
-def by_rounds(found: Diagnostics, rounds: list[int]) -> Diagnostics:
-    """The diagnostics with timed calls numbered by their round, from 1; `rounds` (from 0) has one for each call."""
-
-    def number(each: CompilingCall | FrameCompilation) -> int:
-        inside = each.phase == "timed" and 0 < each.call <= len(rounds)
-        return rounds[each.call - 1] + 1 if inside else each.call
-
-    return replace(
-        found,
-        calls=tuple(replace(each, call=number(each)) for each in found.calls),
-        frames=tuple(replace(each, call=number(each)) for each in found.frames),
-    )
+        found = replace(
+            found,
+            notes=noted_sentences(found.noted),
+            calls=tuple(replace(each, call=number(each)) for each in found.calls),
+            frames=tuple(replace(each, call=number(each)) for each in found.frames),
+        )
+        return replace(form, compilation=replace(form.compilation, diagnostics=found))
 
 
 def with_uncalled(run: Run, workload: BuiltWorkload, form: Form) -> Run:
@@ -154,8 +152,8 @@ class ProvenanceObserver:
         try:
             return store.save_provenance(self._asked(form, raw, progress), draft)
         except Exception as error:  # noqa: BLE001 - private parts of torch may fail in any way; the note says how.
-            facts: Facts = {"form": form.name, "error": f"{type(error).__name__}: {error}"}
-            self.notes.append(Noted("provenance_failed", facts))
+            why = f"{type(error).__name__}: {error}"
+            self.notes.append(Noted("provenance_failed", {"form": form.name, "error": why}))
             return None
         finally:
             raw.unlink(missing_ok=True)
@@ -179,9 +177,13 @@ class ProvenanceObserver:
             else:
                 note = Noted("graph_calls_differ", {"recorded": len(keys), "made": len(called)})
                 sites = replace(sites, noted=(*sites.noted, note))
-        sites = sites_in_words(sites)
-        self.notes += [Noted("provenance_incomplete", {"what": note}) for note in sites.notes]
-        return sites
+        notes = tuple(dict.fromkeys(noted_sentences(sites.noted)))
+        self.notes += [Noted("provenance_incomplete", {"what": note}) for note in notes]
+        told = (
+            replace(each, without=noted_sentence(Noted(each.without))) if each.without else each
+            for each in sites.graphs
+        )
+        return replace(sites, graphs=tuple(told), notes=notes)
 
 
 @dataclass
@@ -225,21 +227,10 @@ class FormObserver:
         with self._gpu.timing():
             yield tuple(self._gpu.watched(form) for form in forms)
 
-    def added(self, run: Run) -> Run:
-        """The run with what was seen of memory and the GPU."""
-
-        def seen(form: FormResult) -> FormResult:
-            return replace(form, memory=self.memory_of(form.name), gpu_state=self.state_of(form.name))
-
-        return replace(run, forms=tuple(map(seen, run.forms)))
-
-    def memory_of(self, name: FormName) -> FormMemory | None:
-        """What memory the form took, as far as it was watched; None on a CPU."""
-        return self._memory.get(name)
-
-    def state_of(self, name: FormName) -> GpuState | None:
-        """The GPU while the form was timed; None before that, and where nobody can be asked."""
-        return self._gpu.state_of(name) if self._gpu else None
+    def seen(self, name: FormName) -> dict[str, Any]:
+        """What is known of a form by now, by its fields: the memory it took, None on a CPU; the GPU while it was timed,
+        None before that, and where nobody can be asked."""
+        return {"memory": self._memory.get(name), "gpu_state": self._gpu.state_of(name) if self._gpu else None}
 
     def check(self, forms: tuple[Form, ...], run: Run, draft: Path, progress: Progress) -> Run:
         """The run with what its forms return; a note, where that could not be found out: nothing measured is lost."""
@@ -255,13 +246,11 @@ class FormObserver:
         except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
             self.notes.append(Noted("outputs_not_compared", {"error": f"{type(error).__name__}: {error}"}))
             return run
-
-        def compared(form: FormResult) -> FormResult:
-            found = checked[form.name]
-            paths = tuple(store.save_picture(each.png, form.name, each.kind, draft) for each in found.drawings)
-            return replace(form, numerics=numerics_in_words(with_files(found, paths)))
-
-        return replace(run, forms=tuple(map(compared, run.forms)))
+        for name in (form.name for form in run.forms):
+            found = checked[name]
+            paths = tuple(store.save_picture(each.png, name, each.kind, draft) for each in found.drawings)
+            run = with_form(run, name, numerics=numerics_in_words(with_files(found, paths)))
+        return run
 
 
 def numerics_in_words(found: FormNumerics) -> FormNumerics:
@@ -284,11 +273,3 @@ def numerics_in_words(found: FormNumerics) -> FormNumerics:
         against_reference=in_words(found.against_reference),
         no_reference=noted_sentence(missing) if missing else None,
     )
-
-
-def sites_in_words(found: CompiledSites) -> CompiledSites:
-    """Each note once, and of each graph without sites why it has none."""
-    graphs = (
-        replace(each, without=noted_sentence(Noted(each.without))) if each.without else each for each in found.graphs
-    )
-    return replace(found, graphs=tuple(graphs), notes=tuple(dict.fromkeys(noted_sentences(found.noted))))

@@ -70,11 +70,11 @@ def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | N
     if b is None and not is_run_folder(a):
         raise_if_absent(a)
         refuse_sweep(a)
-        if Path(a).is_dir():
-            # It holds traces, and nothing that says that they are one run's.
-            missing = f"it has no {store.MANIFEST}"
-            raise TracekitError(f"{a} is no run folder, {missing}: name two of its traces, or a run folder")
-        raise TracekitError(f"{a} is one trace: name a second one to compare it with")
+        if not Path(a).is_dir():
+            raise TracekitError(f"{a} is one trace: name a second one to compare it with")
+        # It holds traces, and nothing that says that they are one run's.
+        missing = f"it has no {store.MANIFEST}"
+        raise TracekitError(f"{a} is no run folder, {missing}: name two of its traces, or a run folder")
     b = b or a
     if is_run_folder(a) and is_run_folder(b) and Path(a).resolve() == Path(b).resolve():
         one, other = name_side(a, forms[0] or "eager"), name_side(b, forms[1] or "compiled")
@@ -135,29 +135,23 @@ def with_interrupts(comparison: Comparison, runs: int) -> Comparison:
 
 
 def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
-    """Each run's eager form with its compiled one, side by side. Raises TracekitError for what holds no two forms, for
-    a run that is named twice, and for runs that are not of the same work."""
+    """Each run's eager form with its compiled one, side by side. Raises what `refuse_unpaired_runs` does, and
+    TracekitError for runs that are not of the same work."""
     from tracekit.comparison import compare
-    from tracekit.comparison.judging.alternatives import (
-        find_differences,
-        labelled,
-        name_ways,
-        set_beside,
-        with_verified,
-    )
+    from tracekit.comparison.judging import alternatives
 
     refuse_unpaired_runs(places)
     runs = [store.load(Path(place)) for place in places]
     pairs = [[load_side(place, form=form, reading=reading) for form in ("eager", "compiled")] for place in places]
     eager = [pair[0] for pair in pairs]
     refuse_side_by_side(eager, places)
-    names = name_ways([run.settings for run in runs], short_names(places))
-    differences = find_differences(eager, names)
+    names = alternatives.name_ways([run.settings for run in runs], short_names(places))
+    differences = alternatives.find_differences(eager, names)
     comparisons = []
     for (one, other), run, name in zip(pairs, runs, names, strict=True):
-        sides = labelled(one, other, name, alike=not differences)
-        comparisons.append(with_verified(compare(*sides, run.order), run.verified))
-    return set_beside(comparisons, places, differences)
+        sides = alternatives.labelled(one, other, name, alike=not differences)
+        comparisons.append(alternatives.with_verified(compare(*sides, run.order), run.verified))
+    return alternatives.set_beside(comparisons, places, differences)
 
 
 def refuse_unpaired_runs(places: tuple[str, ...]) -> None:

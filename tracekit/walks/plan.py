@@ -42,10 +42,6 @@ class TimingPlan:
     repeats: int = 0
     startup: bool = False
 
-    @property
-    def needs_processes(self) -> bool:
-        return self.startup or self.repeats > 0
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -61,10 +57,6 @@ class Plan:
     timing: TimingPlan = field(default_factory=TimingPlan)
     numerics: bool = True
     verify: bool = False
-
-    @property
-    def needs_processes(self) -> bool:
-        return self.timing.needs_processes or self.verify
 
 
 def plan_timing(
@@ -120,10 +112,9 @@ def parse_warmup(text: str) -> dict[str, int]:
         name, equals, value = (each.strip() for each in part.partition("="))
         known = WARMUP_SIZES.get(name.replace("-", "_"))
         if known is None:
-            if near := difflib.get_close_matches(name.lower(), WARMUP_SIZES, n=1, cutoff=0.5):
-                raise TracekitError(f"--warmup knows no size {name!r}: did you mean {near[0]}?")
-            there = _spelt(WARMUP_SIZES.values())
-            raise TracekitError(f"--warmup knows no size {name!r}: it takes {there}, as in batch=4")
+            near = difflib.get_close_matches(name.lower(), WARMUP_SIZES, n=1, cutoff=0.5)
+            mend = f"did you mean {near[0]}?" if near else f"it takes {_spelt(WARMUP_SIZES.values())}, as in batch=4"
+            raise TracekitError(f"--warmup knows no size {name!r}: {mend}")
         if not equals or not value.isdecimal() or not 0 < int(value) < 2**31:
             raise TracekitError(f"--warmup {part.strip()!r}: write a size as {name}=N, a whole number from 1")
         if known in sizes:

@@ -7,18 +7,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tracekit import __version__, store
 from tracekit.errors import CompileError
 from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
-from tracekit.model.run import FormName, FormResult, Recording, RecordingKind, Run
+from tracekit.model.run import FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.report.words.noted import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
 from tracekit.walks.building import choose_request_size, quiet_libraries
-from tracekit.walks.observers import CompilationObserver, FormObserver, ProvenanceObserver, with_notes, with_uncalled
+from tracekit.walks.observers import (
+    CompilationObserver,
+    FormObserver,
+    ProvenanceObserver,
+    with_form,
+    with_notes,
+    with_uncalled,
+)
 from tracekit.walks.plan import (
     Plan,
     place_of_run,
@@ -28,6 +35,7 @@ from tracekit.walks.plan import (
     warmup_request,
 )
 from tracekit.walks.reports import refuse_report_there
+from tracekit.walks.timing_process import measure_in_processes, verify_advice
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import check_request, way_to_need_less
 
@@ -55,33 +63,35 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
         refuse_report_there(folder, force=plan.force)
     request = replace(plan.request, scope=scope)
     with store.begun(folder, force=plan.force) as draft:
-        _finish(draft, on_part, lambda: measure(plan, info, request, draft, progress))
+        with _part_kept(draft, on_part):
+            run = _built_and_measured(plan, info, request, draft, progress)
+        store.finish(run, draft)
     return folder
 
 
 def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Path:
     """The same for a workload that is in memory already, into `plan.out`, without fresh processes: they could not build
     it."""
-
-    def measured() -> Run:
-        from tracekit.capture.visible_kernels import checked_meanwhile
-
-        with _output_kept(draft) as warned:
-            with checked_meanwhile(workload.settings.device):
-                progress.phase(ASKING_WHETHER_KERNELS_ARE_SEEN)
-            run = _measure_forms(plan, workload, workload.info.sizes[workload.settings.size], draft, progress)
-        return _with_warnings(run, warned)
+    from tracekit.capture.visible_kernels import checked_meanwhile
 
     assert plan.out is not None
     with store.begun(plan.out, force=plan.force, ways=store.IN_A_PROGRAM) as draft:
-        _finish(draft, lambda _part: None, measured)
+        with _part_kept(draft, lambda _part: None):
+            with _output_kept(draft) as warned:
+                with checked_meanwhile(workload.settings.device):
+                    progress.phase(ASKING_WHETHER_KERNELS_ARE_SEEN)
+                reason = workload.info.sizes[workload.settings.size]
+                run = _measure_forms(plan, workload, reason, draft, progress)
+            run = with_notes(run, *warned)
+        store.finish(run, draft)
     return plan.out
 
 
-def _finish(draft: Path, on_part: Callable[[Path], None], measured: Callable[[], Run]) -> None:
-    """The run is whole; or what was measured of it is kept, and nothing where nothing was."""
+@contextmanager
+def _part_kept(draft: Path, on_part: Callable[[Path], None]) -> Iterator[None]:
+    """What was measured until an error is kept, and nothing where nothing was."""
     try:
-        run = measured()
+        yield
     except BaseException as error:
         if store.holds_measurements(draft):
             if isinstance(error, Exception):
@@ -92,50 +102,43 @@ def _finish(draft: Path, on_part: Callable[[Path], None], measured: Callable[[],
         if isinstance(error, CompileError) and (draft / store.OUTPUT).is_file():
             error.below = (*error.below, f"  torch's whole text: {draft / store.OUTPUT}")
         raise
-    store.finish(run, draft)
 
 
-def measure(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
+@contextmanager
+def _output_kept(draft: Path) -> Iterator[list[Noted]]:
+    """Output and warnings stay off the terminal; the warnings, when the block is over."""
+    from tracekit.capture.process import output_kept, warnings_collected
+
+    lines: list[str] = []
+    warned: list[Noted] = []
+    with output_kept(draft / store.OUTPUT), warnings_collected(lines):
+        yield warned
+    warned += [Noted("warned", {"line": line}) for line in lines]
+
+
+def _built_and_measured(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
     quiet_libraries()
     progress.phase(LOADING)
     builder = load_builder(info)
     # Imports torch, of which the line above says how to install it where it is missing.
+    from tracekit.capture import device
     from tracekit.capture.inductor import check_cache
 
     check_cache()
     with _output_kept(draft) as warned:
         workload, reason = _build(builder, info, request, progress, compiled="compiled" in plan.forms)
         run = _measure_forms(plan, workload, reason, draft, progress)
-        if plan.needs_processes:
-            # They need the device's memory more than this process does by now.
+        if plan.timing.startup or plan.timing.repeats or plan.verify:
+            # Fresh processes need the device's memory more than this one does by now.
             del workload
-            from tracekit.capture import device
-            from tracekit.walks.timing_process import measure_in_processes
-
             device.release_memory(run.settings.device)
             for larger in measure_in_processes(plan.timing, request, run, draft, progress):
                 run = larger
                 store.save(run, draft)
         if plan.verify:
-            from tracekit.walks.advice import verify_advice
-
             run = verify_advice(plan.timing, request, run, draft, progress)
-    return _with_warnings(run, warned)
-
-
-@contextmanager
-def _output_kept(draft: Path) -> Iterator[list[str]]:
-    """Output and warnings stay off the terminal; the warnings, as they come."""
-    from tracekit.capture.process import output_kept, warnings_collected
-
-    warned: list[str] = []
-    with output_kept(draft / store.OUTPUT), warnings_collected(warned):
-        yield warned
-
-
-def _with_warnings(run: Run, warned: list[str]) -> Run:
-    return with_notes(run, *(Noted("warned", {"line": line}) for line in warned))
+    return with_notes(run, *warned)
 
 
 def _build(
@@ -203,9 +206,9 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
         # The workload's own sizes, for those that were not asked for, are known only now.
         refuse_timed_sizes(plan.warmup, settings)
         warmed_up_at = warmup_request(workload.info, plan.request, plan.warmup)
-    compilation = CompilationObserver(workload, warmed_up_at, plan.warmup)
-    made = tuple(compilation.watched(makers[name](workload)) for name in plan.forms)
     timings, rule = timing.Timings(), stopping_rule(plan.timing, plan.request, settings)
+    compilation = CompilationObserver(workload, timings, warmed_up_at, plan.warmup)
+    made = tuple(compilation.watched(makers[name](workload)) for name in plan.forms)
     provenance = ProvenanceObserver(workload, plan.provenance)
     observer = FormObserver(workload, plan.numerics)
     mend = way_to_need_less(workload.info, settings.size, settings)
@@ -225,49 +228,36 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
                 timing.time_forms(timed, rule, settings.seed, timings, progress)
         finally:
             # Also on Ctrl-C: the calls that were timed are kept.
-            compilation.timed(timings)
-            run = compilation.added(observer.added(_with_timings(run, timings, rule)))
+            for each in run.forms:
+                run = with_form(run, each.name, **_timed(each, timings, rule), **observer.seen(each.name))
+            run = compilation.added(replace(run, order=tuple(timings.order)))
             store.save(run, draft)
         compilation.begin("later")
         for form in made:
+            recordings: tuple[Recording, ...] = ()
             for kind, steps in RECORDINGS:
-                recording = _record(form, kind, steps, run, draft, progress)
-                before = _form(run, form.name)
-                run = _with_form(run, replace(before, recordings=(*before.recordings, recording)))
+                recordings = (*recordings, _record(form, kind, steps, run, draft, progress))
+                run = with_form(run, form.name, recordings=recordings)
                 store.save(run, draft)
         for form in made:
-            path = provenance.ask(form, draft, progress)
-            run = _with_form(run, replace(_form(run, form.name), provenance=path))
+            run = with_form(run, form.name, provenance=provenance.ask(form, draft, progress))
             store.save(run, draft)
         run = observer.check(made, run, draft, progress)
     return with_notes(compilation.added(run), *provenance.notes, *observer.notes)
 
 
-def _with_timings(run: Run, timings: timing.Timings, rule: StoppingRule) -> Run:
-    def timed(form: FormResult) -> FormResult:
-        device_us = timings.device_us.get(form.name)
-        compilation = form.compilation
-        if compilation:
-            compilation = replace(compilation, during_timing=timings.compilations.get(form.name, 0))
-        return replace(
-            form,
-            wall_us=tuple(timings.wall_us.get(form.name, ())),
-            device_us=tuple(device_us) if device_us is not None else None,
-            peak_memory_bytes=timings.peak_bytes.get(form.name),
-            compilation=compilation,
-            timing=timings.of(form.name, rule) if form.name in timings.wall_us else None,
-        )
-
-    return replace(run, forms=tuple(map(timed, run.forms)), order=tuple(timings.order))
-
-
-def _form(run: Run, name: FormName) -> FormResult:
-    return next(form for form in run.forms if form.name == name)
-
-
-def _with_form(run: Run, form: FormResult) -> Run:
-    """The run with this in place of the form of its name."""
-    return replace(run, forms=tuple(form if each.name == form.name else each for each in run.forms))
+def _timed(form: FormResult, timings: timing.Timings, rule: StoppingRule) -> dict[str, Any]:
+    """What timing found out of a form, by its fields."""
+    device_us, compilation = timings.device_us.get(form.name), form.compilation
+    if compilation:
+        compilation = replace(compilation, during_timing=timings.compilations.get(form.name, 0))
+    return {
+        "wall_us": tuple(timings.wall_us.get(form.name, ())),
+        "device_us": tuple(device_us) if device_us is not None else None,
+        "peak_memory_bytes": timings.peak_bytes.get(form.name),
+        "compilation": compilation,
+        "timing": timings.of(form.name, rule) if form.name in timings.wall_us else None,
+    }
 
 
 def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress) -> Recording:

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -39,9 +39,6 @@ class LiveProgress:
         self._task: TaskID | None = None
         self._still = False
         self._drawn = time.monotonic()
-        self._over = threading.Event()
-        self._pen = threading.Thread(target=self._keep_drawing, daemon=True, name="tracekit-progress")
-        self._pen.start()
 
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
         self.close()
@@ -61,20 +58,14 @@ class LiveProgress:
 
     def close(self) -> None:
         """The phase is over: its bar is full and its clock stands."""
-        if self._task is None:
-            return
-        total = self._bars.tasks[-1].total or 1
-        self._bars.update(self._task, total=total, completed=total)
+        if self._task is not None:
+            total = self._bars.tasks[-1].total or 1
+            self._bars.update(self._task, total=total, completed=total)
 
-    def stop(self) -> None:
-        self._over.set()
-        self._pen.join()
-        self._draw()
-
-    def _keep_drawing(self) -> None:
-        while not self._over.wait(LIVE_SECONDS):
-            if time.monotonic() - self._drawn > (STILL_SECONDS if self._still else 0):
-                self._draw()
+    def tick(self) -> None:
+        """Draws, if it is time."""
+        if time.monotonic() - self._drawn > (STILL_SECONDS if self._still else 0):
+            self._draw()
 
     def _draw(self) -> None:
         self._bars.refresh()
@@ -102,14 +93,11 @@ class PlainProgress:
         self._console = console
         self._name = self._detail = ""
         self._began = time.monotonic()
-        self._over = threading.Event()
-        self._heart = threading.Thread(target=self._beat, daemon=True, name="tracekit-progress")
-        self._heart.start()
 
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
         self.close()
         self._detail, self._began, self._name = "", time.monotonic(), name
-        self._say(f"{name} ...")
+        self._console.print(f"{name} ...")
 
     def detail(self, text: str) -> None:
         self._detail = text
@@ -119,24 +107,14 @@ class PlainProgress:
     def close(self) -> None:
         """The phase is over: how long it took."""
         if self._name:
-            self._say(f"{self._name}: {self._seconds():.1f} s")
+            self._console.print(f"{self._name}: {time.monotonic() - self._began:.1f} s")
         self._name = ""
 
-    def stop(self) -> None:
-        self._over.set()
-        self._heart.join()
-
-    def _beat(self) -> None:
-        while not self._over.wait(HEARTBEAT_SECONDS):
-            if self._name:
-                detail = f", {self._detail}" if self._detail else ""
-                self._say(f"  {self._name}: {self._seconds():.0f} s so far{detail}")
-
-    def _seconds(self) -> float:
-        return time.monotonic() - self._began
-
-    def _say(self, line: str) -> None:
-        self._console.print(line)
+    def tick(self) -> None:
+        """Says that the phase goes on."""
+        if self._name:
+            detail = f", {self._detail}" if self._detail else ""
+            self._console.print(f"  {self._name}: {time.monotonic() - self._began:.0f} s so far{detail}")
 
 
 def console_of_its_own() -> Console:
@@ -154,11 +132,9 @@ def shown(console: Console) -> Iterator[Progress]:
     """Progress for as long as the block runs."""
     if not console.is_terminal:
         plain = PlainProgress(console)
-        try:
+        with _every(HEARTBEAT_SECONDS, plain.tick):
             yield plain
             plain.close()
-        finally:
-            plain.stop()
         return
     columns = (
         SpinnerColumn(finished_text="[green]✓[/]"),
@@ -168,10 +144,27 @@ def shown(console: Console) -> Iterator[Progress]:
         # What is left of the line: of a narrow terminal's, the end of the text goes and never the clock.
         PhaseColumn(table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
     )
+    # Drawn once more when it is left.
     with Bars(*columns, console=console, auto_refresh=False, expand=True) as bars:
         live = LiveProgress(bars)
-        try:
+        with _every(LIVE_SECONDS, live.tick):
             yield live
             live.close()
-        finally:
-            live.stop()
+
+
+@contextmanager
+def _every(seconds: float, tick: Callable[[], None]) -> Iterator[None]:
+    """Calls it every so often, in a thread of its own, as long as the block lasts."""
+    over = threading.Event()
+
+    def go_on() -> None:
+        while not over.wait(seconds):
+            tick()
+
+    thread = threading.Thread(target=go_on, daemon=True, name="tracekit-progress")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

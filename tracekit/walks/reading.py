@@ -63,13 +63,14 @@ class Reading:
 
         return list_work(trace, self.window, self.steps)
 
-    def draw_step(self, trace: Trace) -> StepTimeline | None:
-        """One step moment by moment; None where `list_work` gives none."""
-        if not self.shapes or not 0 < trace.activities.height <= MOST_ACTIVITIES:
-            return None
+    def look(self, trace: Trace) -> tuple[Analysis, Sequence | None, StepTimeline | None]:
+        """Its analysis, what the GPU did activity by activity, and one step of that moment by moment."""
+        analysis, sequence = self.analyze(trace), self.list_work(trace)
+        if sequence is None:
+            return analysis, None, None
         from tracekit.analysis.step_timeline import draw_step
 
-        return draw_step(trace, self.window, self.steps)
+        return analysis, sequence, draw_step(trace, self.window, self.steps)
 
 
 def parse_steps(text: str | None) -> tuple[int, int] | None:
@@ -86,23 +87,24 @@ def parse_steps(text: str | None) -> tuple[int, int] | None:
 @contextmanager
 def bar_after(seconds: float, label: str, console: Console) -> Iterator[Callable[[int, int | None], None]]:
     """A function to be told (bytes done, bytes in all); it shows a bar when the block has lasted so long."""
-    bars: list[Progress] = []
+    bar: Progress | None = None
     began = time.monotonic()
 
     def on_bytes(done: int, total: int | None) -> None:
-        if not bars and console.is_terminal and time.monotonic() - began >= seconds:
+        nonlocal bar
+        if bar is None and console.is_terminal and time.monotonic() - began >= seconds:
             from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
             text = TextColumn("{task.description}", markup=False)
             columns = (text, BarColumn(), DownloadColumn(), TimeRemainingColumn())
-            bars.append(Progress(*columns, console=console, transient=True))
-            bars[0].add_task(label, total=None)
-            bars[0].start()
-        for bar in bars:
+            bar = Progress(*columns, console=console, transient=True)
+            bar.add_task(label, total=None)
+            bar.start()
+        if bar is not None:
             bar.update(bar.task_ids[0], completed=done, total=total)
 
     try:
         yield on_bytes
     finally:
-        for bar in bars:
+        if bar is not None:
             bar.stop()

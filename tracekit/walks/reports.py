@@ -61,21 +61,17 @@ class Destination:
             # A link that leads nowhere is something too.
             if self.force or not os.path.lexists(path):
                 continue
-            mark = _mark_of(path)
+            mark = None
+            if path.is_file():
+                with path.open("rb") as file:
+                    begin = file.read(REACH)
+                    file.seek(max(0, path.stat().st_size - REACH))
+                    mark = find_mark(begin, file.read(REACH))
             if mark is None or mark not in (self.identity, *self.replaces):
                 what = "not marked as a report of tracekit" if mark is None else "the report of something else"
                 raise TracekitError(
                     f"{path} is already there and is {what}; pass {self.ways.force} to replace it, or {self.ways.out}"
                 )
-
-
-def _mark_of(path: Path) -> str | None:
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        begin = file.read(REACH)
-        file.seek(max(0, path.stat().st_size - REACH))
-        return find_mark(begin, file.read(REACH))
 
 
 def place_of_report(asked: Path | None, name: str) -> tuple[Path, str]:
@@ -84,21 +80,6 @@ def place_of_report(asked: Path | None, name: str) -> tuple[Path, str]:
     if asked is not None and asked.suffix in (".html", ".md"):
         return asked.parent, asked.stem
     return asked or Path("reports"), name.replace(" ", "-")
-
-
-def write_pages(page: str, twin: str, there: Destination) -> tuple[Path, Path]:
-    """Writes the page and its twin, marked as what they are reports of, and says where. Raises TracekitError, before
-    either is written, for what `check` refuses."""
-    if there.identity is None:
-        raise AssertionError("what is written is a report of something")
-    there.check()
-    texts = (there.page, marked_page(page, there.identity)), (there.twin, marked_twin(twin, there.identity))
-    for path, text in texts:
-        try:
-            write_replaced(path, text.encode())
-        except OSError as error:
-            raise TracekitError(f"cannot write {path}: {error.strerror}; name another place") from error
-    return there.page, there.twin
 
 
 def reports_of(folder: Path) -> Path:
@@ -115,11 +96,21 @@ def refuse_report_there(folder: Path, *, force: bool) -> None:
 
 
 def write_report(report: Report, there: Destination) -> tuple[Path, Path]:
-    """Writes the page and its markdown twin, and says where."""
+    """Writes the page and its markdown twin, marked as what they are reports of, and says where. Raises TracekitError,
+    before either is written, for what `check` refuses."""
     from tracekit.report.markdown import markdown_of
     from tracekit.report.page import page_of
 
-    return write_pages(page_of(report), markdown_of(report), there)
+    if there.identity is None:
+        raise AssertionError("what is written is a report of something")
+    there.check()
+    page, twin = marked_page(page_of(report), there.identity), marked_twin(markdown_of(report), there.identity)
+    for path, text in ((there.page, page), (there.twin, twin)):
+        try:
+            write_replaced(path, text.encode())
+        except OSError as error:
+            raise TracekitError(f"cannot write {path}: {error.strerror}; name another place") from error
+    return there.page, there.twin
 
 
 def identity_of_report(kind: ReportKind, parts: Iterable[str]) -> str:
@@ -130,6 +121,12 @@ def identity_of_report_on(run: Run) -> str:
     """Of the report that a run of one form or of both has when it was made."""
     kind: ReportKind = "comparison" if len(run.forms) > 1 else "analysis"
     return identity_of_report(kind, (identity_of_form(run, form.name) for form in run.forms))
+
+
+def reports_of_run(run: Run) -> frozenset[str]:
+    """Of the report of a run, and of those of its forms alone."""
+    forms = (identity_of_report("analysis", (identity_of_form(run, form.name),)) for form in run.forms)
+    return frozenset({identity_of_report_on(run), *forms})
 
 
 def identity_of_form(run: Run, form: FormName) -> str:
@@ -149,12 +146,6 @@ def identity_of_sweep(asked: Asked | None, results: Iterable[CellResult]) -> str
         first = asked.calls[0]
         return identity_of_report("sweep", [asked.name, first.started, first.command, str(first.seed)])
     return identity_of_report("sweep", sorted(digest([each.cell.key, each.started]) for each in results))
-
-
-def reports_of_run(run: Run) -> frozenset[str]:
-    """Of the report of a run, and of those of its forms alone."""
-    forms = (identity_of_report("analysis", (identity_of_form(run, form.name),)) for form in run.forms)
-    return frozenset({identity_of_report_on(run), *forms})
 
 
 def _without_empty(value: object) -> object:

@@ -37,13 +37,11 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
         refuse_sweep(place)
         if form is not None:
             raise TracekitError(f"{place} is a trace file: it has no forms to choose from; leave --form out")
-        trace = reading.read(place)
-        analysis, sequence = reading.analyze(trace), reading.list_work(trace)
-        timeline = reading.draw_step(trace)
+        analysis, sequence, timeline = reading.look(reading.read(place))
         return Side(file_label(path), str(place), analysis, None, None, None, sequence=sequence, timeline=timeline)
     run = store.load(path)
     chosen = choose_form(run, path, form)
-    kind, analysis, rich, sequence, timeline = _analyze_recordings(path, chosen, reading)
+    kind, rich, analysis, sequence, timeline = _analyze_recordings(path, chosen, reading)
     load_provenance = store.load_eager_ops if chosen.name == "eager" else store.load_compiled_sites
     return with_break_costs(
         Side(
@@ -64,12 +62,12 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
     )
 
 
-def compare_forms(folder: Path, run: Run) -> Comparison:
+def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
     """What came of compiling, in a run that has both forms, with its verified advice."""
     from tracekit.comparison import compare
     from tracekit.comparison.judging.alternatives import with_verified
 
-    reading = Reading(shapes=True)
+    reading = Reading(shapes=True, cached=cached)
     eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))
     return with_verified(compare(eager, compiled, run.order), run.verified)
 
@@ -146,26 +144,26 @@ def _has_recording(form: FormResult, kind: RecordingKind) -> bool:
 
 def _analyze_recordings(
     folder: Path, form: FormResult, reading: Reading
-) -> tuple[RecordingKind, Analysis, Analysis | None, Sequence | None, StepTimeline | None]:
-    """Which recording the figures are of, its analysis, the rich one's beside it, what was done step by step, with the
-    operators of the rich one, and one step to draw.
+) -> tuple[RecordingKind, Analysis | None, Analysis, Sequence | None, StepTimeline | None]:
+    """Which recording the figures are of, the rich one's analysis beside them; the figures, what was done step by step,
+    with the operators of the rich one, and one step to draw.
 
     The figures are the light one's, unless it holds no span of the window's name: a light recording of a GPU holds
     those of its steps alone. They are the rich one's then.
     """
     light = reading.read(store.recording_path(folder, form, "light"))
-    rich = reading.read(store.recording_path(folder, form, "rich")) if _has_recording(form, "rich") else None
-    if rich is None:
-        return "light", reading.analyze(light), None, reading.list_work(light), reading.draw_step(light)
+    if not _has_recording(form, "rich"):
+        return "light", None, *reading.look(light)
+    rich = reading.read(store.recording_path(folder, form, "rich"))
     if not holds_window(light, reading.window):
-        return "rich", reading.analyze(rich), None, reading.list_work(rich), reading.draw_step(rich)
+        return "rich", None, *reading.look(rich)
     # What is asked for by number or name the rich recording may not have: it has fewer steps, each like the others.
     window = reading.window if holds_window(rich, reading.window) else "auto"
     beside = replace(reading, steps=None, window=window)
-    sequence, lender = reading.list_work(light), beside.list_work(rich)
-    if sequence and lender:
+    analysis, sequence, timeline = reading.look(light)
+    if sequence and (lender := beside.list_work(rich)):
         sequence = _lent(sequence, lender, "rich")
-    return "light", reading.analyze(light), beside.analyze(rich), sequence, reading.draw_step(light)
+    return "light", beside.analyze(rich), analysis, sequence, timeline
 
 
 def file_label(path: Path) -> str:

@@ -42,7 +42,7 @@ def check_first(
     requests = tuple(dict.fromkeys(_without_tried_settings(cell.request) for cell in cells))
     # The GPUs that all cells with times were measured on; none where one had none.
     gpus = {each.run.environment.gpu for each in there if each.run is not None and each.outcome == "done"}
-    named = () if None in gpus else tuple(sorted(name for name in gpus if name))
+    named = () if None in gpus else tuple(sorted(filter(None, gpus)))
     job = msgspec.json.encode(CheckJob(requests, any(cell.form == "compiled" for cell in cells), named))
     with tempfile.TemporaryDirectory(prefix="tracekit-check-", ignore_cleanup_errors=True) as place:
         ended = run_module(MODULE, job, Path(place), caches_in(Path(place)), on_word=progress.detail, start=start)

@@ -10,10 +10,10 @@ import datetime
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -42,6 +42,7 @@ class SweepFolder:
         self.path = path
         #: Files of cells that could not be read, by name, and why: as good as not there.
         self.unreadable: dict[str, str] = {}
+        self._no_locks: str | None = None
 
     @property
     def name(self) -> str:
@@ -76,33 +77,26 @@ class SweepFolder:
 
     def ask(self, name_of_suite: str | None, cells: tuple[Cell, ...], call: AskedCall, anew: Keys = ()) -> Asked:
         """Adds these cells and this call to what was asked for: the cells' order is that of the table. The cells of the
-        keys `anew` are to be measured anew from now on."""
+        keys `anew` are to be measured anew from now on. Those that were to be before and are not done yet go on from
+        when that began: the same command again, or on another GPU, does not begin once more."""
         with self._lock(ASKED, blocking=True):
             before = self.asked() or Asked("tracekit.sweep-asked/1", self.name, name_of_suite, (), ())
-            known = {cell.key for cell in before.cells}
-            more = tuple(cell for cell in cells if cell.key not in known)
-            now = replace(
+            known, since = {cell.key for cell in before.cells}, before.anew_since
+            begun = {since[key] for key in anew if key in since and is_outdated(self.load(key), since[key])}
+            now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+            asked = replace(
                 before,
                 suite=before.suite or name_of_suite,
-                cells=(*before.cells, *more),
+                cells=(*before.cells, *(cell for cell in cells if cell.key not in known)),
                 calls=(*before.calls, call),
-                anew_since=self._anew_since(before.anew_since, anew),
+                anew_since={**since, **{key: now for key in anew if since.get(key) not in begun}},
             )
-            write_replaced(self.path / ASKED, _encoded(now))
-        return now
-
-    def _anew_since(self, before: dict[str, str], keys: Keys) -> dict[str, str]:
-        """What was asked for anew and is not done yet goes on from when that began: the same command again, or on
-        another GPU, does not begin once more."""
-        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
-        unfinished = {before[key] for key in keys if key in before and is_outdated(self.load(key), before[key])}
-        return {**before, **{key: now for key in keys if before.get(key) not in unfinished}}
+            write_replaced(self.path / ASKED, _encoded(asked))
+        return asked
 
     def load(self, key: str) -> CellResult | None:
         """What came of the cell; None where nothing did yet, or nothing that can be read."""
-        return self._load(self._cell_path(key))
-
-    def _load(self, path: Path) -> CellResult | None:
+        path = self._cell_path(key)
         try:
             found = self._decoded(f"{CELLS}/{path.name}", CellResult) if os.path.lexists(path) else None
         except UNREADABLE as error:
@@ -115,8 +109,8 @@ class SweepFolder:
         """Every cell that is there: in the order asked for, then those nobody asked for here, by name."""
         asked = self.asked()
         order = {cell.key: number for number, cell in enumerate(asked.cells if asked else ())}
-        found = [self._load(path) for path in sorted((self.path / CELLS).glob("[!.]*.json"))]
-        there = [result for result in found if result is not None]
+        names = sorted(path.name for path in (self.path / CELLS).glob("[!.]*.json"))
+        there = [result for name in names if (result := self.load(name.removesuffix(".json")))]
         return tuple(sorted(there, key=lambda result: order.get(result.cell.key, len(order))))
 
     def _decoded(self, name: str, kind: type[Noun]) -> Noun:
@@ -132,20 +126,12 @@ class SweepFolder:
 
     def unlocked(self) -> str | None:
         """Why nothing can be locked here, in the file system's words; None where it can."""
-        try:
-            (self.path / LOCKS).mkdir(exist_ok=True)
-            with locked(self.path / LOCKS / "probe.lock", blocking=False):
-                return None
-        except NoLocksError as error:
-            return str(error)
-        except OSError as error:
-            self._raise_unlockable(error)
+        with self._lock("probe", blocking=False):
+            return self._no_locks
 
-    @contextmanager
-    def claimed(self, key: str) -> Iterator[bool]:
+    def claimed(self, key: str) -> AbstractContextManager[bool]:
         """Whether the cell is this process's as long as the block lasts; False while another one works on it."""
-        with self._lock(_checked(key), blocking=False) as held:
-            yield held
+        return self._lock(_checked(key), blocking=False)
 
     @contextmanager
     def _lock(self, what: str, *, blocking: bool) -> Iterator[bool]:
@@ -155,16 +141,12 @@ class SweepFolder:
             try:
                 place.mkdir(parents=True, exist_ok=True)
                 ours = held.enter_context(locked(place / f"{what}.lock", blocking=blocking))
-            except NoLocksError:
-                ours = True
+            except NoLocksError as error:
+                ours, self._no_locks = True, str(error)
             except OSError as error:
-                self._raise_unlockable(error)
+                why = f"cannot lock {self.path}: {error.strerror}; remove {place}, or name another place"
+                raise TracekitError(why) from None
             yield ours
-
-    def _raise_unlockable(self, error: OSError) -> NoReturn:
-        raise TracekitError(
-            f"cannot lock {self.path}: {error.strerror}; remove {self.path / LOCKS}, or name another place"
-        ) from None
 
 
 def _checked(key: str) -> str:
@@ -222,14 +204,9 @@ def cells_of_other_versions(results: Sequence[CellResult]) -> Iterator[Note]:
     """Which cells were made of files that are otherwise now, and of which nobody knows."""
     changed = Counter((found.cell.request.workload, names) for found in results if (names := changed_sources(found)))
     for (workload, names), number in changed.items():
-        facts = {"cells": number, "workload": workload, "files": list(names)}
-        yield Note("cells_of_another_version", facts=facts)
-    unknown = Counter(
-        workload
-        for found in results
-        if found.run and found.run.sources is None and has_sources(workload := found.cell.request.workload)
-    )
-    for workload, number in unknown.items():
+        yield Note("cells_of_another_version", facts={"cells": number, "workload": workload, "files": list(names)})
+    unknown = (found.cell.request.workload for found in results if found.run and found.run.sources is None)
+    for workload, number in Counter(filter(has_sources, unknown)).items():
         yield Note("cells_of_unknown_version", facts={"cells": number, "workload": workload})
 
 

@@ -39,8 +39,6 @@ LOCK = "lock"
 
 #: Shows the progress of one cell for as long as the block lasts.
 Shown = Callable[[], AbstractContextManager[Progress]]
-
-
 #: Why a cell is to be run: nothing came of it yet; `--again` asked for it since; it failed and is to be tried again;
 #: what its model is made of is another one now.
 Why = Literal["missing", "anew", "failed", "changed"]
@@ -74,15 +72,16 @@ def find_left(plan: SweepPlan, folder: SweepFolder) -> tuple[ToDo, ...]:
     for the folder knows (`SweepFolder.ask`)."""
     asked = folder.asked()
     since = asked.anew_since if asked else {}
-    there = {cell.key: folder.load(cell.key) for cell in plan.cells}
-    wanted = {key: why for key, found in there.items() if (why := why_wanted(plan, found, since.get(key)))}
-    cells = [cell for cell in plan.cells if cell.key in wanted]
-    random.Random(plan.seed).shuffle(cells)
-    seen = {key: found.started if found else None for key, found in there.items()}
-    return tuple(ToDo(cell, number, seen[cell.key], wanted[cell.key]) for number, cell in enumerate(cells, 1))
+    left: list[ToDo] = []
+    for cell in plan.cells:
+        found = folder.load(cell.key)
+        if why := _why_wanted(plan, found, since.get(cell.key)):
+            left.append(ToDo(cell, 0, found.started if found else None, why))
+    random.Random(plan.seed).shuffle(left)
+    return tuple(replace(each, number=number) for number, each in enumerate(left, 1))
 
 
-def why_wanted(plan: SweepPlan, found: CellResult | None, since: str | None) -> Why | None:
+def _why_wanted(plan: SweepPlan, found: CellResult | None, since: str | None) -> Why | None:
     """Why a cell of which this is there is to be run; None where it is not. `since` is when it was asked for anew."""
     if found is None:
         return "missing"
@@ -102,8 +101,7 @@ def run_cells(
     for each in left:
         with folder.claimed(each.cell.key) as ours:
             there = folder.load(each.cell.key)
-            is_new = (there.started if there else None) != each.seen
-            if not ours or is_new:
+            if not ours or (there.started if there else None) != each.seen:
                 # Another process works on it, or has since this one looked.
                 yield each, None
                 continue
@@ -130,43 +128,28 @@ def run_cell(
     with suppress(TracekitError):
         start = server.start_of(find(cell.request.workload)) if server else None
     started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
+    asked, limit = msgspec.json.encode(job), plan.cell_timeout_seconds
     ended = run_module(
-        MODULE,
-        msgspec.json.encode(job),
-        place,
-        caches_in(place),
-        limit_seconds=plan.cell_timeout_seconds,
-        on_word=progress.detail,
-        start=start,
+        MODULE, asked, place, caches_in(place), limit_seconds=limit, on_word=progress.detail, start=start
     )
-    answer = _answer(ended, plan)
-    return CellResult(
-        schema="tracekit.sweep-cell/1",
-        tracekit=__version__,
-        cell=cell,
-        outcome=answer.failure.kind if answer.failure else "done",
-        started=started.isoformat(timespec="microseconds"),
-        seconds=time.monotonic() - began,
-        run=answer.run,
-        failure=answer.failure,
-        host_load=load,
-    )
+    run, failure = _what_came(ended, limit or 0.0)
+    outcome = failure.kind if failure else "done"
+    when, seconds = started.isoformat(timespec="microseconds"), time.monotonic() - began
+    return CellResult("tracekit.sweep-cell/1", __version__, cell, outcome, when, seconds, run, failure, load)
 
 
-def _answer(ended: Ended, plan: SweepPlan) -> CellAnswer:
+def _what_came(ended: Ended, limit_seconds: float) -> tuple[CellRun | None, CellFailure | None]:
     lines = ended.lines[-LAST_LINES:]
     if ended.answer is not None:
         answer = msgspec.json.decode(ended.answer, type=CellAnswer)
-        if answer.failure is None or answer.failure.last_lines:
-            return answer
+        failure = answer.failure
         # An error that says no more than its line: what was printed before it may.
-        return replace(answer, failure=replace(answer.failure, last_lines=lines))
+        return answer.run, replace(failure, last_lines=failure.last_lines or lines) if failure else None
     run = msgspec.json.decode(ended.part, type=CellRun) if ended.part is not None else None
     if ended.late:
-        message = cell_timed_out(plan.cell_timeout_seconds or 0.0)
-        return CellAnswer(run, CellFailure("timed_out", message, ended.word, lines))
+        return run, CellFailure("timed_out", cell_timed_out(limit_seconds), ended.word, lines)
     kind: CellOutcome = "killed" if ended.code < 0 else "failed"
-    return CellAnswer(run, CellFailure(kind, cell_without_answer(ended.code), ended.word, lines))
+    return run, CellFailure(kind, cell_without_answer(ended.code), ended.word, lines)
 
 
 def seconds_left(left: tuple[ToDo, ...], done: tuple[CellResult, ...]) -> float | None:

@@ -1,5 +1,5 @@
-"""The part of `tracekit profile` that happens in fresh processes, repeated timing and starting up: what asks for them,
-and what each does (`python -m tracekit.walks.timing_process JOB RESULT`)."""
+"""The part of `tracekit profile` that happens in fresh processes, starting up, repeated timing and following advice:
+what asks for them, and what each does (`python -m tracekit.walks.timing_process JOB RESULT`)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ import msgspec
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
+from tracekit.model.note import Noted
 from tracekit.model.progress import Progress, Silent
-from tracekit.model.run import FormName, FormResult, Run
+from tracekit.model.run import FormName, Run
 from tracekit.model.timing import StartKind, Startup
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.printing import echo_lines
 from tracekit.report.words.noted import STARTING, exit_words, timing_process
+from tracekit.shell import variable_words
 from tracekit.walks.building import quiet_libraries
+from tracekit.walks.observers import with_form, with_notes
 from tracekit.walks.plan import TimingPlan, stopping_rule
 from tracekit.walks.processes import caches_in, run_module
 from tracekit.workloads.registry import find, load_builder
@@ -33,6 +36,10 @@ STARTS: tuple[tuple[FormName, StartKind], ...] = (
     ("compiled", "compiled_no_cache"),
     ("compiled", "compiled_warm_cache"),
 )
+#: What a run notes that was to verify its advice, and had none, or could not follow it.
+NO_ADVICE, ADVICE_FAILED = "no_advice", "advice_failed"
+#: Added to the seed for the order of the calls that follow advice, so that it is drawn anew.
+ORDER_SEED = 1000
 #: Of what a process that failed has printed, so many lines go into the error.
 LAST_LINES = 3
 
@@ -44,49 +51,62 @@ def measure_in_processes(
 
     Raises TracekitError with the last lines of a process that failed.
     """
-    settings = run.settings
-    names = tuple(form.name for form in run.forms)
+    settings, names = run.settings, tuple(form.name for form in run.forms)
+    job = ChildJob(request, settings.size, settings.device, names, None, 0)
     if plan.startup:
-        job = ChildJob(request, settings.size, settings.device, (), None, 0)
         with tempfile.TemporaryDirectory(prefix="tracekit-cache-", ignore_cleanup_errors=True) as cache:
             for name, kind in (start for start in STARTS if start[0] in names):
-                start = _start(kind, replace(job, forms=(name,)), Path(cache), draft, progress)
-                run = replace(
-                    run,
-                    forms=tuple(
-                        replace(form, startups=(*form.startups, start)) if form.name == name else form
-                        for form in run.forms
-                    ),
-                )
+                environment = {} if kind == "eager" else caches_in(Path(cache))
+                found = run_child(replace(job, forms=(name,)), draft, progress, STARTING[kind], environment)
+                (child,), form = found.forms, run.form(name)
+                assert form is not None
+                facts = child.compilation
+                graphs, hits = (facts.graphs, facts.cache_hits) if facts else (None, None)
+                start = Startup(kind, found.load_seconds, child.warmup_us, graphs, hits)
+                run = with_form(run, name, startups=(*form.startups, start))
                 yield run
-    rule = stopping_rule(plan, request, settings)
+    job = replace(job, rule=stopping_rule(plan, request, settings))
     for number in range(1, plan.repeats + 1):
-        job = ChildJob(request, settings.size, settings.device, names, rule, settings.seed + number)
-        found = {
-            child.name: child for child in run_child(job, draft, progress, timing_process(number, plan.repeats)).forms
-        }
-        run = replace(run, forms=tuple(_with_process(form, found[form.name]) for form in run.forms))
+        job = replace(job, order_seed=settings.seed + number)
+        found = run_child(job, draft, progress, timing_process(number, plan.repeats))
+        for child, form in zip(found.forms, run.forms, strict=True):
+            if form.timing is None or child.times is None:
+                raise AssertionError("a process is repeated only of a form that was timed, and times it")
+            times = replace(child.times, cache_hits=child.compilation.cache_hits if child.compilation else None)
+            timing = replace(form.timing, processes=(*form.timing.processes, times))
+            run = with_form(run, form.name, timing=timing)
         yield run
 
 
-def _start(kind: StartKind, job: ChildJob, cache: Path, draft: Path, progress: Progress) -> Startup:
-    found = run_child(job, draft, progress, STARTING[kind], {} if kind == "eager" else caches_in(cache))
-    facts = found.forms[0].compilation
-    return Startup(
-        kind=kind,
-        load_seconds=found.load_seconds,
-        calls_us=found.forms[0].warmup_us,
-        graphs=facts.graphs if facts else None,
-        cache_hits=facts.cache_hits if facts else None,
-    )
+def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, progress: Progress) -> Run:
+    """The run with what came of its most promising advice, in a fresh process; with a note where there is none, or it
+    could not be followed: that is an answer too, and nothing measured is lost for it."""
+    from tracekit.comparison.judging.alternatives import judge_advice, top_advice
+    from tracekit.walks.sides import compare_forms
 
-
-def _with_process(form: FormResult, child: ChildForm) -> FormResult:
-    if form.timing is None or child.times is None:
-        raise AssertionError("a process is repeated only of a form that was timed, and times it")
-    hits = child.compilation.cache_hits if child.compilation else None
-    times = replace(child.times, cache_hits=hits)
-    return replace(form, timing=replace(form.timing, processes=(*form.timing.processes, times)))
+    comparison = compare_forms(draft, run, cached=False)
+    finding = top_advice(comparison)
+    if finding is None:
+        return with_notes(run, Noted(NO_ADVICE))
+    # A flag is `True` or `False` in a finding.
+    flags = {"True": True, "False": False}
+    advised = replace(request, **{name: flags.get(value, value) for name, value in finding.changes.items()})  # type: ignore[arg-type]
+    changes = [f"{name.replace('_', ' ')} {value}" for name, value in finding.changes.items()]
+    changes += [variable_words(finding.environment)] if finding.environment else []
+    settings, rule = run.settings, stopping_rule(plan, request, run.settings)
+    seed = settings.seed + ORDER_SEED
+    job = ChildJob(advised, settings.size, settings.device, ("eager", "compiled"), rule, seed)
+    try:
+        found = run_child(job, draft, progress, f"following the advice: {', '.join(changes)}", finding.environment)
+    except TracekitError as error:
+        return with_notes(run, Noted(ADVICE_FAILED, {"error": str(error)}))
+    eager, compiled = found.forms
+    if eager.times is None or compiled.times is None:
+        raise AssertionError("a job with a rule times its forms")
+    seconds = compiled.compilation.seconds if compiled.compilation else None
+    recompiled = eager.times.during_timing + compiled.times.during_timing
+    verified = judge_advice(comparison, finding, eager.times.wall_us, compiled.times.wall_us, seconds, recompiled)
+    return replace(run, verified=verified)
 
 
 def run_child(

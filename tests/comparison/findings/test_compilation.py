@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.advised import command_of
-from tests.sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_settings, make_side, scaled
+from tests.sides import COMPILED, EAGER, ORDER, STEADY, make_analysis, make_form, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.timed import find_compiling_costs
@@ -24,9 +24,7 @@ from tracekit.model.compilation import (
     RegionTime,
 )
 from tracekit.model.note import Note
-from tracekit.model.run import FormName
 
-ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 SIZE = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 1, actual 4")
 FRAME = FrameCompilation("0/0", "forward", "model.py:12", "warm-up", 1, 2.0, 40)
 ITEM = GraphBreak("model.py:20", "forward", "Unsupported Tensor.item()", None, "Keep it a tensor.", "gb0124", ("0/0",))
@@ -48,10 +46,9 @@ def sides(
     **settings: Any,
 ) -> tuple[Side, Side]:
     a = make_side("eager", make_analysis(EAGER), make_form("eager", STEADY))
-    form = make_form("compiled", wall_us, during_timing=during_timing)
-    form = replace(form, compilation=replace(form.compilation, diagnostics=found))
+    form = make_form("compiled", wall_us, during_timing=during_timing, diagnostics=found)
     analysis = replace(make_analysis(COMPILED, idle_us=300.0), regions=regions or make_regions())
-    return a, replace(make_side("compiled", analysis, form), settings=make_settings(**settings))
+    return a, make_side("compiled", analysis, form, settings=make_settings(**settings))
 
 
 def compared(found: Diagnostics | None = None, **options: Any) -> Comparison:
@@ -122,17 +119,14 @@ def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the
     assert comparison.notes == (Note("part_ran_eager", subject="compiled", facts=facts),)
 
 
-def test_a_compiled_form_without_any_compiled_step_ran_eager():
-    comparison = compared(Diagnostics(fallbacks=(LIMIT,)), regions=make_regions(0))
-    facts = {"reason": "Dynamo recompile limit exceeded"}
-    assert comparison.notes == (Note("ran_eager", "error", facts=facts, grave=True),)
-    assert comparison.findings[0].facts["ran_eager"]
-
-
-def test_that_a_form_ran_eager_is_told_of_a_run_of_before_too():
-    comparison = compared(None, regions=make_regions(0))
-    assert comparison.findings[0].code == "eager_fallback"
-    assert comparison.notes[0] == Note("ran_eager", "error", facts={"reason": None}, grave=True)
+@pytest.mark.parametrize(
+    ("told", "code", "reason"),
+    [(Diagnostics(fallbacks=(LIMIT,)), "recompile_limit", LIMIT.reason), (None, "eager_fallback", None)],
+)
+def test_a_compiled_form_without_any_compiled_step_ran_eager_also_in_a_run_of_before(told, code, reason):
+    comparison = compared(told, regions=make_regions(0))
+    assert comparison.notes == (Note("ran_eager", "error", facts={"reason": reason}, grave=True),)
+    assert (comparison.findings[0].code, comparison.findings[0].facts["ran_eager"]) == (code, True)
 
 
 def test_compiled_code_that_does_less_than_half_of_the_work_is_told():
@@ -160,14 +154,11 @@ def test_few_kernels_in_graphs_are_told_though_torch_gave_no_reason():
     count = b.analysis.kernels.count
 
     def told(share: float) -> Finding | None:
-        launches = replace(b.analysis.launches, graph_launches=2, kernels_in_graphs=round(share * count))  # type: ignore[type-var]
+        launches = replace(b.analysis.launches, graph_launches=2, kernels_in_graphs=round(share * count))
         side = replace(b, analysis=replace(b.analysis, launches=launches))
-        codes = {each.code: each for each in compare(a, side, ORDER).findings}
-        return codes.get("skipped_cuda_graphs")
+        return next((each for each in compare(a, side, ORDER).findings if each.code == "skipped_cuda_graphs"), None)
 
-    some = told(0.3)
-    assert some.facts["graphed_share"] == pytest.approx(0.3, abs=0.02)
-    assert some.facts["skips"] == []
+    assert told(0.3).facts == {"graphed_share": pytest.approx(0.3, abs=0.02), "skips": []}
     assert told(0.6) is None
 
 
@@ -235,21 +226,14 @@ def test_what_a_compiling_call_cost_is_what_it_took_beyond_the_usual_call():
     assert [cost.extra_us for cost in find_compiling_costs(side)] == [None, None]
 
 
-def test_without_the_audit_recompiling_in_timed_calls_is_met_with_dynamic():
+def test_without_the_audit_dynamic_is_advised_to_whoever_had_it_off():
     found = replace(audited(), warmed_up_at=None)
-    finding = findings(found, wall_us=WALLS, during_timing=1)["recompiled_during_timing"]
-    assert command_of(finding).endswith("--dynamic")
-    dynamic = findings(found, wall_us=WALLS, during_timing=1, dynamic=True)["recompiled_during_timing"]
-    assert command_of(dynamic).count("--dynamic") == 1
-
-
-def test_dynamic_is_not_advised_to_whoever_had_it_on():
-    again = replace(FRAME, id="0/1", phase="timed", call=1, because=(SIZE,), seconds=12.0)
-    found = Diagnostics(frames=(FRAME, again), calls=(CompilingCall("timed", 1, 1, 0, 12.3e6),))
-    finding = findings(found, during_timing=1, dynamic=True)["recompiled_during_timing"]
-    assert finding.facts["any_size"] and finding.facts["failed_for_one"]
-    assert command_of(finding).startswith("TORCH_LOGS=recompiles ")
-    told = findings(replace(found, warmed_up_at={"batch_size": 3}), during_timing=1, dynamic=True)
-    assert told["recompiled_during_timing"].facts["any_size"]
-    without = findings(found, during_timing=1)["recompiled_during_timing"]
-    assert not without.facts["any_size"]
+    off, on = (
+        findings(found, wall_us=WALLS, during_timing=1, dynamic=dynamic)["recompiled_during_timing"]
+        for dynamic in (None, True)
+    )
+    assert (off.facts["any_size"], on.facts["any_size"], on.facts["failed_for_one"]) == (False, True, True)
+    assert command_of(off).endswith("--dynamic")
+    assert command_of(on).startswith("TORCH_LOGS=recompiles ") and command_of(on).count("--dynamic") == 1
+    told = findings(audited(), during_timing=1, dynamic=True)["recompiled_during_timing"]
+    assert told.facts["any_size"] and "TORCH_LOGS" not in command_of(told)

@@ -9,7 +9,18 @@ from typing import Any
 import pytest
 from tests.advised import command_of
 from tests.sequences import make_activity, make_sequence
-from tests.sides import COMPILED, EAGER, STEADY, make_analysis, make_form, make_pair, make_settings, make_side, scaled
+from tests.sides import (
+    COMPILED,
+    EAGER,
+    ORDER,
+    STEADY,
+    make_analysis,
+    make_form,
+    make_pair,
+    make_settings,
+    make_side,
+    scaled,
+)
 
 from tracekit.comparison import compare
 from tracekit.comparison.findings.eager_code import find_uncompiled_component
@@ -17,25 +28,24 @@ from tracekit.comparison.findings.slower_kernels import find_lost_attention
 from tracekit.comparison.findings.times import find_cold_start
 from tracekit.comparison.waiting import with_waiting_lines
 from tracekit.model.advice import Action
-from tracekit.model.analysis import IdleGap, IdleSummary, Place, SyncTime
+from tracekit.model.analysis import IdleGap, Place, SyncTime
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.note import Severity
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity
-from tracekit.model.run import Component, FormName
+from tracekit.model.run import Component
 from tracekit.model.timing import BreakEven
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
-ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 LOST = {"gemm_128x64": ("gemm", 20, 1010.0), "bmm_f32": ("gemm", 8, 500.0), "triton_a": ("triton", 10, 110.0)}
 
 
-def found(a: Side, b: Side) -> dict[str, Finding]:
-    return {finding.code: finding for finding in compare(a, b, ORDER).findings}
+def found(a: Side, b: Side, order: tuple[str, ...] = ORDER) -> dict[str, Finding]:
+    return {finding.code: finding for finding in compare(a, b, order).findings}
 
 
-def eager(kernels=EAGER) -> Side:
-    return make_side("eager", make_analysis(kernels), make_form("eager", STEADY))
+def eager(kernels=EAGER, wall_us: tuple[float, ...] = STEADY) -> Side:
+    return make_side("eager", make_analysis(kernels), make_form("eager", wall_us))
 
 
 def compiled(kernels=COMPILED, wall_us: tuple[float, ...] = STEADY, **analysis: object) -> Side:
@@ -127,9 +137,8 @@ def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(
     workload: str, scope: str, repeated: tuple[str, ...], action: str | None
 ):
     settings = make_settings(workload=workload, scope=scope)
-    finding = found(eager(), replace(with_attention(440), settings=settings, repeated_parts=repeated))[
-        "slower_attention"
-    ]
+    b = replace(with_attention(440), settings=settings, repeated_parts=repeated)
+    finding = found(eager(), b)["slower_attention"]
     assert (finding.action.code if finding.action else None) == action
     assert finding.changes == ({"scope": "regional"} if repeated else {})
     assert not repeated or "--scope regional" in command_of(finding)
@@ -137,9 +146,7 @@ def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(
 
 def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
     folder = Path(__file__).parents[3] / "traces" / "h200-vit"
-    comparison = compare(
-        *(load_side(folder, form=name, reading=Reading(shapes=True)) for name in ("eager", "compiled"))
-    )
+    comparison = compare(*(load_side(folder, form=name, reading=Reading(shapes=True)) for name in ORDER[:2]))
     (finding,) = (each for each in comparison.findings if each.code == "lost_attention")
     # Under max-autotune the products are Triton templates, of which the library's family knows nothing.
     b = comparison.b
@@ -227,7 +234,7 @@ WARM = BreakEven("compiled_warm_cache", "fresh_process", 2e7, 2e7, 1e6, 1500.0, 
 
 
 def started(*starts: BreakEven, scope: str = "transformer") -> Comparison:
-    comparison = compare(*make_pair(STEADY, scaled(0.8)), ("eager", "compiled") * 10)
+    comparison = compare(*make_pair(STEADY, scaled(0.8)), ORDER)
     side = replace(comparison.b, settings=make_settings(scope=scope))
     return replace(comparison, b=side, break_even=starts)
 
@@ -290,8 +297,7 @@ def test_a_warm_cache_that_is_no_faster_saves_nothing():
 def test_each_call_saves_what_the_ratio_within_rounds_says():
     """Medians of a form that switches between two speeds need not differ by the same."""
     comparison = started(COLD, WARM)
-    odd = replace(comparison, verdict=replace(comparison.verdict, b_wall_us=1100.0))
-    finding = find_cold_start(odd)
+    finding = find_cold_start(replace(comparison, verdict=replace(comparison.verdict, b_wall_us=1100.0)))
     assert finding.facts["call_saving_us"] == pytest.approx(200, abs=0.1)
     assert finding.facts["medians_apart_us"] != pytest.approx(200, abs=10)
 
@@ -301,26 +307,16 @@ PARTS = (Component("transformer", 10, True), Component("vae", 5, False))
 
 
 def group(kind: str, a_us: float, b_us: float, *where: str, name: str = NORM) -> KernelGroup:
-    return KernelGroup(
-        kind,  # type: ignore[arg-type]
-        name,
-        "provenance",
-        (GroupMember(name, 1, a_us),),
-        (GroupMember(name, 1, b_us),),
-        0,
-        b_us - a_us,
-        where,
-    )
+    a, b = ((GroupMember(name, 1, us),) for us in (a_us, b_us))
+    return KernelGroup(kind, name, "provenance", a, b, 0, b_us - a_us, where)
 
 
 FUSED = group("fused", 100.0, 25.0, "transformer.norm")
 
 
 def comparison(*groups: KernelGroup, scope: str = "transformer", parts: tuple[Component, ...] = PARTS) -> Comparison:
-    a = make_side("eager", make_analysis(EAGER), make_form("eager", scaled(1.5)))
-    b = make_side("compiled", make_analysis(EAGER), make_form("compiled", scaled(1.3)))
-    b = replace(b, components=parts, settings=make_settings(scope=scope))
-    return replace(compare(a, b), groups=groups)
+    b = replace(compiled(EAGER, scaled(1.3)), components=parts, settings=make_settings(scope=scope))
+    return replace(compare(eager(wall_us=scaled(1.5)), b), groups=groups)
 
 
 def test_the_component_with_most_to_fuse_is_named_with_what_the_compiled_part_s_fusion_would_save():
@@ -381,20 +377,15 @@ ITEM = SyncTime("cudaStreamSynchronize", count=6, idle_after_us=240.0, place=SCA
 END = SyncTime("cudaDeviceSynchronize", count=2, idle_after_us=0.0, place=None, drained=0)
 
 
-def with_syncs(side: Side, *syncs: SyncTime) -> Side:
-    idle = side.analysis.idle
-    assert isinstance(idle, IdleSummary)
+def sides(*syncs: SyncTime, kernels=EAGER) -> tuple[Side, Side]:
+    b = compiled(kernels, scaled(1.3))
     gap = IdleGap(0, 12.5, 60.0, {"sync_wait": 60.0}, None, "gemm", sync="cudaStreamSynchronize")
-    return replace(side, analysis=replace(side.analysis, idle=replace(idle, syncs=syncs, largest=(gap,))))
-
-
-def sides(*syncs: SyncTime) -> tuple[Side, Side]:
-    a = make_side("eager", make_analysis(), make_form("eager", scaled(1.5)))
-    return a, with_syncs(make_side("compiled", make_analysis(), make_form("compiled", scaled(1.3))), *syncs)
+    idle = replace(b.analysis.idle, syncs=syncs, largest=(gap,))
+    return eager(wall_us=scaled(1.5)), replace(b, analysis=replace(b.analysis, idle=idle))
 
 
 def found_wait(a: Side, b: Side) -> Finding | None:
-    return next((each for each in compare(a, b).findings if each.code == "synchronising_calls"), None)
+    return found(a, b, ()).get("synchronising_calls")
 
 
 def test_a_wait_in_the_middle_of_a_call_is_found_with_what_it_costs():
@@ -426,20 +417,12 @@ def test_the_wait_at_the_end_of_a_call_a_short_one_or_that_of_a_copy_is_not_told
 
 def test_lines_are_those_of_the_copies_that_eager_operators_launched():
     # Operators alone do not say which copies wait: what they launched does.
-    ops = tuple(
-        EagerOp(name, "head", line, (), 2, None)
-        for name, line in (
-            ("aten._to_copy.default", "model.py:12"),
-            ("aten._to_copy.default", "model.py:13"),
-            ("aten.index.Tensor", "model.py:14"),
-            ("aten._to_copy.default", "model.py:15"),
-        )
-    )
+    to_copy, index = "aten._to_copy.default", "aten.index.Tensor"
+    lines = enumerate((to_copy, to_copy, index, to_copy), 12)
+    ops = tuple(EagerOp(name, "head", f"model.py:{line}", (), 2, None) for line, name in lines)
     names = (
-        "DtoH (Device -> Pageable)",
-        "HtoD (Pinned -> Device)",
-        "DtoH (Device -> Pinned)",
-        "DtoD (Device -> Device)",
+        *("DtoH (Device -> Pageable)", "HtoD (Pinned -> Device)"),
+        *("DtoH (Device -> Pinned)", "DtoD (Device -> Device)"),
     )
     activities = tuple(TaggedActivity(f"Memcpy {name}", op) for op, name in enumerate(names))
     a, b = sides(replace(ITEM, place=COPYING), END)
@@ -453,8 +436,7 @@ def test_a_call_that_copies_by_itself_is_at_the_lines_of_pageable_copies():
     told = tuple(TaggedActivity("Memcpy HtoD (Pageable -> Device)", n) for n in range(5))
     eager = EagerOps(1, "2.13.0", ops, (*told, TaggedActivity("Memcpy DtoH (Device -> Pinned)", 5)))
     a, b = sides(SyncTime("cudaMemcpyAsync", 6, 240.0, None, 4))
-    one, other = with_waiting_lines(replace(a, provenance=eager), b)
-    assert one.analysis.idle is not None and other.analysis.idle is not None
+    _, other = with_waiting_lines(replace(a, provenance=eager), b)
     (sync,) = other.analysis.idle.syncs
     assert sync.lines == {f"model.py:{n}": 1 for n in range(5)}
     assert sync.in_eager_code
@@ -466,17 +448,12 @@ PINNED = {"Memcpy HtoD (Pinned -> Device)": ("memcpy", 2, 6.0)}
 NO_COPIES = {name: each for name, each in COMPILED.items() if each[0] != "memcpy"}
 
 
-def pageable(b: Side) -> Finding | None:
-    a = make_side("eager", make_analysis(), make_form("eager", scaled(1.5)))
-    return next((each for each in compare(a, b).findings if each.code == "pageable_copies"), None)
-
-
-def compiled_side(kernels=COMPILED) -> Side:
-    return make_side("compiled", make_analysis(kernels), make_form("compiled", scaled(1.3)))
+def pageable(*syncs: SyncTime, kernels=COMPILED) -> Finding | None:
+    return found(*sides(*syncs, kernels=kernels), ()).get("pageable_copies")
 
 
 def test_copies_that_hold_the_host_are_found_with_what_they_cost():
-    finding = pageable(with_syncs(compiled_side(), COPY))
+    finding = pageable(COPY)
     assert finding.saving_us == pytest.approx(100)
     assert (finding.facts["copies"], finding.facts["copy_us"]) == (1, 3.0)
     assert finding.facts["made_by"] == [made_at(COPYING)]
@@ -484,13 +461,13 @@ def test_copies_that_hold_the_host_are_found_with_what_they_cost():
 
 
 def test_copies_that_hold_nobody_up_or_are_pinned_or_waits_that_are_no_copies_are_not_told():
-    assert pageable(with_syncs(compiled_side(), replace(COPY, drained=0, idle_after_us=0.0))) is None
-    assert pageable(with_syncs(compiled_side(), replace(COPY, idle_after_us=20.0))) is None
-    assert pageable(with_syncs(compiled_side({**NO_COPIES, **PINNED}), COPY)) is None
-    assert pageable(with_syncs(compiled_side(), replace(COPY, call="cudaStreamSynchronize"))) is None
+    assert pageable(replace(COPY, drained=0, idle_after_us=0.0)) is None
+    assert pageable(replace(COPY, idle_after_us=20.0)) is None
+    assert pageable(COPY, kernels={**NO_COPIES, **PINNED}) is None
+    assert pageable(replace(COPY, call="cudaStreamSynchronize")) is None
 
 
 def test_values_that_are_read_back_are_not_mended_by_pinning():
     back = {**NO_COPIES, "Memcpy DtoH (Device -> Pageable)": ("memcpy", 2, 6.0)}
-    assert pageable(with_syncs(compiled_side(back), COPY)).action == Action("keep_on_gpu")
-    assert pageable(with_syncs(compiled_side({**COMPILED, **back}), COPY)).action == Action("pin_memory")
+    assert pageable(COPY, kernels=back).action == Action("keep_on_gpu")
+    assert pageable(COPY, kernels={**COMPILED, **back}).action == Action("pin_memory")

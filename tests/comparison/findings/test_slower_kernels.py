@@ -15,10 +15,8 @@ from tracekit.model.sequence import Activity, Operator, Sequence
 
 Sizes = tuple[int, ...]
 #: What the group at the first place has as evidence, at the second, and what is said of channels that moved.
-OF_0, OF_1, MOVED = (
-    *({"kind": "epilogue_lost", "facts": {"kernels_beside": at}} for at in range(2)),
-    {"kind": "channels_moved_last", "facts": {}},
-)
+OF_0, OF_1 = ({"kind": "epilogue_lost", "facts": {"kernels_beside": at}} for at in range(2))
+MOVED = {"kind": "channels_moved_last", "facts": {}}
 FIRST, LAST = (960, 320, 8, 1), (960, 1, 96, 12)
 
 
@@ -236,9 +234,8 @@ def test_a_model_of_float32_may_multiply_in_it():
 
 def test_of_bare_traces_the_other_products_tell_the_model_s_type():
     assert found_in(side_of("a", HALF, bare=True), side_of("b", HALF, SINGLE, bare=True)) is not None
-    assert (
-        found_in(side_of("a", HALF, bare=True), side_of("b", matmul("c10::BFloat16", 10.0), SINGLE, bare=True)) is None
-    )
+    few = matmul("c10::BFloat16", 10.0)
+    assert found_in(side_of("a", HALF, bare=True), side_of("b", few, SINGLE, bare=True)) is None
 
 
 def test_a_fiftieth_of_the_gpu_s_time_is_not_told():

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.advised import command_of
-from tests.sides import make_pair, make_settings, scaled
+from tests.sides import ORDER, make_pair, make_settings, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.accuracy import judge_accuracy
@@ -14,19 +14,9 @@ from tracekit.model.numerics import Accuracy, FormNumerics, Other, OutputDiffere
 
 
 def tensor(relative: float | None = 0.0, **changes: Any) -> TensorDifference:
-    values: dict[str, Any] = {
-        "path": "",
-        "dtype": "bfloat16",
-        "shape": (1, 5000),
-        "elements": 5000,
-        "max_abs": relative,
-        "mean_abs": relative,
-        "relative": relative,
-        "cosine": 1.0,
-        "other_max": 1.0,
-        "equal_share": 0.5,
-    }
-    return TensorDifference(**{**values, **changes})
+    errors = {"max_abs": relative, "mean_abs": relative, "relative": relative, "cosine": 1.0}
+    tensor = TensorDifference("", "bfloat16", (1, 5000), 5000, **errors, other_max=1.0, equal_share=0.5)
+    return replace(tensor, **changes)
 
 
 SAME = tensor(0.0, equal_share=1.0)
@@ -59,9 +49,7 @@ def sides(one: FormNumerics | None, other: FormNumerics | None) -> tuple[Side, S
 
 
 def judged(one: FormNumerics | None, other: FormNumerics | None) -> Accuracy:
-    found = judge_accuracy(*sides(one, other))
-    assert found is not None
-    return found
+    return judge_accuracy(*sides(one, other))
 
 
 def by_reference(
@@ -76,14 +64,8 @@ def test_an_error_up_to_three_times_eager_s_is_rounding_in_half_precision():
     found = by_reference(tensor(0.01), tensor(0.035))
     assert (found.result, found.basis) == ("less_accurate", "reference")
     assert found.reason.code == "error"
-    facts = {
-        "path": "",
-        "compiled": 0.035,
-        "eager": 0.01,
-        "reference": "float32",
-        "allowed": pytest.approx(0.0339, abs=1e-4),
-    }
-    assert found.reason.facts == facts
+    facts = {"path": "", "compiled": 0.035, "eager": 0.01, "reference": "float32"}
+    assert found.reason.facts == {**facts, "allowed": pytest.approx(0.0339, abs=1e-4)}
 
 
 def test_full_precision_is_held_to_twice_and_small_tensors_to_three_times():
@@ -209,9 +191,8 @@ def test_tokens_that_diverge_are_undecided_unless_they_are_nearer_to_the_referen
 
 def test_errors_of_another_work_are_no_measure():
     a, b = sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.9)))
-    assert judge_accuracy(a, b).result == "as_accurate"  # type: ignore[union-attr]
+    assert judge_accuracy(a, b).result == "as_accurate"
     found = judge_accuracy(replace(a, settings=make_settings(seed=1)), b)
-    assert found is not None
     assert (found.result, found.basis) == ("less_accurate", "tolerance")
 
 
@@ -222,12 +203,10 @@ def test_nothing_is_said_of_outputs_that_nobody_compared():
 
 
 def test_a_comparison_warns_of_outputs_that_differ_and_is_silent_of_others():
-    order = ("eager", "compiled") * 10
-    found = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.5), tensor(0.5))), order)  # type: ignore[arg-type]
+    found = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.5), tensor(0.5))), ORDER)
     (finding,) = [each for each in found.findings if each.code == "outputs_differ"]
     assert finding.severity == "warning"
     assert (finding.facts["a"], finding.facts["b"]) == ("eager", "compiled")
     assert command_of(finding).startswith("TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 tracekit profile flux --compiled")
-    healthy = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.02))), order)  # type: ignore[arg-type]
-    assert healthy.accuracy is not None
+    healthy = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.02))), ORDER)
     assert "outputs_differ" not in [each.code for each in healthy.findings]

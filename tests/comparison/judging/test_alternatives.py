@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.sides import STEADY, make_environment, make_form, make_pair, make_settings, make_side, scaled
+from tests.sides import ORDER, STEADY, make_environment, make_form, make_pair, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.alternatives import (
@@ -20,7 +20,6 @@ from tracekit.model.comparison import Comparison, Finding, Verdict
 from tracekit.model.note import Note
 from tracekit.report.sections.findings import finding_notes
 
-ORDER = ("eager", "compiled") * 10
 PATHS = ("one", "other")
 
 
@@ -29,7 +28,7 @@ def found(eager: float, compiled: float) -> Comparison:
 
 
 def judged(speedup: float, low: float, high: float, least: float = 0.0, result: str = "faster") -> Comparison:
-    verdict = Verdict(result, speedup, (low, high), 0.01, 1000.0, 1000.0 / speedup, least_change=least)  # type: ignore[arg-type]
+    verdict = Verdict(result, speedup, (low, high), 0.01, 1000.0, 1000.0 / speedup, least_change=least)
     return replace(found(1.0, 1 / speedup), verdict=verdict)
 
 
@@ -44,7 +43,7 @@ def judged(speedup: float, low: float, high: float, least: float = 0.0, result: 
     ],
 )
 def test_runs_are_named_by_what_they_differ_in(ways: list[dict[str, object]], names: tuple[str, ...]) -> None:
-    assert name_ways([make_settings(**way) for way in ways], PATHS) == names  # type: ignore[arg-type]
+    assert name_ways([make_settings(**way) for way in ways], PATHS) == names
 
 
 def test_other_software_is_told() -> None:

@@ -22,7 +22,7 @@ from tracekit.model.sequence import Activity, OperatorSource
 
 
 def changed(**changes: Any) -> Side:
-    return replace(make_side("b", form=make_form()), **changes)
+    return make_side("b", **{"form": make_form(), **changes})
 
 
 def differs(setting: str, a: object, b: object) -> Note:
@@ -37,13 +37,13 @@ def only(b: Side) -> Note:
 
 @pytest.mark.parametrize(("calls", "first"), [(10, False), (1, True)])
 def test_timed_calls_much_slower_than_recorded_ones_are_a_disturbed_machine_or_first_calls(calls: int, first: bool):
-    note = only(replace(make_side("b", form=make_form(wall_us=(9000.0,) * calls)), path="other"))
+    note = only(changed(form=make_form(wall_us=(9000.0,) * calls)))
     assert (note.code, note.subject, note.facts["first_calls"]) == ("timed_slower_than_recorded", "b", first)
     assert (note.facts["wall_us"], note.facts["timed_calls"]) == (9000.0, calls)
 
 
 def test_a_gpu_that_seems_busier_than_the_call_lasted_is_said():
-    note = only(replace(make_side("b", form=make_form(wall_us=(700.0,) * 10)), path="other"))
+    note = only(changed(form=make_form(wall_us=(700.0,) * 10)))
     assert (note.code, note.subject) == ("busier_than_the_call", "b")
     assert note.facts["busy_us"] > note.facts["wall_us"] == 700.0
 
@@ -101,13 +101,9 @@ def test_sides_without_a_gpu_or_with_several_are_told():
 
 
 def test_another_precision_of_float32_products_is_said_where_both_runs_hold_it():
-    a, b = make_side(form=make_form()), changed()
     for one, other, said in (("highest", "high", True), (None, "high", False), ("high", "high", False)):
-        told = find_unfairness(
-            replace(a, environment=make_environment(float32_matmul_precision=one)),
-            replace(b, environment=make_environment(float32_matmul_precision=other)),
-        )
-        assert (differs("float32_matmul_precision", one, other) in told) == said
+        a, b = (changed(environment=make_environment(float32_matmul_precision=each)) for each in (one, other))
+        assert (differs("float32_matmul_precision", one, other) in find_unfairness(a, b)) == said
 
 
 def test_another_way_to_steer_torch_is_said() -> None:
@@ -120,27 +116,16 @@ def test_another_way_to_steer_torch_is_said() -> None:
 def test_another_prompt_is_other_work_where_its_tokens_are_generated_from():
     asked = Generation("generate", 16, "dynamic", fast_processor=True)
     settings = make_settings(generation=asked, prompt="What is this?")
-    a = replace(make_side("a", form=make_form()), settings=settings)
     longer = changed(settings=replace(settings, prompt="What is to be seen here, and where?"))
     told = differs("prompt", "What is this?", "What is to be seen here, and where?")
-    assert told in find_unfairness(a, longer)
-    drawn = replace(make_side("a", form=make_form()), settings=make_settings(prompt="a cat"))
-    other = changed(settings=make_settings(prompt="a dog"))
+    assert told in find_unfairness(make_side("a", form=make_form(), settings=settings), longer)
+    drawn, other = (changed(path=prompt, settings=make_settings(prompt=prompt)) for prompt in ("a cat", "a dog"))
     assert not any(each.facts.get("setting") == "prompt" for each in find_unfairness(drawn, other))
 
 
 #: What is no other work: how it is compiled and timed, and what is told of another way.
 NO_OTHER_WORK = {
-    "scope",
-    "mode",
-    "fullgraph",
-    "dynamic",
-    "prompt",
-    "seed",
-    "iterations",
-    "generation",
-    "own",
-    "variables",
+    *("scope", "mode", "fullgraph", "dynamic", "prompt", "seed", "iterations", "generation", "own", "variables"),
 }
 
 
@@ -152,16 +137,9 @@ def test_every_setting_is_other_work_or_is_not() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"workload": "vit"},
-        {"size": "tiny"},
-        {"pretrained": "org/name"},
-        {"device": "cpu"},
-        {"dtype": "float16"},
-        {"batch_size": 4},
-        {"height": 1024},
-        {"width": 1024},
-        {"seq_length": 128},
-        {"steps": 4},
+        *({name: text} for name, text in (("workload", "vit"), ("size", "tiny"), ("pretrained", "org/name"))),
+        *({name: text} for name, text in (("device", "cpu"), ("dtype", "float16"))),
+        *({name: 4096} for name in ("batch_size", "height", "width", "seq_length", "steps")),
         {"own": UserModel(options=("depth=2",))},
         {"generation": Generation("generate", 8, "dynamic", fast_processor=True)},
         {"generation": Generation("generate", 16, "static", fast_processor=True)},
@@ -174,7 +152,7 @@ def test_every_setting_is_other_work_or_is_not() -> None:
 def test_other_work_is_told_apart(change: dict[str, Any]) -> None:
     asked = Generation("generate", 16, "dynamic", fast_processor=True)
     settings = make_settings(own=UserModel(options=("depth=1",)), generation=asked)
-    a = replace(make_side("a", form=make_form()), settings=settings)
+    a = make_side("a", form=make_form(), settings=settings)
     b = replace(a, settings=replace(settings, **change))
     assert tuple(find_other_work(a, a)) == ()
     (told,) = find_other_work(a, b)
@@ -188,12 +166,13 @@ def test_traces_of_another_gpu_or_of_more_are_other_work() -> None:
     four = make_side("d", make_analysis(devices=4))
     assert tuple(find_other_work(trace, run)) == ()
     for a in (trace, run):
-        assert tuple(find_other_work(a, other)) == (differs("gpu", "NVIDIA H200", "NVIDIA L4"),)
+        told = differs("gpu", "NVIDIA H200", "NVIDIA L4")
+        assert tuple(find_other_work(a, other)) == (told,) and told in find_unfairness(a, other)
         assert tuple(find_other_work(a, four)) == (differs("gpus", 1, 4),)
 
 
 def test_a_trace_that_names_no_gpu_is_taken_for_the_same() -> None:
-    unnamed = make_side("a", make_analysis(gpu_name=None))  # type: ignore[arg-type]
+    unnamed = make_side("a", make_analysis(gpu_name=None))
     assert tuple(find_other_work(unnamed, make_side("b"))) == ()
     # A run says itself what its trace does not.
     run = replace(unnamed, environment=make_environment(gpu="NVIDIA L4"))
@@ -203,12 +182,8 @@ def test_a_trace_that_names_no_gpu_is_taken_for_the_same() -> None:
 @pytest.mark.parametrize(("dtype", "refused"), [("float32", True), ("bfloat16", False)])
 def test_another_precision_of_float32_products_is_other_work_to_a_model_of_float32(dtype: str, refused: bool) -> None:
     a, b = (
-        replace(
-            make_side(name, form=make_form()),
-            settings=make_settings(dtype=dtype),
-            environment=make_environment(float32_matmul_precision=precision),
-        )
-        for name, precision in (("a", "highest"), ("b", "high"))
+        changed(settings=make_settings(dtype=dtype), environment=make_environment(float32_matmul_precision=each))
+        for each in ("highest", "high")
     )
     assert bool(tuple(find_other_work(a, b))) == refused
     assert differs("float32_matmul_precision", "highest", "high") in find_unfairness(a, b)
@@ -216,10 +191,8 @@ def test_another_precision_of_float32_products_is_other_work_to_a_model_of_float
 
 @pytest.mark.parametrize(("factor", "told"), [(1.2, False), (1.35, True)])
 def test_a_quarter_more_than_recorded_is_disturbed(factor: float, told: bool) -> None:
-    b = make_side("b")
-    assert b.recorded_wall_us is not None
-    timed = make_form(wall_us=(factor * b.recorded_wall_us,) * 10)
-    notes = find_unfairness(make_side("a", form=make_form()), replace(make_side("b", form=timed), path="other"))
+    timed = make_form(wall_us=(factor * make_side("b").recorded_wall_us,) * 10)
+    notes = find_unfairness(make_side("a", form=make_form()), changed(form=timed))
     assert any(each.code == "timed_slower_than_recorded" for each in notes) == told
 
 
@@ -303,18 +276,11 @@ def test_runs_with_other_settings_are_of_other_sizes(field: str, value: object) 
     assert not refused(replace(lender, settings=make_settings(mode="max-autotune")), borrower, side())
 
 
-def test_bare_traces_name_their_gpus():
-    a, b = make_side("a"), make_side("b", make_analysis(gpu_name="NVIDIA L4"))
-    assert find_unfairness(a, b) == (differs("gpu", "NVIDIA H200", "NVIDIA L4"),)
-
-
 Times = np.ndarray
 
 
 def sample(moment: Moment = "during", seconds: float = 0.5, **changes: Any) -> GpuSample:
-    clocks: dict[str, Any] = {"sm_clock_mhz": 1980, "memory_clock_mhz": 2619}
-    quiet = {"power_w": 400.0, "temperature_c": 50, "slowed_by": (), "other_processes": 0}
-    return GpuSample(moment, seconds, **{**clocks, **quiet, **changes})
+    return replace(GpuSample(moment, seconds, 1980, 2619, 400.0, 50, (), 0), **changes)
 
 
 def sampled_side(
@@ -326,45 +292,41 @@ def sampled_side(
     return make_side(label, form=replace(form, gpu_state=GpuState("nvml", samples, slowed_us, 700.0)))
 
 
-def noted(a: Side, b: Side) -> tuple[Note, ...]:
-    return find_unfairness(a, replace(b, path="other"))
-
-
 @pytest.mark.parametrize("power_us", [0.0, 9_000.0])
 def test_a_quiet_gpu_and_a_limit_that_hardly_held_are_nothing_to_mention(power_us: float) -> None:
     slowed = {"power": power_us, "temperature": 0.0}
-    assert noted(sampled_side("eager", slowed_us=slowed), sampled_side("compiled", slowed_us=slowed)) == ()
+    assert find_unfairness(sampled_side("eager", slowed_us=slowed), sampled_side("compiled", slowed_us=slowed)) == ()
 
 
 def test_a_power_limit_is_told_once_with_the_time_it_held() -> None:
     slowed = {"power": 250_000.0, "temperature": 0.0}
-    found = noted(sampled_side("eager", slowed_us=slowed), sampled_side("compiled", slowed_us=slowed))
+    found = find_unfairness(sampled_side("eager", slowed_us=slowed), sampled_side("compiled", slowed_us=slowed))
     facts = {"sides": ["eager", "compiled"], "limit": "power", "share": 0.25}
     assert found == (Note("throttled", facts=facts, grave=True),)
 
 
 def test_without_counters_the_reasons_given_between_calls_are_told() -> None:
     hot = (sample(slowed_by=("temperature (hardware)",)), sample(seconds=0.7))
-    (found,) = noted(sampled_side("eager"), sampled_side("compiled", *hot))
+    (found,) = find_unfairness(sampled_side("eager"), sampled_side("compiled", *hot))
     facts = {"sides": ["compiled"], "reason": "temperature (hardware)", "samples": 1, "of_samples": 2}
     assert found == Note("throttled_in_samples", facts=facts, grave=True)
     once = (*hot, *(sample(seconds=0.8) for _ in range(20)))
-    assert noted(sampled_side("eager"), sampled_side("compiled", *once)) == ()
+    assert find_unfairness(sampled_side("eager"), sampled_side("compiled", *once)) == ()
 
 
 def test_a_counter_of_one_limit_does_not_hide_another() -> None:
     braked = (sample(slowed_by=("power brake", "power limit (software)")), sample(seconds=0.7))
     slowed = {"power": 300_000.0, "temperature": 0.0}
-    one, other = noted(sampled_side("eager"), sampled_side("compiled", *braked, slowed_us=slowed))
+    one, other = find_unfairness(sampled_side("eager"), sampled_side("compiled", *braked, slowed_us=slowed))
     assert (one.code, one.facts["limit"], one.facts["share"]) == ("throttled", "power", 0.3)
     assert (other.code, other.facts["reason"]) == ("throttled_in_samples", "power brake")
 
 
 def test_a_shared_gpu_is_told_and_processes_that_cannot_be_counted_are_not() -> None:
-    (found,) = noted(sampled_side("eager"), sampled_side("compiled", sample(other_processes=2)))
+    (found,) = find_unfairness(sampled_side("eager"), sampled_side("compiled", sample(other_processes=2)))
     assert found == Note("gpu_shared", facts={"sides": ["compiled"], "processes": 2}, grave=True)
     unknown = sample(other_processes=None)
-    assert noted(sampled_side("eager", unknown), sampled_side("compiled", unknown)) == ()
+    assert find_unfairness(sampled_side("eager", unknown), sampled_side("compiled", unknown)) == ()
 
 
 @pytest.mark.parametrize(
@@ -378,7 +340,7 @@ def test_a_shared_gpu_is_told_and_processes_that_cannot_be_counted_are_not() -> 
 def test_a_lower_clock_hides_or_widens_the_difference(
     a_mhz: int, b_mhz: int, a_us: float, b_us: float, lower: str, faster: str
 ) -> None:
-    (found,) = noted(
+    (found,) = find_unfairness(
         sampled_side("eager", sample(sm_clock_mhz=a_mhz), us=a_us),
         sampled_side("compiled", sample(sm_clock_mhz=b_mhz), us=b_us),
     )
@@ -388,9 +350,9 @@ def test_a_lower_clock_hides_or_widens_the_difference(
 
 def test_clocks_are_the_middle_ones_and_little_is_no_difference() -> None:
     slower = (sample(sm_clock_mhz=1755), sample(sm_clock_mhz=1785, seconds=0.7))
-    (found,) = noted(sampled_side("eager"), sampled_side("compiled", *slower))
+    (found,) = find_unfairness(sampled_side("eager"), sampled_side("compiled", *slower))
     assert found.facts["clocks_mhz"] == [1980, 1770]
-    assert noted(sampled_side("eager"), sampled_side("compiled", sample(sm_clock_mhz=1890))) == ()
+    assert find_unfairness(sampled_side("eager"), sampled_side("compiled", sample(sm_clock_mhz=1890))) == ()
 
 
 def noisy(seed: int = 0) -> Times:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from tests.sides import STEADY, make_analysis, make_cpu_analysis, make_form, make_side, scaled
+from tests.sides import ORDER, STEADY, make_analysis, make_cpu_analysis, make_form, make_side, scaled, with_processes
 
 from benchmarks.processes import busy, deviation, groups, share_within, waiting
 from tracekit.comparison import compare
@@ -26,9 +26,7 @@ from tracekit.model.comparison import Side, Verdict
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
-from tracekit.model.timing import FormTiming, ProcessTimes
 
-ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 SMALL_CHANGE, TWO_PROCESSES = Note("one_process_small_change"), Note("two_processes")
 
 
@@ -46,7 +44,7 @@ class Form:
 def notes_on(
     a: float | None, b: float | None, speedup: float | None, processes: int | None = 1, result: str = "faster"
 ) -> tuple[Note, ...]:
-    verdict = Verdict(result, speedup, None, None, 1.0, 1.0, processes=processes)  # type: ignore[arg-type]
+    verdict = Verdict(result, speedup, None, None, 1.0, 1.0, processes=processes)
     return find_unrepeated(Form("eager", a), Form("compiled", b), verdict)
 
 
@@ -117,12 +115,9 @@ def walls(median_ms: float, seed: int) -> tuple[float, ...]:
 
 def side(own_ms: float, *others_ms: float, idle: bool = False) -> Side:
     """The GPU is idle for most of the call, or nobody knows."""
-    processes = tuple(
-        ProcessTimes(walls(ms, seed), None, (), "target reached", 1.0) for seed, ms in enumerate(others_ms, 1)
-    )
-    timing = FormTiming("target reached", None, None, 1.0, (), processes)
+    others = (walls(ms, seed) for seed, ms in enumerate(others_ms, 1))
     analysis = make_analysis() if idle else make_cpu_analysis()
-    return make_side("eager", analysis, form=replace(make_form("eager", walls(own_ms, 0)), timing=timing))
+    return make_side("eager", analysis, with_processes(make_form("eager", walls(own_ms, 0)), *others))
 
 
 def tried(eager_ms: float) -> VerifiedAdvice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import asdict
 
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.judging.fairness import ran_eager
@@ -38,11 +39,7 @@ def find_eager_fallback(comparison: Comparison) -> Finding | None:
         severity="warning",
         facts={
             "side": side.label,
-            "part": (
-                {"kind": part.kind, "function": part.function, "where": part.where, "reason": part.reason}
-                if part
-                else None
-            ),
+            "part": asdict(part) if part else None,
             "ran_eager": ran_eager(side),
             "eager_gpu_share": None if regions is None or regions.gpu_share is None else 1 - regions.gpu_share,
         },

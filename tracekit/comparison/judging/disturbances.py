@@ -7,14 +7,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from tracekit.comparison.judging.thresholds import (
-    CLOCKS_DIFFER,
-    MOST_BETWEEN_SPEEDS,
-    SECOND_SPEED_SHARE,
-    SHARED_RANGE,
-    THROTTLED_SAMPLES,
-    THROTTLED_SHARE,
-)
+from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.timed import Timed
 from tracekit.model.gpu import GpuState
 from tracekit.model.note import Note, distinct
@@ -37,7 +30,7 @@ def find_disturbance(a: Timed, b: Timed, called: tuple[str, str] = ("A", "B")) -
         yield Note("gpu_shared", facts={"sides": labels, "processes": most}, grave=True)
 
     one, other = (state.sm_clock_mhz if state else None for _label, state in states)
-    if one and other and abs(other / one - 1) > CLOCKS_DIFFER:
+    if one and other and abs(other / one - 1) > thresholds.CLOCKS_DIFFER:
         lower = a if one < other else b
         known = a.wall_us is not None and b.wall_us is not None and a.wall_us != b.wall_us
         faster = min(a, b, key=lambda side: side.wall_us or 0.0).label if known else None
@@ -50,14 +43,14 @@ def find_limits(state: GpuState | None) -> Iterator[Note]:
     if state is None:
         return
     for limit, us in (state.slowed_us or {}).items():
-        if state.timed_us and us > THROTTLED_SHARE * state.timed_us:
+        if state.timed_us and us > thresholds.THROTTLED_SHARE * state.timed_us:
             yield Note("throttled", facts={"limit": limit, "share": min(us / state.timed_us, 1)})
     # What a counter tells exactly, samples need not tell again.
     counted = {word for limit, us in (state.slowed_us or {}).items() if us for word in (limit, f"{limit} limit")}
     during = state.during()
     for reason in dict.fromkeys(reason for sample in during for reason in sample.slowed_by or ()):
         number = sum(reason in (sample.slowed_by or ()) for sample in during)
-        if reason.partition(" (")[0] not in counted and number > THROTTLED_SAMPLES * len(during):
+        if reason.partition(" (")[0] not in counted and number > thresholds.THROTTLED_SAMPLES * len(during):
             yield Note("throttled_in_samples", facts={"reason": reason, "samples": number, "of_samples": len(during)})
 
 
@@ -94,13 +87,17 @@ def ratio_change(a_us: Values, b_us: Values) -> float:
     """
     ratios = np.asarray(a_us / b_us)
     drift, speeds = find_drift(ratios), [find_two_speeds(ratios)]
-    speeds += [find_two_speeds(us) for us in (a_us, b_us) if _log_range(ratios) > SHARED_RANGE * _log_range(us)]
+    speeds += [
+        find_two_speeds(us) for us in (a_us, b_us) if _log_range(ratios) > thresholds.SHARED_RANGE * _log_range(us)
+    ]
     changes = [
         each.slow_us / each.fast_us - 1
         for each in speeds
-        if each and each.lasting and SECOND_SPEED_SHARE <= each.slow_share <= 1 - SECOND_SPEED_SHARE
+        if each
+        and each.lasting
+        and thresholds.SECOND_SPEED_SHARE <= each.slow_share <= 1 - thresholds.SECOND_SPEED_SHARE
     ]
-    return max((abs(drift or 0.0), *(each for each in changes if each < MOST_BETWEEN_SPEEDS)))
+    return max((abs(drift or 0.0), *(each for each in changes if each < thresholds.MOST_BETWEEN_SPEEDS)))
 
 
 def _log_range(values: Values) -> float:

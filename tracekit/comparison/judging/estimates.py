@@ -6,16 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.fairness import find_other_work
 from tracekit.comparison.judging.processes import process_medians, typical_call_us, waits_for_host
-from tracekit.comparison.judging.thresholds import (
-    FEWEST_CALLS,
-    LEAST_BUSY_MARGIN,
-    PROCESS_FLOOR,
-    PROCESS_FLOOR_WAITING,
-    SLIGHT_SHARE,
-    SLIGHT_US,
-)
 from tracekit.comparison.judging.timed import calls_that_count, compilations_while_timed
 from tracekit.comparison.matching.coverage import MOST_UNKNOWN, find_lost_groups
 from tracekit.model.comparison import BUSY_MOVES, Comparison, Side, Verdict
@@ -33,7 +26,7 @@ from tracekit.statistics.interval import interval_of_processes, odd_even_noise
 
 NOT_MEASURED, NOT_ON_BOTH_SIDES = Statement("not_measured"), Statement("not_measured_on_both_sides")
 COMPILED = Statement("compiled_while_timed")
-OWN_PROCESSES_TOO_SHORT = Statement("too_few_calls_in_own_processes", {"needed": FEWEST_CALLS})
+OWN_PROCESSES_TOO_SHORT = Statement("too_few_calls_in_own_processes", {"needed": thresholds.FEWEST_CALLS})
 
 
 @dataclass(frozen=True)
@@ -52,7 +45,7 @@ class Measured:
 
 def is_slight(excess_us: float, base_us: float) -> bool:
     """Whether a time is beyond a limit by less than is held against anybody."""
-    return excess_us < max(SLIGHT_SHARE * base_us, SLIGHT_US)
+    return excess_us < max(thresholds.SLIGHT_SHARE * base_us, thresholds.SLIGHT_US)
 
 
 def find_separate_runs_change(a: Side, b: Side, verdict: Verdict) -> SeparateRunsChange | None:
@@ -87,7 +80,7 @@ def measure_wall(a: Side, b: Side, verdict: Verdict) -> Measured:
         own = _interval(new, math.exp(within.low), math.exp(within.high), "calls" if len(of_b) == 1 else "processes")
         if len(of_b) == 1:
             calls = calls_that_count(b)
-            own = _of_one_process(own, odd_even_noise(calls) * new if len(calls) >= FEWEST_CALLS else 0.0, b)
+            own = _of_one_process(own, odd_even_noise(calls) * new if len(calls) >= thresholds.FEWEST_CALLS else 0.0, b)
     if base is not None and new is not None and unknown is None:
         given_base = _wall_given_base((a, base, len(of_a)), (b, new, len(of_b)), verdict)
     # A process of its own may have been too short for a verdict where those that repeated it were not.
@@ -124,7 +117,7 @@ def _why_unknown(*sides: tuple[Side, int]) -> Statement | None:
         if side.wall_us is None:
             return Statement("not_timed", {"side": side.label})
         if not processes:
-            return Statement("too_few_calls", {"side": side.label, "needed": FEWEST_CALLS})
+            return Statement("too_few_calls", {"side": side.label, "needed": thresholds.FEWEST_CALLS})
     return COMPILED if any(compilations_while_timed(side) for side, _ in sides) else None
 
 
@@ -135,7 +128,7 @@ def _interval(value: float, low: float, high: float, basis: EstimateBasis) -> Es
 def _of_one_process(estimate: Estimate, noise_us: float, *sides: Side) -> Estimate:
     """With what is assumed of other processes of these sides, or the noise floor if that is more. Each side that waits
     for the host differs from process to process by itself."""
-    share = max(PROCESS_FLOOR, PROCESS_FLOOR_WAITING * math.sqrt(sum(map(waits_for_host, sides))))
+    share = max(thresholds.PROCESS_FLOOR, thresholds.PROCESS_FLOOR_WAITING * math.sqrt(sum(map(waits_for_host, sides))))
     assumed_us = share * estimate.value
     if noise_us <= assumed_us:
         doubt, assumed = Doubt("other_processes", assumed_us), Statement("process_spread_assumed", {"share": share})
@@ -181,7 +174,9 @@ def _widened_by_recordings(estimate: Estimate, *sides: Side) -> Estimate:
     margins, once = [], False
     for side in sides:
         busy_us, differs_us = side.busy_us or 0.0, side.busy_differs_us
-        margins.append(BUSY_MOVES * busy_us if differs_us is None else max(differs_us, LEAST_BUSY_MARGIN * busy_us))
+        margins.append(
+            BUSY_MOVES * busy_us if differs_us is None else max(differs_us, thresholds.LEAST_BUSY_MARGIN * busy_us)
+        )
         once = once or differs_us is None
     return estimate.widened(Doubt("one_recording" if once else "recordings", math.fsum(margins)))
 
@@ -214,14 +209,12 @@ def _exact(of: Callable[[Side], float | None], *, recorded: bool = False) -> Cal
 
     def measure(comparison: Comparison) -> Measured:
         base, new = of(comparison.a), of(comparison.b)
-        if new is None:
-            return _recorded(comparison, Measured(base, None)) if recorded else Measured(base, None)
-        # A limit of the new side's own figure needs no base: eager code compiles nothing.
-        measured = Measured(base, new, exactly(new) if base is not None else None, exactly(new))
-        if not recorded:
-            return measured
-        own = replace(exactly(new), assumptions=_of_the_whole(comparison.b))
-        return _recorded(comparison, replace(measured, own=own))
+        measured = Measured(base, None)
+        if new is not None:
+            # A limit of the new side's own figure needs no base: eager code compiles nothing.
+            own = replace(exactly(new), assumptions=_of_the_whole(comparison.b) if recorded else ())
+            measured = Measured(base, new, exactly(new) if base is not None else None, own)
+        return _recorded(comparison, measured) if recorded else measured
 
     return measure
 

@@ -21,8 +21,6 @@ Compared = Settings | Environment | Generation | UserModel
 Question = Callable[[Side, Side], Iterable[Note]]
 
 MACHINE = ("gpu", "driver", "cuda", "cpu", "cpu_threads", "python")
-#: Settings of torch that choose other kernels. Runs from before they were recorded differ in nothing that is known.
-CHOOSING = ("float32_matmul_precision",)
 #: A sequence whose operators are of the very work that it holds.
 OF_ITS_OWN = ("own", "rich")
 #: The compiler exchanges some matmuls for others; of other sizes are the inputs where fewer than this share of the
@@ -55,7 +53,7 @@ def find_other_work(a: Side, b: Side) -> Iterator[Note]:
     # To a model of 16 bits the precision of float32 matmuls means little.
     in_float32 = "float32" in {side.settings.dtype for side in (a, b) if side.settings}
     if a.environment and b.environment and in_float32:
-        yield from _choosing_differences(a.environment, b.environment)
+        yield from _other_precision(a.environment, b.environment)
 
 
 def find_other_machine(a: Side, b: Side) -> Iterator[Note]:
@@ -66,7 +64,7 @@ def find_other_machine(a: Side, b: Side) -> Iterator[Note]:
         yield from _other_gpu(a, b)
         return
     yield from _differences(a.environment, b.environment, MACHINE)
-    yield from _choosing_differences(a.environment, b.environment)
+    yield from _other_precision(a.environment, b.environment)
     one, other = a.environment.packages, b.environment.packages
     for name in sorted({*one, *other}):
         if one.get(name) != other.get(name):
@@ -158,9 +156,10 @@ def _differ(setting: str, one: object, other: object) -> Note:
     return Note("setting_differs", facts={"setting": setting, "a": one, "b": other})
 
 
-def _choosing_differences(a: Environment, b: Environment) -> Iterator[Note]:
-    """As far as both sides hold them."""
-    return _differences(a, b, [each for each in CHOOSING if None not in (getattr(a, each), getattr(b, each))])
+def _other_precision(a: Environment, b: Environment) -> Iterator[Note]:
+    """Which chooses other kernels. Runs from before it was recorded differ in nothing that is known."""
+    if a.float32_matmul_precision is not None and b.float32_matmul_precision is not None:
+        yield from _differences(a, b, ("float32_matmul_precision",))
 
 
 def _other_work(a: Side, b: Side) -> Iterator[Note]:

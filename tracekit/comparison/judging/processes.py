@@ -6,15 +6,7 @@ import math
 
 import numpy as np
 
-from tracekit.comparison.judging.thresholds import (
-    ENOUGH_PROCESSES,
-    FEWEST_CALLS,
-    LARGE,
-    LARGE_WAITING,
-    LEAST_BETWEEN_PROCESSES,
-    WAITING_DIFFERS,
-    WAITING_SHARE,
-)
+from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.timed import Timed, calls_that_count, compilations_while_timed
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Verdict
@@ -28,7 +20,7 @@ def processes_of(side: Timed) -> tuple[Values, ...]:
     fewer than five calls are left out; empty for a side that was not timed."""
     timing = side.form.timing if side.form else None
     repeats = (np.asarray(each.wall_us) for each in (timing.processes if timing else ()))
-    return tuple(calls for calls in (calls_that_count(side), *repeats) if len(calls) >= FEWEST_CALLS)
+    return tuple(calls for calls in (calls_that_count(side), *repeats) if len(calls) >= thresholds.FEWEST_CALLS)
 
 
 def process_medians(side: Timed) -> tuple[Interval, ...]:
@@ -46,7 +38,7 @@ def typical_call_us(side: Timed, medians: tuple[Interval, ...]) -> float:
 def waits_for_host(side: Timed) -> bool:
     """Whether the GPU is idle for so much of the side's call that the speed-up moves with the process. Not where nobody
     looked."""
-    return side.idle_share is not None and side.idle_share >= WAITING_SHARE
+    return side.idle_share is not None and side.idle_share >= thresholds.WAITING_SHARE
 
 
 def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[Note, ...]:
@@ -55,15 +47,15 @@ def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[Note, ...]:
     if verdict.processes is None or verdict.speedup is None:
         return ()
     if verdict.processes > 1:
-        return (Note("two_processes"),) if verdict.processes < ENOUGH_PROCESSES else ()
+        return (Note("two_processes"),) if verdict.processes < thresholds.ENOUGH_PROCESSES else ()
     change = abs(math.log(verdict.speedup))
     idler = max(a, b, key=lambda side: side.idle_share or 0.0)
     if waits_for_host(idler):
-        if change >= math.log1p(LARGE_WAITING) or any(map(compilations_while_timed, (a, b))):
+        if change >= math.log1p(thresholds.LARGE_WAITING) or any(map(compilations_while_timed, (a, b))):
             return ()
-        facts = {"idle_share": idler.idle_share, "seen_apart": WAITING_DIFFERS}
+        facts = {"idle_share": idler.idle_share, "seen_apart": thresholds.WAITING_DIFFERS}
         return (Note("one_process_waits_for_host", subject=idler.label, facts=facts),)
-    slight = change < math.log1p(LARGE) and verdict.result != "inconclusive"
+    slight = change < math.log1p(thresholds.LARGE) and verdict.result != "inconclusive"
     return (Note("one_process_small_change"),) if slight else ()
 
 
@@ -73,7 +65,7 @@ def find_process_spread(side: Timed) -> tuple[Note, ...]:
     if len(medians) < 2:
         return ()
     fastest, *_, slowest = medians
-    if compare_estimates(slowest, fastest, LEAST_BETWEEN_PROCESSES) is None:
+    if compare_estimates(slowest, fastest, thresholds.LEAST_BETWEEN_PROCESSES) is None:
         return ()
     ends = {"fastest_us": fastest.value, "slowest_us": slowest.value}
     return (Note("process_spread", subject=side.label, facts={**ends, "waits_for_host": waits_for_host(side)}),)
@@ -82,7 +74,7 @@ def find_process_spread(side: Timed) -> tuple[Note, ...]:
 def find_process_spread_of_advice(side: Timed, verified: VerifiedAdvice) -> tuple[Note, ...]:
     """The same of the eager side and the process in which advice was tried, which timed the eager form again."""
     own = next(map(_in_us, process_medians(side)), None)
-    if own is None or compare_estimates(own, exactly(verified.eager_us), LEAST_BETWEEN_PROCESSES) is None:
+    if own is None or compare_estimates(own, exactly(verified.eager_us), thresholds.LEAST_BETWEEN_PROCESSES) is None:
         return ()
     facts = {"own_us": own.value, "advised_us": verified.eager_us, "waits_for_host": waits_for_host(side)}
     return (Note("advice_process_spread", subject=side.label, facts=facts),)

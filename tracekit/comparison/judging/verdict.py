@@ -8,15 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, ratio_change
 from tracekit.comparison.judging.processes import find_process_spread, find_unrepeated, process_medians, processes_of
-from tracekit.comparison.judging.thresholds import (
-    ENOUGH_PROCESSES,
-    FEWEST_CALLS,
-    FEWEST_PAIRS,
-    LEAST_IN_ONE_PROCESS,
-    LEAST_IN_SEVERAL,
-)
 from tracekit.comparison.judging.timed import Timed, calls_that_count, compilations_while_timed, without_compiling
 from tracekit.model.comparison import Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
@@ -88,7 +82,7 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     rounds = min(len(a.form.wall_us), len(b.form.wall_us))
     uneven = () if len(a.form.wall_us) == len(b.form.wall_us) else (Note("uneven_calls", facts={"rounds": rounds}),)
     count = len(every[0].a_us)
-    if count < FEWEST_CALLS:
+    if count < thresholds.FEWEST_CALLS:
         speedup = math.exp(float(np.median(every[0].log_ratios)))
         verdict = Verdict("inconclusive", speedup, None, None, *ends, n=count, basis="rounds")
         repeats = len(a.form.timing.processes) if a.form.timing else 0
@@ -121,11 +115,11 @@ def find_noise_floor(every: Sequence[Pairs]) -> float:
         for ratios, control_ratios in zip(by_form, pairs.control_ratios, strict=True):
             ratios.extend(ratio for _, ratio in control_ratios)
         both = sorted([*pairs.control_ratios[0], *pairs.control_ratios[1]])
-        if len(both) < FEWEST_CALLS:
+        if len(both) < thresholds.FEWEST_CALLS:
             floors += [odd_even_noise(pairs.a_us), odd_even_noise(pairs.b_us)]
         else:
             floors.append(_noise_of([ratio for _, ratio in both]))
-    return max((*floors, *(_noise_of(ratios) for ratios in by_form if len(ratios) >= FEWEST_PAIRS)))
+    return max((*floors, *(_noise_of(ratios) for ratios in by_form if len(ratios) >= thresholds.FEWEST_PAIRS)))
 
 
 def _noise_of(ratios: list[float]) -> float:
@@ -143,7 +137,7 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
     calls = tuple(calls_that_count(side) for side in (a, b))
     a_us, b_us = (float(np.median(side.form.wall_us if side.form else ())) for side in (a, b))
     fewest = min(map(len, calls))
-    if fewest < FEWEST_CALLS:
+    if fewest < thresholds.FEWEST_CALLS:
         verdict = Verdict("inconclusive", a_us / b_us, None, None, a_us, b_us, n=fewest, basis="apart")
         return verdict, (NOT_ALTERNATED, _too_few_calls(fewest))
     of_a, of_b = process_medians(a), process_medians(b)
@@ -175,7 +169,10 @@ def _judge_pairs(every: tuple[Pairs, ...], ends: tuple[float, float], b: FormRes
         ends = float(a_us), float(b_us)
     speedup, ci95 = _speedup(interval)
     noise, changes = find_noise_floor(every), [ratio_change(pairs.a_us, pairs.b_us) for pairs in every]
-    least, changed = LEAST_IN_SEVERAL if len(every) >= ENOUGH_PROCESSES else LEAST_IN_ONE_PROCESS, max(changes)
+    least, changed = (
+        thresholds.LEAST_IN_SEVERAL if len(every) >= thresholds.ENOUGH_PROCESSES else thresholds.LEAST_IN_ONE_PROCESS,
+        max(changes),
+    )
     notes: tuple[Note, ...] = ()
     if changed > least:
         repeat = None if single else changes.index(changed)
@@ -215,7 +212,7 @@ def _pairs_of_processes(a: FormResult, b: FormResult, times: tuple[Values, Value
     repeats = zip(a.timing.processes, b.timing.processes, strict=False) if a.timing and b.timing else ()
     for one, other in repeats:
         rounds = min(len(one.wall_us), len(other.wall_us))
-        if rounds >= FEWEST_CALLS:
+        if rounds >= thresholds.FEWEST_CALLS:
             a_us, b_us = np.asarray(one.wall_us[:rounds]), np.asarray(other.wall_us[:rounds])
             every.append(Pairs(a_us, b_us, one.controls, other.controls))
     return tuple(every)
@@ -223,4 +220,4 @@ def _pairs_of_processes(a: FormResult, b: FormResult, times: tuple[Values, Value
 
 def _too_few_calls(calls: int, repeats: int = 0) -> Note:
     """That so few calls a side give no verdict; those of `repeats` of the process do not make up for it."""
-    return Note("too_few_calls", facts={"calls": calls, "needed": FEWEST_CALLS, "repeats": repeats})
+    return Note("too_few_calls", facts={"calls": calls, "needed": thresholds.FEWEST_CALLS, "repeats": repeats})

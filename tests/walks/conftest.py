@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracekit.walks.sweep_folder import SweepFolder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> SweepFolder:
+    made = SweepFolder(tmp_path / "sweeps" / "vit")
+    made.check()
+    return made
