@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+#: Folders that only exist on the machine a run was made on.
+PRIVATE = re.compile(r"/(home|root|tmp|work|opt|mnt|Users|var)/[\w.-]+")
 #: From the repository's top.
 RUNS = tuple(
     Path("traces", name)

@@ -24,6 +24,7 @@ from tracekit.model.timing import ProcessTimes, StoppingRule
 Random = np.random.Generator
 #: The logarithm of how much longer a call takes than it should; called once a call, in the order of the calls.
 Noise = Callable[[FormName], float]
+Machine = Callable[[Random], Noise]
 
 EAGER_US = 10_000.0
 #: How many times as long a call takes after one of the other form, as measured of the MLP on a CPU.
@@ -79,12 +80,6 @@ def autoregressive(random: Random, memory: float = 0.9, size: float = 0.02) -> N
     return noise
 
 
-def own_memory(random: Random) -> Noise:
-    """Each form wanders by itself, so that rounds do not spare their ratio."""
-    each = {name: autoregressive(random, 0.8, 0.015) for name in ("eager", "compiled")}
-    return lambda name: each[name](name)
-
-
 def drifting(random: Random) -> Noise:
     """The machine becomes 20 % slower over 400 calls."""
     calls = 0
@@ -110,10 +105,17 @@ def two_clocks(random: Random) -> Noise:
     return noise
 
 
-def own_clocks(random: Random) -> Noise:
-    """The same for the calls of each form by themselves."""
-    each = {name: two_clocks(random) for name in ("eager", "compiled")}
-    return lambda name: each[name](name)
+def of_each_form(machine: Machine) -> Machine:
+    """The same for the calls of each form by themselves, so that rounds do not spare their ratio."""
+
+    def own(random: Random) -> Noise:
+        each = {name: machine(random) for name in ("eager", "compiled")}
+        return lambda name: each[name](name)
+
+    return own
+
+
+own_clocks = of_each_form(two_clocks)
 
 
 def strangers_cache(random: Random) -> Noise:
@@ -129,11 +131,11 @@ def strangers_cache(random: Random) -> Noise:
     return noise
 
 
-MACHINES: dict[str, Callable[[Random], Noise]] = {
+MACHINES: dict[str, Machine] = {
     "independent noise, 1 %": steady,
     "heavy tails and hiccups": heavy_tails,
     "memory shared by both forms": autoregressive,
-    "memory of each form": own_memory,
+    "memory of each form": of_each_form(lambda random: autoregressive(random, 0.8, 0.015)),
     "drift, 20 % in 400 calls": drifting,
     "two clock speeds 8 % apart": two_clocks,
     "two speeds of each form": own_clocks,
@@ -165,7 +167,7 @@ def _form(name: FormName, own: Timings, repeats: list[Timings], rule: StoppingRu
 
 
 def simulate(
-    machine: Callable[[Random], Noise],
+    machine: Machine,
     speedup: float,
     seed: int,
     *,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +34,18 @@ def model() -> Any:
     return nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 8)).eval()
 
 
-def test_importing_tracekit_imports_next_to_nothing() -> None:
-    heavy = "{'torch', 'numpy', 'polars', 'click', 'rich', 'msgspec', 'tracekit.api'}"
-    code = f"import sys, tracekit; print(sorted({heavy} & set(sys.modules)), tracekit.__version__)"
+@pytest.mark.parametrize(
+    ("used", "heavy"),
+    [
+        ("", {"torch", "numpy", "polars", "click", "rich", "msgspec", "tracekit.api"}),
+        # Regions and the noun for a workload need no torch.
+        ("tracekit.Workload; tracekit.region('x')", {"torch"}),
+    ],
+)
+def test_importing_tracekit_imports_next_to_nothing(used: str, heavy: set[str]) -> None:
+    code = f"import sys, tracekit; {used}\nprint(sorted({heavy} & set(sys.modules)), tracekit.__version__)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == f"[] {tracekit.__version__}"
-
-
-def test_regions_and_the_workload_noun_import_no_torch() -> None:
-    code = "import sys, tracekit; tracekit.Workload; tracekit.region('x'); print('torch' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "False"
 
 
 def test_what_tracekit_has_not_is_an_attribute_error() -> None:
@@ -132,24 +134,19 @@ def test_what_the_model_raises_comes_as_it_is_and_leaves_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("asked", "options", "message"),
     [
-        ({"compile": {"backend": "eager"}}, "takes mode, fullgraph and dynamic, and not backend"),
-        ({"compile": {"mode": "fast"}}, "no mode 'fast'"),
-        ({"iterations": 3, "target": 1.0}, "fixed number"),
+        (model, {"compile": {"backend": "eager"}}, "takes mode, fullgraph and dynamic, and not backend"),
+        (model, {"compile": {"mode": "fast"}}, "no mode 'fast'"),
+        (model, {"iterations": 3, "target": 1.0}, "fixed number"),
+        (lambda: torch.compile(model()), {}, "compiled already"),
+        (lambda: torch.compile(lambda x: x), {}, "compiled already"),
+        (lambda: 3, {}, "takes a module, a function or a Workload, not an int"),
     ],
 )
-def test_what_cannot_be_asked_for_is_refused(options: Any, message: str) -> None:
+def test_what_cannot_be_asked_for_is_refused(asked: Callable[[], Any], options: Any, message: str) -> None:
     with pytest.raises(TracekitError, match=message):
-        tracekit.profile(model(), torch.ones(1, 8), quiet=True, **options)
-
-
-def test_a_compiled_model_is_refused() -> None:
-    for each in (torch.compile(model()), torch.compile(lambda x: x)):
-        with pytest.raises(TracekitError, match="compiled already"):
-            tracekit.profile(each, torch.ones(1, 8), quiet=True)
-    with pytest.raises(TracekitError, match="takes a module, a function or a Workload, not an int"):
-        tracekit.profile(3, quiet=True)  # type: ignore[arg-type]
+        tracekit.profile(asked(), torch.ones(1, 8), quiet=True, **options)
 
 
 def test_a_model_without_its_inputs_is_said_to_lack_them() -> None:

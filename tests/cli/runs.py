@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from tests.sides import make_environment, make_form, make_settings, scaled
+from click.testing import CliRunner, Result
+from tests.sides import make_form, make_run, scaled
 from tests.traces import make_call, make_kernel, make_span, write_trace
 
 from tracekit import store
-from tracekit.model.run import FormName, FormResult, Recording, Run
+from tracekit.cli.main import main
+from tracekit.model.run import FormName, FormResult, Recording
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,24 +28,9 @@ def make_run_folder(
 ) -> Path:
     """A whole run: the compiled form has one kernel a step where the eager one has two, and is twice as fast."""
     with store.begun(parent / name, force=False) as draft:
-        return store.finish(_run(forms, draft), draft)
-
-
-def _run(forms: tuple[FormName, ...], draft: Path) -> Run:
-    return Run(
-        schema="tracekit.run/1",
-        status="incomplete",
-        tracekit="0.1.0",
-        command="tracekit profile flux --compiled",
-        started="2026-01-02T03:04:05+00:00",
-        settings=make_settings(),
-        size_reason="asked for",
-        environment=make_environment(),
-        components=(),
-        forms=tuple(_record(form, draft) for form in forms),
-        order=tuple(form for _ in range(10) for form in forms),
-        notes=(),
-    )
+        recorded = tuple(_record(form, draft) for form in forms)
+        run = make_run(status="incomplete", components=(), notes=(), forms=recorded, order=forms * 10)
+        return store.finish(run, draft)
 
 
 def _record(name: FormName, draft: Path) -> FormResult:
@@ -69,6 +60,33 @@ def _step(index: int, kernels: int) -> list[dict[str, object]]:
     return events
 
 
+@contextmanager
+def edited(path: Path) -> Iterator[Any]:
+    """What a JSON file holds, written back as the block leaves it; of a run folder its manifest."""
+    path = path / store.MANIFEST if path.is_dir() else path
+    told = json.loads(path.read_text())
+    yield told
+    path.write_text(json.dumps(told))
+
+
+def interrupted(folder: Path) -> Path:
+    """The run as if it had been interrupted."""
+    with edited(folder) as told:
+        told["status"] = "incomplete"
+    return folder.rename(folder.with_name(f"{folder.name}.incomplete"))
+
+
+def invoke(*arguments: object) -> Result:
+    """`tracekit ARGUMENTS` in this process."""
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def assert_refused(result: Result, message: str) -> None:
+    """One line of error that says so, on standard error."""
+    assert (result.exit_code, message in result.stderr) == (1, True), result.output
+    assert result.stderr.startswith("error: ") and len(result.stderr.splitlines()) == 1, result.stderr
+
+
 def tracekit(*arguments: object, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """`tracekit ARGUMENTS` in a process of its own."""
     return subprocess.run(
@@ -77,9 +95,28 @@ def tracekit(*arguments: object, folder: Path, **environment: str) -> subprocess
         env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=400,
         check=False,
     )
+
+
+def tracekit_without(packages: set[str], *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """`tracekit ARGUMENTS` where none of these packages is installed."""
+    code = f"""
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {packages!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+sys.path.insert(0, {str(ROOT)!r})
+from tracekit.cli.main import main
+main()
+"""
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
 def at_once(processes: int, *arguments: object, folder: Path) -> list[subprocess.CompletedProcess[str]]:

@@ -1,41 +1,28 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import Result
+from tests.cli.runs import invoke, tracekit_without
 
-from tracekit.cli.main import main
-from tracekit.doctor import Check, checks, ok, problem, skipped, warning
-from tracekit.doctor.checks import Question
-
-WITHOUT_TORCH = """
-import sys
-
-class Absent:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"torch", "triton", "diffusers", "transformers", "huggingface_hub", "pynvml"}:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Absent())
-from tracekit.cli.main import main
-main(["doctor", *sys.argv[1:]])
-"""
+from tracekit.doctor import Check, checks
 
 
-def answer_with(monkeypatch: pytest.MonkeyPatch, *found: Check) -> None:
-    questions = tuple(Question(check.name, lambda check=check: check) for check in found)  # type: ignore[misc]
-    monkeypatch.setattr(checks, "QUESTIONS", questions)
+def doctor(monkeypatch: pytest.MonkeyPatch, found: dict[str, Check], *options: object) -> Result:
+    """What the command says where the checks find this."""
+    monkeypatch.setattr(checks, "CHECKS", {name: lambda check=check: check for name, check in found.items()})
+    return invoke("doctor", *options)
 
 
 def test_a_machine_that_is_well_exits_with_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer_with(
-        monkeypatch, ok("python", "3.12.1"), warning("token", "none", "hf auth login"), skipped("gpu", "no GPU")
-    )
-    result = CliRunner().invoke(main, ["doctor"])
+    found = {
+        "python": Check("ok", "3.12.1"),
+        "token": Check("warning", "none", "hf auth login"),
+        "gpu": Check("skipped", "no GPU"),
+    }
+    result = doctor(monkeypatch, found)
     assert result.exit_code == 0
     assert result.output == (
         "ok      python              3.12.1\n"
@@ -47,23 +34,17 @@ def test_a_machine_that_is_well_exits_with_zero(monkeypatch: pytest.MonkeyPatch)
     )
 
 
-def test_a_problem_exits_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer_with(monkeypatch, problem("c compiler", "gcc is not there", "apt install gcc"))
-    result = CliRunner().invoke(main, ["doctor"])
-    assert result.exit_code == 1
-    assert result.output.splitlines()[-1] == "1 problem, no warnings"
-
-
 def test_long_fixes_stay_on_one_line_and_brackets_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     fix = "pip install 'something[profile]' " + "x" * 200
-    answer_with(monkeypatch, problem("torch", "not [there]", fix))
-    lines = CliRunner().invoke(main, ["doctor"]).output.splitlines()
+    result = doctor(monkeypatch, {"torch": Check("problem", "not [there]", fix)})
+    lines = result.output.splitlines()
     assert lines[:2] == ["problem torch               not [there]", f"        {fix}"]
+    assert (result.exit_code, lines[-1]) == (1, "1 problem, no warnings")
 
 
-def test_json_has_standard_output_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer_with(monkeypatch, ok("python", "3.12.1"), problem("torch", "not installed", "pip install torch"))
-    result = CliRunner().invoke(main, ["doctor", "--json", "-"])
+def test_json_has_standard_output_to_itself_or_goes_to_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = {"python": Check("ok", "3.12.1"), "torch": Check("problem", "not installed", "pip install torch")}
+    result = doctor(monkeypatch, found, "--json", "-")
     assert result.exit_code == 1
     assert json.loads(result.stdout) == {
         "schema": "tracekit.doctor/1",
@@ -73,22 +54,17 @@ def test_json_has_standard_output_to_itself(monkeypatch: pytest.MonkeyPatch) -> 
         ],
     }
     assert "not installed" in result.stderr
+    doctor(monkeypatch, found, "--json", tmp_path / "doctor.json")
+    assert (tmp_path / "doctor.json").read_text() == result.stdout
 
 
-def test_json_goes_to_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    answer_with(monkeypatch, ok("python", "3.12.1"))
-    CliRunner().invoke(main, ["doctor", "--json", str(tmp_path / "doctor.json")])
-    assert json.loads((tmp_path / "doctor.json").read_text())["checks"][0]["name"] == "python"
-
-
-def test_a_machine_without_torch_is_told_which_extra_to_install() -> None:
-    command = [sys.executable, "-c", WITHOUT_TORCH, "--json", "-"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+def test_a_machine_without_torch_is_told_which_extra_to_install(tmp_path: Path) -> None:
+    packages = {"torch", "triton", "diffusers", "transformers", "huggingface_hub", "pynvml"}
+    result = tracekit_without(packages, "doctor", "--json", "-", folder=tmp_path)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     found = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
-    assert found["torch"]["status"] == "problem"
-    assert found["torch"]["message"] == "not installed"
+    assert (found["torch"]["status"], found["torch"]["message"]) == ("problem", "not installed")
     assert found["torch"]["fix"].startswith("pip install -c constraints.txt '.[profile]'")
     for name in ("gpu", "gpu memory", "triton", "profiler", "inductor cache"):
         assert found[name]["status"] == "skipped", name

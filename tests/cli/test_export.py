@@ -4,18 +4,17 @@ import csv
 import gzip
 import io
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
-from tests.cli.runs import make_run_folder
+from tests.cli.runs import ROOT, assert_refused, invoke, make_run_folder
 from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit.analysis import analyze
 from tracekit.analysis.listing import ACTIVITY_SCHEMA, GAP_SCHEMA, list_activities, list_idle
-from tracekit.cli.main import main
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.report.exports import GROUP_COLUMNS
 from tracekit.tracefile import read_trace
@@ -23,15 +22,17 @@ from tracekit.tracefile import read_trace
 FLUX = DATA / "flux_default.json.gz"
 WORK = "vit, full size, bfloat16, batch 1"
 COMPILED = f"{WORK}, compiled (default, scope model)"
-VIT = Path(__file__).parents[2] / "traces" / "h200-vit"
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["export", *map(str, arguments)])
+VIT = ROOT / "traces" / "h200-vit"
+TWO = (DATA / "vit_eager.json.gz", DATA / "vit_default.json.gz")
+run = partial(invoke, "export")
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
+
+
+def unpacked(path: Path) -> Any:
+    return json.loads(gzip.decompress(path.read_bytes()))
 
 
 def test_every_activity_of_the_window_is_a_line() -> None:
@@ -81,24 +82,12 @@ def test_for_hta_launch_events_have_no_stream_and_steps_have_its_name(tmp_path: 
     ]
     result = run(write_trace(tmp_path, events), "--hta", tmp_path / "out")
     assert result.exit_code == 0
-    written = json.loads(gzip.decompress((tmp_path / "out" / "rank0.pt.trace.json.gz").read_bytes()))
+    written = unpacked(tmp_path / "out" / "rank0.pt.trace.json.gz")
     step, triton, _, kernel = written["traceEvents"]
     assert step["name"] == "ProfilerStep#0"
     assert triton["args"] == {"kernel_file": "x.py", "launched on stream": 7}
     assert kernel["args"]["stream"] == 7
     assert written["distributedInfo"] == {"rank": 0}
-
-
-def test_what_cannot_be_exported_is_one_line(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.json"
-    broken.write_text('{"traceEvents": [{"ph": "X"')
-    for arguments, message in (
-        ([FLUX], "say what for"),
-        ([broken, "--hta", tmp_path / "out"], "is damaged or no trace"),
-        ([tmp_path / "nowhere.json", "--csv", "-"], "is not there"),
-    ):
-        result = run(*arguments)
-        assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
 
 
 def test_a_damaged_trace_is_written_as_far_as_it_goes_and_said(tmp_path: Path) -> None:
@@ -114,9 +103,8 @@ def test_the_trace_itself_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "rank0.pt.trace.json.gz"
     path.write_bytes(gzip.compress(write_trace(tmp_path, [make_kernel(0, 1)]).read_bytes()))
     before = path.read_bytes()
-    result = run(path, "--hta", tmp_path)
-    assert (result.exit_code, path.read_bytes()) == (1, before)
-    assert "would overwrite what is read" in result.stderr
+    assert_refused(run(path, "--hta", tmp_path), "would overwrite what is read")
+    assert path.read_bytes() == before
     assert run(path, "--hta", tmp_path, "--rank", 3).exit_code == 0
     assert (tmp_path / "rank3.pt.trace.json.gz").exists()
 
@@ -124,12 +112,9 @@ def test_the_trace_itself_is_never_overwritten(tmp_path: Path) -> None:
 def test_kernels_of_every_age_and_vendor_are_gpu_work_for_hta(tmp_path: Path) -> None:
     kernels = [{**make_kernel(i, i + 0.5), "cat": cat} for i, cat in enumerate(["Kernel", "Memcpy", "mtia_ccp_events"])]
     assert run(write_trace(tmp_path, kernels), "--hta", tmp_path / "out").exit_code == 0
-    written = json.loads(gzip.decompress((tmp_path / "out" / "rank0.pt.trace.json.gz").read_bytes()))["traceEvents"]
-    assert [(each["cat"], each["args"]["stream"]) for each in written] == [
-        ("kernel", 7),
-        ("gpu_memcpy", 7),
-        ("kernel", 7),
-    ]
+    written = unpacked(tmp_path / "out" / "rank0.pt.trace.json.gz")["traceEvents"]
+    assert [each["cat"] for each in written] == ["kernel", "gpu_memcpy", "kernel"]
+    assert [each["args"]["stream"] for each in written] == [7, 7, 7]
 
 
 def test_only_the_steps_asked_for_are_listed(tmp_path: Path) -> None:
@@ -143,21 +128,13 @@ def test_of_a_run_folder_hta_gets_the_light_recording_of_a_form_beside_tables(tm
     folder, out = make_run_folder(tmp_path), tmp_path / "out"
     result = run(folder, "--hta", out, "--form", "eager", "--kernels", tmp_path / "kernels.csv")
     assert result.exit_code == 0, result.output
-    written = json.loads(gzip.decompress((out / "rank0.pt.trace.json.gz").read_bytes()))["traceEvents"]
+    written = unpacked(out / "rank0.pt.trace.json.gz")["traceEvents"]
     light = json.loads((folder / "eager-light.json").read_text())["traceEvents"]
     assert len(written) == len(light)
     names = [row["name"] for row in rows_of((tmp_path / "kernels.csv").read_text())]
     assert names == [each["name"] for each in light if each.get("cat") == "kernel"]
-    alone = run(folder / "eager-light.json", "--hta", out, "--form", "eager")
-    assert (alone.exit_code, "is no run folder: leave --form out" in alone.stderr) == (1, True)
-
-
-def test_of_a_run_kernels_and_gaps_are_of_the_form_that_was_asked_for(tmp_path: Path) -> None:
-    folder = make_run_folder(tmp_path)
-    assert len(rows_of(run(folder, "--kernels", "-").stdout)) == 2
-    assert len(rows_of(run(folder, "--kernels", "-", "--form", "eager").stdout)) == 4
-    result = run(folder / "eager-light.json", "--kernels", "-", "--form", "eager")
-    assert (result.exit_code, "leave --form out" in result.stderr) == (1, True)
+    # Unless asked for another, tables are of the compiled form.
+    assert (len(names), len(rows_of(run(folder, "--kernels", "-").stdout))) == (4, 2)
 
 
 def test_every_idle_gap_is_a_line_whose_causes_add_up() -> None:
@@ -187,21 +164,26 @@ def test_groups_add_up_to_the_gpu_time_of_both_sides() -> None:
     assert "attention" in lost["where"]
 
 
-def test_groups_of_two_traces(tmp_path: Path) -> None:
-    out = tmp_path / "groups.csv"
-    assert run(DATA / "vit_eager.json.gz", DATA / "vit_default.json.gz", "--groups", out).exit_code == 0
-    assert len(rows_of(out.read_text(encoding="utf-8"))) > 5
-
-
-def test_a_parquet_file_has_numbers_and_nothing_in_place_of_what_is_not_known(tmp_path: Path) -> None:
+@pytest.mark.parametrize("places", [(VIT,), TWO, "hand-made"])
+def test_a_parquet_file_has_numbers_and_the_same_columns_whatever_is_known(places: Any, tmp_path: Path) -> None:
+    if places == "hand-made":
+        # Nothing says what bytes its kernels move.
+        places = (make_run_folder(tmp_path),)
+    tables = {}
     for table in ("kernels", "gaps", "groups"):
         out = tmp_path / f"{table}.parquet"
-        result = run(VIT, f"--{table}", out)
-        assert result.exit_code == 0, result.output
-        frame = pl.read_parquet(out)
-        assert frame.height > 10
-        assert all(frame.schema[name] == pl.Float64 for name in frame.columns if name.endswith("_us"))
-    assert pl.read_parquet(tmp_path / "kernels.parquet").filter(kind="kernel")["bytes"].null_count() > 0
+        assert run(*(places if table == "groups" else places[:1]), f"--{table}", out).exit_code == 0
+        tables[table] = pl.read_parquet(out)
+        schema = tables[table].schema
+        assert pl.Null not in schema.values()
+        assert all(schema[name] == pl.Float64 for name in schema if name.endswith("_us"))
+    schema = dict(tables["groups"].schema)
+    assert (schema["a_bytes"], schema["b_bytes"], schema["group"]) == (pl.Float64, pl.Float64, pl.Int64)
+    assert list(schema) == list(GROUP_COLUMNS)
+    if places == (VIT,):
+        assert min(frame.height for frame in tables.values()) > 10
+        # Nothing in the place of what is not known.
+        assert tables["kernels"].filter(kind="kernel")["bytes"].null_count() > 0
 
 
 def test_a_benchmark_has_the_entries_that_actions_read() -> None:
@@ -222,43 +204,30 @@ def test_a_benchmark_has_the_entries_that_actions_read() -> None:
     assert f"{WORK}, compiled (reduce-overhead, scope model): call" in {each["name"] for each in others}
 
 
-@pytest.mark.parametrize("places", [(VIT,), (DATA / "vit_eager.json.gz", DATA / "vit_default.json.gz"), "hand-made"])
-def test_a_parquet_file_has_the_same_columns_whatever_is_known(places: Any, tmp_path: Path) -> None:
-    if places == "hand-made":
-        # Nothing says what bytes its kernels move.
-        places = (make_run_folder(tmp_path),)
-    out = tmp_path / "groups.parquet"
-    assert run(*places, "--groups", out).exit_code == 0
-    schema = dict(pl.read_parquet(out).schema)
-    assert (schema["a_bytes"], schema["b_bytes"], schema["group"]) == (pl.Float64, pl.Float64, pl.Int64)
-    assert list(schema) == list(GROUP_COLUMNS)
-    for table in ("kernels", "gaps"):
-        out = tmp_path / f"{table}.parquet"
-        assert run(places[0], f"--{table}", out).exit_code == 0
-        assert pl.Null not in pl.read_parquet(out).schema.values()
-
-
-def test_two_tables_in_one_file_are_refused(tmp_path: Path) -> None:
-    out = tmp_path / "x.csv"
-    result = run(VIT, "--kernels", out, "--gaps", tmp_path / "nowhere" / ".." / "x.csv")
-    assert (result.exit_code, "--kernels and --gaps would both be written to" in result.stderr) == (1, True)
-    assert not out.exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ((FLUX,), "say what for"),
+        (("broken.json", "--hta", "out"), "is damaged or no trace"),
+        (("nowhere.json", "--csv", "-"), "is not there"),
         ((VIT, VIT, "--kernels", "-"), "--kernels takes one trace: leave"),
         ((FLUX, FLUX, "--hta", "out"), "--hta takes one trace: leave"),
         ((VIT, "--groups", "-", "--form", "eager"), "--form is for --kernels, --gaps and --hta: leave it out"),
         ((VIT, "--groups", "-", "--rank", "1"), "--rank is for --hta: leave it out"),
         ((FLUX, "--hta", "out", "--window", "whole"), "--window is for tables: leave it out"),
         ((FLUX, "--hta", "out", "--steps", "1"), "--steps is for tables: leave it out"),
+        ((FLUX, "--hta", "out", "--form", "eager"), "is no run folder: leave --form out"),
+        ((FLUX, "--kernels", "-", "--form", "eager"), "is no run folder: leave --form out"),
+        ((VIT, "--gaps", "-", "--groups", "-"), "takes one table"),
+        ((FLUX, "--groups", "-"), "name a second one"),
     ],
 )
-def test_what_would_be_ignored_is_refused(arguments: tuple[object, ...], message: str) -> None:
-    result = run(*arguments)
-    assert (result.exit_code, message in result.stderr) == (1, True), result.stderr
+def test_what_cannot_be_exported_or_would_be_ignored_is_refused(
+    arguments: tuple[object, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.json").write_text('{"traceEvents": [{"ph": "X"')
+    assert_refused(run(*arguments), message)
 
 
 @pytest.mark.parametrize("table", ["--kernels", "--gaps"])
@@ -279,24 +248,12 @@ def test_columns_are_the_same_with_rows_and_without() -> None:
     assert list_idle(trace).schema == pl.Schema(GAP_SCHEMA)
 
 
-def test_standard_output_takes_one_table() -> None:
-    result = run(VIT, "--gaps", "-", "--groups", "-")
-    assert (result.exit_code, "takes one table" in result.stderr) == (1, True)
-
-
-def test_groups_of_one_trace_are_refused() -> None:
-    result = run(FLUX, "--groups", "-")
-    assert (result.exit_code, "name a second one" in result.stderr) == (1, True)
-
-
 @pytest.mark.hta
 @pytest.mark.parametrize("name", ["flux_default", "vit_eager", "vit_reduce-overhead"])
 def test_hta_counts_what_we_count(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An independent referee, with its rounding to whole microseconds switched off."""
     monkeypatch.setenv("HTA_DISABLE_NS_ROUNDING", "1")
     hta = pytest.importorskip("hta.trace_analysis")
-    from tracekit.analysis import analyze
-    from tracekit.tracefile import read_trace
 
     path = DATA / f"{name}.json.gz"
     assert run(path, "--hta", tmp_path).exit_code == 0

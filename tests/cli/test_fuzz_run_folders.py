@@ -12,15 +12,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.runs import make_run_folder
+from tests.cli.runs import invoke, make_run_folder
 from tests.fuzzing import damaged, fuzzed
 from tests.sweeps import compiled_cell, eager_cell, make_result
 
 from tracekit import store
-from tracekit.cli.main import main
 from tracekit.errors import TracekitError
 from tracekit.model.compilation import EagerFallback, FailedGuard, GraphBreak
 from tracekit.model.provenance import (
@@ -105,7 +104,7 @@ def what_no_example_changes_is_worked_out_once() -> Iterator[None]:
             patch.setattr(Reading, name, asked)
         resampled = interval.resampled_medians
         medians = once(
-            lambda values, block, _: resampled(values, block, 100), lambda values, block, _: (values.tobytes(), block)
+            lambda values, block, *_: resampled(values, block, 100), lambda values, block, *_: (values.tobytes(), block)
         )
         patch.setattr(interval, "resampled_medians", medians)
         yield
@@ -125,15 +124,11 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         form["numerics"]["pictures"] = [{"kind": "output", "path": "eager-output.png", "scale": 2.0}]
         form["provenance"] = store.EAGER_OPS if form["name"] == "eager" else store.COMPILED_SITES
     compilation = real["forms"][1]["compilation"]
-    compilation["diagnostics"]["breaks"] = [
-        msgspec.to_builtins(GraphBreak("m.py:3", "f", "item", None, "do not", "gb0059", ("0/0",), 3.5, "n.py:1"))
-    ]
-    compilation["diagnostics"]["fallbacks"] = [
-        msgspec.to_builtins(EagerFallback("recompile_limit", "f", "m.py:3", "too often"))
-    ]
-    compilation["diagnostics"]["frames"][0]["because"] = [
-        msgspec.to_builtins(FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 4, actual 8"))
-    ]
+    line = GraphBreak("m.py:3", "f", "item", None, "do not", "gb0059", ("0/0",), 3.5, "n.py:1")
+    guard = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 4, actual 8")
+    fallback = EagerFallback("recompile_limit", "f", "m.py:3", "too often")
+    compilation["diagnostics"] |= {"breaks": msgspec.to_builtins([line]), "fallbacks": msgspec.to_builtins([fallback])}
+    compilation["diagnostics"]["frames"][0]["because"] = msgspec.to_builtins([guard])
     told["forms"][1]["compilation"] = compilation
     told.update({key: real[key] for key in ("components", "notes", "verified", "settings", "environment")})
     (folder / store.MANIFEST).write_bytes(msgspec.json.encode(told))
@@ -145,7 +140,7 @@ def run(arguments: tuple[str, ...], **places: Path) -> Result:
     filled = [each.format(**places) for each in arguments]
     # What an example wrote is in no other's way.
     shutil.rmtree(places["out"], ignore_errors=True)
-    result = CliRunner().invoke(main, filled)
+    result = invoke(*filled)
     error = result.exception
     if error is not None and not isinstance(error, SystemExit):
         raise AssertionError(f"{filled} left {error!r}") from error
@@ -156,76 +151,76 @@ def run(arguments: tuple[str, ...], **places: Path) -> Result:
     return result
 
 
-class Bench:
-    """A place to damage a copy of the run in."""
-
-    def __init__(self, sound: Path, folder: Path) -> None:
-        self.sound = sound
-        self.places = {"run": folder / "run", "sound": sound, "third": folder / "third", "out": folder / "out"}
-        for name in ("run", "third"):
-            shutil.copytree(sound, folder / name)
-        self.manifests = damaged(msgspec.json.decode((sound / store.MANIFEST).read_bytes()))
-
-    def run(self, command: tuple[str, ...]) -> Result:
-        return run(command, **self.places)
-
-    def try_with(self, command: tuple[str, ...], name: str, content: bytes) -> None:
-        path = self.places["run"] / name
-        before = path.read_bytes()
-        path.write_bytes(content)
-        try:
-            self.run(command)
-        finally:
-            path.write_bytes(before)
+@contextlib.contextmanager
+def holding(path: Path, content: bytes) -> Iterator[None]:
+    """The file with other content for a while."""
+    before = path.read_bytes()
+    path.write_bytes(content)
+    try:
+        yield
+    finally:
+        path.write_bytes(before)
 
 
 @pytest.fixture(scope="module")
-def bench(sound: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    return Bench(sound, tmp_path_factory.mktemp("bench"))
+def places(sound: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Copies of the run to damage, the sound one, and where commands write."""
+    folder = tmp_path_factory.mktemp("bench")
+    for name in ("run", "third"):
+        shutil.copytree(sound, folder / name)
+    return {"run": folder / "run", "sound": sound, "third": folder / "third", "out": folder / "out"}
 
 
-def test_every_command_takes_the_sound_run(bench: Bench) -> None:
+@pytest.fixture(scope="module")
+def manifests(sound: Path) -> st.SearchStrategy[object]:
+    return damaged(msgspec.json.decode((sound / store.MANIFEST).read_bytes()))
+
+
+def test_every_command_takes_the_sound_run(places: dict[str, Path]) -> None:
     for command in COMMANDS:
-        assert bench.run(command).exit_code in (0, 3, 4), command
+        assert run(command, **places).exit_code in (0, 3, 4), command
 
 
 @pytest.mark.slow
-@fuzzed(300)
+@fuzzed(200)
 @given(data=st.data())
-def test_any_manifest_is_a_result_or_one_line(bench: Bench, data: st.DataObject) -> None:
-    manifest = data.draw(bench.manifests)
-    command = data.draw(st.sampled_from(COMMANDS))
-    bench.try_with(command, store.MANIFEST, json.dumps(manifest).encode())
+def test_any_manifest_is_a_result_or_one_line(
+    places: dict[str, Path], manifests: st.SearchStrategy[object], data: st.DataObject
+) -> None:
+    manifest = data.draw(manifests)
+    with holding(places["run"] / store.MANIFEST, json.dumps(manifest).encode()):
+        run(data.draw(st.sampled_from(COMMANDS)), **places)
 
 
-@pytest.mark.parametrize("noun", [OPS, SITES], ids=["eager-ops", "compiled-sites"])
-@fuzzed(70)
+@pytest.mark.parametrize(("noun", "name"), [(OPS, store.EAGER_OPS), (SITES, store.COMPILED_SITES)])
+@fuzzed(50)
 @given(data=st.data())
 def test_any_provenance_is_a_result_or_one_line(
-    bench: Bench, noun: EagerOps | CompiledSites, data: st.DataObject
+    places: dict[str, Path], noun: EagerOps | CompiledSites, name: str, data: st.DataObject
 ) -> None:
     told = data.draw(DAMAGED[type(noun)])
-    name = store.EAGER_OPS if isinstance(noun, EagerOps) else store.COMPILED_SITES
-    bench.try_with(COMMANDS[0], name, gzip.compress(json.dumps(told).encode(), compresslevel=1))
+    with holding(places["run"] / name, gzip.compress(json.dumps(told).encode(), compresslevel=1)):
+        run(COMMANDS[0], **places)
 
 
-@fuzzed(620)
+@fuzzed(400)
 @given(
     name=st.sampled_from((store.MANIFEST, store.EAGER_OPS, store.COMPILED_SITES)),
     data=st.binary(max_size=200),
     cut=st.integers(0, 2),
     at=st.integers(0, 100_000),
 )
-def test_files_of_a_run_may_be_cut_off_and_overwritten(bench: Bench, name: str, data: bytes, cut: int, at: int) -> None:
-    path = bench.places["third"] / name
+def test_files_of_a_run_may_be_cut_off_and_overwritten(
+    places: dict[str, Path], name: str, data: bytes, cut: int, at: int
+) -> None:
+    path = places["third"] / name
     whole = path.read_bytes()
     at %= len(whole)
-    path.write_bytes(whole[:at] + data + whole[at + len(data) : len(whole) - cut])
-    with contextlib.suppress(TracekitError):
+    overwritten = whole[:at] + data + whole[at + len(data) : len(whole) - cut]
+    with holding(path, overwritten), contextlib.suppress(TracekitError):
         read = store.load(path.parent)
         store.load_eager_ops(path.parent, read)
         store.load_compiled_sites(path.parent, read)
-    path.write_bytes(whole)
 
 
 @pytest.fixture(scope="module")
@@ -242,17 +237,13 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[SweepFolder, st.Sea
     return folder, st.one_of(damages)
 
 
-@fuzzed(250)
+@fuzzed(170)
 @given(data=st.data())
 def test_any_cell_of_a_sweep_is_a_result_or_one_line(
     sweep: tuple[SweepFolder, st.SearchStrategy[tuple[Path, object]]], data: st.DataObject
 ) -> None:
     folder, damages = sweep
     path, told = data.draw(damages)
-    before = path.read_bytes()
-    path.write_bytes(json.dumps(told).encode())
-    try:
+    with holding(path, json.dumps(told).encode()):
         command = ("sweep", "--show", "{run}", "--out", "{out}/page.html", "--json", "{out}/x.json")
         run(command, run=folder.path, out=folder.path.parent / "out")
-    finally:
-        path.write_bytes(before)

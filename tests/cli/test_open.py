@@ -15,13 +15,10 @@ import webbrowser
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from tests.cli.runs import at_once, make_run_folder
+from click.testing import Result
+from tests.cli.runs import assert_refused, at_once, edited, invoke, make_run_folder
 from tests.traces import make_call, make_kernel, make_op, make_span, write_trace
 
-from tracekit import store
-from tracekit.cli.main import main
-from tracekit.model.run import Environment, FormName, FormResult, Recording, RecordingKind, Run, Settings
 from tracekit.serving import perfetto
 
 
@@ -42,164 +39,121 @@ def trace(tmp_path: Path) -> Path:
     return path
 
 
-def make_form(name: FormName, kinds: tuple[RecordingKind, ...]) -> FormResult:
-    recordings = tuple(Recording(kind, f"{name}-{kind}.json.gz", 1, 10) for kind in kinds)
-    return FormResult(name, (), (1.0,), None, None, None, recordings)
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return make_run_folder(tmp_path)
 
 
-def make_run(folder: Path, *forms: FormResult) -> Path:
-    settings = Settings(
-        "flux", "tiny", "cpu", "float32", "transformer", "default", True, None, 1, 1, 1, 1, "", None, 0, 1
-    )
-    environment = Environment("3.11.2", "Linux x86_64", None, 2, None, None, None, None, {}, None)
-    run = Run(
-        "tracekit.run/1",
-        "complete",
-        "0",
-        "tracekit profile",
-        "2026-01-02T03:04:05+00:00",
-        settings,
-        "",
-        environment,
-        (),
-        forms,
-        (),
-        (),
-    )
-    folder.mkdir()
-    for form in forms:
-        for recording in form.recordings:
-            (folder / recording.path).write_bytes(b"recorded")
-    store.save(run, folder)
-    return folder
+@pytest.fixture
+def files(run: Path) -> list[Path]:
+    """The light recordings of both forms."""
+    return [run / f"{form}-light.json" for form in ("eager", "compiled")]
 
 
-def fetch_when_served(address: str, seconds: float = 10) -> threading.Thread:
-    """Plays Perfetto's page in a browser: fetches `address` as soon as it is there."""
+def serve(*arguments: object, seconds: float = 0.05) -> Result:
+    return invoke("open", *arguments, "--timeout", seconds)
+
+
+def merge(*arguments: object) -> Result:
+    result = invoke("open", *arguments, "--no-serve")
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_trace_is_served_until_perfettos_page_has_fetched_it(trace: Path, run: Path, port: int, merged: bool) -> None:
+    place, name = (run, "perfetto.json.gz") if merged else (trace, "vit.json")
 
     def fetch() -> None:
-        until = time.monotonic() + seconds
+        until = time.monotonic() + 60
         while time.monotonic() < until:
             try:
-                request = urllib.request.Request(address, headers={"Origin": perfetto.PAGE})
+                request = urllib.request.Request(f"http://127.0.0.1:{port}/{name}", headers={"Origin": perfetto.PAGE})
                 with urllib.request.urlopen(request) as response:
                     response.read()
                 return
             except OSError:
                 time.sleep(0.02)
 
-    thread = threading.Thread(target=fetch)
-    thread.start()
-    return thread
-
-
-def test_a_trace_is_served_until_it_was_fetched(trace: Path, port: int) -> None:
-    browser = fetch_when_served(f"http://127.0.0.1:{port}/vit.json")
-    result = CliRunner().invoke(main, ["open", str(trace), "--no-browser", "--timeout", "20"])
+    browser = threading.Thread(target=fetch)
+    browser.start()
+    result = serve(place, "--no-browser", seconds=60)
     browser.join()
     assert result.exit_code == 0, result.output
-    link = f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/vit.json&startupCommands="
-    assert any(line.startswith(link) for line in result.output.splitlines())
+    link = f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/{name}&startupCommands="
+    assert any(line.startswith(link) and "kernel%20groups" in line for line in result.output.splitlines())
     assert "fetched" in result.output.splitlines()[-1]
 
 
-def test_the_browser_is_sent_to_the_link(trace: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("options", [[], ["--no-browser"]])
+def test_the_browser_is_sent_to_the_link_unless_told_otherwise(
+    trace: Path, port: int, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
     sent: list[str] = []
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(webbrowser, "open", lambda link: sent.append(link) or True)
-    CliRunner().invoke(main, ["open", str(trace), "--timeout", "0.05"])
-    assert [link.partition("&")[0] for link in sent] == [
-        f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/vit.json"
-    ]
-
-
-def test_no_browser_means_none(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[str] = []
-    monkeypatch.setenv("DISPLAY", ":0")
-    monkeypatch.setattr(webbrowser, "open", sent.append)
-    CliRunner().invoke(main, ["open", str(trace), "--no-browser", "--timeout", "0.05"])
-    assert sent == []
+    serve(trace, *options)
+    link = f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/vit.json"
+    assert [each.partition("&")[0] for each in sent] == ([] if options else [link])
 
 
 def test_without_a_screen_it_says_how_to_reach_the_port(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.system", lambda: "Linux")
-    monkeypatch.delenv("DISPLAY", raising=False)
-    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    result = CliRunner().invoke(main, ["open", str(trace), "--timeout", "0.05"])
-    assert "ssh -L" in result.output
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert "ssh -L" in serve(trace).output
 
 
 def test_giving_up_says_so(trace: Path) -> None:
-    result = CliRunner().invoke(main, ["open", str(trace), "--no-browser", "--timeout", "0.05"])
-    assert result.exit_code == 1
-    assert result.stderr == f"error: nobody fetched {trace} within 0.05 s; open the link on this machine in time\n"
-
-
-def test_a_taken_port_is_one_line(trace: Path, port: int) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", port))
-        other.listen()
-        result = CliRunner().invoke(main, ["open", str(trace), "--no-browser"])
-    assert result.exit_code == 1
-    assert f"port {port} is taken" in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert_refused(serve(trace, "--no-browser"), f"nobody fetched {trace} within 0.05 s; open the link on this machine")
 
 
 @pytest.mark.parametrize(
     ("options", "file"),
     [
-        (("--form", "compiled"), "compiled-rich.json.gz"),
-        (("--form", "eager"), "eager-rich.json.gz"),
-        (("--form", "eager", "--recording", "light"), "eager-light.json.gz"),
-        (("--form", "compiled", "--recording", "light"), "compiled-light.json.gz"),
+        (("--form", "compiled"), "compiled-rich.json"),
+        (("--form", "eager"), "eager-rich.json"),
+        (("--form", "eager", "--recording", "light"), "eager-light.json"),
+        (("--form", "compiled", "--recording", "light"), "compiled-light.json"),
     ],
 )
-def test_a_run_folder_shows_the_recording_that_was_asked_for(
-    tmp_path: Path, options: tuple[str, ...], file: str
-) -> None:
-    run = make_run(tmp_path / "run", make_form("eager", ("light", "rich")), make_form("compiled", ("light", "rich")))
-    result = CliRunner().invoke(main, ["open", str(run), "--no-browser", "--timeout", "0.05", *options])
-    assert result.output.splitlines()[0] == f"serving {run / file}"
+def test_a_run_folder_shows_the_recording_that_was_asked_for(run: Path, options: tuple[str, ...], file: str) -> None:
+    assert serve(run, "--no-browser", *options).output.splitlines()[0] == f"serving {run / file}"
 
 
-def test_an_eager_run_with_one_recording_shows_that(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", make_form("eager", ("light",)))
-    result = CliRunner().invoke(main, ["open", str(run), "--no-browser", "--timeout", "0.05"])
-    assert result.output.splitlines()[0] == f"serving {run / 'eager-light.json.gz'}"
+@pytest.fixture
+def light_alone(tmp_path: Path) -> Path:
+    """An eager run with one recording."""
+    place = make_run_folder(tmp_path, "eager", forms=("eager",))
+    with edited(place) as told:
+        del told["forms"][0]["recordings"][1]
+    return place
 
 
-def bad_inputs(folder: Path) -> dict[str, list[str]]:
-    (folder / "empty.json").touch()
-    (folder / "whole.json").write_text("{}")
-    (folder / "folder").mkdir()
-    run = make_run(folder / "run", make_form("eager", ("light",)))
-    shutil.copytree(run, folder / "lost")
-    (folder / "lost" / "eager-light.json.gz").unlink()
-    return {
-        "there is no file": [str(folder / "absent.json")],
-        "is empty": [str(folder / "empty.json")],
-        "is no run folder": [str(folder / "folder")],
-        "leave --form": [str(folder / "whole.json"), "--form", "eager"],
-        "no compiled form": [str(run), "--form", "compiled"],
-        "no rich recording": [str(run), "--recording", "rich"],
-        "is missing": [str(folder / "lost")],
-    }
+def test_an_eager_run_with_one_recording_shows_that(light_alone: Path) -> None:
+    result = serve(light_alone, "--no-browser")
+    assert result.output.splitlines()[0] == f"serving {light_alone / 'eager-light.json'}"
 
 
-def test_json_that_is_no_trace_is_refused(tmp_path: Path) -> None:
-    other = tmp_path / "analysis.json"
-    other.write_text('{"schema": "tracekit.analysis/1"}')
-    result = CliRunner().invoke(main, ["open", str(other), "--no-browser"])
-    assert (result.exit_code, "it has no" in result.stderr) == (1, True)
-
-
-def test_each_bad_input_is_one_line(tmp_path: Path) -> None:
-    for said, arguments in bad_inputs(tmp_path).items():
-        result = CliRunner().invoke(main, ["open", *arguments, "--no-browser"])
-        assert result.exit_code == 1, arguments
-        assert result.stderr.startswith("error: "), arguments
-        assert said in result.stderr
-        assert result.stderr.count("\n") == 1
+def test_each_bad_input_is_one_line(tmp_path: Path, light_alone: Path) -> None:
+    for name, text in (("empty", ""), ("other", '{"schema": "tracekit.analysis/1"}'), ("whole", "{}")):
+        (tmp_path / f"{name}.json").write_text(text)
+    (tmp_path / "folder").mkdir()
+    shutil.copytree(light_alone, tmp_path / "lost")
+    (tmp_path / "lost" / "eager-light.json").unlink()
+    for arguments, message in (
+        (["absent.json"], "there is no file"),
+        (["empty.json"], "is empty"),
+        (["other.json"], "it has no"),
+        (["folder"], "is no run folder"),
+        (["whole.json", "--form", "eager"], "leave --form"),
+        (["eager", "--form", "compiled"], "no compiled form"),
+        (["eager", "--recording", "rich"], "no rich recording"),
+        (["lost"], "is missing"),
+        *((["whole.json", *options], "are for two traces") for options in (["--steps", "1"], ["--window", "whole"])),
+        *((["whole.json", *options], "are for two traces") for options in (["--out", "x.gz"], ["--no-serve"])),
+    ):
+        assert_refused(invoke("open", tmp_path / arguments[0], *arguments[1:], "--no-browser"), message)
 
 
 def test_ctrl_c_stops_serving_with_one_line(trace: Path, port: int) -> None:
@@ -221,213 +175,116 @@ def test_ctrl_c_stops_serving_with_one_line(trace: Path, port: int) -> None:
     assert (process.returncode, said) == (130, "stopped\n")
 
 
-def test_a_run_of_both_forms_becomes_one_trace_in_its_folder(tmp_path: Path) -> None:
-    run = make_run_folder(tmp_path)
-    result = CliRunner().invoke(main, ["open", str(run), "--no-serve"])
-    assert result.exit_code == 0, result.output
+def events_of(path: Path) -> list[dict[str, object]]:
+    events: list[dict[str, object]] = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    return events
+
+
+def test_a_run_of_both_forms_becomes_one_trace_in_its_folder(run: Path) -> None:
+    result = merge(run)
     assert result.stdout.startswith(f"written: {run / 'perfetto.json.gz'} (")
-    events = json.loads(gzip.decompress((run / "perfetto.json.gz").read_bytes()))["traceEvents"]
-    names = {each["args"]["name"] for each in events if each["name"] == "thread_name"}
+    phases = [line.removesuffix(" ...") for line in result.stderr.splitlines() if line.endswith(" ...")]
+    first, last = ("reading the recordings", "matching kernels"), "writing the merged trace"
+    assert phases == [*first, "drawing eager", "drawing compiled", last]
+    events = events_of(run / "perfetto.json.gz")
+    names = {each["args"]["name"] for each in events if each["name"] == "thread_name"}  # type: ignore[index]
     for form in ("eager", "compiled"):
-        assert {
-            f"{form}: {track}" for track in ("steps", "GPU 0 stream 7", "idle, GPU 0", "kernel groups, GPU 0")
-        } <= names
+        tracks = ("steps", "GPU 0 stream 7", "idle, GPU 0", "kernel groups, GPU 0")
+        assert {f"{form}: {track}" for track in tracks} <= names
     # Two kernels a step against one, in two steps.
     assert len([each for each in events if each.get("cat") == "kernel"]) == 6
-    assert min(each["ts"] for each in events if each["ph"] == "X") == 0
+    assert min(each["ts"] for each in events if each["ph"] == "X") == 0  # type: ignore[type-var]
 
 
-def test_the_merged_trace_is_served_like_any_other(tmp_path: Path, port: int) -> None:
-    browser = fetch_when_served(f"http://127.0.0.1:{port}/perfetto.json.gz", seconds=60)
-    result = CliRunner().invoke(main, ["open", str(make_run_folder(tmp_path)), "--no-browser", "--timeout", "60"])
-    browser.join()
-    assert result.exit_code == 0, result.output
-    assert "kernel%20groups" in result.output
+def test_the_rich_recordings_are_merged_beside_the_light_ones(run: Path) -> None:
+    merge(run, "--recording", "rich")
+    text = gzip.decompress((run / "perfetto-rich.json.gz").read_bytes())
+    assert b'"denoise"' in text and b"tracekit.step#1" not in text
 
 
-def test_the_rich_recordings_are_merged_beside_the_light_ones(tmp_path: Path) -> None:
-    run = make_run_folder(tmp_path)
-    result = CliRunner().invoke(main, ["open", str(run), "--recording", "rich", "--no-serve"])
-    assert result.exit_code == 0, result.output
-    text = gzip.decompress((run / "perfetto-rich.json.gz").read_bytes()).decode()
-    assert '"denoise"' in text
-    assert "tracekit.step#1" not in text
-
-
-def test_any_two_traces_become_one(tmp_path: Path) -> None:
-    run = make_run_folder(tmp_path)
-    out = tmp_path / "both.json.gz"
-    files = [str(run / f"{form}-light.json") for form in ("eager", "compiled")]
-    result = CliRunner().invoke(main, ["open", *files, "--out", str(out), "--no-serve"])
-    assert result.exit_code == 0, result.output
-    assert b'"eager-light: GPU 0 stream 7"' in gzip.decompress(out.read_bytes())
-
-
-def test_while_two_are_merged_it_is_said_how_far_that_is(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["open", str(make_run_folder(tmp_path)), "--no-serve"])
-    phases = [line.removesuffix(" ...") for line in result.stderr.splitlines() if line.endswith(" ...")]
-    assert phases == [
-        "reading the recordings",
-        "matching kernels",
-        "drawing eager",
-        "drawing compiled",
-        "writing the merged trace",
-    ]
-
-
-def test_two_that_are_no_run_together_are_kept_beside_the_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_two_that_are_no_run_together_are_kept_beside_the_first_or_where_it_is_said(
+    tmp_path: Path, run: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    run = make_run_folder(tmp_path)
     monkeypatch.chdir(elsewhere)
-    files = [str(run / f"{form}-light.json") for form in ("eager", "compiled")]
-    result = CliRunner().invoke(main, ["open", *files, "--no-serve"])
-    assert result.exit_code == 0, result.output
-    assert (run / "eager-light-vs-compiled-light.perfetto.json.gz").is_file()
-    other = Path(shutil.copytree(run, tmp_path / "other"))
-    result = CliRunner().invoke(main, ["open", str(run), str(other), "--no-serve"])
-    assert result.exit_code == 0, result.output
-    assert len([*run.parent.glob("*-vs-*.perfetto.json.gz")]) == 1
+    merge(*files)
+    made = run / "eager-light-vs-compiled-light.perfetto.json.gz"
+    assert b'"eager-light: GPU 0 stream 7"' in gzip.decompress(made.read_bytes())
+    merge(run, shutil.copytree(run, tmp_path / "other"))
+    assert len([*tmp_path.glob("*-vs-*.perfetto.json.gz")]) == 1
+    merge(*files, "--out", tmp_path / "both.json.gz")
+    assert (tmp_path / "both.json.gz").read_bytes() == made.read_bytes()
     assert [*elsewhere.iterdir()] == []
 
 
-def test_what_two_windows_cannot_tell_is_said(tmp_path: Path) -> None:
-    run = make_run_folder(tmp_path)
+def test_what_two_windows_cannot_tell_is_said(tmp_path: Path, files: list[Path]) -> None:
     bare = write_trace(tmp_path, [make_call(0, 5, correlation=1), make_kernel(10, 20, correlation=1)])
-    out = str(tmp_path / "both.json.gz")
-    result = CliRunner().invoke(main, ["open", str(run / "eager-light.json"), str(bare), "--out", out, "--no-serve"])
-    assert result.exit_code == 0, result.output
-    assert "no groups and no arrows" in result.output
+    assert "no groups and no arrows" in merge(files[0], bare).output
 
 
 def test_a_run_without_a_gpu_shows_its_hosts(tmp_path: Path) -> None:
-    files = []
+    places = []
     for name in ("eager", "compiled"):
         (tmp_path / name).mkdir()
-        events = [make_span(10, 60), make_op(20, 30, name=f"aten::{name}")]
-        files.append(str(write_trace(tmp_path / name, events)))
-    out = tmp_path / "both.json.gz"
-    result = CliRunner().invoke(main, ["open", *files, "--out", str(out), "--no-serve"])
-    assert result.exit_code == 0, result.output
-    text = gzip.decompress(out.read_bytes())
-    assert b"aten::eager" in text
-    assert b"aten::compiled" in text
+        places.append(write_trace(tmp_path / name, [make_span(10, 60), make_op(20, 30, name=f"aten::{name}")]))
+    merge(*places, "--out", tmp_path / "both.json.gz")
+    text = gzip.decompress((tmp_path / "both.json.gz").read_bytes())
+    assert b"aten::eager" in text and b"aten::compiled" in text
 
 
-def test_options_of_two_traces_are_refused_for_one(trace: Path) -> None:
-    for options in (["--window", "whole"], ["--steps", "1"], ["--out", "x.json.gz"], ["--no-serve"]):
-        result = CliRunner().invoke(main, ["open", str(trace), *options])
-        assert (result.exit_code, "are for two traces" in result.stderr) == (1, True), options
+def test_the_merged_trace_never_overwrites_what_it_is_made_of(run: Path, files: list[Path]) -> None:
+    for read, out in ((files, files[0]), (files, files[1]), ([run], files[0])):
+        assert_refused(invoke("open", *read, "--out", out, "--no-serve"), "would overwrite")
 
 
-def test_the_merged_trace_never_overwrites_what_it_is_made_of(tmp_path: Path) -> None:
-    run = make_run_folder(tmp_path)
-    files = [str(run / f"{form}-light.json") for form in ("eager", "compiled")]
-    for out in files:
-        result = CliRunner().invoke(main, ["open", *files, "--out", out, "--no-serve"])
-        assert (result.exit_code, "would overwrite" in result.stderr) == (1, True)
-    result = CliRunner().invoke(main, ["open", str(run), "--out", files[0], "--no-serve"])
-    assert (result.exit_code, "would overwrite" in result.stderr) == (1, True)
-
-
-def is_whole(path: Path) -> bool:
-    return len(json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]) > 10
-
-
-@pytest.mark.parametrize("target", ["victim", "absent", "/dev/null", "pipe"])
-@pytest.mark.parametrize("planted", ["perfetto.json.gz", ".perfetto.json.gz.draft"])
-def test_a_link_in_a_run_folder_leads_nothing_out_of_it(tmp_path: Path, planted: str, target: str) -> None:
-    run = make_run_folder(tmp_path)
-    victim = tmp_path / "victim"
+@pytest.mark.parametrize("target", ["victim", "absent", "/dev/null", "a pipe in its place"])
+def test_what_was_planted_in_a_run_folder_is_replaced_and_leads_nothing_out_of_it(
+    tmp_path: Path, run: Path, target: str
+) -> None:
+    victim, made = tmp_path / "victim", run / "perfetto.json.gz"
     victim.write_text("precious")
-    os.mkfifo(tmp_path / "pipe")
-    (run / planted).symlink_to(tmp_path / target)
+    if target.startswith("a pipe"):
+        os.mkfifo(made)
+    else:
+        made.symlink_to(tmp_path / target)
     before = sorted(tmp_path.iterdir())
-    result = CliRunner().invoke(main, ["open", str(run), "--no-serve"])
-    assert result.exit_code == 0, result.output
-    assert victim.read_text() == "precious"
-    assert sorted(tmp_path.iterdir()) == before
+    merge(run)
+    assert (victim.read_text(), sorted(tmp_path.iterdir())) == ("precious", before)
     assert Path(os.devnull).is_char_device()
-    made = run / "perfetto.json.gz"
-    assert not made.is_symlink() and is_whole(made)
+    assert not made.is_symlink() and len(events_of(made)) > 10
 
 
-def test_a_pipe_or_a_device_in_a_run_folder_is_replaced(tmp_path: Path) -> None:
-    run = make_run_folder(tmp_path)
-    os.mkfifo(run / "perfetto.json.gz")
-    result = CliRunner().invoke(main, ["open", str(run), "--no-serve"])
-    assert result.exit_code == 0, result.output
-    assert is_whole(run / "perfetto.json.gz")
-
-
-def test_a_pipe_that_was_asked_for_is_written_into(tmp_path: Path) -> None:
-    run, pipe = make_run_folder(tmp_path), tmp_path / "pipe"
+def test_a_pipe_that_was_asked_for_is_written_into(tmp_path: Path, run: Path) -> None:
+    pipe, got = tmp_path / "pipe", list[bytes]()
     os.mkfifo(pipe)
-    got: list[bytes] = []
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
     reader.start()
-    result = CliRunner().invoke(main, ["open", str(run), "--no-serve", "--out", str(pipe)])
+    result = merge(run, "--out", pipe)
     reader.join(10)
-    assert result.exit_code == 0, result.output
-    assert pipe.is_fifo()
     assert b'"eager: GPU 0 stream 7"' in gzip.decompress(got[0])
     # The pipe may be standard output.
-    assert (result.stdout, result.stderr.count("written:")) == ("", 1)
+    assert (pipe.is_fifo(), result.stdout, result.stderr.count("written:")) == (True, "", 1)
 
 
-def test_a_device_that_was_asked_for_stays_one(tmp_path: Path) -> None:
-    run, device = make_run_folder(tmp_path), tmp_path / "device"
+def test_a_link_that_was_asked_for_is_followed_to_a_file_or_a_device(tmp_path: Path, run: Path) -> None:
     # By a link, so that a mistake would replace no device of the machine's.
-    device.symlink_to(os.devnull)
-    result = CliRunner().invoke(main, ["open", str(run), "--no-serve", "--out", str(device)])
-    assert result.exit_code == 0, result.output
-    assert device.is_symlink() and device.is_char_device()
+    for name, target in (("device", Path(os.devnull)), ("link", tmp_path / "place.json.gz")):
+        (tmp_path / name).symlink_to(target)
+        merge(run, "--out", tmp_path / name)
+        assert (tmp_path / name).is_symlink()
+    assert (tmp_path / "device").is_char_device() and len(events_of(tmp_path / "place.json.gz")) > 10
 
 
-def test_a_link_that_was_asked_for_is_followed(tmp_path: Path) -> None:
-    run, link = make_run_folder(tmp_path), tmp_path / "link.json.gz"
-    link.symlink_to(tmp_path / "place.json.gz")
-    result = CliRunner().invoke(main, ["open", str(run), "--no-serve", "--out", str(link)])
-    assert result.exit_code == 0, result.output
-    assert link.is_symlink() and is_whole(tmp_path / "place.json.gz")
-
-
-def test_what_cannot_be_served_is_said_before_anything_is_read(tmp_path: Path) -> None:
-    run = make_run_folder(tmp_path)
+def test_what_cannot_be_served_is_said_before_anything_is_read(tmp_path: Path, run: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for place in (os.devnull, tmp_path / "pipe"):
-        result = CliRunner().invoke(main, ["open", str(run), "--no-browser", "--out", str(place)])
-        assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
-        assert "pass --no-serve" in result.stderr
+        assert_refused(invoke("open", run, "--no-browser", "--out", place), "pass --no-serve")
 
 
-def test_several_at_once_leave_a_whole_trace_and_nothing_else(tmp_path: Path) -> None:
-    run = make_run_folder(tmp_path)
+def test_several_at_once_leave_a_whole_trace_and_nothing_else(tmp_path: Path, run: Path) -> None:
     before = {path.name for path in run.iterdir()}
-    for ended in at_once(4, "open", run, "--no-serve", folder=tmp_path):
+    for ended in at_once(3, "open", run, "--no-serve", folder=tmp_path):
         assert ended.returncode == 0, ended.stderr
-    assert is_whole(run / "perfetto.json.gz")
+    assert len(events_of(run / "perfetto.json.gz")) > 10
     assert {path.name for path in run.iterdir()} == before | {"perfetto.json.gz"}
-
-
-def test_a_program_of_this_machine_does_not_end_the_serving(trace: Path, port: int) -> None:
-    address = f"http://127.0.0.1:{port}/vit.json"
-    got: list[bytes] = []
-
-    def fetch() -> None:
-        for _ in range(500):
-            try:
-                with urllib.request.urlopen(address) as response:
-                    got.append(response.read())
-                    return
-            except OSError:
-                time.sleep(0.02)
-
-    program = threading.Thread(target=fetch)
-    program.start()
-    result = CliRunner().invoke(main, ["open", str(trace), "--no-browser", "--timeout", "2"])
-    program.join()
-    assert got == [trace.read_bytes()]
-    assert (result.exit_code, "nobody fetched" in result.stderr) == (1, True)

@@ -3,19 +3,18 @@ what was typed."""
 
 from __future__ import annotations
 
-import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
-from tests.cli.runs import ROOT, make_run_folder
+from click.testing import Result
+from tests.cli.runs import ROOT, edited, make_run_folder
+from tests.cli.runs import invoke as run
 from tests.traces import make_call, make_kernel, make_span, write_trace
 
-from tracekit.cli.main import main
 from tracekit.errors import TheirCodeError
 
 EVIL = "a\x1b]0;x\x07b\x1b[2Jc\u202ed\x9be\r"
@@ -32,10 +31,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)))
-
-
 def assert_harmless(result: Result, *, shows: bool = True) -> None:
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     for line in result.output.split("\n"):
@@ -48,7 +43,7 @@ def evil_trace(folder: Path, name: str = "evil.json") -> Path:
     events = [
         make_span(0, 100, name=f"ProfilerStep#1{EVIL}"),
         make_span(0, 100, name=f"mine{EVIL}"),
-        *(each for i in range(3) for each in (make_call(i, i + 0.5, correlation=i + 1),)),
+        *(make_call(i, i + 0.5, correlation=i + 1) for i in range(3)),
         *(make_kernel(10 * i + 1, 10 * i + 5, name=f"kernel{i}{EVIL}", correlation=i + 1) for i in range(3)),
     ]
     return write_trace(folder, events).rename(folder / name)
@@ -56,29 +51,21 @@ def evil_trace(folder: Path, name: str = "evil.json") -> Path:
 
 def evil_run(folder: Path, *, failed: bool = False) -> Path:
     place = make_run_folder(folder, f"run{EVIL}")
-    manifest = place / "run.json"
-    told: dict[str, Any] = json.loads(manifest.read_text())
-    told |= dict.fromkeys(STRINGS, EVIL) | {"notes": [EVIL]}
-    told["settings"] |= dict.fromkeys(SETTINGS, EVIL) | {"variables": {EVIL: EVIL}}
-    told["environment"] |= dict.fromkeys(("python", "platform", "cpu", "gpu", "driver", "cuda"), EVIL)
-    told["environment"]["packages"] = {EVIL: EVIL}
-    told["components"] = [{"name": EVIL, "parameters": 1, "compiled": True}]
-    told |= {"status": "incomplete"} if failed else {"failure": None}
-    manifest.write_text(json.dumps(told))
+    with edited(place) as told:
+        told |= dict.fromkeys(STRINGS, EVIL) | {"notes": [EVIL]}
+        told["settings"] |= dict.fromkeys(SETTINGS, EVIL) | {"variables": {EVIL: EVIL}}
+        told["environment"] |= dict.fromkeys(("python", "platform", "cpu", "gpu", "driver", "cuda"), EVIL)
+        told["environment"]["packages"] = {EVIL: EVIL}
+        told["components"] = [{"name": EVIL, "parameters": 1, "compiled": True}]
+        told |= {"status": "incomplete"} if failed else {"failure": None}
     return place
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        (),
-        ("--window", "nope"),
-        ("--window", "mine"),
-        ("--window", f"nope{EVIL}"),
-        ("--html",),
-        ("--html", "page.html"),
-        ("--json", f"{EVIL}/x"),
-        ("--steps", EVIL),
+        *(("--window", name) for name in ("nope", "mine", f"nope{EVIL}")),
+        *((), ("--html",), ("--html", "page.html"), ("--json", f"{EVIL}/x"), ("--steps", EVIL)),
     ],
 )
 def test_analyze(folder: Path, options: tuple[str, ...]) -> None:
@@ -103,13 +90,10 @@ def test_places_that_are_not_there_or_hold_something_else(folder: Path, command:
 @pytest.mark.parametrize(
     ("command", "more"),
     [
-        ("analyze", ()),
-        ("analyze", ("--html",)),
-        ("compare", ()),
-        ("compare", ("--gate", "wall<=-90%")),
+        *(("analyze", options) for options in ((), ("--html",))),
+        *(("compare", options) for options in ((), ("--gate", "wall<=-90%"))),
         ("open", ("--timeout", "0.01", "--no-browser")),
-        ("export", ("--kernels", "k.csv")),
-        ("export", ("--benchmark", "b.json", "--groups", "g.csv")),
+        *(("export", options) for options in (("--kernels", "k.csv"), ("--benchmark", "b.json", "--groups", "g.csv"))),
     ],
 )
 def test_a_run_of_a_stranger(folder: Path, command: str, more: tuple[str, ...], failed: bool) -> None:
@@ -119,36 +103,28 @@ def test_a_run_of_a_stranger(folder: Path, command: str, more: tuple[str, ...], 
 
 
 def test_a_run_beside_another_one_and_beside_itself(folder: Path) -> None:
-    place = evil_run(folder)
-    trace = evil_trace(folder)
-    assert_harmless(run("compare", place, make_run_folder(folder, "plain"), "--gate", f"wall<={EVIL}"))
-    assert_harmless(run("compare", place, make_run_folder(folder, "other"), "--gate", "wall<=+3%"))
-    assert_harmless(run("compare", trace, place))
-    assert_harmless(run("compare", trace, evil_trace(folder, f"{EVIL}.json")))
-    assert_harmless(run("compare", place, place, place))
-    assert_harmless(run("compare", place, make_run_folder(folder, "c"), make_run_folder(folder, "d")))
+    place, trace = evil_run(folder), evil_trace(folder)
+    plain, other = (make_run_folder(folder, name) for name in ("plain", "other"))
+    for words in (
+        (place, plain, "--gate", f"wall<={EVIL}"),
+        (place, plain, "--gate", "wall<=+3%"),
+        (trace, place),
+        (trace, evil_trace(folder, f"{EVIL}.json")),
+        (place, place, place),
+        (place, plain, other),
+    ):
+        assert_harmless(run("compare", *words))
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        (EVIL,),
-        (f"--{EVIL}",),
-        ("analyze",),
-        ("analyze", "a", EVIL),
-        ("analyze", f"--{EVIL}"),
-        ("compare", "a", "b", "--form-a", EVIL),
-        ("profile", "mlp", "--batch-size", EVIL),
-        ("profile", "mlp", "--mode", EVIL),
-        ("profile", EVIL),
-        ("sweep", EVIL, "--batch-size", f"1,{EVIL}"),
-        ("sweep", "--suite", EVIL),
-        ("workloads", EVIL),
-        ("schema", EVIL),
+        *((EVIL,), (f"--{EVIL}",), ("analyze",), ("analyze", "a", EVIL), ("analyze", f"--{EVIL}")),
+        *(("compare", "a", "b", "--form-a", EVIL), ("open", f"x{EVIL}", "y", "--out", EVIL)),
+        *(("profile", "mlp", "--batch-size", EVIL), ("profile", "mlp", "--mode", EVIL), ("profile", EVIL)),
+        *(("sweep", EVIL, "--batch-size", f"1,{EVIL}"), ("sweep", "--suite", EVIL)),
+        *((command, EVIL) for command in ("workloads", "schema", "completion", "doctor")),
         ("schema", "--out", f"schemas{EVIL}"),
-        ("completion", EVIL),
-        ("doctor", EVIL),
-        ("open", f"x{EVIL}", "y", "--out", EVIL),
     ],
 )
 def test_what_was_typed(words: tuple[str, ...]) -> None:
@@ -165,12 +141,10 @@ def test_a_sweep_of_a_stranger(folder: Path) -> None:
     cells = folder / f"sweep{EVIL}" / "cells"
     cells.mkdir(parents=True)
     source = next((ROOT / "sweeps" / "h200-qwen2.5-vl" / "cells").glob("*.json"))
-    told = json.loads(source.read_text())
-    request: dict[str, Any] = told["cell"]["request"]
-    request |= {"workload": EVIL, "prompt": EVIL, "scope": EVIL}
-    told |= {"run": None, "outcome": "failed"}
-    told["failure"] = {"kind": "failed", "message": EVIL, "during": EVIL, "last_lines": [EVIL]}
-    (cells / "evil.json").write_text(json.dumps(told))
+    with edited(Path(shutil.copy(source, cells / "evil.json"))) as told:
+        told["cell"]["request"] |= {"workload": EVIL, "prompt": EVIL, "scope": EVIL}
+        told |= {"run": None, "outcome": "failed"}
+        told["failure"] = {"kind": "failed", "message": EVIL, "during": EVIL, "last_lines": [EVIL]}
     (cells / f"broken{EVIL[:20]}.json").write_text("{")
     result = run("sweep", "--show", cells.parent)
     assert_harmless(result)

@@ -13,11 +13,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-from tests.cli.runs import ROOT, make_run_folder
+from tests.cli.runs import ROOT, assert_refused, edited, make_run_folder
+from tests.cli.runs import invoke as run
 from tests.sweeps import compiled_cell, make_asked, make_result
 
-from tracekit.cli.main import main
 from tracekit.cli.profile import report_run
 from tracekit.errors import TracekitError
 from tracekit.walks.sweep_folder import SweepFolder
@@ -29,10 +28,6 @@ KINDS = ("analyze", "compare", "traces", "several", "sweep")
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 def make(kind: str, folder: Path, minute: int = 4) -> list[str]:
@@ -48,10 +43,8 @@ def make(kind: str, folder: Path, minute: int = 4) -> list[str]:
         return ["sweep", "--show", str(folder / "swept"), "--out"]
     names = ("one", "two", "three") if kind == "several" else ("one",)
     for name in names:
-        made = make_run_folder(folder, name)
-        manifest = json.loads((made / "run.json").read_text())
-        manifest["started"] = f"2026-01-02T03:{minute:02}:05+00:00"
-        (made / "run.json").write_text(json.dumps(manifest))
+        with edited(make_run_folder(folder, name)) as manifest:
+            manifest["started"] = f"2026-01-02T03:{minute:02}:05+00:00"
     if kind == "traces":
         return ["compare", *(str(folder / "one" / f"{form}-light.json") for form in ("eager", "compiled")), "--out"]
     places = [str(folder / name) for name in names]
@@ -61,16 +54,16 @@ def make(kind: str, folder: Path, minute: int = 4) -> list[str]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_own_report_is_replaced_and_that_of_something_else_is_not(folder: Path, kind: str) -> None:
     command = make(kind, folder / "a")
-    assert run(*command, "notes.html").exit_code == 0
-    again = run(*command, "notes.html")
-    assert again.exit_code == 0, again.output
+    for _ in range(2):
+        assert run(*command, "notes.html").exit_code == 0
+    page, twin = Path("notes.html").read_text(), Path("notes.md").read_text()
+    mark = twin.splitlines()[-1].removeprefix("<!-- tracekit-report: ").removesuffix(" -->")
+    assert len(mark) == 32 and f'<meta name="tracekit-report" content="{mark}">' in page[:300]
     # The same name, the same form, the same hour.
     other = make(kind, folder / "b", minute=5)
-    before = Path("notes.html").read_bytes(), Path("notes.md").read_bytes()
     refused = run(*other, "notes.html")
-    assert (refused.exit_code, len(refused.stderr.splitlines())) == (1, 1)
-    assert "notes.html is already there and is the report of something else; pass --force" in refused.stderr
-    assert (Path("notes.html").read_bytes(), Path("notes.md").read_bytes()) == before
+    assert_refused(refused, "notes.html is already there and is the report of something else; pass --force")
+    assert (Path("notes.html").read_text(), Path("notes.md").read_text()) == (page, twin)
     assert run(*other[:-1], "--force", other[-1], "notes.html").exit_code == 0
     assert run(*other, "notes.html").exit_code == 0
     assert run(*command, "notes.html").exit_code == 1
@@ -101,57 +94,34 @@ def test_another_kind_of_report_of_the_same_is_another_report(folder: Path, kind
         assert (told.exit_code, "the report of something else" in told.stderr) == (1, True), other
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_both_files_bear_the_mark_and_no_path(folder: Path, kind: str) -> None:
-    assert run(*make(kind, folder / "a"), "notes.html").exit_code == 0
-    page, twin = Path("notes.html").read_text(), Path("notes.md").read_text()
-    mark = twin.splitlines()[-1].removeprefix("<!-- tracekit-report: ").removesuffix(" -->")
-    assert len(mark) == 32 and f'<meta name="tracekit-report" content="{mark}">' in page[:300]
-
-
 def test_the_report_that_profile_wrote_is_the_one_that_compare_writes(folder: Path) -> None:
     made = make_run_folder(folder / "traces", "one")
-    report_run(made, None, force=False)
-    report_run(made, None, force=False)
+    for _ in range(2):
+        report_run(made, None, force=False)
     assert run("compare", "traces/one").exit_code == 0
     shutil.rmtree(made)
     other = make_run_folder(folder / "traces", "one")
-    manifest = other / "run.json"
-    manifest.write_text(manifest.read_text().replace("03:04:05", "03:04:06"))
+    with edited(other) as manifest:
+        manifest["started"] = manifest["started"].replace("03:04:05", "03:04:06")
     with pytest.raises(TracekitError, match=r"one\.html is already there and is the report of something else"):
         report_run(other, None, force=False)
     report_run(other, None, force=True)
     assert run("compare", "traces/one").exit_code == 0
 
 
-def test_a_run_that_is_to_be_made_is_refused_where_either_file_is_there(folder: Path) -> None:
-    for name in ("mlp-compiled.html", "mlp-compiled.md"):
-        path = folder / "reports" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("mine")
-        refused = run("profile", "mlp", "--compiled", "--size", "tiny")
-        assert (refused.exit_code, f"reports/{name} is already there" in refused.stderr) == (1, True)
-        assert "--force" in refused.stderr and not (folder / "traces").exists()
-        path.unlink()
-
-
-def test_a_sweep_that_is_to_begin_is_refused_where_either_file_is_there(folder: Path) -> None:
-    for name in ("sweep-mlp.html", "sweep-mlp.md"):
-        path = folder / "reports" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("mine")
-        refused = run("sweep", "mlp", "--size", "tiny")
-        assert (refused.exit_code, f"reports/{name} is already there" in refused.stderr) == (1, True)
-        assert not (folder / "sweeps").exists()
-        path.unlink()
-
-
-def test_other_files_that_a_user_names_are_replaced(folder: Path) -> None:
-    made = make_run_folder(folder, "one")
-    for words in (("compare", made, "--json"), ("export", made, "--kernels"), ("export", made, "--benchmark")):
-        Path("file").write_text("old")
-        assert run(*words, "file").exit_code == 0
-        assert Path("file").read_text() != "old"
+@pytest.mark.parametrize("kind", ["html", "md"])
+@pytest.mark.parametrize(
+    ("words", "name"), [(("profile", "mlp", "--compiled"), "mlp-compiled"), (("sweep", "mlp"), "sweep-mlp")]
+)
+def test_what_is_to_begin_is_refused_where_either_file_is_there(
+    folder: Path, words: tuple[str, ...], name: str, kind: str
+) -> None:
+    (folder / "reports").mkdir()
+    (folder / "reports" / f"{name}.{kind}").write_text("mine")
+    refused = run(*words, "--size", "tiny")
+    assert_refused(refused, f"reports/{name}.{kind} is already there")
+    assert "--force" in refused.stderr
+    assert not (folder / "traces").exists() and not (folder / "sweeps").exists()
 
 
 @pytest.mark.slow
@@ -180,19 +150,12 @@ def words(folder: Path, command: str, option: str, place: object) -> list[str]:
 
 
 @pytest.mark.parametrize(("command", "option"), OPTIONS)
-def test_a_device_stays_one(folder: Path, command: str, option: str) -> None:
-    result = CliRunner().invoke(main, words(folder, command, option, os.devnull))
-    assert result.exit_code == 0, result.output
-    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
-
-
-@pytest.mark.parametrize(("command", "option"), OPTIONS)
 def test_a_pipe_gets_what_is_written(folder: Path, command: str, option: str) -> None:
     pipe, got = folder / "pipe", list[bytes]()
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
     reader.start()
-    result = CliRunner().invoke(main, words(folder, command, option, pipe))
+    result = run(*words(folder, command, option, pipe))
     reader.join(10)
     assert result.exit_code == 0, result.output
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
@@ -215,32 +178,35 @@ def test_a_shells_process_substitution_gets_what_is_written(folder: Path, comman
 
 
 @pytest.mark.parametrize(("command", "option"), OPTIONS)
-def test_a_regular_file_is_replaced_with_its_mode_and_a_link_is_followed(
+def test_a_regular_file_is_replaced_with_its_mode_a_link_is_followed_and_a_device_stays_one(
     folder: Path, command: str, option: str
 ) -> None:
     target = folder / "target"
     target.write_text("old")
     target.chmod(0o600)
     (folder / "link").symlink_to(target)
-    result = CliRunner().invoke(main, words(folder, command, option, "link"))
+    result = run(*words(folder, command, option, "link"))
     assert result.exit_code == 0, result.output
     assert (folder / "link").is_symlink()
     assert (target.read_text() != "old", stat.S_IMODE(target.stat().st_mode)) == (True, 0o600)
+    (folder / command).mkdir()
+    assert run(*words(folder / command, command, option, os.devnull)).exit_code == 0
+    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
 
 
 def test_two_tables_may_go_to_a_device_and_not_to_one_file(folder: Path) -> None:
     made = make_run_folder(folder)
-    assert CliRunner().invoke(main, ["export", str(made), "--kernels", os.devnull, "--gaps", os.devnull]).exit_code == 0
-    refused = CliRunner().invoke(main, ["export", str(made), "--kernels", "x.csv", "--gaps", "x.csv"])
-    assert (refused.exit_code, "would both be written to" in refused.stderr) == (1, True)
+    assert run("export", made, "--kernels", os.devnull, "--gaps", os.devnull).exit_code == 0
+    gaps = "nowhere/../x.csv"
+    assert_refused(run("export", made, "--kernels", "x.csv", "--gaps", gaps), "would both be written to")
+    assert not (folder / "x.csv").exists()
 
 
 def test_a_place_that_cannot_be_written_is_one_line(folder: Path) -> None:
     (folder / "file").write_text("")
-    result = CliRunner().invoke(main, words(folder, "compare", "--json", "file/below.json"))
-    assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+    assert_refused(run(*words(folder, "compare", "--json", "file/below.json")), "file")
     full = Path("/dev/full")
     if full.exists():
-        told = CliRunner().invoke(main, ["workloads", "--json", str(full)])
+        told = run("workloads", "--json", full)
         assert (told.exit_code, "cannot write /dev/full" in told.stderr) == (1, True)
         assert stat.S_ISCHR(full.stat().st_mode)

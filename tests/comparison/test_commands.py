@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 
 import pytest
-from tests.sides import STEADY, make_form, make_run, make_settings, make_side
+from tests.sides import make_run, make_settings, make_side
 
 from tracekit.comparison.commands import can_be_regional, measuring_command, profile_command, switched_command
 from tracekit.model.run import Generation, UserModel
@@ -45,21 +44,16 @@ def test_the_next_command_draws_the_same_from_the_same_seed():
 
 
 def test_what_repeats_in_a_model_decides_whether_its_blocks_can_be_compiled_one_by_one():
-    def side(repeated: tuple[str, ...] | None, **changes: object):
-        form = make_form("compiled", STEADY)
-        return replace(make_side("compiled", form=form), settings=make_settings(**changes), repeated_parts=repeated)
+    def known(repeated: tuple[str, ...] | None, **changes: object) -> bool:
+        settings = make_settings(**{"scope": "model", **changes})
+        return can_be_regional(make_side("compiled", settings=settings, repeated_parts=repeated))
 
-    assert can_be_regional(side(("model.vit.layers.*",), workload="vit", scope="model"))
-    assert not can_be_regional(side((), workload="hf:org/name", scope="model"))
-    assert not can_be_regional(side(("model.layers.*",), workload="vit", scope="regional"))
+    assert known(("model.vit.layers.*",), workload="vit") and not known((), workload="hf:org/name")
+    assert not known(("model.layers.*",), workload="vit", scope="regional")
     assert not can_be_regional(make_side())
-
-
-def test_of_older_runs_it_is_known_for_the_workloads_of_the_list_alone():
-    form = make_form("compiled", STEADY)
-    for workload, own, known in (("vit", None, True), ("hf:org/name", None, False), ("Net", UserModel(), False)):
-        settings = make_settings(workload=workload, scope="model", own=own)
-        assert can_be_regional(replace(make_side("compiled", form=form), settings=settings)) is known
+    # Of older runs it is known for the workloads of the list alone.
+    assert known(None, workload="vit")
+    assert not known(None, workload="hf:org/name") and not known(None, workload="Net", own=UserModel())
 
 
 def test_a_model_of_ones_own_is_asked_for_with_its_options_and_what_it_takes():

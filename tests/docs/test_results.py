@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,8 @@ from docs.making.commands import asked_for, shortened
 from docs.making.results import PAGE, README, page, pays_after, readme, row, runs, sweep
 from tracekit.model.workload import Request
 
-from ..committed import RUNS, SWEEP
+from ..committed import PRIVATE, RUNS, SWEEP
 from .texts import ROOT
-
-PRIVATE = re.compile(r"/(home|root|tmp|work|opt|mnt|Users|var)/[\w.-]+")
 
 
 def test_the_page_is_what_the_results_make() -> None:

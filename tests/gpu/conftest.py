@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 
@@ -16,3 +19,11 @@ def needs_a_gpu() -> None:
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("needs a GPU")
+
+
+@pytest.fixture(scope="session")
+def flux(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """A run of tiny FLUX, eager and compiled."""
+    from tests.gpu.profiled import TINY, profile
+
+    return profile(tmp_path_factory.mktemp("flux"), "flux", *TINY, "--iterations", "20")

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from tests.gpu.profiled import TINY, profile
 
 from tracekit import store
 from tracekit.capture.diagnostics import DiagnosticLog, watched
-from tracekit.cli.main import main
-from tracekit.model.comparison import Side
 from tracekit.walks.sides import load_side
 
 
-def profiled(tmp_path: Path, *options: str) -> Side:
+def profiled(place: Path, *options: str) -> Any:
     """The compiled side of `tracekit profile mlp --compiled`."""
-    folder = tmp_path / "run"
-    command = ["profile", "mlp", "--compiled", "--size", "tiny", "--iterations", "6", "--out", str(folder), *options]
-    with contextlib.chdir(tmp_path):
-        found = CliRunner().invoke(main, command, catch_exceptions=False)
-        assert found.exit_code == 0, found.output
-    return load_side(folder, form="compiled")
+    return load_side(profile(place, "mlp", *TINY, "--iterations", "6", *options)[0], form="compiled")
 
 
 def test_all_of_a_compiled_models_gpu_time_is_launched_from_compiled_code(tmp_path: Path) -> None:
     side = profiled(tmp_path)
     assert side.entering is side.rich, "the light recording of a GPU holds no operators"
-    assert side.rich is not None and side.rich.regions is not None
     assert side.rich.regions.gpu_share == pytest.approx(1.0, abs=0.05)
     assert side.rich.regions.graphs == 1
     assert side.rich.regions.guards_us > 0
-    assert side.diagnostics is not None
     phases = {each.phase for each in side.diagnostics.phases}
     assert {"dynamo", "aot_autograd", "inductor"} <= phases
     assert side.diagnostics.timed_calls() == ()
@@ -42,17 +32,15 @@ def test_all_of_a_compiled_models_gpu_time_is_launched_from_compiled_code(tmp_pa
 
 def test_recorded_cuda_graphs_are_counted_and_none_in_timed_calls(tmp_path: Path) -> None:
     side = profiled(tmp_path, "--mode", "reduce-overhead")
-    assert side.diagnostics is not None
     assert side.diagnostics.cuda_graphs_recorded >= 1
     assert side.diagnostics.cuda_graph_skips == ()
     assert side.diagnostics.timed_calls() == ()
-    assert side.analysis.launches is not None and side.analysis.launches.kernels_in_graphs > 0
+    assert side.analysis.launches.kernels_in_graphs > 0
 
 
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
 def test_a_warm_up_of_another_batch_compiles_in_a_timed_call(tmp_path: Path, mode: str) -> None:
     side = profiled(tmp_path, "--batch-size", "4", "--warmup", "batch=2", "--mode", mode)
-    assert side.form is not None and side.form.compilation is not None and side.diagnostics is not None
     assert side.form.compilation.during_timing >= 1
     first = side.diagnostics.timed_calls()[0]
     assert first.call == 1

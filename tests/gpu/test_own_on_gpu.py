@@ -34,11 +34,11 @@ def test_a_model_built_on_the_cpu_is_brought_to_the_gpu_and_compiled_whole() -> 
     options = ["--compiled", "--iterations", "20", "--mode", "reduce-overhead"]
     found = CliRunner().invoke(main, ["profile", "my_model.py:build", *options, "--", "width=256"])
     assert found.exit_code == 0, found.output
-    run = store.load(Path("traces/my_model-build-compiled-reduce-overhead"))
+    folder = Path("traces/my_model-build-compiled-reduce-overhead")
+    run: Any = store.load(folder)
     assert (run.settings.device, run.settings.dtype) == ("cuda", "float32")
-    facts = run.form("compiled").compilation  # type: ignore[union-attr]
-    assert facts is not None and facts.graphs == 1
-    compiled = load_side(Path("traces/my_model-build-compiled-reduce-overhead"), form="compiled").analysis
+    assert run.form("compiled").compilation.graphs == 1
+    compiled: Any = load_side(folder, form="compiled").analysis
     assert compiled.launches.graph_launches == compiled.window.steps
 
 

@@ -1,19 +1,19 @@
 """Causes planted in small torch programs on a real GPU, recorded with torch.profiler and read back.
 
 What was planted is measured beside it: sleeps and calls by the host's clock, GPU work by device events, counts by what
-the program did. Bounds are 2 % plus what the program around the planted cause may take, which each test states. Each
-test prints its figures (`pytest -s`).
+the program did. Bounds are 2 % plus what the program around the planted cause may take, which each test states. The
+figures that were found are printed.
 """
 
 # ruff: noqa: T201
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,6 @@ import pytest
 
 from tracekit.analysis import analyze
 from tracekit.analysis.listing import list_activities
-from tracekit.model.analysis import Analysis, DeviceQueue, IdleSummary
-from tracekit.model.trace import Trace
 from tracekit.tracefile import read_trace
 
 torch: Any = pytest.importorskip("torch")
@@ -34,21 +32,12 @@ STEPS = 4
 AROUND_US = 400.0
 
 
-@dataclass(frozen=True)
 class Recorded:
-    trace: Trace
-    analysis: Analysis
-
-    @property
-    def idle(self) -> IdleSummary:
-        assert self.analysis.idle is not None
-        return self.analysis.idle
-
-    @property
-    def queue(self) -> DeviceQueue:
-        assert self.analysis.queue is not None
-        (queue,) = self.analysis.queue
-        return queue
+    def __init__(self, trace: Any) -> None:
+        self.trace = trace
+        self.analysis: Any = analyze(trace)
+        self.idle = self.analysis.idle
+        (self.queue,) = self.analysis.queue
 
     def us(self, cause: str) -> float:
         """Idle time of a cause, in all steps."""
@@ -56,15 +45,6 @@ class Recorded:
 
     def drained(self, *calls: str) -> int:
         return sum(sync.drained for sync in self.idle.syncs if sync.call in calls)
-
-    def say(self, planted: object) -> None:
-        causes = {each.cause: round(each.us, 1) for each in self.idle.causes}
-        syncs = [
-            (sync.call, sync.count, sync.drained, round(sync.idle_after_us, 1), sync.place) for sync in self.idle.syncs
-        ]
-        print(f"\n  planted: {planted}\n  causes, us: {causes}\n  syncs: {syncs}")
-        gap = self.idle.largest[0]
-        print(f"  largest gap: {gap.duration_us:.1f} us, sync {gap.sync}, launched by {gap.launched_by}, {gap.where}")
 
 
 def record(folder: Path, step: Callable[[int], object], *, warm: int = 2, **options: Any) -> Recorded:
@@ -91,10 +71,9 @@ def record(folder: Path, step: Callable[[int], object], *, warm: int = 2, **opti
                     torch.cuda.synchronize()
     finally:
         gc.enable()
-    path = folder / "trace.json"
-    profiler.export_chrome_trace(str(path))
-    trace = read_trace(path)
-    found = Recorded(trace, analyze(trace))
+    profiler.export_chrome_trace(str(folder / "trace.json"))
+    found = Recorded(read_trace(folder / "trace.json"))
+    print({each.cause: round(each.us, 1) for each in found.idle.causes}, found.idle.syncs, found.idle.largest[0])
     check_sums(found)
     return found
 
@@ -102,36 +81,35 @@ def record(folder: Path, step: Callable[[int], object], *, warm: int = 2, **opti
 def check_sums(found: Recorded) -> None:
     """Whatever was planted: the causes divide idle time exactly, per device and step, and so does the queue model."""
     gpu, window = found.analysis.gpu, found.analysis.window
-    assert gpu is not None
     assert (window.kind, window.steps) == ("steps", STEPS)
     assert sum(each.us for each in found.idle.causes) == pytest.approx(gpu.idle_us)
-    assert [sum(each.causes.values()) for each in found.idle.by_device] == pytest.approx(
-        [each.idle_us for each in found.analysis.devices]
-    )
-    assert [sum(each.causes.values()) for each in found.idle.by_step] == pytest.approx(
-        [each.idle_us for each in found.analysis.steps]
-    )
-    queue = found.queue
-    assert queue.starved_us + queue.delayed_us == pytest.approx(gpu.idle_us)
-    assert queue.hand_to_mouth_us + queue.backed_up_us == pytest.approx(gpu.busy_us)
+    for parts, wholes in ((found.idle.by_device, found.analysis.devices), (found.idle.by_step, found.analysis.steps)):
+        assert [sum(each.causes.values()) for each in parts] == pytest.approx([each.idle_us for each in wholes])
+    assert found.queue.starved_us + found.queue.delayed_us == pytest.approx(gpu.idle_us)
+    assert found.queue.hand_to_mouth_us + found.queue.backed_up_us == pytest.approx(gpu.busy_us)
 
 
-def cycles_per_us() -> float:
-    """How many cycles of `torch.cuda._sleep` are a microsecond here and now, by device events."""
-    torch.cuda._sleep(1_000_000)
+def device_us(work: Callable[[], object]) -> float:
+    """What the work takes on the GPU, by device events."""
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     begin.record()
-    torch.cuda._sleep(50_000_000)
+    work()
     end.record()
     torch.cuda.synchronize()
-    return 50_000_000 / (begin.elapsed_time(end) * 1e3)
+    return begin.elapsed_time(end) * 1e3
+
+
+def host_us(work: Callable[[], object]) -> float:
+    begin = time.perf_counter_ns()
+    work()
+    return (time.perf_counter_ns() - begin) / 1e3
 
 
 @pytest.fixture(scope="module")
 def cycles() -> float:
-    if not torch.cuda.is_available():
-        pytest.skip("needs a GPU")
-    return cycles_per_us()
+    """How many cycles of `torch.cuda._sleep` are a microsecond here and now."""
+    torch.cuda._sleep(1_000_000)
+    return 50_000_000 / device_us(lambda: torch.cuda._sleep(50_000_000))
 
 
 @pytest.fixture
@@ -142,19 +120,15 @@ def small() -> Any:
 def test_known_gpu_work_is_busy_time(tmp_path: Path, cycles: float) -> None:
     planted: list[float] = []
 
-    def step(number: int) -> None:
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        begin.record()
+    def four_kernels() -> None:
         for _ in range(4):
             torch.cuda._sleep(int(2_000 * cycles))
-        end.record()
-        torch.cuda.synchronize()
-        if number >= 0:
-            planted.append(begin.elapsed_time(end) * 1e3)
+
+    def step(number: int) -> None:
+        planted.append(device_us(four_kernels))
 
     found = record(tmp_path, step)
-    found.say({"GPU work, us": planted})
-    assert found.analysis.gpu is not None
+    del planted[:-STEPS]
     assert found.analysis.gpu.busy_us == pytest.approx(sum(planted), rel=0.02)
     # Three of four kernels are launched while one runs.
     assert found.queue.starved_items == STEPS
@@ -167,22 +141,16 @@ def test_a_sleep_is_python(tmp_path: Path, small: Any) -> None:
     def step(number: int) -> None:
         small.add_(1)
         torch.cuda.synchronize()
-        begin = time.perf_counter_ns()
-        time.sleep(0.005)
-        if number >= 0:
-            slept.append((time.perf_counter_ns() - begin) / 1e3)
+        slept.append(host_us(lambda: time.sleep(0.005)))
         small.add_(1)
 
     found = record(tmp_path, step)
-    found.say({"slept, us": slept})
+    del slept[:-STEPS]
     assert found.us("python") >= 0.98 * sum(slept)
     assert found.us("python") <= 1.02 * sum(slept) + STEPS * AROUND_US
-    assert [each.causes["python"] >= 0.98 * us for each, us in zip(found.idle.by_step, slept, strict=True)] == [
-        True
-    ] * STEPS
+    assert all(each.causes["python"] >= 0.98 * us for each, us in zip(found.idle.by_step, slept, strict=True))
     gap = found.idle.largest[0]
     assert (gap.host[0].name, gap.launched_by) == (None, "cudaLaunchKernel")
-    assert gap.where is not None
     assert gap.where.operator == "aten::add_"
 
 
@@ -197,11 +165,8 @@ def test_a_sleep_under_recorded_stacks_names_its_function(tmp_path: Path, small:
         rest_a_little()
 
     found = record(tmp_path, step, with_stack=True)
-    found.say("a sleep of 5 ms a step, in rest_a_little")
     assert found.us("python") >= 0.98 * STEPS * 5_000
     gap = found.idle.largest[0]
-    assert gap.where is not None
-    assert gap.where.line is not None
     assert "rest_a_little" in gap.where.line
     assert "sleep" in (gap.host[0].name or "")
 
@@ -216,11 +181,9 @@ def test_synchronisations_are_counted_and_each_exposes_its_gap(tmp_path: Path, c
         small.add_(1)
 
     found = record(tmp_path, step)
-    found.say({"items": each_step * STEPS})
     assert found.drained("cudaStreamSynchronize", "cudaMemcpyAsync") == each_step * STEPS
     waits = next(sync for sync in found.idle.syncs if sync.call == "cudaStreamSynchronize")
     assert waits.count == each_step * STEPS
-    assert waits.place is not None
     assert waits.place.operator == "aten::_local_scalar_dense"
     # The synchronisation that ends a step leaves no work behind it: it is no fault.
     assert found.drained("cudaDeviceSynchronize") == 0
@@ -232,7 +195,6 @@ def test_a_synchronisation_with_work_launched_behind_it_is_no_cause(tmp_path: Pa
             torch.cuda._sleep(int(300 * cycles))
 
     found = record(tmp_path, step)
-    found.say("20 kernels in the queue, one wait at the end")
     assert found.drained("cudaDeviceSynchronize", "cudaStreamSynchronize") == 0
 
 
@@ -242,18 +204,12 @@ def test_three_hundred_tiny_kernels_are_launch_and_dispatch(tmp_path: Path, smal
             small.add_(1)
 
     found = record(tmp_path, step)
-    found.say({"kernels": 300 * STEPS})
-    assert found.analysis.gpu is not None
-    assert found.analysis.kernels is not None
-    assert found.analysis.launches is not None
     assert (found.analysis.kernels.count, found.analysis.launches.count) == (300 * STEPS, 300 * STEPS)
     host = found.us("launch_call") + found.us("op_dispatch") + found.us("python")
-    print(f"  queue: {found.queue.starved_items} of {found.queue.items} starved, delays {found.queue.delays}")
     assert host + found.us("device") + found.us("profiler") >= 0.98 * found.analysis.gpu.idle_us - STEPS * AROUND_US
     assert found.us("launch_call") + found.us("op_dispatch") > 0.5 * found.analysis.gpu.idle_us
     # A kernel of this size takes less than its launch: the GPU is done before the next one comes.
     assert found.queue.starved_items >= 0.8 * 300 * STEPS
-    assert found.queue.delays is not None
     assert 0.2 < found.queue.delays.p50_us < 20
 
 
@@ -267,9 +223,6 @@ def test_two_streams_side_by_side_are_busy_once(tmp_path: Path, cycles: float) -
                 torch.cuda._sleep(int(alone_us * cycles))
 
     found = record(tmp_path, step)
-    found.say({"two kernels side by side, us each": alone_us})
-    assert found.analysis.gpu is not None
-    assert found.analysis.kernels is not None
     each = found.analysis.kernels.total_us / (2 * STEPS)
     assert each > 0.5 * alone_us
     # The second begins one launch later.
@@ -294,18 +247,15 @@ def test_a_recompilation_in_the_window_is_compile(tmp_path: Path, small: Any) ->
             size = 4096 + 64 * number if number == 2 else 1024
             data = torch.ones(size, device="cuda")
             torch.cuda.synchronize()
-            begin = time.perf_counter_ns()
-            compiled(data)
+            us = host_us(lambda: compiled(data))
             if number == 2:
-                spent.append((time.perf_counter_ns() - begin) / 1e3)
+                spent.append(us)
 
         found = record(tmp_path, step)
     torch._dynamo.reset()
-    found.say({"call that compiled, us": spent})
     # Of the call all but entering Dynamo, the guards and the launch itself is inside the compiler's own events; while
     # it tries out configurations the GPU is busy.
     trying_us = found.analysis.steps[2].busy_us
-    assert trying_us is not None
     assert 0.95 * spent[0] - trying_us <= found.us("compile") <= 1.02 * spent[0]
     assert [each.causes.get("compile", 0.0) > 0 for each in found.idle.by_step] == [False, False, True, False]
     assert "compile_in_window" in {each.code for each in found.analysis.health}
@@ -331,42 +281,32 @@ def test_a_graph_break_with_item_names_the_call_that_waits(tmp_path: Path, cycle
 
     found = record(tmp_path, step, warm=5)
     torch._dynamo.reset()
-    found.say({"items": STEPS})
     assert found.us("compile") == 0
     assert found.drained("cudaStreamSynchronize", "cudaMemcpyAsync") == STEPS
     waits = next(sync for sync in found.idle.syncs if sync.call == "cudaStreamSynchronize")
     assert waits.count == STEPS
-    assert waits.place is not None
     assert waits.place.operator == "aten::_local_scalar_dense"
     assert found.us("guards") > 0
 
 
 def test_garbage_collection_is_gc(tmp_path: Path, small: Any) -> None:
+    from torch._C._profiler import _ExperimentalConfig
+
     collected: list[float] = []
-    junk = [[number] for number in range(400_000)]
+    _junk = [[number] for number in range(400_000)]
 
     def step(number: int) -> None:
         small.add_(1)
         torch.cuda.synchronize()
-        begin = time.perf_counter_ns()
-        gc.collect()
-        if number >= 0:
-            collected.append((time.perf_counter_ns() - begin) / 1e3)
+        collected.append(host_us(gc.collect))
         small.add_(1)
 
-    found = record(tmp_path, step, with_stack=True, **gc_events())
-    found.say({"collecting, us": collected, "lists": len(junk)})
-    assert found.us("gc") == pytest.approx(sum(collected), rel=0.02, abs=STEPS * 100)
-
-
-def gc_events() -> dict[str, Any]:
-    """The option that makes the profiler record garbage collection, where this torch has it."""
-    from torch._C._profiler import _ExperimentalConfig
-
-    try:
-        return {"experimental_config": _ExperimentalConfig(record_python_gc_info=True)}
-    except TypeError:
-        return {}
+    recording = {}
+    # Not every torch can record it.
+    with contextlib.suppress(TypeError):
+        recording["experimental_config"] = _ExperimentalConfig(record_python_gc_info=True)
+    found = record(tmp_path, step, with_stack=True, **recording)
+    assert found.us("gc") == pytest.approx(sum(collected[-STEPS:]), rel=0.02, abs=STEPS * 100)
 
 
 def test_pageable_copies_hold_the_host(tmp_path: Path, small: Any) -> None:
@@ -375,17 +315,12 @@ def test_pageable_copies_hold_the_host(tmp_path: Path, small: Any) -> None:
 
     def step(number: int) -> None:
         for _ in range(each_step):
-            begin = time.perf_counter_ns()
-            large.cpu()
-            if number >= 0:
-                held.append((time.perf_counter_ns() - begin) / 1e3)
+            held.append(host_us(large.cpu))
             small.add_(1)
 
     found = record(tmp_path, step)
-    found.say({"copies": each_step * STEPS, "each held the host for, us": [round(us) for us in held]})
-    assert found.analysis.copies is not None
+    del held[: -each_step * STEPS]
     copies = [each for each in found.analysis.copies.by_name if "DtoH" in each.name]
-    print(f"  copies: {copies}")
     assert sum(each.count for each in copies) == each_step * STEPS
     assert any("Pageable" in each.name for each in copies)
     # Each lets the GPU run dry, whether the copy's own call is still waiting then or the synchronisation behind it.
@@ -411,24 +346,18 @@ def test_pauses_inside_a_cuda_graph_are_the_device_s(tmp_path: Path, small: Any)
             small.add_(1)
 
     found = record(tmp_path, lambda number: graph.replay())
-    assert found.analysis.launches is not None
     assert found.analysis.launches.graph_launches == STEPS
     assert found.analysis.launches.kernels_in_graphs == kernels * STEPS
-    inside = _pauses_us(list_activities(found.trace))
-    found.say({"pauses inside graphs, us": inside})
+    # From one kernel of a step to the next, summed up from the list of activities.
+    ordered = list_activities(found.trace).filter(pl.col("kind") == "kernel").sort("step", "start_us")
+    ends = (pl.col("start_us") + pl.col("duration_us")).shift(1).over("step")
+    inside = float(ordered.select((pl.col("start_us") - ends).clip(0).sum()).item())
     # Beside them the device is the cause only from the launch's return to the first kernel.
     assert inside <= found.us("device") + 0.01
     assert found.us("device") <= 1.02 * inside + STEPS * 60
     assert found.queue.kernels_in_graphs == kernels * STEPS
     assert found.queue.items == STEPS
     assert found.queue.delayed_us == pytest.approx(found.us("device"), rel=0.02, abs=STEPS * 5)
-
-
-def _pauses_us(activities: pl.DataFrame) -> float:
-    """From one kernel of a step to the next, summed up from the list of activities."""
-    ordered = activities.filter(pl.col("kind") == "kernel").sort("step", "start_us")
-    ends = (pl.col("start_us") + pl.col("duration_us")).shift(1).over("step")
-    return float(ordered.select((pl.col("start_us") - ends).clip(0).sum()).item())
 
 
 def test_backward_on_another_thread(tmp_path: Path) -> None:
@@ -445,23 +374,17 @@ def test_backward_on_another_thread(tmp_path: Path) -> None:
         loss = model(data).sum()
         loss.item()
         # Between the wait and backward, which another thread launches: work of the host's that is recorded ...
-        begin = time.perf_counter_ns()
-        torch.mm(host_data, host_data)
-        middle = time.perf_counter_ns()
+        multiplied.append(host_us(lambda: torch.mm(host_data, host_data)))
         # ... and some that is not.
-        time.sleep(0.003)
-        if number >= 0:
-            multiplied.append((middle - begin) / 1e3)
-            slept.append((time.perf_counter_ns() - middle) / 1e3)
+        slept.append(host_us(lambda: time.sleep(0.003)))
         loss.backward()
 
     found = record(tmp_path, step)
-    found.say({"product on the host, us": multiplied, "slept, us": slept, "threads of backward": len(threads)})
     assert threading.get_ident() not in threads
     launching = found.trace.calls.filter(pl.col("name").str.contains("Launch"))["thread"].n_unique()
     assert launching == 2
-    assert found.us("python") >= 0.98 * sum(slept)
-    assert found.us("op_dispatch") >= 0.95 * sum(multiplied)
+    assert found.us("python") >= 0.98 * sum(slept[-STEPS:])
+    assert found.us("op_dispatch") >= 0.95 * sum(multiplied[-STEPS:])
     # The GPU may just have run dry before the wait began.
     assert STEPS - 1 <= found.drained("cudaStreamSynchronize", "cudaMemcpyAsync") <= STEPS
     sync = next(each.sync for each in found.idle.largest if each.duration_us > 3_000)

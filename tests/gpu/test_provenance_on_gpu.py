@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -12,21 +11,18 @@ from typing import Any
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from tests.gpu.profiled import profile
 
 from tracekit import store
 from tracekit.analysis.kernels import family_of
 from tracekit.analysis.window import find_scope
-from tracekit.cli.main import main
 from tracekit.comparison.matching.launch_site_operators import join_operators
 from tracekit.comparison.matching.launch_sites import is_generated, place
 from tracekit.comparison.matching.provenance_links import Linked, link
 from tracekit.model.provenance import CompiledSites, EagerOps
-from tracekit.model.run import FormName, RecordingKind, Run
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.tracefile import read_trace
 
-ROOT = Path(__file__).parents[2]
 #: What is compiled and how, and at which size.
 CASES = [
     pytest.param(("tiny", "transformer", "default"), id="tiny"),
@@ -43,7 +39,7 @@ CASES = [
 @dataclass(frozen=True)
 class Case:
     folder: Path
-    run: Run
+    run: Any
     eager: EagerOps
     compiled: CompiledSites
     a: Sequence
@@ -54,12 +50,8 @@ class Case:
 @pytest.fixture(scope="module", params=CASES)
 def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
     size, scope, mode = request.param
-    folder = tmp_path_factory.mktemp("-".join(request.param)) / "run"
-    options = ["--size", size, "--scope", scope, "--mode", mode, "--iterations", "3", "--out", str(folder)]
-    with contextlib.chdir(folder.parent):
-        found = CliRunner().invoke(main, ["profile", "flux", "--compiled", *options], catch_exceptions=False)
-    assert found.exit_code == 0, found.output
-    run = store.load(folder)
+    options = ["--compiled", "--size", size, "--scope", scope, "--mode", mode, "--iterations", "3"]
+    folder, run = profile(tmp_path_factory.mktemp("-".join(request.param)), "flux", *options)
     eager, compiled = store.load_eager_ops(folder, run), store.load_compiled_sites(folder, run)
     assert eager is not None, run.notes
     assert compiled is not None, run.notes
@@ -67,11 +59,9 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Case(folder, run, eager, compiled, a, b, link(a, b, eager, compiled))
 
 
-def sequence_of(folder: Path, run: Run, name: FormName, kind: RecordingKind = "light") -> Sequence:
-    """All activities of the recording's steps, in the order of launch."""
-    form = run.form(name)
-    assert form is not None
-    scope = find_scope(read_trace(store.recording_path(folder, form, kind)), "steps")
+def sequence_of(folder: Path, run: Any, name: str) -> Sequence:
+    """All activities of the light recording's steps, in the order of launch."""
+    scope = find_scope(read_trace(store.recording_path(folder, run.form(name), "light")), "steps")
     launches = scope.calls.select("call", launch_ns="start_ns")
     table = scope.activities.join(launches, on="call", how="left").with_columns(
         at=pl.coalesce("launch_ns", "start_ns"), us=(pl.col("end_ns") - pl.col("start_ns")) / 1e3
@@ -122,26 +112,16 @@ def test_every_launch_site_is_launched(case: Case) -> None:
     ]
 
 
-def test_nearly_all_time_of_both_sides_is_linked(case: Case) -> None:
-    a = {i for each in case.linked.links for i in each.a_positions}
-    b = {i for each in case.linked.links for i in each.b_positions}
-    assert share_of_time(case.a, a) >= 0.99, (longest(case.a, a), case.linked.notes)
-    assert share_of_time(case.b, b) >= 0.99, (longest(case.b, b), case.linked.notes)
-
-
-def test_most_of_that_time_is_linked_exactly(case: Case) -> None:
-    a = {i for each in case.linked.links if each.exact for i in each.a_positions}
-    b = {i for each in case.linked.links if each.exact for i in each.b_positions}
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_nearly_all_time_of_both_sides_is_linked_and_most_of_it_exactly(case: Case, side: str) -> None:
+    sequence: Sequence = getattr(case, side)
+    used = [(i, each.exact) for each in case.linked.links for i in getattr(each, f"{side}_positions")]
+    linked, exactly = {i for i, _ in used}, {i for i, exact in used if exact}
+    assert len(used) == len(linked), "no position is in two links"
+    assert share_of_time(sequence, linked) >= 0.99, (longest(sequence, linked), case.linked.notes)
     # Between two kernels of its own a replay tells library calls apart by their families alone.
     least = 0.85 if case.run.settings.mode == "reduce-overhead" else 0.95
-    assert share_of_time(case.a, a) >= least, (longest(case.a, a), case.linked.notes)
-    assert share_of_time(case.b, b) >= least, (longest(case.b, b), case.linked.notes)
-
-
-def test_no_position_is_in_two_links(case: Case) -> None:
-    for side in ("a_positions", "b_positions"):
-        used = [i for each in case.linked.links for i in getattr(each, side)]
-        assert len(used) == len(set(used))
+    assert share_of_time(sequence, exactly) >= least, (longest(sequence, exactly), case.linked.notes)
 
 
 def test_operators_and_launches_agree_on_their_sizes(case: Case) -> None:
@@ -160,10 +140,7 @@ def test_every_eager_kernel_was_launched_by_an_operator_with_a_line(case: Case) 
 
 
 def test_the_pass_that_asks_leaves_timing_alone(case: Case) -> None:
-    form = case.run.form("compiled")
-    assert form is not None
-    assert form.compilation is not None
-    assert form.compilation.during_timing == 0
+    assert case.run.form("compiled").compilation.during_timing == 0
     assert not [note for note in case.run.notes if "provenance" in note.lower()], case.run.notes
 
 
@@ -175,18 +152,15 @@ def test_a_second_process_gets_the_same_from_the_cache(tmp_path: Path) -> None:
         told.append([(graph.root, [site.kernel for site in graph.sites]) for graph in found.graphs])
         assert not found.notes
     assert told[0] == told[1]
-    run = store.load(tmp_path / "second")
-    form = run.form("compiled")
-    assert form is not None
-    assert form.compilation is not None
-    assert form.compilation.cache_hits >= 1
+    run: Any = store.load(tmp_path / "second")
+    assert run.form("compiled").compilation.cache_hits >= 1
 
 
 def profile_in_a_process(folder: Path, name: str) -> CompiledSites:
     options = ["--compiled", "--no-baseline", "--size", "tiny", "--iterations", "2", "--out", str(folder / name)]
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]),
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
     }
     command = [sys.executable, "-m", "tracekit", "profile", "flux", *options]

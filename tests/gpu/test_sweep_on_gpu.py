@@ -13,18 +13,17 @@ from click.testing import CliRunner
 from tracekit.cli.main import main
 
 
+def swept(place: Path, *arguments: str, exit_code: int = 0) -> Any:
+    with contextlib.chdir(place):
+        found = CliRunner().invoke(main, ["sweep", "--json", "out.json", *arguments])
+    assert found.exit_code == exit_code, found.output
+    return json.loads((place / "out.json").read_text())
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("sweep")
     options = ["--mode", "eager,default,reduce-overhead", "--size", "full", "--iterations", "60"]
-    with contextlib.chdir(folder):
-        return swept("vit", *options)
-
-
-def swept(*arguments: str, exit_code: int = 0) -> Any:
-    found = CliRunner().invoke(main, ["sweep", "--json", "out.json", *arguments])
-    assert found.exit_code == exit_code, found.output
-    return json.loads(Path("out.json").read_text())
+    return swept(tmp_path_factory.mktemp("sweep"), "vit", *options)
 
 
 def test_every_form_has_device_times_and_memory_and_an_interval(told: Any) -> None:
@@ -58,9 +57,8 @@ def test_the_gpu_is_looked_at_in_every_cell(told: Any) -> None:
 
 
 def test_what_does_not_fit_is_a_result_and_stops_nothing(tmp_path: Path) -> None:
-    with contextlib.chdir(tmp_path):
-        # The logits of a thousand prompts alone take 250 GiB.
-        told = swept("causal-lm", "--size", "small", "--batch-size", "1,1000", "--iterations", "10")
+    # The logits of a thousand prompts alone take 250 GiB.
+    told = swept(tmp_path, "causal-lm", "--size", "small", "--batch-size", "1,1000", "--iterations", "10")
     small, large = told["works"]
     assert [cell["outcome"] for cell in small["cells"]] == ["done"] * 2
     assert [cell["outcome"] for cell in large["cells"]] == ["out_of_memory"] * 2
@@ -85,9 +83,8 @@ class Greedy(torch.nn.Module):
 
 
 def test_what_runs_out_of_memory_is_a_result_that_says_where(tmp_path: Path) -> None:
-    with contextlib.chdir(tmp_path):
-        Path("greedy.py").write_text(GREEDY)
-        told = swept("greedy.py:build", "--iterations", "10", "--", "gib=4000", exit_code=1)
+    (tmp_path / "greedy.py").write_text(GREEDY)
+    told = swept(tmp_path, "greedy.py:build", "--iterations", "10", "--", "gib=4000", exit_code=1)
     cells = told["works"][0]["cells"]
     assert [cell["outcome"] for cell in cells] == ["out_of_memory"] * 2
     assert {cell["failure"]["during"] for cell in cells} == {"eager warm-up"}

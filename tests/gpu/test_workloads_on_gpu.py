@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.workloads.configurations import save_denoiser, save_transformers
+from tests.workloads.configurations import save
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
@@ -15,14 +16,10 @@ from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads import registry
 
 pytest.importorskip("transformers")
-
-
 pytest.importorskip("diffusers")
-
+torch: Any = pytest.importorskip("torch")
 
 NAMES = [info.name for info in registry.all_workloads()]
-
-
 PHASES = [(phase, cache) for phase in ("generate", "prefill", "decode") for cache in ("dynamic", "static")]
 
 
@@ -42,17 +39,14 @@ def build(name: str, **asked: Any) -> BuiltWorkload:
     return builder(request, list(info.sizes)[-1], "cuda", Silent())
 
 
-def outputs(found: object) -> tuple[Any, ...]:
+def outputs(found: Any) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-def compiled_call(workload: BuiltWorkload) -> object:
+def compiled_call(workload: BuiltWorkload) -> Any:
     from tracekit.capture.forms import compiled_form
 
-    return third_call(compiled_form(workload))
-
-
-def third_call(form: Any) -> object:
+    form = compiled_form(workload)
     with form.ready():
         for _ in range(2):
             form.call()
@@ -61,8 +55,6 @@ def third_call(form: Any) -> object:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_workload_runs_on_the_gpu(name: str) -> None:
-    import torch
-
     workload = build(name)
     assert {p.device.type for _, module in workload.modules for p in module.parameters()} == {"cuda"}
     workload.call()
@@ -83,25 +75,17 @@ def test_every_workload_compiles_on_the_gpu(name: str) -> None:
 
 @pytest.mark.parametrize(("phase", "cache"), PHASES)
 def test_phases_of_qwen_do_the_same_again_eager_and_compiled(phase: str, cache: str) -> None:
-    import torch
-
     workload = build("qwen2.5-vl", phase=phase, cache=cache, batch_size=2, dtype="float32")
-    first, second = workload.call(), workload.call()
-    assert isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor)
-    assert torch.equal(first, second)
-    again = compiled_call(workload)
-    assert isinstance(again, torch.Tensor)
-    assert again.shape == first.shape
+    first: Any = workload.call()
+    assert torch.equal(first, workload.call())
+    assert compiled_call(workload).shape == first.shape
 
 
 @pytest.mark.parametrize("phase", ["generate", "decode"])
 def test_decoding_with_a_static_cache_runs_as_cuda_graphs(phase: str) -> None:
-    import torch
-
     asked = {"phase": phase, "cache": "static", "mode": "reduce-overhead", "scope": "language", "dtype": "float32"}
     workload = build("qwen2.5-vl", **asked)
     eager, compiled = workload.call(), compiled_call(workload)
-    assert isinstance(eager, torch.Tensor) and isinstance(compiled, torch.Tensor)
     if phase == "decode":
         assert torch.allclose(eager, compiled, atol=1e-3)
     else:
@@ -109,10 +93,6 @@ def test_decoding_with_a_static_cache_runs_as_cuda_graphs(phase: str) -> None:
 
 
 def test_the_published_3b_is_drawn_on_the_gpu_in_seconds() -> None:
-    import time
-
-    import torch
-
     info = registry.find("qwen2.5-vl")
     if torch.cuda.mem_get_info()[0] < info.memory_gib["3b"] * 2**30:
         pytest.skip("not enough GPU memory")
@@ -129,41 +109,26 @@ def test_the_published_3b_is_drawn_on_the_gpu_in_seconds() -> None:
 @pytest.mark.parametrize(("scope", "graphs"), [("regional", 1), ("vit.layers.0,classifier", 2), ("all", 1)])
 def test_parts_of_a_model_are_compiled_by_name_on_the_gpu(scope: str, graphs: int) -> None:
     from tracekit.capture.compilation import watch_compilation
-    from tracekit.capture.forms import compiled_form
     from tracekit.workloads.scopes import build_scoped
 
     info = registry.find("vit")
     workload = build_scoped(registry.load_builder(info), info, Request("vit", scope=scope), "tiny", "cuda", Silent())
-    form = compiled_form(workload)
     with watch_compilation() as watch:
-        third_call(form)
+        compiled_call(workload)
     assert watch.since_start("graphs") == graphs
 
 
-pytest.importorskip("transformers")
-
-
 CONFIGURATIONS = (
-    ("hf", "ViTForImageClassification"),
-    ("hf", "LlamaForCausalLM"),
-    ("hf", "T5ForConditionalGeneration"),
-    ("hf", "WhisperForConditionalGeneration"),
-    ("diffusers", "UNet2DConditionModel"),
-    ("diffusers", "FluxTransformer2DModel"),
-    ("diffusers", "SD3Transformer2DModel"),
-)
+    "ViTForImageClassification LlamaForCausalLM T5ForConditionalGeneration WhisperForConditionalGeneration"
+    " UNet2DConditionModel FluxTransformer2DModel SD3Transformer2DModel"
+).split()
 
 
-@pytest.mark.parametrize(("prefix", "name"), CONFIGURATIONS)
-def test_a_configuration_compiled_returns_what_eager_does_in_the_memory_listed(
-    prefix: str, name: str, tmp_path: Path
-) -> None:
-    import torch
-
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_a_configuration_compiled_returns_what_eager_does_in_the_memory_listed(name: str, tmp_path: Path) -> None:
     torch.compiler.reset()
-    save = save_transformers if prefix == "hf" else save_denoiser
     # In float32, so that rounding cannot hide or feign a difference.
-    request = Request(f"{prefix}:{save(name, tmp_path)}", dtype="float32")
+    request = Request(save(name, tmp_path), dtype="float32")
     info = registry.find(request.workload)
     builder = registry.load_builder(info)
     listed = registry.look_into(info, request).memory_gib["full"] * 2**30

@@ -2,32 +2,20 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tests.cli.runs import ROOT, tracekit_without
 
 from tracekit import __version__
 
-ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PINS = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
 EXTRAS = PROJECT["optional-dependencies"]
 
-WITHOUT_EXTRA = """
-import sys
-
-class Nowhere:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"torch", "diffusers", "transformers", "triton"}:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Nowhere())
-from tracekit.cli.main import main
-main()
-"""
+OF_THE_EXTRA = {"torch", "diffusers", "transformers", "triton"}
 
 
 def name_of(requirement: str) -> str:
@@ -49,7 +37,7 @@ def test_whatever_is_asked_for_is_pinned(extra: str) -> None:
 
 
 def test_the_core_asks_for_no_torch() -> None:
-    assert {"torch", "diffusers", "transformers", "triton"}.isdisjoint(map(name_of, PROJECT["dependencies"]))
+    assert OF_THE_EXTRA.isdisjoint(map(name_of, PROJECT["dependencies"]))
 
 
 @pytest.mark.parametrize("target", ["demo", "test", "lint", "types", "imports", "check", "docs"])
@@ -71,14 +59,8 @@ def test_an_old_python_gets_one_clear_line(tmp_path: Path) -> None:
     assert not (tmp_path / ".venv").exists()
 
 
-def without_extra(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", WITHOUT_EXTRA, *arguments]
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-
-
 def test_without_torch_profile_names_the_extra(tmp_path: Path) -> None:
-    done = without_extra("profile", "flux", folder=tmp_path)
+    done = tracekit_without(OF_THE_EXTRA, "profile", "flux", folder=tmp_path)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "pip install -c constraints.txt '.[profile]'" in done.stderr.splitlines()[-1]
@@ -87,5 +69,5 @@ def test_without_torch_profile_names_the_extra(tmp_path: Path) -> None:
 
 def test_without_torch_traces_are_analysed_and_compared(tmp_path: Path) -> None:
     eager, compiled = (str(ROOT / f"tests/data/vit_{form}.json.gz") for form in ("eager", "default"))
-    assert without_extra("analyze", eager, folder=tmp_path).returncode == 0
-    assert without_extra("compare", eager, compiled, folder=tmp_path).returncode == 0
+    assert tracekit_without(OF_THE_EXTRA, "analyze", eager, folder=tmp_path).returncode == 0
+    assert tracekit_without(OF_THE_EXTRA, "compare", eager, compiled, folder=tmp_path).returncode == 0

@@ -12,8 +12,10 @@ from tracekit.analysis import analyze
 from tracekit.analysis.sequence import list_work
 from tracekit.analysis.step_timeline import draw_step
 from tracekit.comparison import compare
+from tracekit.comparison.judging.alternatives import set_beside
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparisons import Comparisons
 from tracekit.tracefile import read_trace
 
 from ..sides import COMPILED, EAGER, Kernels, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
@@ -32,16 +34,13 @@ HOSTILE_NAMES = (
 )
 
 
-class MarkdownFile(SingleFileSnapshotExtension):
-    _file_extension = "md"
-    _write_mode = WriteMode.TEXT
-    file_extension = "md"
-
-
 class TextFile(SingleFileSnapshotExtension):
-    _file_extension = "txt"
     _write_mode = WriteMode.TEXT
-    file_extension = "txt"
+    _file_extension = file_extension = "txt"
+
+
+class MarkdownFile(TextFile):
+    _file_extension = file_extension = "md"
 
 
 @pytest.fixture
@@ -63,19 +62,16 @@ def matched_comparison() -> Comparison:
         window = r"tracekit\.iteration#\d+"
         analysis = analyze(trace, window=window)
         analysis = replace(analysis, trace=replace(analysis.trace, path=f"{name}.json.gz"))
-        sides.append(
-            Side(
-                name,
-                f"{name}.json.gz",
-                analysis,
-                None,
-                None,
-                None,
-                sequence=list_work(trace, window),
-                timeline=draw_step(trace, window),
-            )
-        )
+        of_trace = {"sequence": list_work(trace, window), "timeline": draw_step(trace, window)}
+        sides.append(Side(name, f"{name}.json.gz", analysis, None, None, None, **of_trace))
     return compare(*sides)
+
+
+def three_times_matched() -> Comparisons:
+    """Several ways to compile, with timelines."""
+    one, names = matched_comparison(), ("default", "reduce-overhead", "max-autotune")
+    eager = replace(one.a, label="eager")
+    return set_beside([replace(one, a=eager, b=replace(one.b, label=name)) for name in names], names, ())
 
 
 @cache

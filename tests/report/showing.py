@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 
 from tracekit.report.composition import reports
-from tracekit.report.document import Report, Summary
+from tracekit.report.document import Cell, Report, Summary, Table
 from tracekit.report.markdown import markdown_of
 from tracekit.report.page import page_of
 from tracekit.report.terminal import shown
@@ -32,6 +33,18 @@ def printed(summary: Summary, width: int = 80, *, colours: bool = False) -> str:
     console = Console(file=out, width=width, force_terminal=colours, color_system="standard" if colours else None)
     console.print(shown(summary))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def rows_of(table: Table | None) -> dict[str, tuple[Cell, ...]]:
+    """The cells of each row after its first, by that."""
+    assert table is not None
+    return {str(row[0]): row[1:] for row in table.rows}
+
+
+def text_of(page: str) -> str:
+    """What a page says, without its scripts."""
+    body = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", " ", body).split())
 
 
 def written(tmp_path: Path, page: str) -> Path:

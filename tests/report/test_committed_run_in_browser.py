@@ -93,10 +93,8 @@ def test_paper_takes_the_page_at_its_full_size(pages, name):
         assert page.evaluate("document.documentElement.scrollWidth") <= 703
         rights = "[...document.querySelectorAll('table, .main-svg')].map((each) => each.getBoundingClientRect().right)"
         assert max(page.evaluate(rights)) <= 704
-        backs = page.evaluate(
-            "[...document.querySelectorAll('.scroll')].map((each) => getComputedStyle(each).backgroundImage)"
-        )
-        assert {*backs} == {"none"}
+        backs = "[...document.querySelectorAll('.scroll')].map((each) => getComputedStyle(each).backgroundImage)"
+        assert {*page.evaluate(backs)} == {"none"}
         page.emulate_media(media="screen")
         page.set_viewport_size({"width": 1280, "height": 900})
         page.wait_for_function(CHARTS_WITHIN, arg=[500, 1280])

@@ -25,23 +25,9 @@ def names(*sides: Side) -> list[str]:
     return [entry["name"] for entry in json.loads(benchmark_json(sides))]
 
 
-WORK = {
-    "workload": "vit",
-    "size": "tiny",
-    "dtype": "float16",
-    "batch_size": 4,
-    "height": 1024,
-    "width": 1024,
-    "steps": 4,
-}
-WORK |= {
-    "steps": 4,
-    "seq_length": 128,
-    "pretrained": "org/name",
-    "mode": "max-autotune",
-    "scope": "vae",
-    "dynamic": True,
-}
+WORK = {"workload": "vit", "size": "tiny", "dtype": "float16", "batch_size": 4, "height": 1024, "width": 1024}
+WORK |= {"steps": 4, "seq_length": 128, "pretrained": "org/name"}
+WORK |= {"mode": "max-autotune", "scope": "vae", "dynamic": True}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +59,6 @@ def test_names_are_read_by_people_and_the_eager_form_was_compiled_in_no_way() ->
 
 
 def test_memory_is_in_mebibytes_and_time_in_milliseconds() -> None:
-    entries = {each["name"].rpartition(": ")[2]: each for each in json.loads(benchmark_json([side()]))}
-    assert (entries["peak memory"]["value"], entries["peak memory"]["unit"]) == (3 * 1024, "MiB")
-    assert (entries["call"]["value"], entries["call"]["unit"]) == (1.0, "ms")
-    assert (entries["compiling"]["value"], entries["compiling"]["unit"]) == (12.5, "s")
+    entries = json.loads(benchmark_json([side()]))
+    figures = {each["name"].rpartition(": ")[2]: (each["value"], each["unit"]) for each in entries}
+    assert {"peak memory": (3 * 1024, "MiB"), "call": (1.0, "ms"), "compiling": (12.5, "s")}.items() <= figures.items()

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from tests.report.showing import comparison_markdown, comparison_page, side_markdown, side_page
 
+from tracekit.comparison.comparing import look_at
 from tracekit.report.markdown import LONGEST, Piece, _detail, bounded
 from tracekit.report.marks import REACH, find_mark, marked_page, marked_twin
 
@@ -14,13 +13,10 @@ from .conftest import hostile_comparison, timed_comparison
 MARK, OTHER = "ab" * 16, "cd" * 16
 
 
-def alone(render: Callable[..., str]) -> str:
-    from tracekit.comparison.comparing import look_at
-
-    return render(look_at(make_side("a", make_analysis())))
+ALONE = look_at(make_side("a", make_analysis()))
 
 
-@pytest.mark.parametrize("page", [comparison_page(timed_comparison()), alone(side_page)])
+@pytest.mark.parametrize("page", [comparison_page(timed_comparison()), side_page(ALONE)], ids=["two", "one"])
 def test_a_page_bears_its_mark_near_its_top(page: str) -> None:
     marked = marked_page(page, MARK).encode()
     assert find_mark(marked[:REACH], marked[-REACH:]) == MARK
@@ -28,7 +24,7 @@ def test_a_page_bears_its_mark_near_its_top(page: str) -> None:
     assert find_mark(page.encode()[:REACH], page.encode()[-REACH:]) is None
 
 
-@pytest.mark.parametrize("twin", [comparison_markdown(timed_comparison()), alone(side_markdown)])
+@pytest.mark.parametrize("twin", [comparison_markdown(timed_comparison()), side_markdown(ALONE)], ids=["two", "one"])
 def test_a_twin_ends_with_its_mark(twin: str) -> None:
     marked = marked_twin(twin, MARK)
     assert marked.splitlines()[-1] == f"<!-- tracekit-report: {MARK} -->"

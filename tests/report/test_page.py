@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from tests.report.showing import comparison_page, written
+from tests.report.showing import comparison_page, text_of, written
 
 from ..browser import open_page
 from ..sides import make_run
@@ -43,21 +43,14 @@ def timed_page() -> str:
     return comparison_page(timed_comparison(), make_run(), COMMAND)
 
 
-def text_of(page: str) -> str:
-    body = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
-    return " ".join(re.sub(r"<[^>]*>", " ", body).split())
-
-
 def test_the_page_begins_with_the_answer():
     page = timed_page()
     assert page.startswith("<!doctype html>") and len(page.encode()) < 1_000_000
     assert "<h1>Compiled is 1.50× as fast as eager.</h1>" in page
     text = text_of(page)
     assert "flux · full size · NVIDIA H200 · bfloat16 · batch 1 · 512×512 · 2 denoising steps · random weights" in text
-    assert "95 % interval" in text
-    assert "Size: full, the largest that fits" in text
-    assert "The weights are random." in text
-    assert COMMAND in text
+    for told in ("95 % interval", "Size: full, the largest that fits", "The weights are random.", COMMAND):
+        assert told in text
 
 
 def test_every_chart_has_a_table_and_a_description():
@@ -72,8 +65,7 @@ def test_every_chart_has_a_table_and_a_description():
 def test_the_page_forbids_itself_the_network_and_any_script_but_its_own():
     page = timed_page()
     policy = next(each["content"] for each in Elements(page).of("meta") if "http-equiv" in each) or ""
-    assert "default-src 'none'" in policy
-    assert "script-src 'sha256-" in policy
+    assert "default-src 'none'" in policy and "script-src 'sha256-" in policy
     script = page.rsplit("<script>", 1)[1].split("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"'sha256-{digest}'" in policy
@@ -90,10 +82,8 @@ def test_hostile_names_make_no_elements():
     assert not elements.of("img")
     assert len(elements.of("script")) == 3
     assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "{{ 7 * 7 }}" in page
-    assert "\u202e" not in page
-    assert "\x1b" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page and "{{ 7 * 7 }}" in page
+    assert "\u202e" not in page and "\x1b" not in page
     # Charts hold them as data.
     data = page.split('id="chart-data">')[1].split("</script>")[0]
     assert "<" not in data
@@ -103,22 +93,19 @@ def test_hostile_names_make_no_elements():
 
 def test_bare_traces_say_that_nothing_was_timed():
     text = text_of(comparison_page(bare_comparison()))
-    assert "was not measured" in text
-    assert "Not timed" in text
-    assert "These are bare trace files" in text
-    assert "the file ends before its JSON does" in text
+    bare = "These are bare trace files"
+    for told in ("was not measured", "Not timed", bare, "the file ends before its JSON does"):
+        assert told in text
 
 
 def test_a_cpu_page_says_what_it_can_and_cannot_show():
     page = comparison_page(cpu_comparison(), make_run(), COMMAND)
     text = text_of(page)
-    assert "CPU run (a CPU)" in text
-    assert "It shows no GPU kernels, no launches and no idle time" in text
-    assert "Operators of A: eager, per step" in text
-    assert "aten::mm" in text
-    assert '<section id="kernels"' not in page
-    assert '<section id="idle"' not in page
-    assert 'id="plotly-packed"' not in page
+    shows = "It shows no GPU kernels, no launches and no idle time"
+    for told in ("CPU run (a CPU)", shows, "Operators of A: eager, per step", "aten::mm"):
+        assert told in text
+    for absent in ("kernels", "idle", "plotly-packed"):
+        assert f'id="{absent}"' not in page
 
 
 @pytest.mark.browser
@@ -126,28 +113,18 @@ def test_a_cpu_page_says_what_it_can_and_cannot_show():
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_browser_draws_the_charts_without_network_or_complaint(tmp_path, width, dark):
     visit = open_page(written(tmp_path, timed_page()), width=width, dark=dark)
-    assert visit.complaints == ()
-    assert visit.requests == ()
-    assert visit.charts == CHARTS
+    assert (visit.complaints, visit.requests, visit.charts, visit.spilled) == ((), (), CHARTS, ())
     assert visit.overflow_px <= 0
-    assert visit.spilled == ()
 
 
 @pytest.mark.browser
 def test_a_browser_without_scripts_shows_every_table(tmp_path):
     visit = open_page(written(tmp_path, timed_page()), scripts=False)
-    assert visit.charts == ()
-    assert visit.complaints == ()
-    assert visit.requests == ()
-    assert "From A to B, per step" in visit.text
-    assert "Scripts are off" in visit.text
+    assert (visit.complaints, visit.requests, visit.charts) == ((), (), ())
+    assert "From A to B, per step" in visit.text and "Scripts are off" in visit.text
 
 
 @pytest.mark.browser
-def test_a_browser_runs_nothing_that_names_bring_along_and_opens_a_page_without_charts(tmp_path):
-    visit = open_page(written(tmp_path, comparison_page(hostile_comparison())))
-    assert (visit.complaints, visit.requests, visit.charts) == ((), (), CHARTS)
-    assert visit.title != "taken"
-    assert "[bold red]not red[/bold red]" in visit.text
+def test_a_browser_opens_a_page_without_charts(tmp_path):
     visit = open_page(written(tmp_path, comparison_page(cpu_comparison(), make_run())))
     assert (visit.complaints, visit.requests, visit.charts) == ((), (), ())

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.report.showing import comparison_page, comparisons_page, side_page, written
 
 from tracekit.comparison.comparing import look_at
-from tracekit.comparison.judging.alternatives import set_beside
 
 from ..browser import Opened, opened
 from ..sides import make_run
-from .conftest import hostile_comparison, many_groups_comparison, matched_comparison, timed_comparison
+from .conftest import (
+    hostile_comparison,
+    many_groups_comparison,
+    matched_comparison,
+    three_times_matched,
+    timed_comparison,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -32,31 +37,33 @@ UNREACHABLE = """() => [...document.querySelectorAll("th, td, caption")].filter(
 }).map((cell) => cell.textContent.trim().slice(0, 60))"""
 
 
-def matched_page() -> str:
-    return comparison_page(matched_comparison(), make_run(), "tracekit profile vit --compiled")
+@pytest.fixture(scope="module")
+def matched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of two real recordings of ViT-B/16."""
+    return written(tmp_path_factory.mktemp("matched"), comparison_page(matched_comparison(), make_run(), "x"))
 
 
 def columns(visited: Opened, at: int) -> list[str]:
     return [row.query_selector_all("th, td")[at].inner_text() for row in visited.page.query_selector_all(ROWS)]
 
 
+def figures(page: Any) -> list[float]:
+    return [float(each.get_attribute("data-value")) for each in page.query_selector_all(f"{ROWS} td:nth-child(6)")]
+
+
 def was_quiet(visited: Opened) -> bool:
     return visited.complaints == [] and visited.requests == []
 
 
-def test_kernel_groups_are_sorted_by_any_column_both_ways(tmp_path):
-    with opened(written(tmp_path, matched_page())) as visited:
+def test_kernel_groups_are_sorted_by_any_column_both_ways(matched):
+    with opened(matched) as visited:
         page = visited.page
         page.click(".explorer thead button:text-is('time A')")
-        values = [
-            float(each.get_attribute("data-value")) for each in page.query_selector_all(f"{ROWS} td:nth-child(6)")
-        ]
-        assert values == sorted(values, reverse=True)
-        assert len(set(values)) > 3
+        values = figures(page)
+        assert values == sorted(values, reverse=True) and len(set(values)) > 3
         assert page.get_attribute(".explorer th[aria-sort]", "aria-sort") == "descending"
         page.click(".explorer thead button:text-is('time A')")
-        again = [float(each.get_attribute("data-value")) for each in page.query_selector_all(f"{ROWS} td:nth-child(6)")]
-        assert again == sorted(values)
+        assert figures(page) == sorted(values)
         page.click(".explorer thead button:text-is('Became')")
         kinds = columns(visited, 1)
         assert kinds == sorted(kinds)
@@ -64,8 +71,8 @@ def test_kernel_groups_are_sorted_by_any_column_both_ways(tmp_path):
         assert was_quiet(visited)
 
 
-def test_kernel_groups_are_searched_by_every_word_in_names_places_and_members(tmp_path):
-    with opened(written(tmp_path, matched_page())) as visited:
+def test_kernel_groups_are_searched_by_every_word_in_names_places_and_members(matched):
+    with opened(matched) as visited:
         page = visited.page
         every = page.locator(ROWS).count()
         page.fill(".explorer input", "DEFUSED anchors")
@@ -80,8 +87,8 @@ def test_kernel_groups_are_searched_by_every_word_in_names_places_and_members(tm
         assert was_quiet(visited)
 
 
-def test_the_table_is_used_by_keyboard_alone(tmp_path):
-    with opened(written(tmp_path, matched_page())) as visited:
+def test_the_table_is_used_by_keyboard_alone(matched):
+    with opened(matched) as visited:
         page = visited.page
         page.focus(".explorer input")
         page.keyboard.press("Tab")
@@ -116,24 +123,29 @@ def test_hostile_names_are_found_as_they_are_written_and_do_nothing(tmp_path):
         page.fill(".explorer input", "")
         for button in page.query_selector_all(".explorer thead button"):
             button.click()
-        page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        unfold(page)
         assert page.locator(ROWS).count() == len(hostile_comparison().groups)
         assert page.title() != "taken"
         assert "\u202e" not in page.content()
         assert was_quiet(visited)
 
 
-@pytest.mark.parametrize("width", [320, 400, 700, 900])
-def test_no_cell_is_out_of_reach_and_the_page_does_not_scroll_sideways(tmp_path, width):
-    with opened(written(tmp_path, matched_page()), width=width) as visited:
-        assert_all_in_reach(visited)
+def test_no_cell_is_out_of_reach_and_the_page_does_not_scroll_sideways(matched):
+    with opened(matched) as visited:
+        for width in (320, 400, 700, 900):
+            visited.page.set_viewport_size({"width": width, "height": 900})
+            assert_all_in_reach(visited)
 
 
 def assert_all_in_reach(visited: Opened) -> None:
-    visited.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    visited.page.wait_for_timeout(100)
+    unfold(visited.page)
     assert visited.page.evaluate(UNREACHABLE) == []
     assert visited.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def unfold(page: Any) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.wait_for_timeout(100)
 
 
 @cache
@@ -142,12 +154,7 @@ def other_page(name: str) -> str:
     comparison = matched_comparison()
     if name == "one":
         return side_page(look_at(comparison.b), None, "x")
-    names = ("default", "reduce-overhead", "max-autotune")
-    three = [
-        replace(comparison, a=replace(comparison.a, label="eager"), b=replace(comparison.b, label=each))
-        for each in names
-    ]
-    return comparisons_page(set_beside(three, names, ()), "x")
+    return comparisons_page(three_times_matched(), "x")
 
 
 @pytest.mark.parametrize(("name", "charts"), [("one", 3), ("several", 6)])
@@ -156,15 +163,16 @@ def test_pages_of_one_side_and_of_several_are_drawn_and_in_reach_on_any_screen(t
     with opened(written(tmp_path, other_page(name)), width=width, dark=dark) as visited:
         assert_all_in_reach(visited)
         assert visited.page.locator("figure > .js-plotly-plot").count() == charts
-        assert serious(visited.page) == []
+        assert violations(visited.page, WEIGHTY) == []
         assert was_quiet(visited)
 
 
-#: How far each figure's own words stand from those of the next in its line, pixels, with every figure made longer.
+LENGTHEN = """document.querySelectorAll(".figures .large").forEach((each) => {
+  each.textContent += " (\u221299 %)";
+})"""
+#: How far each figure's own words stand from those of the next in its line, pixels.
 APART = """() => {
-  const large = [...document.querySelectorAll(".figures .large")];
-  large.forEach((each) => { each.textContent += " (\u221299 %)"; });
-  const boxes = large.map((each) => {
+  const boxes = [...document.querySelectorAll(".figures .large")].map((each) => {
     const range = document.createRange();
     range.selectNodeContents(each);
     return range.getBoundingClientRect();
@@ -173,25 +181,22 @@ APART = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", [400, 700, 900, 1200, 1600])
-def test_no_figure_to_remember_runs_into_the_next(tmp_path, width):
-    with opened(written(tmp_path, matched_page()), width=width) as visited:
-        apart = [each for each in visited.page.evaluate(APART) if each is not None]
-        assert apart
-        assert min(apart) >= 8
+def test_no_figure_to_remember_runs_into_the_next(matched):
+    with opened(matched) as visited:
+        visited.page.evaluate(LENGTHEN)
+        for width in (400, 700, 900, 1200, 1600):
+            visited.page.set_viewport_size({"width": width, "height": 900})
+            apart = [each for each in visited.page.evaluate(APART) if each is not None]
+            assert apart and min(apart) >= 8, width
 
 
-def test_on_a_phone_each_figure_stands_beside_the_name_of_its_column(tmp_path):
-    with opened(written(tmp_path, matched_page()), width=400) as visited:
-        label = visited.page.evaluate(
-            "getComputedStyle(document.querySelector('#side-by-side tbody td'), '::before').content"
-        )
-        assert label == '"A: vit_eager"'
+def test_on_a_phone_each_figure_stands_beside_the_name_of_its_column(matched):
+    with opened(matched, width=400) as visited:
+        label = "getComputedStyle(document.querySelector('#side-by-side tbody td'), '::before').content"
+        assert visited.page.evaluate(label) == '"A: vit_eager"'
         visited.page.evaluate("document.querySelector('#side-by-side table').scrollIntoView()")
-        roles = visited.page.evaluate(
-            "[...document.querySelectorAll('#side-by-side table [role]')].map((each) => each.getAttribute('role'))"
-        )
-        assert {"row", "cell", "rowheader", "columnheader", "rowgroup"} == set(roles)
+        roles = "[...document.querySelectorAll('#side-by-side table [role]')].map((each) => each.getAttribute('role'))"
+        assert {*visited.page.evaluate(roles)} == {"row", "cell", "rowheader", "columnheader", "rowgroup"}
 
 
 @cache
@@ -201,23 +206,21 @@ def axe() -> str:
     return (resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 
 
-def serious(page: Any) -> list[str]:
+WEIGHTY = ("serious", "critical", "moderate")
+
+
+def violations(page: Any, impacts: tuple[str | None, ...] = (*WEIGHTY, "minor", None)) -> list[str]:
     page.evaluate(axe())
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-    return [
-        f"{each['id']}: {each['nodes'][0]['html'][:120]} ({len(each['nodes'])})"
-        for each in found["violations"]
-        if each["impact"] in ("serious", "critical", "moderate")
-    ]
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    told = [f"{each['id']}: {each['nodes'][0]['html'][:120]} ({len(each['nodes'])})" for each in found]
+    return [words for words, each in zip(told, found, strict=True) if each["impact"] in impacts]
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [400, 1280])
-def test_a_checker_for_accessibility_finds_nothing_of_weight(tmp_path, width, dark):
-    with opened(written(tmp_path, matched_page()), width=width, dark=dark) as visited:
-        visited.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-        visited.page.wait_for_timeout(100)
-        assert serious(visited.page) == []
+@pytest.mark.parametrize(("width", "dark"), [(400, True), (1280, False)])
+def test_a_checker_for_accessibility_finds_nothing_of_weight(matched, width, dark):
+    with opened(matched, width=width, dark=dark) as visited:
+        unfold(visited.page)
+        assert violations(visited.page, WEIGHTY) == []
 
 
 def test_on_paper_the_page_is_light_whole_and_without_controls(tmp_path):
@@ -253,12 +256,11 @@ WHEN_READ = """addEventListener("DOMContentLoaded", () => {
 SHOWN = "[...document.querySelectorAll('main > section')].map((each) => getComputedStyle(each).contentVisibility)"
 
 
-def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_they_are(tmp_path):
-    path = written(tmp_path, matched_page())
-    with opened(path) as visited:
+def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_they_are(matched):
+    with opened(matched) as visited:
         page = visited.page
         page.add_init_script(WHEN_READ)
-        page.goto(path.resolve().as_uri())
+        page.goto(matched.resolve().as_uri())
         page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
         page.wait_for_selector("main > section:last-of-type.laid")
         before = page.evaluate("whenRead")
@@ -273,16 +275,14 @@ def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_the
         assert was_quiet(visited)
 
 
-@pytest.mark.parametrize("section", ["idle", "method"])
-def test_whoever_comes_for_one_section_finds_it_when_all_are_laid_out(tmp_path, section):
-    path = written(tmp_path, matched_page())
-    with opened(path) as visited:
+def test_whoever_comes_for_one_section_finds_it_when_all_are_laid_out(matched):
+    with opened(matched) as visited:
         page = visited.page
-        page.goto("about:blank")
-        page.goto(f"{path.resolve().as_uri()}#{section}")
-        page.wait_for_selector("main > section:last-of-type.laid")
-        page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
-        assert page.evaluate(f"document.getElementById('{section}').getBoundingClientRect().top") == pytest.approx(
-            16, abs=3
-        )
-        assert page.evaluate("scrollY") > 1000
+        for section in ("idle", "method"):
+            page.goto("about:blank")
+            page.goto(f"{matched.resolve().as_uri()}#{section}")
+            page.wait_for_selector("main > section:last-of-type.laid")
+            page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
+            top = page.evaluate(f"document.getElementById('{section}').getBoundingClientRect().top")
+            assert top == pytest.approx(16, abs=3)
+            assert page.evaluate("scrollY") > 1000

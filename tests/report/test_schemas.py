@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "docs" / "schemas"
 FOLDERS = [ROOT / each for each in RUNS]
 SMALL = ROOT / "traces" / "h200-vit"
+every_schema = pytest.mark.parametrize("name", get_args(SchemaName))
 
 
 def closed(told: Any) -> Any:
@@ -44,14 +45,10 @@ def faults(name: SchemaName, text: str) -> list[str]:
     return [f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(json.loads(text))]
 
 
-@pytest.mark.parametrize("name", ["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"])
+@every_schema
 def test_the_schemas_in_docs_are_those_of_this_version(name: SchemaName) -> None:
     # `python -m tracekit schema --out docs/schemas` writes them.
     assert (PUBLISHED / f"{name}.json").read_text(encoding="utf-8") == schema_text(name)
-
-
-@pytest.mark.parametrize("name", ["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"])
-def test_a_schema_is_one_itself(name: SchemaName) -> None:
     Draft202012Validator.check_schema(schema(name))
     assert schema(name)["$id"] == f"tracekit.{name}/1"
 
@@ -97,15 +94,11 @@ def test_what_a_field_says_of_itself_stands_with_its_key() -> None:
     assert nouns["KernelTime"]["properties"]["mean_us"]["description"] == UNITS["us"]
 
 
-@pytest.mark.parametrize("name", ["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"])
+@every_schema
 def test_every_figure_with_a_unit_in_its_name_has_a_description(name: SchemaName) -> None:
     told = schema(name)
     objects = [told, *told["$defs"].values()]
-    figures = {
-        f"{each.get('title')}.{key}": value
-        for each in objects
-        for key, value in each.get("properties", {}).items()
-        if key.rsplit("_", 1)[-1] in UNITS
-    }
+    keys = [(each.get("title"), *told) for each in objects for told in each.get("properties", {}).items()]
+    figures = [each for each in keys if each[1].rsplit("_", 1)[-1] in UNITS]
     assert len(figures) > 10
-    assert [key for key, value in figures.items() if not value.get("description")] == []
+    assert [(noun, key) for noun, key, told in figures if not told.get("description")] == []

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.report.showing import comparison_page, written
+from tests.report.showing import comparison_page, comparisons_page, side_page, written
 
 from tracekit.comparison import compare
+from tracekit.comparison.comparing import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.names import short_kernel_name
@@ -23,7 +24,7 @@ from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
 from ..browser import opened
-from .conftest import HOSTILE_NAMES, matched_comparison, timed_comparison
+from .conftest import HOSTILE_NAMES, matched_comparison, three_times_matched, timed_comparison
 
 
 def hostile_timelines() -> Comparison:
@@ -59,11 +60,10 @@ def test_what_is_packed_is_what_was_recorded():
 
 
 def test_what_is_not_drawn_is_said():
-    told = timelines(hostile_timelines())
-    assert "6 events, the shortest, are not drawn." in told.notes
-    assert "Kernels were told by names alone, so nothing lights up." in told.notes
-    whole = timelines(matched_comparison())
-    assert "No event is left out." in whole.notes
+    notes = timelines(hostile_timelines()).notes
+    assert "6 events, the shortest, are not drawn." in notes
+    assert "Kernels were told by names alone, so nothing lights up." in notes
+    assert "No event is left out." in timelines(matched_comparison()).notes
 
 
 def test_the_shortest_bars_and_the_last_groups_go_where_the_page_would_be_too_large(monkeypatch):
@@ -74,9 +74,8 @@ def test_the_shortest_bars_and_the_last_groups_go_where_the_page_would_be_too_la
     told = timelines(comparison)
     assert len(base64.b64decode(told.data["packed"])) <= 6_000 * 1.2
     (left_out,) = (int(each.split()[0].replace(",", "")) for each in told.notes if "are not drawn" in each)
-    assert left_out == sum(sum(each["counts"]) for each in whole.data["sides"]) - sum(
-        sum(each["counts"]) for each in told.data["sides"]
-    )
+    every, kept = (sum(sum(each["counts"]) for each in found.data["sides"]) for found in (whole, told))
+    assert left_out == every - kept
     assert any("groups with smaller changes, for the page's size, do not light up" in each for each in told.notes)
     assert 0 < len(told.data["groups"]) < len(whole.data["groups"])
     # The longest kernel is still there, by its own name.
@@ -117,8 +116,9 @@ def test_pointing_at_a_fused_kernel_lights_up_the_eager_ones_it_replaced(tmp_pat
         longest = max(each.length_us for each in (comparison.a.timeline, timeline) if each)
         middle = timeline.work.starts_us[fused] + timeline.work.durations_us[fused] / 2
         x = 6 + middle / longest * (box["width"] - 12)
+        # The middle of B's first lane: below an axis, a title and three lanes of A, a title.
+        y = 22 + 20 + (24 + 4) + (12 + 4) + (14 + 4) + 20 + 12
         # Zooming where the pointer is leaves what is under it there.
-        y = lane_of_b(page, box)
         page.mouse.move(box["x"] + x, box["y"] + y)
         page.keyboard.down("Control")
         for _ in range(12):
@@ -127,21 +127,41 @@ def test_pointing_at_a_fused_kernel_lights_up_the_eager_ones_it_replaced(tmp_pat
         page.keyboard.up("Control")
         page.mouse.move(box["x"] + x + 0.2, box["y"] + y)
         page.wait_for_timeout(100)
-        said = page.inner_text(".readout")
-        assert "B: vit_default" in said
-        assert "(triton)" in said
-        assert f"{len(group.a_at)} of A, {len(group.b_at)} of B light up" in said
+        lit = f"{len(group.a_at)} of A, {len(group.b_at)} of B light up"
+        assert all(told in page.inner_text(".readout") for told in ("B: vit_default", "(triton)", lit))
         page.click("[data-do=all]")
-        canvas.focus()
-        page.keyboard.press("n")
-        page.wait_for_timeout(100)
+        after_next(page)
         assert int(canvas.get_attribute("data-lit")) > 0
         assert visited.complaints == visited.requests == []
 
 
-def lane_of_b(page, box) -> float:
-    """The height of the middle of B's first lane: an axis, a title and three lanes of A, a title."""
-    return 22 + 20 + (24 + 4) + (12 + 4) + (14 + 4) + 20 + 12
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("report", "begin", "lit"),
+    [
+        (lambda: side_page(look_at(matched_comparison().b)), "", r"\d of this name light up"),
+        (
+            lambda: comparisons_page(three_times_matched()),
+            "D: max-autotune",
+            r"\d of B, \d of C, \d of D of this name light up",
+        ),
+    ],
+    ids=["one", "several"],
+)
+def test_a_kernel_lights_up_those_of_its_name_in_every_form(tmp_path, report, begin, lit):
+    with opened(written(tmp_path, report())) as visited:
+        visited.page.wait_for_selector("html[data-timelines=drawn]")
+        said = after_next(visited.page)
+        assert said.startswith(begin) and re.search(lit, said)
+        assert visited.complaints == visited.requests == []
+
+
+def after_next(page) -> str:
+    """What is said of the bar that the key for the next one comes to."""
+    page.focus(".timelines canvas")
+    page.keyboard.press("n")
+    page.wait_for_timeout(100)
+    return page.inner_text(".readout")
 
 
 @pytest.mark.browser
@@ -184,13 +204,9 @@ def test_on_a_phone_and_with_hostile_names_the_timelines_are_drawn_and_say_the_n
     with opened(written(tmp_path, comparison_page(hostile_timelines())), width=400, dark=True) as visited:
         page = visited.page
         page.wait_for_selector("html[data-timelines=drawn]")
-        page.focus(".timelines canvas")
-        page.keyboard.press("n")
-        page.wait_for_timeout(100)
-        assert "<script>alert(1)</script>" in page.inner_text(".readout")
-        page.keyboard.press("n")
-        page.keyboard.press("n")
-        page.wait_for_timeout(100)
+        assert "<script>alert(1)</script>" in after_next(page)
+        after_next(page)
+        after_next(page)
         assert page.title() != "taken"
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         assert visited.complaints == visited.requests == []
@@ -202,17 +218,15 @@ RUN = Path(__file__).parents[2] / "traces" / "h200-vit"
 def test_what_is_unattributed_is_explained_with_its_share_and_the_step_that_is_drawn_is_named_with_the_reason():
     sides = tuple(load_side(RUN, form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
     told = timelines(compare(*sides))
-    assert re.match(
-        r"Unattributed \(gaps with \d\d % of A's idle time, \d\d % of B's idle time\): the light recording", told.legend
-    )
+    shares = r"Unattributed \(gaps with \d\d % of A's idle time, \d\d % of B's idle time\): the light recording"
+    assert re.match(shares, told.legend)
     assert "tables of idle time and waterfalls divide it in the proportions of the rich recording" in told.legend
     assert "what has the same colour plain and hatched has nothing to do with each other" in told.intro
     page = comparison_page(compare(*sides))
     assert told.legend.replace("'", "&#39;") in page
     assert "Idle and host, hatched, by cause:" in page
-    assert re.match(
-        r"A: step \d \(of 2\) of the light recording, .*; B: step \d \(of 2\) of the light recording, ", told.notes[0]
-    )
+    steps = r"A: step \d \(of 2\) of the light recording, .*; B: step \d \(of 2\) of the light recording, "
+    assert re.match(steps, told.notes[0])
     assert MEDIAN_STEP in told.notes
 
 

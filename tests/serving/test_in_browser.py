@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.runs import ROOT
 from tests.traces import analyze
 
 from tracekit.cli.merged_trace import merge
@@ -20,6 +21,7 @@ from tracekit.walks.reading import Reading
 from ..browser import chromium, find_chromium
 from ..perfetto import Loaded, find_ui, shown
 
+RUNS = ROOT / "traces"
 #: Whether the browser could use what another page asked for without being allowed to read it.
 USED = """async (url) => {
     const asked = {
@@ -76,19 +78,13 @@ def trace(tmp_path: Path) -> Path:
 
 
 @pytest.mark.browser
-def test_perfettos_page_may_fetch_the_trace(trace: Path) -> None:
-    find_chromium()
-    with offered(trace, port=0) as server:
-        assert fetch_from(PAGE, server) == 3_000_002
-        assert server.fetched.wait(5)
-
-
-@pytest.mark.browser
-def test_another_page_may_not(trace: Path) -> None:
+def test_perfettos_page_may_fetch_the_trace_and_another_page_may_not(trace: Path) -> None:
     find_chromium()
     with offered(trace, port=0) as server:
         assert "Failed to fetch" in fetch_from("https://elsewhere.example", server)
         assert not server.fetched.is_set()
+        assert fetch_from(PAGE, server) == 3_000_002
+        assert server.fetched.wait(5)
 
 
 @pytest.mark.browser
@@ -117,15 +113,10 @@ def test_pictures_and_scripts_of_any_page_get_nothing_and_end_nothing(
 @pytest.mark.browser
 def test_a_recording_as_torch_wrote_it_has_its_streams_pinned() -> None:
     find_ui()
-    path = Path(__file__).parents[2] / "traces" / "h200-vit" / "eager-rich.json.gz"
-    with offered(path, port=0) as server:
-        link = server.link.replace(f":{server.port}", ":9001")
-    with shown(path, link) as page:
+    path = RUNS / "h200-vit" / "eager-rich.json.gz"
+    with shown(path, link_to(path)) as page:
         assert page.pinned()
         assert all(name.startswith("stream 7") for name in page.pinned())
-
-
-RUNS = Path(__file__).parents[2] / "traces"
 
 
 COUNTS = """
@@ -172,7 +163,7 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """A run's name, and the page that shows it; each is opened once for all tests."""
     find_ui()
     path = tmp_path_factory.mktemp(request.param) / "perfetto.json.gz"
-    merge(str(RUNS / request.param), None, reading=Reading(cached=False), out=path)
+    merge(RUNS / request.param, None, None, None, Reading(cached=False), path)
     with shown(path, link_to(path)) as page:
         yield request.param, page
 

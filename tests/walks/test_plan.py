@@ -23,11 +23,6 @@ from tracekit.workloads.registry import FLUX, all_workloads, find
 from ..sides import make_settings
 
 
-def test_sizes_are_named_as_users_say_them() -> None:
-    assert parse_warmup("batch=1, height=256") == {"batch_size": 1, "height": 256}
-    assert parse_warmup("batch-size=2") == {"batch_size": 2}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -45,11 +40,11 @@ def test_what_is_no_size_is_said_in_a_line(text: str, message: str) -> None:
         parse_warmup(text)
 
 
-def test_other_sizes_leave_the_rest_of_the_request_as_it_is() -> None:
+def test_sizes_are_named_as_users_say_them_and_leave_the_rest_of_the_request_as_it_is() -> None:
+    assert parse_warmup("batch-size=2") == {"batch_size": 2}
     request = Request("flux", batch_size=4, height=512, steps=3)
-    assert warmup_request(FLUX, request, {"batch_size": 1, "height": 256}) == Request(
-        "flux", batch_size=1, height=256, steps=3
-    )
+    asked = warmup_request(FLUX, request, parse_warmup("batch=1, height=256"))
+    assert asked == Request("flux", batch_size=1, height=256, steps=3)
 
 
 @pytest.mark.parametrize(
@@ -115,6 +110,9 @@ def test_a_number_of_calls_and_a_rule_to_find_it_are_refused_together() -> None:
         ("hf:./my folder", "hf-my-folder"),
         ("diffusers:../x", "diffusers-x"),
         ("..", "own"),
+        ("hf:/" + "." * 300 + "/m", "hf-m"),
+        # Of a long path the end says most.
+        ("hf:" + "/very-long" * 40 + "/model", "long-" + "very-long-" * 9 + "model"),
     ],
 )
 def test_a_run_folder_has_a_name_that_every_file_system_takes(workload: str, name: str) -> None:
@@ -127,9 +125,3 @@ def test_a_folder_is_named_by_the_scope_without_what_shells_and_systems_take_for
 
     assert name("layers.*,head/x") == "mlp-compiled-layers.each+head_x"
     assert len(name("layer." * 100)) < 100
-
-
-def test_of_a_long_path_the_end_names_the_folder() -> None:
-    name = folder_name("hf:" + "/very-long" * 40 + "/model")
-    assert name.endswith("very-long-model") and 90 < len(name) <= 100
-    assert folder_name("hf:/" + "." * 300 + "/m") == "hf-m"

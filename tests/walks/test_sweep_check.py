@@ -21,59 +21,51 @@ from tracekit.walks.sweep_check import check_first
 class Process:
     """Stands for `run_module`, which ends so."""
 
-    def __init__(self, ended: Ended) -> None:
+    def __init__(self) -> None:
         self.jobs: list[CheckJob] = []
-        self._ended = ended
+        self.answer: CheckAnswer | None = CheckAnswer()
+        self.code = 0
+        self.lines: tuple[str, ...] = ()
 
     def __call__(self, module: str, job: bytes, *_: Any, **__: Any) -> Ended:
         assert module == "tracekit.walks.sweep_check"
         self.jobs.append(msgspec.json.decode(job, type=CheckJob))
-        return self._ended
+        return Ended(self.code, msgspec.json.encode(self.answer) if self.answer else None, self.lines)
 
 
-def ends(monkeypatch: pytest.MonkeyPatch, answer: CheckAnswer | None, code: int = 0, *lines: str) -> Process:
-    fake = Process(Ended(code, msgspec.json.encode(answer) if answer else None, lines))
+@pytest.fixture
+def process(monkeypatch: pytest.MonkeyPatch) -> Process:
+    fake = Process()
     monkeypatch.setattr(sweep_check, "run_module", fake)
     return fake
 
 
-def test_each_work_and_scope_is_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = ends(monkeypatch, CheckAnswer())
+def test_each_work_and_scope_is_asked_about_once_and_every_size_of_a_configuration(process: Process) -> None:
     cells = [eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(scope="regional")]
     cells += [eager_cell(batch_size=4), eager_cell(dtype="float16")]
     assert check_first(cells, Silent()) is None
-    (job,) = fake.jobs
-    assert [request.scope for request in job.requests] == ["model", "regional"]
-    assert job.compiled
-    check_first([eager_cell()], Silent())
-    assert not fake.jobs[1].compiled
-
-
-def test_of_a_configuration_every_size_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = ends(monkeypatch, CheckAnswer())
-    check_first([eager_cell("hf:a/b", seq_length=length) for length in (8, 16)], Silent())
-    assert [request.seq_length for request in fake.jobs[0].requests] == [8, 16]
-
-
-def test_without_cells_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = ends(monkeypatch, None)
+    assert check_first([eager_cell("hf:a/b", seq_length=length) for length in (8, 16)], Silent()) is None
     assert check_first([], Silent()) is None
-    assert fake.jobs == []
+    job, other = process.jobs
+    assert [request.scope for request in job.requests] == ["model", "regional"]
+    assert [request.seq_length for request in other.requests] == [8, 16]
+    assert (job.compiled, other.compiled) == (True, False)
 
 
-def test_an_error_is_raised_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends(monkeypatch, CheckAnswer("vit needs the package torch", ("a line",)))
+def test_an_error_is_raised_as_it_was(process: Process) -> None:
+    process.answer = CheckAnswer("vit needs the package torch", ("a line",))
     with pytest.raises(TracekitError, match="needs the package torch") as caught:
         check_first([eager_cell()], Silent())
     assert caught.value.below == ("a line",)
-    ends(monkeypatch, CheckAnswer("importing it raised", traceback="Traceback"))
+    process.answer = CheckAnswer("importing it raised", traceback="Traceback")
     with pytest.raises(TheirCodeError) as theirs:
         check_first([eager_cell()], Silent())
     assert theirs.value.traceback == "Traceback"
 
 
-def test_a_process_that_gives_no_answer_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends(monkeypatch, None, -11, "chatter", "Segmentation fault", "")
+def test_a_process_that_gives_no_answer_stops_nothing(process: Process) -> None:
+    process.answer, process.code = None, -11
+    process.lines = ("chatter", "Segmentation fault", "")
     said = check_first([eager_cell()], Silent())
     assert said is not None
     assert "killed by signal 11: Segmentation fault" in said
@@ -102,15 +94,12 @@ def test_compilers_are_looked_for_where_anything_is_compiled(tmp_path: Path, mon
     assert sweep_check.check(CheckJob((), False), tmp_path / WORD) == CheckAnswer()
 
 
-def test_what_gpus_the_folder_was_measured_on_is_told_unless_some_cell_had_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    fake = ends(monkeypatch, CheckAnswer())
+def test_what_gpus_the_folder_was_measured_on_is_told_unless_some_cell_had_none(process: Process) -> None:
     on_gpu, failed = make_result(eager_cell()), make_failure(compiled_cell())
     on_cpu = make_result(compiled_cell(), environment=make_environment(gpu=None))
     for there in ([on_gpu, failed], [on_gpu, on_cpu], [failed], []):
         check_first([eager_cell()], Silent(), there=there)
-    assert [job.gpus for job in fake.jobs] == [("NVIDIA H200",), (), (), ()]
+    assert [job.gpus for job in process.jobs] == [("NVIDIA H200",), (), (), ()]
 
 
 def test_cells_of_a_gpu_are_not_joined_by_cells_of_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,9 +113,9 @@ def test_a_process_that_fails_is_told_by_its_last_lines(
 
 def test_a_child_builds_what_a_configuration_names(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    from tests.workloads.configurations import save_transformers
+    from tests.workloads.configurations import save
 
-    request = Request(f"hf:{save_transformers('BertForMaskedLM', tmp_path)}", seq_length=4)
+    request = Request(save("BertForMaskedLM", tmp_path), seq_length=4)
     result = work(replace(JOB, request=request, size="small"))
     assert [form.name for form in result.forms] == ["eager"]
     assert result.forms[0].times is not None and len(result.forms[0].times.wall_us) == 3

@@ -68,92 +68,70 @@ def transformers_config(name: str) -> Any:
     return config
 
 
+BLOCKS = {"attention_head_dim": 16, "num_attention_heads": 2, "num_layers": 1}
+LATENTS = {"in_channels": 4, "out_channels": 4}
+SQUARE = {"sample_size": 8}
+JOINT = {"joint_attention_dim": 32, "caption_projection_dim": 32, **SQUARE}
+CAPTIONS = {"cross_attention_dim": 32, "caption_channels": 24, **SQUARE}
+UNET = {"block_out_channels": (32, 64), "layers_per_block": 1, "attention_head_dim": 8, **SQUARE}
+WAN = {"attention_head_dim": 12, "text_dim": 32, "freq_dim": 16, "ffn_dim": 32}
+TEXT_TIME = {"addition_embed_type": "text_time", "addition_time_embed_dim": 8, "cross_attention_dim": 16}
+
+
+def ends(kind: str) -> dict[str, tuple[str, str]]:
+    """The blocks of a UNet, of which the inner ones are of this kind."""
+    down, up = ("DownBlock2D", f"{kind}DownBlock2D"), (f"{kind}UpBlock2D", "UpBlock2D")
+    return {"down_block_types": down, "up_block_types": up}
+
+
+#: Denoisers of diffusers, by their classes.
+DENOISERS: dict[str, dict[str, Any]] = {
+    "UNet2DConditionModel": {**UNET, **ends("CrossAttn"), **TEXT_TIME, "projection_class_embeddings_input_dim": 64},
+    "UNet2DModel": {**UNET, **ends("Attn")},
+    "FluxTransformer2DModel": {
+        **BLOCKS,
+        "num_single_layers": 1,
+        "joint_attention_dim": 32,
+        "pooled_projection_dim": 16,
+        "axes_dims_rope": (4, 6, 6),
+        "in_channels": 16,
+        "guidance_embeds": True,
+    },
+    "SD3Transformer2DModel": {**BLOCKS, **JOINT, **LATENTS, "pooled_projection_dim": 16, "pos_embed_max_size": 16},
+    "PixArtTransformer2DModel": {**BLOCKS, **CAPTIONS},
+    "SanaTransformer2DModel": {
+        **BLOCKS,
+        **CAPTIONS,
+        **LATENTS,
+        "num_cross_attention_heads": 2,
+        "cross_attention_head_dim": 16,
+    },
+    "AuraFlowTransformer2DModel": {
+        **JOINT,
+        "attention_head_dim": 16,
+        "num_attention_heads": 2,
+        "num_mmdit_layers": 1,
+        "num_single_dit_layers": 1,
+        "pos_embed_max_size": 64,
+    },
+    "DiTTransformer2DModel": {**BLOCKS, **SQUARE, "in_channels": 4, "out_channels": 8},
+    "WanTransformer3DModel": {**BLOCKS, **LATENTS, **WAN},
+}
+
+
 def denoiser(name: str) -> Any:
-    """A tiny denoiser of diffusers, on the meta device."""
+    """A tiny denoiser, on the meta device."""
     import diffusers
     import torch
 
-    blocks = {"attention_head_dim": 16, "num_attention_heads": 2, "num_layers": 1}
-    unet = {"sample_size": 8, "block_out_channels": (32, 64), "layers_per_block": 1, "attention_head_dim": 8}
-    across = {
-        "down_block_types": ("DownBlock2D", "CrossAttnDownBlock2D"),
-        "up_block_types": ("CrossAttnUpBlock2D", "UpBlock2D"),
-        "cross_attention_dim": 16,
-    }
-    joint = {"joint_attention_dim": 32, "caption_projection_dim": 32}
-    kinds: dict[str, dict[str, Any]] = {
-        "UNet2DConditionModel": {
-            **unet,
-            **across,
-            "addition_embed_type": "text_time",
-            "addition_time_embed_dim": 8,
-            "projection_class_embeddings_input_dim": 64,
-        },
-        "UNet2DModel": {
-            **unet,
-            "down_block_types": ("DownBlock2D", "AttnDownBlock2D"),
-            "up_block_types": ("AttnUpBlock2D", "UpBlock2D"),
-        },
-        "FluxTransformer2DModel": {
-            **blocks,
-            "num_single_layers": 1,
-            "joint_attention_dim": 32,
-            "pooled_projection_dim": 16,
-            "axes_dims_rope": (4, 6, 6),
-            "in_channels": 16,
-            "guidance_embeds": True,
-        },
-        "SD3Transformer2DModel": {
-            **blocks,
-            **joint,
-            "sample_size": 8,
-            "pooled_projection_dim": 16,
-            "pos_embed_max_size": 16,
-            "in_channels": 4,
-            "out_channels": 4,
-        },
-        "PixArtTransformer2DModel": {**blocks, "cross_attention_dim": 32, "sample_size": 8, "caption_channels": 24},
-        "SanaTransformer2DModel": {
-            **blocks,
-            "in_channels": 4,
-            "out_channels": 4,
-            "num_cross_attention_heads": 2,
-            "cross_attention_head_dim": 16,
-            "cross_attention_dim": 32,
-            "caption_channels": 24,
-            "sample_size": 8,
-        },
-        "AuraFlowTransformer2DModel": {
-            **joint,
-            "attention_head_dim": 16,
-            "num_attention_heads": 2,
-            "sample_size": 8,
-            "num_mmdit_layers": 1,
-            "num_single_dit_layers": 1,
-            "pos_embed_max_size": 64,
-        },
-        "DiTTransformer2DModel": {**blocks, "sample_size": 8, "in_channels": 4, "out_channels": 8},
-        "WanTransformer3DModel": {
-            **blocks,
-            "attention_head_dim": 12,
-            "in_channels": 4,
-            "out_channels": 4,
-            "text_dim": 32,
-            "freq_dim": 16,
-            "ffn_dim": 32,
-        },
-    }
     with torch.device("meta"):
-        return getattr(diffusers, name)(**kinds[name])
+        return getattr(diffusers, name)(**DENOISERS[name])
 
 
-def save_transformers(name: str, folder: Path) -> Path:
-    """`folder` with the `config.json` of a tiny model."""
+def save(name: str, folder: Path) -> str:
+    """The workload that is a tiny model of this class, by its `config.json` in `folder`."""
+    if name in DENOISERS:
+        denoiser(name).save_config(folder)
+        return f"diffusers:{folder}"
     transformers_config(name).save_pretrained(folder)
-    return folder
-
-
-def save_denoiser(name: str, folder: Path) -> Path:
-    """`folder` with the `config.json` of a tiny denoiser."""
-    denoiser(name).save_config(folder)
-    return folder
+    return f"hf:{folder}"

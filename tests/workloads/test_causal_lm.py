@@ -12,18 +12,11 @@ transformers = pytest.importorskip("transformers")
 from tests.workloads.builds import build, built, nowhere  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
-from tracekit.model.workload import BuiltWorkload  # noqa: E402
 from tracekit.workloads.building import count_parameters  # noqa: E402
 
 
-def logits(workload: BuiltWorkload) -> torch.Tensor:
-    found = workload.call()
-    assert isinstance(found, torch.Tensor)
-    return found
-
-
 def test_one_call_gives_the_logits_of_every_position_of_each_prompt() -> None:
-    found = logits(built("causal-lm", batch_size=2))
+    found = built("causal-lm", batch_size=2).call()
     assert found.shape == (2, 32, 1000)
     assert torch.isfinite(found).all()
     assert not torch.allclose(found[0], found[1])
@@ -52,7 +45,7 @@ def test_weights_from_a_folder_are_loaded_with_their_own_vocabulary(tmp_path: Pa
     )
     transformers.LlamaForCausalLM(config).save_pretrained(tmp_path)
     workload = build("causal-lm", "full", pretrained=str(tmp_path), scope="regional", dtype="bfloat16")
-    found = logits(workload)
+    found = workload.call()
     assert found.shape == (1, 512, 77)
     assert found.dtype == torch.bfloat16
     assert [target.component for target in workload.targets] == ["model.model.layers.0"]

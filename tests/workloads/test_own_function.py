@@ -68,8 +68,12 @@ def test_a_value_of_another_type_is_refused(option: str, wanted: str) -> None:
 
 
 def test_a_wrong_name_is_met_with_the_nearest_and_all_that_there_are() -> None:
+    def other(depth, seed): ...
+
     with pytest.raises(TracekitError, match=r"takes no layrs: did you mean layers\? It takes layers \(int, 2\), rate"):
         arguments("layrs=3")
+    with pytest.raises(TracekitError, match=r"^m\.py:build takes no layrs: It takes depth$"):
+        arguments("layrs=3", function=other)
 
 
 def test_a_missing_argument_is_named() -> None:
@@ -101,20 +105,15 @@ OWN = replace(make_settings(), workload="my_model.py:build", own=UserModel())
 IN_PROGRAM = replace(OWN, own=UserModel(in_program=True))
 
 
-def theirs() -> None:
-    raise ValueError("told to fail")
+def raising(error: Exception) -> Callable[[], None]:
+    def theirs() -> None:
+        raise error
 
-
-def memory() -> None:
-    raise MemoryError("CUDA out of memory")
+    return theirs
 
 
 def ours() -> None:
     percent("many")  # type: ignore[arg-type]
-
-
-def known() -> None:
-    raise DoesNotFitError("said already")
 
 
 def is_memory(error: BaseException) -> bool:
@@ -123,7 +122,7 @@ def is_memory(error: BaseException) -> bool:
 
 def test_what_their_code_raised_is_theirs_with_its_line() -> None:
     with pytest.raises(TheirCodeError, match="raised ValueError: told to fail") as said, their_calls(OWN, is_memory):
-        theirs()
+        raising(ValueError("told to fail"))()
     assert "my_model.py:build()" in str(said.value) and str(said.value).endswith("in theirs")
     assert "tracekit/workloads" not in said.value.traceback.replace("tests/workloads", "")
     assert said.value.traceback.splitlines()[-1] == "ValueError: told to fail"
@@ -132,11 +131,11 @@ def test_what_their_code_raised_is_theirs_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("settings", "call", "kind"),
     [
-        (OWN, memory, MemoryError),
+        (OWN, raising(MemoryError()), MemoryError),
         (OWN, ours, ValueError),
-        (OWN, known, DoesNotFitError),
-        (IN_PROGRAM, theirs, ValueError),
-        (make_settings(), theirs, ValueError),
+        (OWN, raising(DoesNotFitError("said already")), DoesNotFitError),
+        (IN_PROGRAM, raising(ValueError()), ValueError),
+        (make_settings(), raising(ValueError()), ValueError),
     ],
 )
 def test_all_else_is_passed_on(settings: object, call: Callable[[], None], kind: type[Exception]) -> None:

@@ -14,16 +14,12 @@ from tests.workloads.builds import build, built, nowhere  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.run import Generation  # noqa: E402
-from tracekit.model.workload import BuiltWorkload  # noqa: E402
 from tracekit.workloads import generating, qwen_vl, qwen_vl_processor  # noqa: E402
 from tracekit.workloads.building import count_parameters  # noqa: E402
 from tracekit.workloads.inputs import draw_pictures  # noqa: E402
 
-
-def tensor(workload: BuiltWorkload) -> torch.Tensor:
-    found = workload.call()
-    assert isinstance(found, torch.Tensor)
-    return found
+VISUAL_BLOCKS = [f"model.model.visual.blocks.{n}" for n in (0, 1)]
+LAYERS = [f"model.model.language_model.layers.{n}" for n in (0, 1)]
 
 
 @pytest.fixture(scope="module")
@@ -39,24 +35,21 @@ def model() -> Any:
 @pytest.fixture(scope="module")
 def inputs() -> Any:
     processor = qwen_vl_processor.build_processor(fast=False)
-    return qwen_vl_processor.process(
-        processor, ["What is it?", "And this one here?"], draw_pictures(2, 56, 84, 0)
-    ).inputs
+    prompts = ["What is it?", "And this one here?"]
+    return qwen_vl_processor.process(processor, prompts, draw_pictures(2, 56, 84, 0)).inputs
 
 
-def logits(model: Any, inputs: Any, phase: Any, cache: Any) -> torch.Tensor:
-    found = generating.make_call(model, inputs, Generation(phase, None, cache, False), "default")()
-    assert isinstance(found, torch.Tensor)
-    return found
+def phase_call(model: Any, inputs: Any, phase: Any, cache: Any) -> Any:
+    return generating.make_call(model, inputs, Generation(phase, None, cache, False), "default")
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 def test_a_call_writes_as_many_tokens_as_asked_after_each_prompt(cache: str) -> None:
     workload = built("qwen2.5-vl", batch_size=2, max_new_tokens=3, cache=cache)
-    found = tensor(workload)
-    prompts = tensor(built("qwen2.5-vl", batch_size=2, max_new_tokens=1, cache=cache)).shape[1] - 1
+    found = workload.call()
+    prompts = built("qwen2.5-vl", batch_size=2, max_new_tokens=1, cache=cache).call().shape[1] - 1
     assert found.shape == (2, prompts + 3)
-    assert torch.equal(found, tensor(workload))
+    assert torch.equal(found, workload.call())
     assert f"Prompts are {prompts} tokens" in workload.notes[0]
 
 
@@ -67,23 +60,22 @@ def test_phases_give_the_logits_that_generate_chooses_by_in_every_call(model: An
     )
     assert not torch.allclose(whole.logits[0], whole.logits[1], atol=1e-3)
     for phase, expected in zip(("prefill", "decode"), whole.logits, strict=True):
-        call = generating.make_call(model, inputs, Generation(phase, None, cache, False), "default")  # type: ignore[arg-type]
+        call = phase_call(model, inputs, phase, cache)
         first = call()
-        assert isinstance(first, torch.Tensor)
         assert torch.allclose(first, expected, atol=1e-5)
-        assert all(torch.equal(first, again) for again in (call(), call()) if isinstance(again, torch.Tensor))
+        assert all(torch.equal(first, again) for again in (call(), call()))
 
 
 def test_marking_each_token_for_cuda_graphs_changes_no_token(model: Any, inputs: Any) -> None:
     generation = Generation("generate", 3, "static", False)
     plain, marked = (generating.make_call(model, inputs, generation, m)() for m in ("default", "reduce-overhead"))
-    assert isinstance(plain, torch.Tensor) and isinstance(marked, torch.Tensor)
     assert torch.equal(plain, marked)
 
 
 def test_the_picture_reaches_the_answer(model: Any, inputs: Any) -> None:
     other = dict(inputs, pixel_values=-inputs["pixel_values"])
-    assert not torch.allclose(logits(model, inputs, "prefill", "dynamic"), logits(model, other, "prefill", "dynamic"))
+    plain, turned = (phase_call(model, each, "prefill", "dynamic")() for each in (inputs, other))
+    assert not torch.allclose(plain, turned)
 
 
 def test_images_become_a_token_for_28_by_28_pixels_and_prompts_are_padded_on_the_left(inputs: Any) -> None:
@@ -106,11 +98,8 @@ def test_the_smaller_published_size_has_the_published_parameter_count() -> None:
         ({"scope": "model"}, ["model"]),
         ({"scope": "language"}, ["model.model.language_model"]),
         ({"scope": "visual"}, ["model.model.visual"]),
-        (
-            {"scope": "regional"},
-            [f"model.model.{part}.{n}" for part in ("visual.blocks", "language_model.layers") for n in (0, 1)],
-        ),
-        ({"scope": "regional", "phase": "decode"}, [f"model.model.language_model.layers.{n}" for n in (0, 1)]),
+        ({"scope": "regional"}, [*VISUAL_BLOCKS, *LAYERS]),
+        ({"scope": "regional", "phase": "decode"}, LAYERS),
     ],
 )
 def test_each_scope_names_what_it_compiles(asked: dict[str, object], components: list[str]) -> None:

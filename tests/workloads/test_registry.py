@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.workloads.configurations import save_transformers
+from tests.workloads.configurations import save
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.workload import Request
 from tracekit.workloads import registry
 from tracekit.workloads.registry import FLUX, check_buildable
-from tracekit.workloads.unlisted import check_module, find_own, is_own
+from tracekit.workloads.unlisted import check_module, is_own
 
 OWN = """
-raise_now = {raises}
-if raise_now:
-    raise ValueError("while importing")
-
 def build(layers: int = 2):
     raise AssertionError("nobody builds it")
 """
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my_model.py").write_text(OWN)
 
 
 def test_names_of_a_scope_are_cleared_of_spaces_and_repetition() -> None:
@@ -33,10 +34,13 @@ def test_names_of_a_scope_are_cleared_of_spaces_and_repetition() -> None:
         registry.check_scope(FLUX, "transformer,,vae")
 
 
-def test_a_missing_package_names_the_extra_to_install() -> None:
-    broken = replace(FLUX, module="a_package_that_is_not_there.flux")
-    with pytest.raises(TracekitError, match=r"pip install -c constraints.txt '\.\[profile\]'"):
-        registry.load_builder(broken)
+@pytest.mark.parametrize(("name", "package"), [("flux", "diffusers"), ("mask2former", "scipy")])
+def test_a_package_that_is_missing_is_named(name: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tracekit.workloads.transformers_forward")
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, "tracekit.workloads.flux", raising=False)
+    with pytest.raises(TracekitError, match=rf"{name} needs the package {package}, .*constraints.txt '\.\[profile\]'"):
+        check_buildable(Request(name))
 
 
 def test_listing_imports_no_torch() -> None:
@@ -68,6 +72,26 @@ def test_what_was_meant_is_guessed(asked: str, meant: str) -> None:
     assert f"no workload is called {asked!r}: {meant}" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("hf:", "hf: names no model: write hf:"),
+        ("diffusers:", "diffusers: names no model: write diffusers:"),
+        ("my_modle.py:build", "did you mean my_model.py:build?"),
+        ("inner/othr.py:build", "did you mean inner/other.py:build?"),
+        ("nowhere.py:build", "there is no file nowhere.py here"),
+        ("nowhere.py:build", "name one as my_model.py:build"),
+        ("my_model.py", "as in my_model.py:build"),
+    ],
+)
+def test_half_a_name_and_a_file_that_is_not_there_are_met_with_what_to_write(name: str, message: str) -> None:
+    Path("inner").mkdir()
+    Path("inner/other.py").touch()
+    with pytest.raises(TracekitError) as caught:
+        registry.find(name)
+    assert message in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["hf:google/vit-base-patch16-224", "diffusers:./folder"])
 def test_a_prefix_stands_for_any_model(name: str) -> None:
     info = registry.find(name)
@@ -76,31 +100,18 @@ def test_a_prefix_stands_for_any_model(name: str) -> None:
     assert info.memory_gib == {}
 
 
-@pytest.mark.parametrize("name", ["hf:", "diffusers:"])
-def test_a_prefix_alone_names_no_model(name: str) -> None:
-    with pytest.raises(TracekitError, match=f"{name} names no model: write {name}"):
-        registry.find(name)
-
-
 def test_the_docs_name_every_workload() -> None:
     text = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
     assert [info.name for info in registry.all_workloads() if f"`{info.name}`" not in text] == []
 
 
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "my_model.py").write_text(OWN.format(raises=False))
-    return tmp_path / "my_model.py"
-
-
-def test_what_can_be_built_passes(own: Path, tmp_path: Path) -> None:
+def test_what_can_be_built_passes(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    configuration = save_transformers("BertForMaskedLM", tmp_path)
+    configuration = save("BertForMaskedLM", tmp_path)
     for request in (
         Request("mlp"),
         Request("mlp", scope="all"),
-        Request(f"hf:{configuration}", seq_length=8, scope="model.bert.encoder"),
+        Request(configuration, seq_length=8, scope="model.bert.encoder"),
         Request("my_model.py:build", options=("layers=3",)),
     ):
         check_buildable(request)
@@ -111,42 +122,26 @@ def test_what_can_be_built_passes(own: Path, tmp_path: Path) -> None:
     [
         (Request("mlp", scope="nonsense"), "nothing called 'nonsense'"),
         (Request("hf:nobody/has-this"), "pass --download to fetch it"),
+        (Request("hf:bert", seq_length=8, scope="bert.encodr"), r"did you mean model\.bert\.encoder"),
         (Request("my_model.py:build", options=("layerz=3",)), "did you mean layers"),
         (Request("my_model.py:build", options=("layers=2,4",)), "layers=2,4 is not what it takes"),
         (Request("my_model.py:build", batch_size=2), "takes no batch_size"),
         (Request("my_model.py:make"), "no function 'make'"),
     ],
 )
-def test_what_keeps_it_from_being_built_is_an_error(own: Path, request_: Request, message: str) -> None:
+def test_what_keeps_it_from_being_built_is_an_error(request_: Request, message: str) -> None:
     pytest.importorskip("transformers")
+    if request_.workload == "hf:bert":
+        save("BertForMaskedLM", Path("bert"))
     with pytest.raises(TracekitError, match=message):
         check_buildable(request_)
 
 
-def test_a_part_that_a_configured_model_has_not_is_an_error(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    configuration = save_transformers("BertForMaskedLM", tmp_path)
-    with pytest.raises(TracekitError, match=r"did you mean model\.bert\.encoder"):
-        check_buildable(Request(f"hf:{configuration}", seq_length=8, scope="bert.encodr"))
-
-
-def test_what_a_users_file_raises_is_theirs(own: Path) -> None:
-    own.write_text(OWN.format(raises=True))
+def test_what_a_users_file_raises_is_theirs() -> None:
+    Path("my_model.py").write_text('raise ValueError("while importing")')
     with pytest.raises(TheirCodeError, match=r"importing my_model\.py raised ValueError") as caught:
         check_buildable(Request("my_model.py:build"))
     assert "while importing" in caught.value.traceback
-
-
-def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "diffusers", None)
-    monkeypatch.delitem(sys.modules, "tracekit.workloads.flux", raising=False)
-    with pytest.raises(TracekitError, match="flux needs the package diffusers"):
-        check_buildable(Request("flux"))
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def test_a_module_that_is_not_here_is_found_without_importing_anything() -> None:
@@ -158,23 +153,6 @@ def test_a_module_that_is_not_here_is_found_without_importing_anything() -> None
         check_module("pkk.net:build")
     with pytest.raises(TracekitError, match=r"^there is no module hff here: did you mean hf:gpt2\?$"):
         check_module("hff:gpt2")
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("my_modle.py:build", r"did you mean my_model\.py:build\?"),
-        ("inner/othr.py:build", r"did you mean inner/other\.py:build\?"),
-        ("nowhere.py:build", r"there is no file nowhere\.py .*: name one as my_model\.py:build"),
-        ("my_model.py", r"as in my_model\.py:build"),
-    ],
-)
-def test_the_nearest_file_is_named(name: str, message: str) -> None:
-    Path("my_model.py").touch()
-    Path("inner").mkdir()
-    Path("inner/other.py").touch()
-    with pytest.raises(TracekitError, match=message):
-        find_own(name)
 
 
 def test_names_of_own_models_are_known_from_others() -> None:

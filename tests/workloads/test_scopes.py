@@ -18,9 +18,7 @@ from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.run import Component  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, Request  # noqa: E402
 from tracekit.workloads import registry, scopes  # noqa: E402
-from tracekit.workloads.parts import (  # noqa: E402
-    repeated_blocks,
-)
+from tracekit.workloads.parts import all_modules, repeated_blocks  # noqa: E402
 
 MLP = registry.find("mlp")
 
@@ -29,12 +27,6 @@ def refused(workload: str, scope: str) -> TracekitError:
     with pytest.raises(TracekitError) as caught:
         scopes.compile_targets(nowhere(workload), scope)
     return caught.value
-
-
-def test_a_module_is_compiled_by_its_name() -> None:
-    (target,) = scopes.compile_targets(nowhere("flux"), "transformer.transformer_blocks.3.attn")
-    assert target.module is nowhere("flux").modules[2][1].transformer_blocks[3].attn
-    assert (target.component, target.method) == ("transformer.transformer_blocks.3.attn", "forward")
 
 
 EMBEDDERS = ("time_text_embed", "context_embedder", "x_embedder", "norm_out", "proj_out")
@@ -51,13 +43,16 @@ EMBEDDERS = ("time_text_embed", "context_embedder", "x_embedder", "norm_out", "p
         # A star is one name between two points, of what has parameters and is called.
         ("causal-lm", "model.layers.*", [f"model.model.layers.{n}" for n in range(18)]),
         ("flux", "transformer.*", [f"transformer.{name}" for name in EMBEDDERS]),
+        ("flux", "transformer.transformer_blocks.3.attn", ["transformer.transformer_blocks.3.attn"]),
         # Each once, and beside the list's own names.
         ("flux", "transformer,vae.decoder,vae.decod?r", ["transformer", "vae.decoder"]),
         ("flux", "text-encoders,vae.decoder", ["text_encoder", "text_encoder_2", "vae.decoder"]),
     ],
 )
 def test_modules_are_compiled_by_their_names(workload: str, scope: str, compiled: list[str]) -> None:
-    assert [target.component for target in scopes.compile_targets(nowhere(workload), scope)] == compiled
+    targets, modules = scopes.compile_targets(nowhere(workload), scope), all_modules(nowhere(workload).modules)
+    assert [(target.component, target.method) for target in targets] == [(name, "forward") for name in compiled]
+    assert all(target.module is modules[target.component] for target in targets)
 
 
 @pytest.mark.parametrize("scope", ["vae", "transformer,vae", "va?", "vae,text_encoder"])
@@ -66,15 +61,19 @@ def test_a_part_is_entered_as_the_list_knows_it_to_be_called(scope: str) -> None
     assert vae.method == "decode"
 
 
-@pytest.mark.parametrize("scope", ["transformer,transformer.norm_out", "transformer.norm_out,transformer"])
-def test_what_is_inside_another_is_refused(scope: str) -> None:
-    assert "transformer.norm_out is inside transformer, which is compiled whole" in str(refused("flux", scope))
+INSIDE = "transformer.norm_out is inside transformer, which is compiled whole"
 
 
-def test_a_list_is_not_called_so_its_members_are_named_instead() -> None:
-    error = refused("flux", "transformer.transformer_blocks")
-    assert "a list of 19 modules" in str(error)
-    assert "--scope 'transformer.transformer_blocks.*'" in str(error)
+@pytest.mark.parametrize(
+    ("scope", "message"),
+    [
+        ("transformer,transformer.norm_out", INSIDE),
+        ("transformer.norm_out,transformer", INSIDE),
+        ("transformer.transformer_blocks", "a list of 19 modules and is never called itself: pass --scope"),
+    ],
+)
+def test_what_cannot_be_compiled_by_itself_is_refused(scope: str, message: str) -> None:
+    assert message in str(refused("flux", scope))
 
 
 def test_a_wrong_name_is_met_with_the_parts_and_their_share() -> None:

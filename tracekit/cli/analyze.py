@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP
+from tracekit.cli.options import FORMS, WIDE_HELP, with_cpu, with_steps, with_window
+from tracekit.cli.output import check_output_path, commands_of_page, console_beside, destination, say, write_json
+from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tracekit.model.run import FormName
 
 
-@click.command(
-    epilog="Example: tracekit analyze trace.json.gz --json -",
-    context_settings=WIDE_HELP,
-)
+@click.command(epilog="Example: tracekit analyze trace.json.gz --json -", context_settings=WIDE_HELP)
 @click.argument("trace", metavar="TRACE")
 @click.option("--form", type=FORMS, help="Of a run folder; compiled if it has that.")
-@click.option(
-    "--window",
-    default="auto",
-    metavar="steps|whole|NAME",
-    help="What is counted: the marked steps, all of it, or spans by name or regular expression.",
-)
-@click.option("--steps", metavar="N|N-M", help="Only the marked steps with these numbers.")
-@click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
+@with_window
+@with_steps
+@with_cpu
 @click.option("--top", type=click.IntRange(min=1), help="Kernel names listed (default 10 here, 20 in the JSON).")
 @click.option(
     "--html",
@@ -59,10 +52,7 @@ def analyze(
     TRACE is a Chrome JSON trace of torch.profiler, plain or packed with gzip or zstd, its URL, - for standard input, or
     a run folder of `tracekit profile`.
     """
-    from pathlib import Path
-
     from tracekit import store
-    from tracekit.cli.output import check_output_path, commands_of_page, console_beside, destination, say, write_json
     from tracekit.comparison.comparing import look_at
     from tracekit.report.composition.reports import side_report
     from tracekit.report.composition.summaries import analysis_summary, interrupted_summary
@@ -89,8 +79,7 @@ def analyze(
         named = name_side(trace, form)
         name = f"{Path(trace).resolve().name}-{named.label}" if named.run else named.label
         identity = identity_of_report("analysis", (named.identity,))
-        ways = store.Ways("--force", "--html PATH for another place")
-        there = destination(f"{name}-analysis", identity, page, json_path, force=force, ways=ways)
+        there = destination(f"{name}-analysis", identity, page, json_path, force=force, option="--html PATH")
     side = load_side(trace, form=form, reading=reading)
     console.print(shown(analysis_summary(side, top=top or 10)))
     if side.form and form is None:
@@ -107,11 +96,6 @@ def analyze(
 def _page_place(asked: str | None, trace: str) -> Path | None:
     """Where `--html` wants the page, None where it leaves that open. Raises TracekitError for a file that is no page:
     most likely the trace was meant."""
-    from pathlib import Path
-
-    from tracekit.cli.output import check_output_path
-    from tracekit.errors import TracekitError
-
     if not asked:
         return None
     path = Path(asked)

@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath
+from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath, with_cpu, with_steps, with_window
+from tracekit.cli.output import (
+    check_output_path,
+    command_line,
+    commands_of_page,
+    console_beside,
+    destination,
+    publish,
+    write_json,
+)
+from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison
     from tracekit.model.gate import Condition, Outcome
-    from tracekit.model.run import FormName, Run
+    from tracekit.model.run import FormName
     from tracekit.walks.pairs import Pair
     from tracekit.walks.reading import Reading
 
@@ -31,7 +41,6 @@ def read_conditions(
         return ()
     # Only for who asks for a gate.
     from tracekit.comparison.judging.gate import parse_conditions
-    from tracekit.errors import TracekitError
 
     try:
         return tuple(condition for value in values for condition in parse_conditions(value))
@@ -39,28 +48,20 @@ def read_conditions(
         raise click.BadParameter(str(error), ctx=context, param=parameter) from error
 
 
-@click.command(
-    epilog="Example: tracekit compare eager.json.gz compiled.json.gz",
-    context_settings=WIDE_HELP,
-)
+@click.command(epilog="Example: tracekit compare eager.json.gz compiled.json.gz", context_settings=WIDE_HELP)
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="[B]", required=False)
 @click.argument("more", metavar="[C]...", nargs=-1)
 @click.option("--form-a", type=FORMS, help="Of a run folder A; compiled if it has that.")
 @click.option("--form-b", type=FORMS, help="Of a run folder B; compiled if it has that.")
-@click.option(
-    "--window",
-    default="auto",
-    metavar="steps|whole|NAME",
-    help="What is counted: the marked steps, all of it, or spans by name or regular expression.",
-)
-@click.option("--steps", metavar="N|N-M", help="Only the marked steps with these numbers.")
+@with_window
+@with_steps
 @click.option(
     "--ops",
     metavar="TRACE",
     help="A trace or run folder of the same model compiled without CUDA graphs, which lends its operators.",
 )
-@click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
+@with_cpu
 @click.option("--out", type=OutputPath(), help="The report: PATH.html, or a folder for it; reports if not given.")
 @click.option("--force", is_flag=True, help="Replace whatever has the report's name.")
 @click.option(
@@ -107,32 +108,36 @@ def compare(
     """
     if inconclusive and not gate:
         raise click.UsageError("--inconclusive says what to do about a --gate: pass one, or leave it out", ctx=context)
-    from tracekit.walks.reading import Reading, parse_steps
-
-    if more:
-        for name in OF_TWO:
-            if context.params[name]:
-                option = f"--{name.replace('_', '-')}"
-                raise click.UsageError(f"{option} is for two sides, not for three or more", ctx=context)
-        places = (a, b or a, *more)
-        reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
-        compare_several(places, reading, out, json_path, force=force, strict=strict)
-        return
-    from tracekit.cli.output import check_output_path, commands_of_page, destination, write_json
+    for name in OF_TWO if more else ():
+        if context.params[name]:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is for two sides, not for three or more", ctx=context)
     from tracekit.report.composition.reports import comparison_report
+    from tracekit.report.composition.summaries import comparison_summary, interrupted_summary
     from tracekit.report.contract import comparison_json
+    from tracekit.report.terminal import shown
     from tracekit.walks.pairs import name_sides
-    from tracekit.walks.reports import write_report
-    from tracekit.walks.sides import raise_if_damaged
+    from tracekit.walks.reading import Reading, parse_steps
+    from tracekit.walks.sides import interrupted_run, raise_if_damaged
 
-    check_output_path("--json", json_path, a, b, ops)
+    check_output_path("--json", json_path, a, b, ops, *more)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
+    if more:
+        compare_several((a, b or a, *more), reading, out, json_path, force=force, strict=strict)
+        return
     pair = name_sides(a, b, (form_a, form_b))
     name = Path(a).resolve().name if pair.run else f"{pair.one.label}-vs-{pair.other.label}"
     there = destination(name, pair.identity, out, json_path, a, b, ops, force=force)
-    comparison = _compared(pair, ops, reading, gate, inconclusive)
-    written = write_report(comparison_report(comparison, pair.run, commands_of_page(pair.run)), there)
-    _show(comparison, (a, b), written, json_path, as_is=not (form_a or form_b))
+    interrupted = [run for run in map(interrupted_run, dict.fromkeys((a, b or a))) if run]
+    comparison = _compared(pair, ops, reading, gate, inconclusive, len(interrupted))
+    console = console_beside(json_path)
+    for run in interrupted:
+        console.print(shown(interrupted_summary(run)))
+    # Both sides as one trace; one by one where forms were chosen that `open` would not choose.
+    together = not (form_a or form_b) and "-" not in (a, b)
+    places = [[a, b] if b else [a]] if together else [[side.path] for side in (comparison.a, comparison.b)]
+    summary = comparison_summary(comparison, [shlex.join(("tracekit", "open", *each)) for each in places])
+    publish(comparison_report(comparison, pair.run, commands_of_page(pair.run)), there, summary, console)
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(comparison.a, comparison.b, strict=strict)
     if comparison.gate is not None:
@@ -145,6 +150,7 @@ def _compared(
     reading: Reading,
     conditions: tuple[Condition, ...],
     taken_for: Outcome | None,
+    interrupted: int,
 ) -> Comparison:
     """What changed, with the gate's outcome where there are conditions."""
     from dataclasses import replace
@@ -159,7 +165,7 @@ def _compared(
     if ops is not None:
         one, other = with_operators_of(ops, one, other, reading)
     order = run.order if run and one.label != other.label else ()
-    comparison = with_interrupts(compare_sides(one, other, order), len(_interrupted(pair.one.place, pair.other.place)))
+    comparison = with_interrupts(compare_sides(one, other, order), interrupted)
     comparison = with_verified(comparison, run.verified if run else None)
     if not conditions:
         return comparison
@@ -167,71 +173,26 @@ def _compared(
     return replace(comparison, gate=check(comparison, conditions, taken_for))
 
 
-def _interrupted(a: str, b: str | None) -> list[Run]:
-    """Those of the runs that are not whole."""
-    from tracekit.walks.sides import interrupted_run
-
-    return [run for run in map(interrupted_run, dict.fromkeys((a, b or a))) if run]
-
-
-def _show(
-    comparison: Comparison,
-    places: tuple[str, str | None],
-    written: tuple[Path, Path],
-    json_path: str | None,
-    *,
-    as_is: bool,
-) -> None:
-    from tracekit.cli.output import console_beside, say
-    from tracekit.report.composition.summaries import comparison_summary, interrupted_summary
-    from tracekit.report.terminal import shown
-
-    console = console_beside(json_path)
-    for each in _interrupted(*places):
-        console.print(shown(interrupted_summary(each)))
-    a, b = places
-    # Both sides as one trace; one by one where forms were chosen that `open` would not choose.
-    if as_is and "-" not in places:
-        commands = [shlex.join(("tracekit", "open", a, *((b,) if b else ())))]
-    else:
-        commands = [shlex.join(("tracekit", "open", side.path)) for side in (comparison.a, comparison.b)]
-    console.print(shown(comparison_summary(comparison, commands)))
-    for path in written:
-        say(console, f"written: {path}")
-
-
 def compare_several(
-    places: tuple[str, ...],
-    reading: Reading,
-    out: Path | None,
-    json_path: str | None,
-    *,
-    force: bool,
-    strict: bool,
+    places: tuple[str, ...], reading: Reading, out: Path | None, json_path: str | None, *, force: bool, strict: bool
 ) -> None:
     """Shows the runs side by side, writes page, markdown and JSON."""
     from tracekit import store
-    from tracekit.cli.output import check_output_path, command_line, console_beside, destination, say, write_json
     from tracekit.report.composition.reports import comparisons_report
     from tracekit.report.composition.summaries import comparisons_summary
     from tracekit.report.contract import comparisons_json
-    from tracekit.report.terminal import shown
     from tracekit.walks.pairs import load_comparisons, refuse_unpaired_runs
-    from tracekit.walks.reports import identity_of_report, identity_of_run, write_report
+    from tracekit.walks.reports import identity_of_report, identity_of_run
     from tracekit.walks.sides import raise_if_damaged
 
-    check_output_path("--json", json_path, *places)
     refuse_unpaired_runs(places)
     identity = identity_of_report("several", [identity_of_run(store.load(Path(place))) for place in places])
     name = f"{Path(places[0]).resolve().name}-and-{len(places) - 1}-more"
     there = destination(name, identity, out, json_path, *places, force=force)
     comparisons = load_comparisons(places, reading)
-    written = write_report(comparisons_report(comparisons, command_line()), there)
-    console = console_beside(json_path)
     # The run to look at next: the fastest one's, else the first.
     best = comparisons.paths[comparisons.leader or 0]
-    console.print(shown(comparisons_summary(comparisons, [shlex.join(("tracekit", "compare", best))])))
-    for path in written:
-        say(console, f"written: {path}")
+    summary = comparisons_summary(comparisons, [shlex.join(("tracekit", "compare", best))])
+    publish(comparisons_report(comparisons, command_line()), there, summary, console_beside(json_path))
     write_json(comparisons_json(comparisons), json_path)
     raise_if_damaged(*comparisons.sides, strict=strict)

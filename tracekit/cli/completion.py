@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-SHELLS = ("bash", "zsh", "fish")
+from tracekit.printing import hand_over
 
 
 @click.command(epilog="Example: tracekit completion bash >> ~/.bashrc")
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def completion(shell: str) -> None:
     """Print the completion script of SHELL.
 
@@ -18,7 +18,6 @@ def completion(shell: str) -> None:
     from click.shell_completion import get_completion_class
 
     from tracekit.cli.main import main
-    from tracekit.printing import hand_over
 
     found = get_completion_class(shell)
     if found is None:

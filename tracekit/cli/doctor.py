@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from tracekit.cli.options import WIDE_HELP
+from tracekit.cli.output import console_beside, write_json
 
 #: How a status looks: its sign, and its colour in the terminal.
 LOOKS = {
@@ -16,10 +17,7 @@ LOOKS = {
 NAME_WIDTH = 20
 
 
-@click.command(
-    epilog="Example: tracekit doctor --json doctor.json",
-    context_settings=WIDE_HELP,
-)
+@click.command(epilog="Example: tracekit doctor --json doctor.json", context_settings=WIDE_HELP)
 @click.option("--json", "json_path", metavar="PATH|-", help="Write what was found as JSON; - is standard output.")
 @click.pass_context
 def doctor(ctx: click.Context, json_path: str | None) -> None:
@@ -28,28 +26,28 @@ def doctor(ctx: click.Context, json_path: str | None) -> None:
     Looks at Python, torch, driver, GPU, triton, compilers, the profiler's permission to see kernels, and model
     libraries. The exit code is 0 without problems, 1 with some.
     """
+    from dataclasses import asdict
+
     import msgspec
     from rich.text import Text
 
-    from tracekit.cli.output import console_beside, write_json
-    from tracekit.doctor.checks import QUESTIONS, answer
+    from tracekit.doctor.checks import CHECKS, answer
 
     console = console_beside(json_path)
     found = []
-    for question in QUESTIONS:
-        with console.status(f"checking {question.name}"):
-            check = answer(question)
+    for name, ask in CHECKS.items():
+        with console.status(f"checking {name}"):
+            check = answer(ask)
         sign, colour = LOOKS[check.status]
-        line = Text.assemble((f"{sign:<8}", colour), (f"{check.name:<{NAME_WIDTH}}", "bold"), check.message)
+        line = Text.assemble((f"{sign:<8}", colour), (f"{name:<{NAME_WIDTH}}", "bold"), check.message)
         console.print(line, soft_wrap=True)
         if check.fix:
             # On a line of its own and unbroken, so that it can be copied.
             console.print(Text(f"{'':8}{check.fix}", "cyan"), soft_wrap=True)
-        found.append(check)
-    problems = sum(check.status == "problem" for check in found)
-    warnings = sum(check.status == "warning" for check in found)
+        found.append({"name": name, **asdict(check)})
+    statuses = [each["status"] for each in found]
+    problems, warnings = statuses.count("problem"), statuses.count("warning")
     console.print(f"\n{_counted(problems, 'problem')}, {_counted(warnings, 'warning')}")
-    # The checks in order, each with name, status, message and fix.
     document = {"schema": "tracekit.doctor/1", "checks": found}
     write_json(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n", json_path)
     ctx.exit(1 if problems else 0)

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tracekit.cli.options import FORMS, WIDE_HELP
+from tracekit.cli.output import check_apart, check_output_path, console_beside, say
 from tracekit.errors import TracekitError
+from tracekit.files import write_named
+from tracekit.printing import echo, hand_over
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,18 +25,10 @@ if TYPE_CHECKING:
 FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 
 
-@click.command(
-    epilog="Example: tracekit export trace.json.gz --hta for-hta",
-    context_settings=WIDE_HELP,
-)
+@click.command(epilog="Example: tracekit export trace.json.gz --hta for-hta", context_settings=WIDE_HELP)
 @click.argument("trace", metavar="TRACE|RUN")
 @click.argument("other", metavar="[B]", required=False)
-@click.option(
-    "--hta",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="For Holistic Trace Analysis.",
-)
+@click.option("--hta", type=click.Path(path_type=Path), metavar="FOLDER", help="For Holistic Trace Analysis.")
 @click.option(
     "--kernels", "--csv", metavar="PATH|-", help="Kernels, copies and sets, a line each; - is standard output."
 )
@@ -60,7 +55,6 @@ def export(
     no_cache: bool,
 ) -> None:
     """Write TRACE for other tools (docs/export.md). Tables are Parquet where PATH ends so, else CSV."""
-    from tracekit.cli.output import check_apart, check_output_path, console_beside, say
     from tracekit.tracefile.hta import export_for_hta
     from tracekit.walks.reading import Reading, parse_steps
 
@@ -112,15 +106,15 @@ def _export_sides(
     forms = store.load(Path(a)).forms if b is None and store.is_run(Path(a)) else ()
     sides: list[Side]
     if len(forms) == 1 and groups is None:
-        sides, run = [load_side(a, form=forms[0].name, reading=reading)], None
+        sides = [load_side(a, form=forms[0].name, reading=reading)]
     else:
         one, other, run = load_sides(a, b, (None, None), reading)
         sides = [one, other]
-    if groups is not None:
-        rows = group_rows(compare(sides[0], sides[1], run.order if run else ()))
-        _write_table(pl.DataFrame(rows, schema=GROUP_COLUMNS), groups, console)
+        if groups is not None:
+            rows = group_rows(compare(one, other, run.order if run else ()))
+            _write_table(pl.DataFrame(rows, schema=GROUP_COLUMNS), groups, console)
     if benchmark is not None:
-        _write_text(benchmark_json(sides), benchmark, console)
+        _write(benchmark_json(sides), benchmark, console)
     raise_if_damaged(*sides)
 
 
@@ -129,7 +123,6 @@ def _export_one(
 ) -> None:
     """Raises TracekitError, after writing what there is, when the trace could be read in part only."""
     from tracekit.analysis.listing import list_activities, list_idle
-    from tracekit.printing import echo
 
     trace = reading.read(_light_of(place, form))
     if not trace.activities.height:
@@ -148,7 +141,6 @@ def _light_of(place: str, form: FormName | None) -> str:
     """The trace itself; of a run folder the light recording of the form. Raises TracekitError where a trace is asked
     for a form."""
     from tracekit import store
-    from tracekit.errors import TracekitError
     from tracekit.walks.sides import choose_form
 
     if store.is_run(Path(place)):
@@ -164,27 +156,19 @@ def _write_table(rows: pl.DataFrame, path: str, console: Console) -> None:
 
     import polars as pl
 
-    if not path.endswith(".parquet"):
-        text = pl.col(pl.String)
-        safe = pl.when(text.str.contains(FORMULA)).then(pl.lit("'") + text).otherwise(text)
-        _write_text(rows.with_columns(safe.name.keep()).write_csv(float_precision=3), path, console)
+    if path.endswith(".parquet"):
+        packed = io.BytesIO()
+        rows.write_parquet(packed)
+        _write(packed.getvalue(), path, console)
         return
-    from tracekit.cli.output import say
-    from tracekit.files import write_named
-
-    packed = io.BytesIO()
-    rows.write_parquet(packed)
-    write_named(Path(path), packed.getvalue())
-    say(console, f"written: {path}")
+    text = pl.col(pl.String)
+    safe = pl.when(text.str.contains(FORMULA)).then(pl.lit("'") + text).otherwise(text)
+    _write(rows.with_columns(safe.name.keep()).write_csv(float_precision=3), path, console)
 
 
-def _write_text(text: str, path: str, console: Console) -> None:
-    from tracekit.cli.output import say
-    from tracekit.files import write_named
-    from tracekit.printing import hand_over
-
-    if path == "-":
-        hand_over(text)
+def _write(content: str | bytes, path: str, console: Console) -> None:
+    if path == "-" and isinstance(content, str):
+        hand_over(content)
         return
-    write_named(Path(path), text.encode())
+    write_named(Path(path), content.encode() if isinstance(content, str) else content)
     say(console, f"written: {path}")

@@ -44,11 +44,13 @@ READERS = (["analyze"], ["compare"], ["export"])
 
 
 class MendableError(click.ClickException):
-    """A TracekitError on its way to the terminal: one line, and what goes below it; exit code 1."""
+    """A TracekitError on its way to the terminal: one line, and what goes below it."""
 
-    def __init__(self, message: str, below: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, below: tuple[str, ...] = (), exit_code: int = 1) -> None:
         super().__init__(message)
         self.below = below
+        # click has it as the class's.
+        self.exit_code = exit_code  # type: ignore[misc]
 
     def format_message(self) -> str:
         return " ".join(self.message.split())
@@ -56,12 +58,6 @@ class MendableError(click.ClickException):
     def show(self, file: Any = None) -> None:
         for line in (f"error: {self.format_message()}", *self.below):
             echo(line, err=True)
-
-
-class DamageError(MendableError):
-    """The same under --strict."""
-
-    exit_code = STRICT_EXIT
 
 
 @contextmanager
@@ -116,7 +112,8 @@ class LazyGroup(click.Group):
         except TracekitError as error:
             if isinstance(error, TheirCodeError) and error.traceback:
                 echo_lines(error.traceback, err=True)
-            raise (DamageError if isinstance(error, StrictError) else MendableError)(str(error), error.below) from error
+            code = STRICT_EXIT if isinstance(error, StrictError) else 1
+            raise MendableError(str(error), error.below, code) from error
         except OSError as error:
             # A folder that may not be entered, a name that is too long, a full disk. click sees to broken pipes.
             if error.errno is None or isinstance(error, BrokenPipeError):
@@ -151,34 +148,28 @@ def run() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
     try:
-        main(prog_name="tracekit")
-    except SystemExit as end:
-        if not reads:
-            raise
-        # Taking apart what was read took 40 ms of every run: the process ends at once, when output is written and
-        # threads are done.
         try:
-            for thread in threading.enumerate():
-                if thread is not threading.current_thread() and not thread.daemon:
-                    thread.join()
-            for stream in (sys.stdout, sys.stderr):
-                # None where the program was started with it closed.
-                if stream is not None:
-                    stream.flush()
-            if end.code is None or isinstance(end.code, int):
-                os._exit(end.code or 0)
-            raise end
-        except OSError as error:
-            _fail_to_write(error)
+            main(prog_name="tracekit")
+        except SystemExit as end:
+            if reads and (end.code is None or isinstance(end.code, int)):
+                _end_at_once(end.code or 0)
+            raise
     except OSError as error:
-        # The help and the version are written before any command is invoked.
-        _fail_to_write(error)
+        # Standard output takes nothing more: a full disk, a device. Help and version are written before any command.
+        with contextlib.suppress(OSError):
+            echo(f"error: cannot write to standard output: {error.strerror}", err=True)
+        # What is left to be written would be tried again at the very end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+        sys.exit(1)
 
 
-def _fail_to_write(error: OSError) -> NoReturn:
-    """Standard output takes nothing more: a full disk, a device."""
-    with contextlib.suppress(OSError):
-        echo(f"error: cannot write to standard output: {error.strerror}", err=True)
-    # What is left to be written would be tried again at the very end.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
-    sys.exit(1)
+def _end_at_once(code: int) -> NoReturn:
+    """When output is written and threads are done: taking apart what was read took 40 ms of every run."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    for stream in (sys.stdout, sys.stderr):
+        # None where the program was started with it closed.
+        if stream is not None:
+            stream.flush()
+    os._exit(code)

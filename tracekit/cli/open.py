@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath
+from tracekit.errors import TracekitError
 from tracekit.printing import echo
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName, RecordingKind
-    from tracekit.walks.reading import Reading
-
 
 SHORT_WAIT_SECONDS = 0.2
 
@@ -29,21 +28,12 @@ SHORT_WAIT_SECONDS = 0.2
 @click.argument("other", type=click.Path(path_type=Path), metavar="[B]", required=False)
 @click.option("--form", type=FORMS, help="Of a run: this form alone, as recorded.")
 @click.option(
-    "--recording",
-    type=click.Choice(("light", "rich")),
-    help="Of a run: light has the truer gaps, rich the operators.",
+    "--recording", type=click.Choice(("light", "rich")), help="Of a run: light has the truer gaps, rich the operators."
 )
-@click.option(
-    "--window",
-    default="auto",
-    metavar="steps|whole|NAME",
-    help="What is shown of two; as in compare.",
-)
+@click.option("--window", default="auto", metavar="steps|whole|NAME", help="What is shown of two; as in compare.")
 @click.option("--steps", metavar="N|N-M", help="Of two only these steps.")
 @click.option(
-    "--out",
-    type=OutputPath(),
-    help="Where two are kept, if not in the run as perfetto.json.gz, else beside A.",
+    "--out", type=OutputPath(), help="Where two are kept, if not in the run as perfetto.json.gz, else beside A."
 )
 @click.option("--no-serve", is_flag=True, help="Write the trace of two and end.")
 @click.option("--no-browser", is_flag=True, help="Print the link and open nothing.")
@@ -67,7 +57,7 @@ def open_(
     (docs/security.md).
     """
     from tracekit import store
-    from tracekit.errors import TracekitError
+    from tracekit.cli.merged_trace import merge
     from tracekit.walks.reading import Reading, parse_steps
 
     if other is not None or (form is None and store.is_run(trace) and len(store.load(trace).forms) == 2):
@@ -75,8 +65,7 @@ def open_(
             raise TracekitError(
                 f"--out {out} is no regular file, and cannot be served: pass --no-serve, or name a file"
             )
-        reading = Reading(window, parse_steps(steps))
-        path = _merge(trace, other, form, recording, reading, out)
+        path = merge(trace, other, form, recording, Reading(window, parse_steps(steps)), out)
     elif no_serve or out is not None or steps is not None or window != "auto":
         raise TracekitError("--window, --steps, --out and --no-serve are for two traces: one is shown as it is")
     else:
@@ -85,44 +74,12 @@ def open_(
         _serve(path, browser=not no_browser, timeout=timeout)
 
 
-def _merge(
-    trace: Path,
-    other: Path | None,
-    form: FormName | None,
-    recording: RecordingKind | None,
-    reading: Reading,
-    out: Path | None,
-) -> Path:
-    from tracekit.cli.merged_trace import merge
-    from tracekit.cli.output import check_output_path
-    from tracekit.walks.progress import console_of_its_own, shown
-    from tracekit.walks.sides import raise_if_damaged
-
-    # What the merged trace is made of is not replaced. A folder of a run may hold it all the same.
-    read: list[Path] = []
-    for place in (trace, other):
-        if place is not None and place.is_dir():
-            read += [path for path in place.iterdir() if not path.name.startswith("perfetto")]
-        elif place is not None:
-            read.append(place)
-    check_output_path("--out", str(out) if out else None, *map(str, read))
-    b = str(other) if other else None
-    with shown(console_of_its_own()) as progress:
-        merged = merge(str(trace), b, form=form, recording=recording, reading=reading, out=out, progress=progress)
-    for line in (f"written: {merged.path} ({merged.json_bytes / 1e6:.1f} MB unpacked)", *merged.notes):
-        # A pipe that was written into may be standard output.
-        echo(line, err=not merged.path.is_file())
-    raise_if_damaged(*merged.sides)
-    return merged.path
-
-
 def _serve(path: Path, *, browser: bool, timeout: float | None) -> None:
     """Until the page has it."""
     import os
     import platform
     import webbrowser
 
-    from tracekit.errors import TracekitError
     from tracekit.serving import perfetto
 
     has_screen = platform.system() != "Linux" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
@@ -149,7 +106,6 @@ def _serve(path: Path, *, browser: bool, timeout: float | None) -> None:
 def _trace_path(trace: Path, form: FormName | None, recording: RecordingKind | None) -> Path:
     """The one file to show. Raises TracekitError when there is none."""
     from tracekit import store
-    from tracekit.errors import TracekitError
     from tracekit.tracefile.read import check_is_trace
     from tracekit.walks.sides import choose_form
 

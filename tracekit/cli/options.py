@@ -55,6 +55,14 @@ with_pretrained = click.option(
     metavar="[ID|PATH]",
     help="Real weights instead of random ones; hf: and diffusers: know whose.",
 )
+with_window = click.option(
+    "--window",
+    default="auto",
+    metavar="steps|whole|NAME",
+    help="What is counted: the marked steps, all of it, or spans by name or regular expression.",
+)
+with_steps = click.option("--steps", metavar="N|N-M", help="Only the marked steps with these numbers.")
+with_cpu = click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
 with_download = click.option(
     "--download", is_flag=True, default=None, help="A configuration may be fetched (a few kB)."
 )

@@ -13,13 +13,13 @@ from tracekit.errors import TracekitError
 from tracekit.files import write_named
 from tracekit.names import printable
 from tracekit.printing import hand_over
-from tracekit.shell import with_variables
-from tracekit.store import ON_THE_COMMAND_LINE, Ways
+from tracekit.shell import steering_variables, with_variables
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.model.run import Run
+    from tracekit.report.document import Report, Summary
     from tracekit.walks.reports import Destination
 
 
@@ -75,13 +75,15 @@ def destination(
     json_path: str | None,
     *inputs: str | None,
     force: bool,
-    ways: Ways = ON_THE_COMMAND_LINE,
+    option: str = "--out",
 ) -> Destination:
-    """Where a report of this name goes; `identity` is None for one that is yet to begin. Raises TracekitError, before
-    anything is read, where the JSON would replace the page or its twin, or they an input or anything but a report of
-    the same."""
+    """Where a report of this name goes, as `option` says; `identity` is None for one that is yet to begin. Raises
+    TracekitError, before anything is read, where the JSON would replace the page or its twin, or they an input or
+    anything but a report of the same."""
+    from tracekit.store import Ways
     from tracekit.walks.reports import Destination, place_of_report
 
+    ways = Ways("--force", f"{option} for another place")
     there = Destination(*place_of_report(out, name), identity, force, ways=ways)
     check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
     there.check(*inputs)
@@ -94,6 +96,17 @@ def write_json(text: str, json_path: str | None) -> None:
         hand_over(text)
     elif json_path is not None:
         write_named(Path(json_path), text.encode())
+
+
+def publish(report: Report, there: Destination, summary: Summary, console: Console) -> None:
+    """Writes the page and its twin, shows the summary, and says where they are."""
+    from tracekit.report.terminal import shown
+    from tracekit.walks.reports import write_report
+
+    written = write_report(report, there)
+    console.print(shown(summary))
+    for path in written:
+        say(console, f"written: {path}")
 
 
 def say(console: Console, line: str) -> None:
@@ -120,6 +133,4 @@ def commands_of_page(run: Run | None) -> str:
 
 def measuring_command_line() -> str:
     """The command as it can be typed again where what it measures depends on the environment too."""
-    from tracekit.shell import steering_variables
-
     return with_variables(command_line(), steering_variables(os.environ))

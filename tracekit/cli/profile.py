@@ -20,6 +20,8 @@ from tracekit.cli.options import (
     with_download,
     with_pretrained,
 )
+from tracekit.cli.output import check_apart, check_output_path, console_beside, measuring_command_line, say, write_json
+from tracekit.errors import TracekitError
 from tracekit.model.option import MODES, MOST_CALLS
 
 if TYPE_CHECKING:
@@ -30,17 +32,12 @@ if TYPE_CHECKING:
 
 #: Where runs lie that were given no other place.
 TRACES = Path("traces")
-
-
 COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 #: Options that say nothing without --compiled.
 COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup")
 
 
-@click.command(
-    epilog="Example: tracekit profile flux --compiled --mode reduce-overhead",
-    context_settings=WIDE_HELP,
-)
+@click.command(epilog="Example: tracekit profile flux --compiled --mode reduce-overhead", context_settings=WIDE_HELP)
 @click.argument("workload", shell_complete=complete_workload)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- NAME=VALUE...]")
 @click.option("--compiled", is_flag=True, help="Compile it too, and compare with eager.")
@@ -112,8 +109,6 @@ def profile(
 
     With --compiled both forms are run in alternation and compared: reports/RUN.html.
     """
-    from tracekit.cli.output import check_output_path, measuring_command_line
-    from tracekit.errors import TracekitError
     from tracekit.model.workload import Request
     from tracekit.walks.plan import Plan, parse_warmup, plan_timing
     from tracekit.workloads.own_function import parse_options
@@ -143,7 +138,6 @@ def profile(
 def profile_workload(plan: Plan, json_path: str | None = None) -> None:
     """Measures with its progress shown, writes the run folder, and reports. Raises TracekitError for whatever the user
     can mend."""
-    from tracekit.cli.output import check_apart, say
     from tracekit.walks import profiling
     from tracekit.walks.plan import place_of_run
     from tracekit.walks.progress import console_of_its_own, shown
@@ -168,7 +162,6 @@ def report_run(folder: Path, json_path: str | None, *, force: bool) -> None:
     """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON; `force`
     is whether the report replaces whatever has its name."""
     from tracekit import store
-    from tracekit.cli.output import console_beside, say, write_json
 
     run = store.load(folder)
     console = console_beside(json_path)
@@ -181,7 +174,6 @@ def report_run(folder: Path, json_path: str | None, *, force: bool) -> None:
 
 
 def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool) -> str:
-    from tracekit.cli.output import say
     from tracekit.comparison.commands import measuring_command
     from tracekit.report.composition.reports import comparison_report
     from tracekit.report.composition.summaries import comparison_summary
@@ -195,11 +187,8 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
     comparison = compare_forms(folder, run)
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
     written = write_report(comparison_report(comparison, run, measuring_command(run)), there)
-    commands = (
-        shlex.join(("tracekit", "open", str(folder))),
-        shlex.join(("tracekit", "analyze", str(folder), "--form", "compiled")),
-    )
-    console.print(shown(comparison_summary(comparison, commands)))
+    next_commands = (("open", str(folder)), ("analyze", str(folder), "--form", "compiled"))
+    console.print(shown(comparison_summary(comparison, [shlex.join(("tracekit", *each)) for each in next_commands])))
     for noted in run.noted:
         if noted.code in (NO_ADVICE, ADVICE_FAILED):
             say(console, noted_sentence(noted))
@@ -209,7 +198,6 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
 
 
 def _report_form(folder: Path, run: Run, console: Console) -> str:
-    from tracekit.cli.output import say
     from tracekit.comparison.comparing import look_at
     from tracekit.report.composition.summaries import analysis_summary
     from tracekit.report.contract import analysis_json
@@ -217,8 +205,7 @@ def _report_form(folder: Path, run: Run, console: Console) -> str:
     from tracekit.walks.reading import Reading
     from tracekit.walks.sides import load_side
 
-    form = run.forms[0]
-    side = load_side(folder, form=form.name, reading=Reading(shapes=True))
+    side = load_side(folder, form=run.forms[0].name, reading=Reading(shapes=True))
     console.print(shown(analysis_summary(side)))
     say(console, f"written: {folder}")
     say(console, f"next: {_next_command(folder, run)}")

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tracekit.cli.options import WIDE_HELP
+from tracekit.errors import TracekitError
+from tracekit.files import write_named
+from tracekit.printing import echo, hand_over
 
 if TYPE_CHECKING:
     from tracekit.report.schemas import SchemaName
@@ -21,17 +24,14 @@ NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "comparisons", "run",
 def schema(name: SchemaName | None, out: Path | None) -> None:
     """Print the JSON Schema of what `analyze --json`, `compare --json`, `sweep --json`, a run folder's run.json or a
     sweep's cell holds."""
-    from tracekit.errors import TracekitError
-    from tracekit.files import write_named
-    from tracekit.printing import echo, hand_over
     from tracekit.report.schemas import schema_text
 
     if (name is None) == (out is None):
         raise TracekitError(f"name one ({', '.join(NAMES)}) to print it, or --out FOLDER to write them all")
     if name is not None:
         hand_over(schema_text(name))
-    for each in NAMES if out else ():
-        assert out is not None
-        path = out / f"{each}.json"
-        write_named(path, schema_text(each).encode())
-        echo(f"written: {path}")
+    if out is not None:
+        for each in NAMES:
+            path = out / f"{each}.json"
+            write_named(path, schema_text(each).encode())
+            echo(f"written: {path}")

@@ -18,23 +18,14 @@ from tracekit.cli.options import (
     with_download,
     with_pretrained,
 )
+from tracekit.cli.output import check_output_path
 from tracekit.errors import TracekitError
 from tracekit.model.option import MODES, MOST_CALLS
 
 WHOLE = click.IntRange(min=1)
 #: Every option that spans the matrix, by the field of a Request that it is.
 AXES = (
-    "mode",
-    "scope",
-    "batch_size",
-    "height",
-    "width",
-    "seq_length",
-    "steps",
-    "dtype",
-    "size",
-    "cache",
-    "phase",
+    *("mode", "scope", "batch_size", "height", "width", "seq_length", "steps", "dtype", "size", "cache", "phase"),
     "max_new_tokens",
 )
 #: Settings that all cells share.
@@ -120,7 +111,6 @@ def sweep(
     Options that take lists span the matrix. Cells are kept as they end: the same command goes on after an interrupt,
     and several processes may fill one folder at once. What stands after -- goes to the build() of a model of your own.
     """
-    from tracekit.cli.output import check_output_path
     from tracekit.cli.sweep_plan import Ask, plan_sweep
     from tracekit.cli.sweep_report import show_sweep
     from tracekit.cli.sweep_run import sweep_and_show
@@ -128,24 +118,19 @@ def sweep(
     check_output_path("--json", json_path)
     options: tuple[str, ...] = context.meta[OWN_OPTIONS]
     if show is not None:
-        _refuse_beside_show(context, options)
+        typed = click.core.ParameterSource.COMMANDLINE
+        given = [each for each in context.command.params if context.get_parameter_source(each.name or "") is typed]
+        idle = [
+            each.human_readable_name if isinstance(each, click.Argument) else each.opts[0]
+            for each in given
+            if each.name not in SHOWING
+        ]
+        if idle or options:
+            words = ", ".join([*idle, *(["-- " + " ".join(options)] if options else [])])
+            raise TracekitError(f"--show runs nothing: leave {words} out, or pass --resume FOLDER in its place")
         show_sweep(show, calls, json_path, out, suite, force=force)
         return
     axes = {name: value for name in AXES if (value := asked.pop(name)) is not None}
     fixed = {name: value for name in FIXED if (value := asked.pop(name)) is not None}
     ask = Ask(workloads, suite, only or (), resume, out, axes, fixed, options, **asked)
     sweep_and_show(plan_sweep(ask), calls, json_path, force=force)
-
-
-def _refuse_beside_show(context: click.Context, options: tuple[str, ...]) -> None:
-    """Raises TracekitError for whatever is asked of a command that runs nothing."""
-    typed = click.core.ParameterSource.COMMANDLINE
-    given = [each for each in context.command.params if context.get_parameter_source(each.name or "") is typed]
-    idle = [
-        each.human_readable_name if isinstance(each, click.Argument) else each.opts[0]
-        for each in given
-        if each.name not in SHOWING
-    ]
-    if idle or options:
-        words = ", ".join([*idle, *(["-- " + " ".join(options)] if options else [])])
-        raise TracekitError(f"--show runs nothing: leave {words} out, or pass --resume FOLDER in its place")

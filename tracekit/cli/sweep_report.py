@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.cli.output import console_beside, destination, say, write_json
+from tracekit.cli.output import console_beside, destination, publish, write_json
 from tracekit.comparison.sweeping import read_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.shell import retyped, split_variables, with_variables
 from tracekit.walks.progress import console_of_its_own, shown
-from tracekit.walks.reports import identity_of_sweep, write_report
+from tracekit.walks.reports import identity_of_sweep
 from tracekit.walks.sweep_folder import SweepFolder, find_doubts, is_due, is_sweep
 from tracekit.workloads.suites import find_suite
 
@@ -33,7 +33,6 @@ def show_sweep(
     from tracekit.report.composition.reports import sweep_report
     from tracekit.report.composition.summaries import sweep_summary
     from tracekit.report.contract import sweep_json
-    from tracekit.report.terminal import shown as drawn
 
     console = console_beside(json_path)
     folder, asked, results = _read(path)
@@ -43,10 +42,7 @@ def show_sweep(
         progress.phase(f"working out what the cells of {path} say")
         found = _figures(folder, asked, results, calls, suite)
     command = "\n".join(_commands(folder, asked, results))
-    written = write_report(sweep_report(found, command), there)
-    console.print(drawn(sweep_summary(found)))
-    for page in written:
-        say(console, f"written: {page}")
+    publish(sweep_report(found, command), there, sweep_summary(found), console)
     write_json(sweep_json(found), json_path)
 
 

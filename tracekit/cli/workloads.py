@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tracekit.cli.options import WIDE_HELP
-from tracekit.numbers import count
+from tracekit.cli.output import console_beside, write_json
+from tracekit.errors import TracekitError
+from tracekit.numbers import count, parameter_count, percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -15,10 +17,7 @@ if TYPE_CHECKING:
     from tracekit.model.workload import WorkloadInfo
 
 
-@click.command(
-    epilog="Example: tracekit workloads flux",
-    context_settings=WIDE_HELP,
-)
+@click.command(epilog="Example: tracekit workloads flux", context_settings=WIDE_HELP)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--parts", is_flag=True, help="List the modules of the named ones instead, as --scope takes them.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the list as JSON; - is standard output.")
@@ -31,16 +30,15 @@ def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> Non
     """
     import msgspec
 
-    from tracekit.cli.output import console_beside, write_json
-    from tracekit.errors import TracekitError
     from tracekit.workloads import registry
+    from tracekit.workloads.unlisted import ANY
 
     found = tuple(registry.find(name) for name in names) or registry.all_workloads()
     if parts and (json_path or not names):
         raise TracekitError(
             "--parts lists the modules of the workloads that are named, as text: tracekit workloads vit --parts"
         )
-    unnamed = () if names else registry.open_workloads()
+    unnamed = () if names else tuple(ANY.values())
     console = console_beside(json_path)
     for info in (*found, *unnamed):
         console.print(_parts(info) if parts else _described(info))
@@ -87,7 +85,6 @@ def _parts(info: WorkloadInfo) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    from tracekit.numbers import parameter_count, percent
     from tracekit.walks.building import quiet_libraries
     from tracekit.workloads.registry import load_builder
 

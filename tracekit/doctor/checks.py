@@ -3,45 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
-from tracekit.doctor import Check, environment, gpu, problem, toolchain
+from tracekit.doctor import Check, environment, gpu, toolchain
+
+#: Each check by the name that it is told under.
+CHECKS: dict[str, Callable[[], Check]] = {
+    "python": environment.check_python_version,
+    "torch": environment.check_torch_build,
+    "driver": gpu.check_driver,
+    "gpu": gpu.check_gpu,
+    "gpu memory": gpu.check_gpu_memory,
+    "triton": toolchain.check_triton_kernel,
+    "c compiler": toolchain.check_c_compiler,
+    "c++ compiler": toolchain.check_cpp_compiler,
+    "python headers": toolchain.check_python_headers,
+    "setuptools": toolchain.check_setuptools,
+    "torch.compile": environment.check_compile_switches,
+    "profiler": gpu.check_profiler_access,
+    "diffusers": partial(environment.check_library, "diffusers"),
+    "transformers": partial(environment.check_library, "transformers"),
+    "hugging face cache": environment.check_hugging_face_cache,
+    "hugging face token": environment.check_hugging_face_token,
+    "inductor cache": environment.check_inductor_cache,
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A check that can be asked for; `name` is told while it is on its way."""
-
-    name: str
-    ask: Callable[[], Check]
-
-
-QUESTIONS: tuple[Question, ...] = (
-    Question("python", environment.check_python_version),
-    Question("torch", environment.check_torch_build),
-    Question("driver", gpu.check_driver),
-    Question("gpu", gpu.check_gpu),
-    Question("gpu memory", gpu.check_gpu_memory),
-    Question("triton", toolchain.check_triton_kernel),
-    Question("c compiler", toolchain.check_c_compiler),
-    Question("c++ compiler", toolchain.check_cpp_compiler),
-    Question("python headers", toolchain.check_python_headers),
-    Question("setuptools", toolchain.check_setuptools),
-    Question("torch.compile", environment.check_compile_switches),
-    Question("profiler", gpu.check_profiler_access),
-    Question("diffusers", partial(environment.check_library, "diffusers")),
-    Question("transformers", partial(environment.check_library, "transformers")),
-    Question("hugging face cache", environment.check_hugging_face_cache),
-    Question("hugging face token", environment.check_hugging_face_token),
-    Question("inductor cache", environment.check_inductor_cache),
-)
-
-
-def answer(question: Question) -> Check:
+def answer(ask: Callable[[], Check]) -> Check:
     """What the check found. A check that breaks has found something too: a problem, told with its error."""
     try:
-        return question.ask()
+        return ask()
     except Exception as error:  # noqa: BLE001
         said = (str(error).strip() or "no message").splitlines()[0]
-        return problem(question.name, f"the check broke: {type(error).__name__}: {said}", "tell us, with this line")
+        return Check("problem", f"the check broke: {type(error).__name__}: {said}", "tell us, with this line")

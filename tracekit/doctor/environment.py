@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from tracekit.doctor import Check, ok, problem, skipped, warning
+from tracekit.doctor import Check
 
 OLDEST_PYTHON = (3, 11)
 #: The newest that has been tried.
@@ -31,13 +31,13 @@ GIB = 1 << 30
 
 
 def check_python_version() -> Check:
-    name, version = "python", platform.python_version()
+    version = platform.python_version()
     if sys.version_info < OLDEST_PYTHON:
         fix = "make a new environment with Python 3.12: python3.12 -m venv .venv"
-        return problem(name, f"{version} is too old", fix)
+        return Check("problem", f"{version} is too old", fix)
     if sys.version_info[:2] > NEWEST_PYTHON:
-        return warning(name, f"{version} is newer than any tried", "if torch misbehaves: python3.12 -m venv .venv")
-    return ok(name, f"{version} at {sys.executable}")
+        return Check("warning", f"{version} is newer than any tried", "if torch misbehaves: python3.12 -m venv .venv")
+    return Check("ok", f"{version} at {sys.executable}")
 
 
 def find_torch() -> ModuleType | None:
@@ -61,7 +61,7 @@ def why_no_gpu() -> str | None:
 
 
 def check_torch_build() -> Check:
-    name, torch = "torch", find_torch()
+    torch = find_torch()
     if torch is None:
         try:
             importlib.import_module("torch")
@@ -69,16 +69,16 @@ def check_torch_build() -> Check:
         except (ImportError, OSError) as error:
             absent = isinstance(error, ModuleNotFoundError) and error.name == "torch"
             why = "not installed" if absent else f"does not load: {str(error).splitlines()[0]}"
-        return problem(name, why, INSTALL)
-    version, oldest = str(torch.__version__), OLDEST[name]
+        return Check("problem", why, INSTALL)
+    version, oldest = str(torch.__version__), OLDEST["torch"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         other = "XPU" if torch.xpu._is_compiled() else "CPU alone"
     cuda, hip = torch.version.cuda, torch.version.hip
     message = f"{version}, built for {f'CUDA {cuda}' if cuda else f'ROCm {hip}' if hip else other}"
     if is_older(version, oldest):
-        return warning(name, f"{message}; older than {oldest}, untried", f"pip install -U 'torch>={oldest}'")
-    return ok(name, message)
+        return Check("warning", f"{message}; older than {oldest}, untried", f"pip install -U 'torch>={oldest}'")
+    return Check("ok", message)
 
 
 def check_library(name: str) -> Check:
@@ -86,10 +86,10 @@ def check_library(name: str) -> Check:
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
-        return problem(name, "not installed; workloads are made of it", INSTALL)
+        return Check("problem", "not installed; workloads are made of it", INSTALL)
     if is_older(version, OLDEST[name]):
-        return problem(name, f"{version} is older than {OLDEST[name]}", f"pip install -U '{name}>={OLDEST[name]}'")
-    return ok(name, version)
+        return Check("problem", f"{version} is older than {OLDEST[name]}", f"pip install -U '{name}>={OLDEST[name]}'")
+    return Check("ok", version)
 
 
 def is_older(version: str, than: str) -> bool:
@@ -106,58 +106,57 @@ def _numbers(release: str) -> tuple[int, ...]:
 
 def check_compile_switches() -> Check:
     """Whether the environment turns torch.compile off."""
-    name, off = "torch.compile", [switch for switch in SWITCHES if os.environ.get(switch, "0") == "1"]
+    off = [switch for switch in SWITCHES if os.environ.get(switch, "0") == "1"]
     if off:
-        return problem(name, f"{' and '.join(off)} set: the compiled form would run eager", f"unset {' '.join(off)}")
-    return ok(name, "not turned off by the environment")
+        return Check("problem", f"{' and '.join(off)} set: the compiled form would run eager", f"unset {' '.join(off)}")
+    return Check("ok", "not turned off by the environment")
 
 
 def check_hugging_face_cache() -> Check:
-    name = "hugging face cache"
     try:
         from huggingface_hub.constants import HF_HUB_CACHE
     except ImportError:
-        return skipped(name, "huggingface_hub is not installed")
-    return _check_folder(name, Path(HF_HUB_CACHE), "HF_HOME")
+        return Check("skipped", "huggingface_hub is not installed")
+    return _check_folder(Path(HF_HUB_CACHE), "HF_HOME")
 
 
 def check_hugging_face_token() -> Check:
     """Whether there is one for gated models; what it is stays unsaid."""
-    name = "hugging face token"
     try:
         from huggingface_hub import get_token
     except ImportError:
-        return skipped(name, "huggingface_hub is not installed")
+        return Check("skipped", "huggingface_hub is not installed")
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE"):
-        return warning(name, "HF_HUB_OFFLINE is set: --pretrained loads only what is here", "unset HF_HUB_OFFLINE")
+        return Check("warning", "HF_HUB_OFFLINE is set: --pretrained loads only what is here", "unset HF_HUB_OFFLINE")
     if get_token() is None:
-        return warning(name, "none: --pretrained cannot load gated models; random weights need none", "hf auth login")
-    return ok(name, "there is one")
+        return Check(
+            "warning", "none: --pretrained cannot load gated models; random weights need none", "hf auth login"
+        )
+    return Check("ok", "there is one")
 
 
 def check_inductor_cache() -> Check:
     """Where Inductor keeps what it compiled. A full one makes compilation look shorter than it is the first time."""
-    name = "inductor cache"
     if find_torch() is None:
-        return skipped(name, "needs torch")
+        return Check("skipped", "needs torch")
     # As Inductor finds it; its own function would make the folder.
     if chosen := os.environ.get("TORCHINDUCTOR_CACHE_DIR"):
-        return _check_folder(name, Path(chosen).absolute(), "TORCHINDUCTOR_CACHE_DIR")
+        return _check_folder(Path(chosen).absolute(), "TORCHINDUCTOR_CACHE_DIR")
     try:
         user = getpass.getuser()
     except (KeyError, ModuleNotFoundError, OSError):
         user = f"uid_{os.getuid()}"
     folder = Path(tempfile.gettempdir()) / ("torchinductor_" + re.sub(r'[\\/:*?"<>|]', "_", user))
-    return _check_folder(name, folder, "TORCHINDUCTOR_CACHE_DIR")
+    return _check_folder(folder, "TORCHINDUCTOR_CACHE_DIR")
 
 
-def _check_folder(name: str, folder: Path, variable: str) -> Check:
+def _check_folder(folder: Path, variable: str) -> Check:
     """Whether the folder can be written to or be made, how much it holds and how much still fits."""
     existing = next(each for each in (folder, *folder.parents) if each.is_dir())
     if not os.access(existing, os.W_OK | os.X_OK):
-        return problem(name, f"{folder} cannot be written to", f"export {variable}=A-FOLDER-OF-YOURS")
+        return Check("problem", f"{folder} cannot be written to", f"export {variable}=A-FOLDER-OF-YOURS")
     held = f"{bytes_held(folder) / GIB:.1f} GiB" if folder.is_dir() else "not made yet"
-    return ok(name, f"{folder}: {held}, {shutil.disk_usage(existing).free / GIB:.0f} GiB free on its disk")
+    return Check("ok", f"{folder}: {held}, {shutil.disk_usage(existing).free / GIB:.0f} GiB free on its disk")
 
 
 def bytes_held(folder: Path) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tracekit.doctor import Check, ok, problem, skipped, warning
+from tracekit.doctor import Check
 from tracekit.doctor.environment import find_torch, why_no_gpu
 from tracekit.nvml import NoDriver, read_driver
 
@@ -27,28 +27,28 @@ PROFILER_FIX = (
 
 def check_driver() -> Check:
     """What the NVIDIA driver says, asked without torch."""
-    name, torch, driver = "driver", find_torch(), read_driver()
+    torch, driver = find_torch(), read_driver()
     built_for = str(torch.version.cuda) if torch is not None and torch.version.cuda else None
     if isinstance(driver, NoDriver):
         why = WHY_NO_DRIVER[driver.code].format(driver.error)
         if built_for is None:
-            return skipped(name, why)
+            return Check("skipped", why)
         missing = driver.code == "no_library"
         fix = "pip install nvidia-ml-py" if missing else "install or restart the driver: nvidia-smi"
-        return warning(name, f"{why}, and torch is built for CUDA {built_for}", fix)
+        return Check("warning", f"{why}, and torch is built for CUDA {built_for}", fix)
     message = f"{driver.version}, runs CUDA up to {driver.cuda[0]}.{driver.cuda[1]}"
     # Within one major version older drivers run newer builds.
     if built_for and int(built_for.partition(".")[0]) > driver.cuda[0]:
         index = f"https://download.pytorch.org/whl/cu{driver.cuda[0]}{driver.cuda[1]}"
         fix = f"update the driver, or take an older build: pip install torch --index-url {index}"
-        return problem(name, f"{message}; torch is built for CUDA {built_for}", fix)
-    return ok(name, message)
+        return Check("problem", f"{message}; torch is built for CUDA {built_for}", fix)
+    return Check("ok", message)
 
 
 def check_gpu() -> Check:
-    name, torch = "gpu", find_torch()
+    torch = find_torch()
     if torch is None:
-        return skipped(name, "needs torch")
+        return Check("skipped", "needs torch")
     if why_no_gpu() is None:
         gpus = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
         # AMD's GPUs count their architectures in another way.
@@ -56,46 +56,45 @@ def check_gpu() -> Check:
         if old:
             capability = f"{old[0].name} has compute capability {old[0].major}.{old[0].minor}"
             message = f"{capability}; torch.compile makes kernels for 7.0 and newer"
-            return problem(name, message, "profile it without --compiled, or use a GPU of Volta or newer")
-        return ok(name, f"{gpus[0].name}{f', and {len(gpus) - 1} more' if len(gpus) > 1 else ''}")
+            return Check("problem", message, "profile it without --compiled, or use a GPU of Volta or newer")
+        return Check("ok", f"{gpus[0].name}{f', and {len(gpus) - 1} more' if len(gpus) > 1 else ''}")
     driver = read_driver()
     if isinstance(driver, NoDriver) or not driver.gpus:
         message = "none seen: workloads run at size tiny on the CPU"
-        return warning(name, message, "profile on a machine with a GPU for figures of one")
+        return Check("warning", message, "profile on a machine with a GPU for figures of one")
     there = f"the driver has {driver.gpus[0]}, torch sees none"
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
     if hidden is not None:
-        return problem(name, f"{there}: CUDA_VISIBLE_DEVICES is {hidden!r}", "unset CUDA_VISIBLE_DEVICES")
+        return Check("problem", f"{there}: CUDA_VISIBLE_DEVICES is {hidden!r}", "unset CUDA_VISIBLE_DEVICES")
     if not torch.version.cuda:
         fix = "pip uninstall -y torch && pip install torch  # from PyPI"
-        return problem(name, f"{there}: it is a build without CUDA", fix)
-    return problem(name, there, 'python -c "import torch; torch.cuda.init()"  # says why')
+        return Check("problem", f"{there}: it is a build without CUDA", fix)
+    return Check("problem", there, 'python -c "import torch; torch.cuda.init()"  # says why')
 
 
 def check_gpu_memory() -> Check:
-    name, torch, missing = "gpu memory", find_torch(), why_no_gpu()
+    torch, missing = find_torch(), why_no_gpu()
     if missing or torch is None:
-        return skipped(name, missing or "needs torch")
+        return Check("skipped", missing or "needs torch")
     free, total = map(int, torch.cuda.mem_get_info())
     message = f"{free / GIB:.1f} of {total / GIB:.1f} GiB free"
     if free < QUIET_FRACTION * total:
-        return warning(name, f"{message}: others use this GPU and disturb timing", "nvidia-smi  # names them")
-    return ok(name, message)
+        return Check("warning", f"{message}: others use this GPU and disturb timing", "nvidia-smi  # names them")
+    return Check("ok", message)
 
 
 def check_profiler_access() -> Check:
     """Whether the profiler sees kernels. Found out by profiling some."""
-    name, missing = "profiler", why_no_gpu()
-    if missing:
-        return skipped(name, missing)
+    if missing := why_no_gpu():
+        return Check("skipped", missing)
     try:
         kernels = count_recorded_kernels()
     except RuntimeError as error:
-        return problem(name, f"does not start: {str(error).splitlines()[0]}", PROFILER_FIX)
+        return Check("problem", f"does not start: {str(error).splitlines()[0]}", PROFILER_FIX)
     if kernels == 0:
         message = "records no kernels: CUPTI may not look at this GPU, or another profiler holds it"
-        return problem(name, message, PROFILER_FIX)
-    return ok(name, f"recorded {kernels} kernels of a small multiplication")
+        return Check("problem", message, PROFILER_FIX)
+    return Check("ok", f"recorded {kernels} kernels of a small multiplication")
 
 
 def count_recorded_kernels() -> int:

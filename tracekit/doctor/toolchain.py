@@ -12,7 +12,7 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-from tracekit.doctor import Check, ok, problem, skipped
+from tracekit.doctor import Check
 from tracekit.doctor.environment import find_torch, why_no_gpu
 
 COMPILER_SECONDS = 60
@@ -25,19 +25,19 @@ def check_cpp_compiler() -> Check:
     """The one Inductor takes: $CXX, else g++ (clang++ on a Mac)."""
     compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
     fix = "apt install g++" if shutil.which("clang++") is None else "export CXX=clang++"
-    return _check_compiler("c++ compiler", compiler, "c++", fix)
+    return _check_compiler(compiler, "c++", fix)
 
 
 def check_c_compiler() -> Check:
     """The one Triton takes for its launcher: $CC, else gcc, else clang."""
     compiler = os.environ.get("CC") or next(filter(shutil.which, ("gcc", "clang")), "gcc")
-    return _check_compiler("c compiler", compiler, "c", "apt install gcc")
+    return _check_compiler(compiler, "c", "apt install gcc")
 
 
-def _check_compiler(name: str, compiler: str, language: str, fix: str) -> Check:
+def _check_compiler(compiler: str, language: str, fix: str) -> Check:
     command = shlex.split(compiler)
     if shutil.which(command[0]) is None:
-        return problem(name, f"{compiler} is not there; torch.compile cannot build its code", fix)
+        return Check("problem", f"{compiler} is not there; torch.compile cannot build its code", fix)
     with tempfile.TemporaryDirectory(prefix="tracekit-doctor-") as folder:
         arguments = [*command, "-x", language, "-shared", "-fPIC", "-", "-o", str(Path(folder) / "answer.so")]
         try:
@@ -48,37 +48,35 @@ def _check_compiler(name: str, compiler: str, language: str, fix: str) -> Check:
         except (OSError, subprocess.TimeoutExpired) as error:
             failure = str(error)
     if failure:
-        return problem(name, f"{compiler} does not work: {failure.splitlines()[0]}", fix)
+        return Check("problem", f"{compiler} does not work: {failure.splitlines()[0]}", fix)
     asked = [*command, "--version"]
     said = subprocess.run(asked, capture_output=True, text=True, timeout=COMPILER_SECONDS, check=False).stdout
-    return ok(name, said.splitlines()[0] if said.strip() else command[0])
+    return Check("ok", said.splitlines()[0] if said.strip() else command[0])
 
 
 def check_python_headers() -> Check:
     """Triton's launcher and Inductor's C++ code include `Python.h`."""
-    name, header = "python headers", Path(sysconfig.get_paths()["include"]) / "Python.h"
+    header = Path(sysconfig.get_paths()["include"]) / "Python.h"
     if header.is_file():
-        return ok(name, str(header))
+        return Check("ok", str(header))
     package = f"python{sys.version_info.major}.{sys.version_info.minor}-dev"
-    return problem(name, f"{header} is missing; torch.compile cannot build its code", f"apt install {package}")
+    return Check("problem", f"{header} is missing; torch.compile cannot build its code", f"apt install {package}")
 
 
 def check_setuptools() -> Check:
-    name = "setuptools"
     try:
-        return ok(name, metadata.version("setuptools"))
+        return Check("ok", metadata.version("setuptools"))
     except metadata.PackageNotFoundError:
         if not SETUPTOOLS_NEEDED:
-            return ok(name, "not installed, and not needed before Python 3.12")
-        return problem(name, "not installed; torch.compile needs it", "pip install setuptools")
+            return Check("ok", "not installed, and not needed before Python 3.12")
+        return Check("problem", "not installed; torch.compile needs it", "pip install setuptools")
 
 
 def check_triton_kernel() -> Check:
     """Whether Triton builds and runs a kernel; if not, torch.compile says `Cannot find a working triton
     installation`."""
-    name, missing = "triton", why_no_gpu()
-    if missing:
-        return skipped(name, f"{missing}: torch.compile uses the C++ compiler" if find_torch() else missing)
+    if missing := why_no_gpu():
+        return Check("skipped", f"{missing}: torch.compile uses the C++ compiler" if find_torch() else missing)
     try:
         import triton
     except ImportError as error:
@@ -86,7 +84,7 @@ def check_triton_kernel() -> Check:
         required = (each.partition(";")[0].strip() for each in metadata.requires("torch") or ())
         wanted = next((each for each in required if each.startswith("triton")), "triton")
         message = f"cannot be imported: {error}; torch.compile fails on the GPU"
-        return problem(name, message, f"pip install '{wanted}'")
+        return Check("problem", message, f"pip install '{wanted}'")
     version = str(triton.__version__)
     try:
         _run_kernel()
@@ -98,8 +96,8 @@ def check_triton_kernel() -> Check:
         else:
             reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
         fix = f"mend what is said below of compiler and headers, else: pip install --force-reinstall triton=={version}"
-        return problem(name, f"{version} cannot build a kernel: {reason}", fix)
-    return ok(name, f"{version} built and ran a kernel")
+        return Check("problem", f"{version} cannot build a kernel: {reason}", fix)
+    return Check("ok", f"{version} built and ran a kernel")
 
 
 def _run_kernel() -> None:

@@ -28,6 +28,7 @@ LABEL_WIDTH = 26
 #: Sides that the style sheet has a hue for (`side-a` to `side-i`). The others have the same ones again, hatched.
 HUES = "abcdefghi"
 
+BESIDE_BAR = {"xanchor": "left", "xshift": 3, "showarrow": False}
 #: Heights in pixels.
 PER_BAR = 34
 BAR_APART = 16
@@ -75,14 +76,7 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
             "xaxis": {"title": {"text": "ms"}, "range": [0, reach / 1e3 * 1.18]},
             "yaxis": _axis(labels),
             "annotations": [
-                {
-                    "text": text,
-                    "x": max(start, start + us) / 1e3,
-                    "y": at,
-                    "xanchor": "left",
-                    "xshift": 3,
-                    "showarrow": False,
-                }
+                {"text": text, "x": max(start, start + us) / 1e3, "y": at} | BESIDE_BAR
                 for at, (text, start, us) in enumerate(zip(texts, levels, values, strict=True))
             ],
         },

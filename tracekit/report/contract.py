@@ -21,8 +21,7 @@ from tracekit.report.words.common import made_at_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.groups import evidence_sentences, label_words
 from tracekit.report.words.health import health_sentence
-from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
-from tracekit.report.words.notes.sweeps import machine_difference
+from tracekit.report.words.notes import grave_sentences, machine_difference, note_sentences, other_sentences
 from tracekit.report.words.reasons import accuracy_because, bound_because, reason_words
 
 

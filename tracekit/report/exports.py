@@ -91,17 +91,12 @@ def _work(side: Side) -> str:
 
 def _figures(side: Side) -> Iterator[tuple[str, str, float | None]]:
     kernels, launches, form = side.analysis.kernels, side.analysis.launches, side.form
-    yield "call", "ms", _ms(side.wall_us)
-    yield "GPU busy", "ms", _ms(side.busy_us)
-    yield "GPU idle", "ms", _ms(side.unprofiled_idle_us)
+    for name, us in (("call", side.wall_us), ("GPU busy", side.busy_us), ("GPU idle", side.unprofiled_idle_us)):
+        yield name, "ms", us / 1000 if us is not None else None
     yield "kernels", "kernels", kernels.count / side.steps if kernels else None
     yield "launches", "launches", launches.count / side.steps if launches else None
     yield "peak memory", "MiB", form.peak_memory_bytes / MIB if form and form.peak_memory_bytes is not None else None
     yield "compiling", "s", form.compilation.seconds if form and form.compilation else None
-
-
-def _ms(us: float | None) -> float | None:
-    return us / 1000 if us is not None else None
 
 
 def _setting(side: Side) -> str:

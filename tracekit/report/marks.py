@@ -15,10 +15,7 @@ REACH = 1000
 
 def marked_page(page: str, identity: str) -> str:
     """The page with the mark near its top."""
-    before, head, rest = page.partition(HEAD)
-    if not head:
-        raise AssertionError("every page says its encoding")
-    return f'{before}{head}<meta name="tracekit-report" content="{identity}">\n{rest}'
+    return page.replace(HEAD, f'{HEAD}<meta name="tracekit-report" content="{identity}">\n', 1)
 
 
 def marked_twin(twin: str, identity: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -67,13 +67,9 @@ BY_NAMES = "Kernels were told by names alone, so nothing lights up."
 Drawn = tuple[tuple[str, Side, StepTimeline], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Lit:
-    """What lights up together: for each side the number of the group at each place of its sequence, and of each group
-    its name, its place in the model, and how many of each side's activities are in it (0: nothing lights up)."""
-
-    numbers: tuple[dict[int, int], ...]
-    groups: list[Any]
+#: What lights up together: for each side the number of the group at each place of its sequence, and of each group its
+#: name, its place in the model, and how many of each side's activities are in it (0: nothing lights up).
+Lit = tuple[list[dict[int, int]], list[Any]]
 
 
 def texture(kind: str) -> str:
@@ -90,15 +86,15 @@ def timelines(comparison: Comparison) -> Timelines | None:
     if len(sides) < 2:
         return None
     groups = comparison.groups[:NO_GROUP]
-    numbers = tuple(
+    numbers = [
         {at: number for number, places in enumerate(of_side) for at in places}
         for of_side in ([group.a_at for group in groups], [group.b_at for group in groups])
-    )
+    ]
     told = [
         [group_label(group), clipped(place, 90), [len(group.a_at), len(group.b_at)]] if group.a_at or group.b_at else 0
         for group, place in zip(groups, distinct_places(groups), strict=True)
     ]
-    lit, dark = _lit_within_room(Lit(numbers, told))
+    lit, dark = _lit_within_room(numbers, told)
     notes = [] if any(group.a_at or group.b_at for group in comparison.groups) else [BY_NAMES]
     notes += [f"{counted(dark, 'group')} with smaller changes, for the page's size, do not light up."] if dark else []
     return _drawn(_thinned(sides), lit, GROUPS_LIGHT_UP, *notes)
@@ -128,7 +124,7 @@ def timelines_by_name(sides: Sides) -> Timelines | None:
             of_side[at] = order.setdefault(name, len(order))
         numbers.append({at: number for at, number in of_side.items() if number < NO_GROUP})
     groups = [[short_kernel_name(name), "", counts] for name, counts in names.items()][:NO_GROUP]
-    lit, dark = _lit_within_room(Lit(tuple(numbers), groups))
+    lit, dark = _lit_within_room(numbers, groups)
     missing = [side_name(letter, side) for letter, side in sides if side.timeline is None]
     too_large = [side_name(letter, side) for letter, side, _ in there[len(shown) :]]
     told = [f"{', '.join(missing)}: nothing to draw."] if missing else []
@@ -188,19 +184,19 @@ def _json_bytes(told: object) -> int:
     return len(text) + 5 * sum(map(text.count, "<>&"))
 
 
-def _lit_within_room(lit: Lit) -> tuple[Lit, int]:
+def _lit_within_room(numbers: list[dict[int, int]], groups: list[Any]) -> tuple[Lit, int]:
     """The first of the groups, as many as leave the page small enough, and how many that light up are left out."""
     room = MOST_GROUP_BYTES
-    for kept, group in enumerate(lit.groups):
+    for kept, group in enumerate(groups):
         room -= _json_bytes(group) + 1
         if room < 0:
-            numbers = tuple({at: number for at, number in each.items() if number < kept} for each in lit.numbers)
-            return Lit(numbers, lit.groups[:kept]), sum(map(bool, lit.groups[kept:]))
-    return lit, 0
+            left = [{at: number for at, number in each.items() if number < kept} for each in numbers]
+            return (left, groups[:kept]), sum(map(bool, groups[kept:]))
+    return (numbers, groups), 0
 
 
 def _drawn(sides: Drawn, lit: Lit, lights: str, *more: str) -> Timelines:
-    told = []
+    (numbers, groups), told = lit, []
     for letter, side, timeline in sides:
         lanes = [f"stream {stream}" if stream is not None else "GPU" for stream in timeline.streams]
         if len(lanes) > MOST_LANES:
@@ -215,14 +211,14 @@ def _drawn(sides: Drawn, lit: Lit, lights: str, *more: str) -> Timelines:
             "counts": [len(bars.labels) for bars in _bars(timeline)],
         }
         told.append(fields)
-    packed = b"".join(_packed(timeline, of) for (_, _, timeline), of in zip(sides, lit.numbers, strict=True))
+    packed = b"".join(_packed(timeline, of) for (_, _, timeline), of in zip(sides, numbers, strict=True))
     kinds = {each.labels[at].kind for _, _, each in sides for bars in _bars(each) for at in bars.labels}
     letters = [letter for letter, _, _ in sides]
     above = f"{' above '.join(letters)} on one axis of time. " if len(sides) > 1 else ""
     return Timelines(
         data={
             "sides": told,
-            "groups": lit.groups,
+            "groups": groups,
             "words": {kind: cause_words(kind) for kind in sorted(kinds)},
             "textures": {kind: texture(kind) for kind in sorted(kinds)},
             "packed": base64.b64encode(gzip.compress(packed, mtime=0)).decode(),

@@ -54,7 +54,6 @@ class TraceServer(socketserver.ThreadingTCPServer):
     block_on_close = False
 
     def __init__(self, path: Path, port: int) -> None:
-        self.path = path
         try:
             # A pipe that nobody writes to would otherwise be waited for.
             handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -68,20 +67,10 @@ class TraceServer(socketserver.ThreadingTCPServer):
         weakref.finalize(self, os.close, self.handle)
         self.fetched = threading.Event()
         super().__init__((HOST, port), _Answer)
-
-    @property
-    def port(self) -> int:
-        return int(self.server_address[1])
-
-    @property
-    def address(self) -> str:
-        """Where the file is fetched from."""
-        return f"http://{HOST}:{self.port}{self.resource}"
-
-    @property
-    def resource(self) -> str:
-        """The one path that is answered."""
-        return "/" + quote(os.fsencode(self.path.name), safe="")
+        self.port = int(self.server_address[1])
+        # The one path that is answered.
+        self.resource = "/" + quote(os.fsencode(path.name), safe="")
+        self.address = f"http://{HOST}:{self.port}{self.resource}"
 
     @property
     def link(self) -> str:
@@ -146,21 +135,20 @@ class _Answer(BaseHTTPRequestHandler):
     def _is_refused(self) -> bool:
         """Answers with a refusal when this is not Perfetto's page (or a local program) asking for the file."""
         hosts = (f"{HOST}:{self.server.port}", f"localhost:{self.server.port}")
+        if "Origin" in self.headers:
+            is_welcome = self.headers.get_all("Origin") == [PAGE]
+        else:
+            # For pictures, scripts and links browsers send no origin, but say how the page that asks is related to this
+            # address. `none` is an address that the user typed; programs say nothing.
+            is_welcome = self.headers.get("Sec-Fetch-Site", "none") == "none"
         # Another site's name may be made to point at this machine; its page still sends that name.
-        if self.headers.get("Host") not in hosts or not self._is_from_page_or_program():
+        if not is_welcome or self.headers.get("Host") not in hosts:
             self.send_error(HTTPStatus.FORBIDDEN)
         elif self.path.partition("?")[0] != self.server.resource:
             self.send_error(HTTPStatus.NOT_FOUND)
         else:
             return False
         return True
-
-    def _is_from_page_or_program(self) -> bool:
-        if "Origin" in self.headers:
-            return self.headers.get_all("Origin") == [PAGE]
-        # For pictures, scripts and links browsers send no origin, but say how the page that asks is related to this
-        # address. `none` is an address that the user typed; programs say nothing.
-        return self.headers.get("Sec-Fetch-Site", "none") == "none"
 
     def _begin(self) -> int:
         """Sends the headers of the file; returns its size."""
@@ -179,15 +167,13 @@ class _Answer(BaseHTTPRequestHandler):
         sent = 0
         while sent < size:
             piece = os.pread(self.server.handle, min(PIECE_BYTES, size - sent), sent)
-            if not piece or self._is_closed_by_client():
+            readable, _, _ = select.select([self.connection], [], [], 0)
+            is_closed = bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
+            if not piece or is_closed:
                 return False
             self.wfile.write(piece)
             sent += len(piece)
         return True
-
-    def _is_closed_by_client(self) -> bool:
-        readable, _, _ = select.select([self.connection], [], [], 0)
-        return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
 
     def _was_taken(self) -> bool:
         """Whether the client took all that was sent, which may still lie in buffers: a client that closes before it has

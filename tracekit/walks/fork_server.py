@@ -52,23 +52,20 @@ class Forked:
         self.returncode: int | None = None
         self._ends = ends
 
-    def poll(self) -> int | None:
-        """Its exit code; None as long as it runs."""
-        return self._look(0.0)
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Its exit code, when it has ended. Raises TimeoutExpired if that takes more seconds."""
-        code = self._look(timeout)
-        if code is None:
-            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
-        return code
-
-    def _look(self, timeout: float | None) -> int | None:
+    def poll(self, timeout: float | None = 0.0) -> int | None:
+        """Its exit code; None if it runs on for so many seconds."""
         if self.returncode is None and select.select([self._ends], [], [], timeout)[0]:
             line = self._ends.readline()
             # A server that was killed takes with it what it forked.
             self.returncode = int(line) if line else -int(signal.SIGKILL)
         return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, when it has ended. Raises TimeoutExpired if that takes more seconds."""
+        code = self.poll(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        return code
 
 
 class ForkServer:
@@ -198,12 +195,6 @@ def _run(module: str) -> int:
     return 0
 
 
-def has_cuda() -> bool:
-    """Whether the CUDA driver is initialised in this process; False where that cannot be seen."""
-    there = Path("/proc/self/fd")
-    return there.is_dir() and any(str(each.readlink()) in CUDA_DEVICES for each in there.iterdir() if each.is_symlink())
-
-
 def main(names: list[str]) -> None:
     """Imports, and serves until nobody orders any more. Raises what importing does: a fresh process will say it
     better."""
@@ -216,7 +207,8 @@ def main(names: list[str]) -> None:
     for name in names:
         importlib.import_module(name)
     seconds = time.monotonic() - began
-    if has_cuda():
+    # Served on Linux alone, where that can be seen.
+    if any(str(each.readlink()) in CUDA_DEVICES for each in Path("/proc/self/fd").iterdir() if each.is_symlink()):
         sys.exit(CUDA_INITIALISED)
     # Whatever is still to be written would be by every process that is forked.
     sys.stdout.flush()

@@ -35,23 +35,16 @@ def locked(path: Path, *, blocking: bool) -> Iterator[bool]:
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EEXIST, f"{path.name} is no regular file")
-        yield take(handle, blocking=blocking)
+        ours = True
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
+        except OSError as error:
+            if error.errno in UNSUPPORTED:
+                raise NoLocksError(error.strerror) from error
+            if error.errno not in TAKEN or blocking:
+                raise
+            ours = False
+        yield ours
     finally:
         # Closing gives the lock back.
         os.close(handle)
-
-
-def take(handle: int, *, blocking: bool) -> bool:
-    """Takes the lock of an open file, which has it until it is closed; False where somebody else holds it.
-
-    Raises NoLocksError as `locked`.
-    """
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
-    except OSError as error:
-        if error.errno in UNSUPPORTED:
-            raise NoLocksError(error.strerror) from error
-        if error.errno in TAKEN and not blocking:
-            return False
-        raise
-    return True

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +17,6 @@ from tracekit.tracefile import read_trace
 from tracekit.tracefile.cache import default_folder
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress
 
     from tracekit.model.sequence import Sequence
@@ -46,10 +43,28 @@ class Reading:
 
     def read(self, place: Path | str) -> Trace:
         """The trace at this place: a file, `-`, or a URL; a bar shows how far reading is after a second."""
-        label, console = f"reading {Path(str(place)).name}", PrintableConsole(stderr=True)
-        with bar_after(PATIENCE_SECONDS, label, console) as on_bytes:
+        console, began = PrintableConsole(stderr=True), time.monotonic()
+        bar: Progress | None = None
+
+        def on_bytes(done: int, total: int | None) -> None:
+            nonlocal bar
+            if bar is None and console.is_terminal and time.monotonic() - began >= PATIENCE_SECONDS:
+                from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+                text = TextColumn("{task.description}", markup=False)
+                columns = (text, BarColumn(), DownloadColumn(), TimeRemainingColumn())
+                bar = Progress(*columns, console=console, transient=True)
+                bar.add_task(f"reading {Path(str(place)).name}", total=None)
+                bar.start()
+            if bar is not None:
+                bar.update(bar.task_ids[0], completed=done, total=total)
+
+        try:
             folder = default_folder() if self.cached else None
             return read_trace(place, on_bytes=on_bytes, cache_folder=folder, shapes=self.shapes)
+        finally:
+            if bar is not None:
+                bar.stop()
 
     def analyze(self, trace: Trace) -> Analysis:
         return analyze(trace, window=self.window, steps=self.steps, cpu=self.cpu)
@@ -82,29 +97,3 @@ def parse_steps(text: str | None) -> tuple[int, int] | None:
     if first > last:
         raise TracekitError(f"--steps takes a step's number or a range of them, as in 3 or 2-4, not {text[:40]!r}")
     return first, last
-
-
-@contextmanager
-def bar_after(seconds: float, label: str, console: Console) -> Iterator[Callable[[int, int | None], None]]:
-    """A function to be told (bytes done, bytes in all); it shows a bar when the block has lasted so long."""
-    bar: Progress | None = None
-    began = time.monotonic()
-
-    def on_bytes(done: int, total: int | None) -> None:
-        nonlocal bar
-        if bar is None and console.is_terminal and time.monotonic() - began >= seconds:
-            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-            text = TextColumn("{task.description}", markup=False)
-            columns = (text, BarColumn(), DownloadColumn(), TimeRemainingColumn())
-            bar = Progress(*columns, console=console, transient=True)
-            bar.add_task(label, total=None)
-            bar.start()
-        if bar is not None:
-            bar.update(bar.task_ids[0], completed=done, total=total)
-
-    try:
-        yield on_bytes
-    finally:
-        if bar is not None:
-            bar.stop()

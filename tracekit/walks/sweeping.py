@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
@@ -24,7 +24,7 @@ from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
 from tracekit.report.words.noted import cell_timed_out, cell_without_answer, cell_words
 from tracekit.walks.fork_server import ForkServer
-from tracekit.walks.locks import NoLocksError, locked, take
+from tracekit.walks.locks import NoLocksError, locked
 from tracekit.walks.plan import TimingPlan
 from tracekit.walks.processes import Ended, caches_in, run_module
 from tracekit.walks.sweep_folder import SweepFolder, changed_sources, is_outdated
@@ -75,21 +75,19 @@ def find_left(plan: SweepPlan, folder: SweepFolder) -> tuple[ToDo, ...]:
     left: list[ToDo] = []
     for cell in plan.cells:
         found = folder.load(cell.key)
-        if why := _why_wanted(plan, found, since.get(cell.key)):
+        why: Why | None = None
+        if found is None:
+            why = "missing"
+        elif is_outdated(found, since.get(cell.key)):
+            why = "anew"
+        elif plan.retry_failed and found.outcome != "done":
+            why = "failed"
+        elif changed_sources(found):
+            why = "changed"
+        if why:
             left.append(ToDo(cell, 0, found.started if found else None, why))
     random.Random(plan.seed).shuffle(left)
     return tuple(replace(each, number=number) for number, each in enumerate(left, 1))
-
-
-def _why_wanted(plan: SweepPlan, found: CellResult | None, since: str | None) -> Why | None:
-    """Why a cell of which this is there is to be run; None where it is not. `since` is when it was asked for anew."""
-    if found is None:
-        return "missing"
-    if is_outdated(found, since):
-        return "anew"
-    if plan.retry_failed and found.outcome != "done":
-        return "failed"
-    return "changed" if changed_sources(found) else None
 
 
 def run_cells(
@@ -168,17 +166,13 @@ def seconds_left(left: tuple[ToDo, ...], done: tuple[CellResult, ...]) -> float 
 def cell_place() -> Iterator[Path]:
     """An empty folder for one cell, on the machine's own disk. What somebody still writes there stays and is no error:
     the next sweep clears it away."""
-    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as text:
+    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as text, ExitStack() as held:
         place = Path(text)
-        handle = os.open(place / f".{LOCK}", os.O_RDWR | os.O_CREAT)
-        try:
-            with suppress(NoLocksError):
-                take(handle, blocking=False)
-                # Under its name only now: nobody finds it unlocked while its owner lives.
-                (place / f".{LOCK}").rename(place / LOCK)
-            yield place
-        finally:
-            os.close(handle)
+        with suppress(NoLocksError):
+            held.enter_context(locked(place / f".{LOCK}", blocking=False))
+            # Under its name only now: nobody finds it unlocked while its owner lives.
+            (place / f".{LOCK}").rename(place / LOCK)
+        yield place
 
 
 def clear_dead_places() -> None:

@@ -1,5 +1,4 @@
-"""What the build of every workload begins with: its settings, and weights, random or real. Imports no library of
-models."""
+"""What every build begins with: its settings, and weights, random or real. Imports no library of models."""
 
 from __future__ import annotations
 
@@ -66,8 +65,7 @@ def random_weights(dtype: torch.dtype, device: str, seed: int) -> Iterator[None]
 
 
 def load_pretrained(kind: Any, source: str, dtype: torch.dtype | None, **more: Any) -> Any:
-    """`kind.from_pretrained(source)`, a repository's name or a local folder. `dtype` is None for what has none; `more`
-    goes to `from_pretrained`. Raises TracekitError when it cannot be had."""
+    """`kind.from_pretrained(source, **more)`, of a repository or a folder; `dtype` is None for what has none."""
     if not Path(source).is_dir() and not REPOSITORY.fullmatch(source):
         raise TracekitError(f"--pretrained {source} is neither a folder here nor a repository's name (owner/model)")
     try:

@@ -1,7 +1,4 @@
-"""A causal language model reading a prompt: one forward, nothing generated.
-
-Architecture figures are those of the published configuration file of google/gemma-2b.
-"""
+"""A causal language model reading a prompt in one forward, as google/gemma-2b's configuration file has it."""
 
 from __future__ import annotations
 
@@ -20,30 +17,17 @@ from tracekit.workloads.building import count_parameters, fill_in, load_pretrain
 from tracekit.workloads.registry import CAUSAL_LM
 
 #: Arguments of the configuration that differ between the sizes, and the length of the prompt; the rest is as published.
-PUBLISHED = {
-    "num_hidden_layers": 18,
-    "hidden_size": 2048,
-    "num_attention_heads": 8,
-    "head_dim": 256,
-    "intermediate_size": 16384,
-    "vocab_size": 256_000,
+FIGURES = "num_hidden_layers hidden_size num_attention_heads head_dim intermediate_size vocab_size".split()
+ARCHITECTURES = {
+    "full": (18, 2048, 8, 256, 16384, 256_000),
+    "small": (4, 2048, 8, 256, 16384, 256_000),
+    "tiny": (2, 64, 2, 32, 128, 1000),
 }
-TINY = {
-    "num_hidden_layers": 2,
-    "hidden_size": 64,
-    "num_attention_heads": 2,
-    "head_dim": 32,
-    "intermediate_size": 128,
-    "vocab_size": 1000,
-}
-ARCHITECTURES = {"full": PUBLISHED, "small": {**PUBLISHED, "num_hidden_layers": 4}, "tiny": TINY}
 PROMPT_TOKENS = {"full": 512, "small": 512, "tiny": 32}
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The model and its prompts on `device`, ready to be called. `size` is already chosen; `request.scope` checked.
-    Raises TracekitError for pretrained weights that cannot be had, and for those of a model without repeated layers
-    where these are to be compiled."""
+    """The model and its prompts on `device`. Raises TracekitError for `regional` where weights name no layers."""
     settings = fill_in(CAUSAL_LM, request, size, device)
     dtype: torch.dtype = getattr(torch, settings.dtype)
     if request.pretrained:
@@ -51,7 +35,17 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         model = load_pretrained(AutoModelForCausalLM, request.pretrained, dtype).to(device)
     else:
         with random_weights(dtype, device, request.seed):
-            model = _model(size)
+            model = GemmaForCausalLM(
+                GemmaConfig(
+                    **dict(zip(FIGURES, ARCHITECTURES[size], strict=True)),
+                    num_key_value_heads=1,
+                    # The published file says "gelu", for which transformers has always run the tanh form.
+                    hidden_act="gelu_pytorch_tanh",
+                    max_position_embeddings=8192,
+                    rms_norm_eps=1e-6,
+                    tie_word_embeddings=True,
+                )
+            )
     model.requires_grad_(False).eval()
     tokens = PROMPT_TOKENS[size]
 
@@ -90,20 +84,6 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         notes=(note,) if settings.pretrained else (note, random),
         modules=(("model", model),),
         targets_of=partial(_targets, model, layers, settings.pretrained),
-    )
-
-
-def _model(size: str) -> GemmaForCausalLM:
-    return GemmaForCausalLM(
-        GemmaConfig(
-            **ARCHITECTURES[size],
-            num_key_value_heads=1,
-            # The published file says "gelu", for which transformers has always run the tanh form.
-            hidden_act="gelu_pytorch_tanh",
-            max_position_embeddings=8192,
-            rms_norm_eps=1e-6,
-            tie_word_embeddings=True,
-        )
     )
 
 

@@ -15,7 +15,7 @@ from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.workloads.building import count_parameters, fill_in, random_weights
 from tracekit.workloads.one_forward import RANDOM, built_forward, placed_on
 from tracekit.workloads.sizes import ALLOWANCE_BYTES, GIB, UNKNOWN_ACTIVATIONS
-from tracekit.workloads.unlisted import weights_of
+from tracekit.workloads.unlisted import find_on_hub, weights_of
 
 #: Timed calls on a GPU: most are short.
 GPU_ITERATIONS = 100
@@ -47,9 +47,8 @@ class Configured:
 Reader = Callable[[Request, str], Configured | None]
 
 
-def look_into_configuration(info: WorkloadInfo, request: Request, read: Reader) -> WorkloadInfo:
-    """The workload with its sizes, parameters, inputs and memory, found without building anything. Raises TracekitError
-    for a configuration that cannot be had or read, and for inputs that do not fit the model."""
+def look_into_configuration(read: Reader, info: WorkloadInfo, request: Request) -> WorkloadInfo:
+    """The workload with its sizes, parameters, inputs and memory, found without building anything."""
     largest, *others = info.sizes
     whole = read(request, largest)
     assert whole is not None
@@ -105,12 +104,10 @@ def _make(configured: Configured) -> Any:
         ) from None
 
 
-def build_configured(
-    info: WorkloadInfo, read: Reader, request: Request, size: str, device: str, progress: Progress
-) -> BuiltWorkload:
-    """The model and its inputs on `device`, ready to be called. `size` is already chosen. Raises TracekitError as
-    `look_into_configuration` does, and for real weights that cannot be had."""
-    configured = read(request, size)
+def build_configured(read: Reader, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
+    """The model and its inputs on `device`, ready to be called. `size` is already chosen."""
+    info, configured = find_on_hub(request.workload), read(request, size)
+    assert info is not None
     if configured is None:
         raise TracekitError(f"{info.name} has no size {size}: pass --size full")
     drawn = configured.draw(request)
@@ -142,8 +139,7 @@ def _tensors(found: Any) -> tuple[torch.Tensor, ...]:
     """The tensors of a model's answer, in its order; parts of the model that answer for themselves are left out."""
     if isinstance(found, torch.Tensor):
         return (found,)
-    values = found.values() if isinstance(found, Mapping) else found
-    return tuple(value for value in values if isinstance(value, torch.Tensor))
+    return tuple(each for each in (found.values() if isinstance(found, Mapping) else found) if torch.is_tensor(each))
 
 
 def shapes(arguments: Mapping[str, Any]) -> str:
@@ -166,6 +162,5 @@ def cannot_make(kind: Any, reason: str) -> TracekitError:
 
 
 def _line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = lines[0].rstrip(".") if lines else "nothing more"
-    return f"{type(error).__name__}: {said[:300]}"
+    first = next(iter(str(error).strip().splitlines()), "nothing more")
+    return f"{type(error).__name__}: {first.strip().rstrip('.')[:300]}"

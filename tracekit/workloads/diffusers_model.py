@@ -16,13 +16,13 @@ import torch
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
-from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads.building import load_pretrained
 from tracekit.workloads.configured import Configured, Drawn, build_configured, look_into_configuration
 from tracekit.workloads.hub_files import MODEL, PIPELINE, find_file, find_optional
 from tracekit.workloads.one_forward import Family, build_one_forward
 from tracekit.workloads.one_forward_table import ROWS, OneForward
-from tracekit.workloads.unlisted import find_on_hub, may_download, source_of
+from tracekit.workloads.unlisted import may_download, source_of
 
 Config = Mapping[str, Any]
 
@@ -48,6 +48,9 @@ class Step:
     def times(self, value: float) -> torch.Tensor:
         return torch.full((self.count,), value)
 
+    def labels(self, classes: int) -> torch.Tensor:
+        return torch.randint(classes, (self.count,), generator=self.generator)
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -65,37 +68,36 @@ class Known:
 
 
 def draw_step(known: Known, config: Config, request: Request, shrink: int | None) -> Drawn:
-    """The arguments of one step, the same for the same seed on every device. `shrink` is what the pipeline's own VAE
-    says. Raises TracekitError for sizes the model cannot make."""
+    """The arguments of one step, on the CPU by the seed. `shrink` is what the pipeline's own VAE says."""
     if request.seq_length and not known.tokens:
         raise TracekitError(f"{request.workload} reads no prompt: leave --seq-length out")
     shrink = shrink or known.shrink
-    latents = config.get("sample_size")
-    sides = (latents, latents) if isinstance(latents, int) else latents
+    sides = config.get("sample_size")
+    sides = (sides, sides) if isinstance(sides, int) else sides
     published = (shrink * sides[0], shrink * sides[1]) if sides else known.pixels
     height, width = request.height or published[0], request.width or published[1]
     multiple = shrink * known.pack
     for option, asked in (("--height", height), ("--width", width)):
         if asked % multiple:
-            raise TracekitError(
-                f"{request.workload} makes images in multiples of {multiple} pixels: {option} {asked} is none"
-            )
+            made = f"{request.workload} makes images in multiples of {multiple} pixels"
+            raise TracekitError(f"{made}: {option} {asked} is none")
     tokens = request.seq_length or known.tokens
-    step = Step(
-        count=(2 if known.guided else 1) * request.batch_size,
-        height=height // shrink,
-        width=width // shrink,
-        tokens=tokens,
-        generator=torch.Generator().manual_seed(request.seed),
-    )
+    count = (2 if known.guided else 1) * request.batch_size
+    step = Step(count, height // shrink, width // shrink, tokens, torch.Generator().manual_seed(request.seed))
     return Drawn(known.draw(config, step), height, width, tokens or None)
 
 
 def _unet(config: Config, step: Step) -> dict[str, Any]:
-    made = _plain_unet(config, step)
+    made: dict[str, Any] = {
+        "sample": step.noise(config["in_channels"], step.height, step.width),
+        "timestep": torch.tensor(500),
+    }
+    if config["num_class_embeds"]:
+        made["class_labels"] = step.labels(config["num_class_embeds"])
+    if not step.tokens:
+        return made
     across = config["encoder_hid_dim"] or config["cross_attention_dim"]
-    text = across if isinstance(across, int) else across[0]
-    made["encoder_hidden_states"] = step.noise(step.tokens, text)
+    made["encoder_hidden_states"] = step.noise(step.tokens, across if isinstance(across, int) else across[0])
     if config["addition_embed_type"] == "text_time":
         pooled = config["projection_class_embeddings_input_dim"] - TIME_IDS * config["addition_time_embed_dim"]
         pixels = 8.0 * torch.tensor([step.height, step.width, 0, 0, step.height, step.width])
@@ -103,16 +105,6 @@ def _unet(config: Config, step: Step) -> dict[str, Any]:
             "text_embeds": step.noise(pooled),
             "time_ids": pixels.expand(step.count, TIME_IDS).clone(),
         }
-    return made
-
-
-def _plain_unet(config: Config, step: Step) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "sample": step.noise(config["in_channels"], step.height, step.width),
-        "timestep": torch.tensor(500),
-    }
-    if config["num_class_embeds"]:
-        made["class_labels"] = _labels(config["num_class_embeds"], step)
     return made
 
 
@@ -140,21 +132,24 @@ def _transformer(
     timestep: float = 500.0,
     pooled: bool = False,
     labels: bool = False,
+    guidance: float | None = None,
 ) -> dict[str, Any]:
     """What most take. `text` names the figures of which the first that is set is the width of a prompt's embeddings."""
-    made = {"hidden_states": step.noise(config["in_channels"], step.height, step.width)}
+    made: dict[str, Any] = {"hidden_states": step.noise(config["in_channels"], step.height, step.width)}
     if text:
         made["encoder_hidden_states"] = step.noise(step.tokens, next(config[name] for name in text if config[name]))
     if pooled:
         made["pooled_projections"] = step.noise(config["pooled_projection_dim"])
     made["timestep"] = step.times(timestep)
     if labels:
-        made["class_labels"] = _labels(config["num_embeds_ada_norm"], step)
+        made["class_labels"] = step.labels(config["num_embeds_ada_norm"])
+    if guidance and config.get("guidance_embeds"):
+        made["guidance"] = step.times(guidance)
     return made
 
 
 def _pixart(config: Config, step: Step) -> dict[str, Any]:
-    made: dict[str, Any] = _transformer(config, step, text=("caption_channels", "cross_attention_dim"))
+    made = _transformer(config, step, text=("caption_channels", "cross_attention_dim"))
     # As the class itself decides where its configuration does not.
     extra = config["use_additional_conditions"]
     if config["sample_size"] == 128 if extra is None else extra:
@@ -166,11 +161,6 @@ def _pixart(config: Config, step: Step) -> dict[str, Any]:
     return made
 
 
-def _sana(config: Config, step: Step) -> dict[str, Any]:
-    made = _transformer(config, step, text=("caption_channels",))
-    return {**made, "guidance": step.times(4.5)} if config.get("guidance_embeds") else made
-
-
 def _wan(config: Config, step: Step) -> dict[str, Any]:
     return {
         "hidden_states": step.noise(config["in_channels"], VIDEO_LATENTS, step.height, step.width),
@@ -179,20 +169,18 @@ def _wan(config: Config, step: Step) -> dict[str, Any]:
     }
 
 
-def _labels(classes: int, step: Step) -> torch.Tensor:
-    return torch.randint(classes, (step.count,), generator=step.generator)
-
-
 #: The classes that are known, by their names in diffusers; figures are those of the pipelines that they belong to.
 KNOWN: Mapping[str, Known] = {
     "UNet2DConditionModel": Known(_unet, tokens=77, guided=True, pack=1, pixels=(512, 512)),
-    "UNet2DModel": Known(_plain_unet, tokens=0, guided=False, shrink=1, pack=1, pixels=(256, 256)),
+    "UNet2DModel": Known(_unet, tokens=0, guided=False, shrink=1, pack=1, pixels=(256, 256)),
     "FluxTransformer2DModel": Known(_flux, tokens=512, guided=False),
     "SD3Transformer2DModel": Known(
         partial(_transformer, text=("joint_attention_dim",), pooled=True), tokens=333, guided=True
     ),
     "PixArtTransformer2DModel": Known(_pixart, tokens=120, guided=True),
-    "SanaTransformer2DModel": Known(_sana, tokens=300, guided=True, shrink=32, pack=1),
+    "SanaTransformer2DModel": Known(
+        partial(_transformer, text=("caption_channels",), guidance=4.5), tokens=300, guided=True, shrink=32, pack=1
+    ),
     "AuraFlowTransformer2DModel": Known(
         partial(_transformer, text=("joint_attention_dim",), timestep=0.5), tokens=256, guided=True
     ),
@@ -206,18 +194,11 @@ DENOISERS = ("transformer", "unet")
 WAY_OUT = "profile it as your own model: tracekit profile my_model.py:build"
 
 
-def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
-    """The workload with what its configuration tells. Raises TracekitError where that cannot be had or used."""
-    return look_into_configuration(info, request, _read)
-
-
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """The denoiser and its inputs on `device`, ready to be called. `size` is already chosen."""
     if request.workload in ROWS:
         return build_one_forward(FAMILY, request, size, device, progress)
-    info = find_on_hub(request.workload)
-    assert info is not None
-    return build_configured(info, _read, request, size, device, progress)
+    return build_configured(_read, request, size, device, progress)
 
 
 def _draw_row(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, seed: int) -> dict[str, Any]:
@@ -277,3 +258,6 @@ def _json(path: Path, source: str) -> dict[str, Any]:
     if not isinstance(said, dict):
         raise TracekitError(f"{path.name} of {source} is no configuration: it holds no names and values")
     return said
+
+
+look_into = partial(look_into_configuration, _read)

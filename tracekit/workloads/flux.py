@@ -70,33 +70,25 @@ ARCHITECTURES = {"full": PUBLISHED, "small": SMALL, "tiny": TINY}
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What differs between the published models. `guided`: the transformer embeds the guidance scale. `shift` is of the
-    scheduler's noise levels, or they shift with the size of the image."""
+    """What differs between the published models. `guided`: the transformer embeds the guidance scale, and the
+    scheduler's noise levels shift with the size of the image too."""
 
     info: WorkloadInfo
     architectures: dict[str, Architecture]
     guided: bool
     guidance_scale: float
     shift: float
-    shifts_with_size: bool
 
 
+FEWER_TOKENS = {size: replace(each, text_tokens=min(each.text_tokens, 256)) for size, each in ARCHITECTURES.items()}
 VARIANTS = {
-    "flux": Variant(FLUX, ARCHITECTURES, guided=True, guidance_scale=3.5, shift=3.0, shifts_with_size=True),
-    "flux-schnell": Variant(
-        FLUX_SCHNELL,
-        {size: replace(each, text_tokens=min(each.text_tokens, 256)) for size, each in ARCHITECTURES.items()},
-        guided=False,
-        guidance_scale=0.0,
-        shift=1.0,
-        shifts_with_size=False,
-    ),
+    "flux": Variant(FLUX, ARCHITECTURES, guided=True, guidance_scale=3.5, shift=3.0),
+    "flux-schnell": Variant(FLUX_SCHNELL, FEWER_TOKENS, guided=False, guidance_scale=0.0, shift=1.0),
 }
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The pipeline on `device`, ready to be called. `size` is already chosen; `request.scope` already checked. Raises
-    TracekitError for image sizes the model cannot make and for pretrained weights that cannot be had."""
+    """The pipeline on `device`. Raises TracekitError for pretrained weights that cannot be had."""
     variant = VARIANTS[request.workload]
     architecture = variant.architectures[size]
     settings = _settings(variant, request, size, device)
@@ -191,15 +183,14 @@ def _random_pipeline(
         )
     for module in (transformer, t5, clip, vae):
         module.requires_grad_(False).eval()
-    scheduler = FlowMatchEulerDiscreteScheduler(
-        shift=variant.shift,
-        use_dynamic_shifting=variant.shifts_with_size,
-        base_shift=0.5,
-        max_shift=1.15,
-        max_image_seq_len=4096,
-    )
     return FluxPipeline(
-        scheduler=scheduler,
+        scheduler=FlowMatchEulerDiscreteScheduler(
+            shift=variant.shift,
+            use_dynamic_shifting=variant.guided,
+            base_shift=0.5,
+            max_shift=1.15,
+            max_image_seq_len=4096,
+        ),
         vae=vae,
         text_encoder=clip,
         tokenizer=inputs.clip_tokenizer(),

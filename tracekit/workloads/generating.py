@@ -6,7 +6,6 @@ Phases are called with the very arguments that `generate` passes to the model, c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -28,43 +27,22 @@ class _NextToken(LogitsProcessor):
         return scores
 
 
-@dataclass(frozen=True)
-class CacheState:
-    """What a cache held at one moment, put back by reference: tokens that came later are forgotten, not erased."""
+def _restorer(cache: Cache) -> Callable[[], None]:
+    """Puts back what the cache holds now, by reference: tokens that came later are forgotten, not erased."""
+    tensors = [(layer, layer.keys, layer.values) for layer in cache.layers]
+    # A static layer counts its tokens in a tensor of its own since transformers 5; before, it was told where to write
+    # with every call. A dynamic layer makes new tensors with every token.
+    counters = [getattr(layer, "cumulative_length", None) for layer in cache.layers]
+    lengths = [each for each in counters if isinstance(each, torch.Tensor)]
+    then = [each.clone() for each in lengths]
 
-    cache: Cache
-    tensors: tuple[tuple[Any, torch.Tensor | None, torch.Tensor | None], ...]
-    lengths: tuple[tuple[torch.Tensor, torch.Tensor], ...]
-
-    @classmethod
-    def of(cls, cache: Cache) -> CacheState:
-        # A static layer counts its tokens in a tensor of its own since transformers 5; before, it was told where to
-        # write with every call. A dynamic layer makes new tensors with every token.
-        counters = [getattr(layer, "cumulative_length", None) for layer in cache.layers]
-        return cls(
-            cache,
-            tuple((layer, layer.keys, layer.values) for layer in cache.layers),
-            tuple((each, each.clone()) for each in counters if isinstance(each, torch.Tensor)),
-        )
-
-    def restore(self) -> None:
-        for layer, keys, values in self.tensors:
+    def restore() -> None:
+        for layer, keys, values in tensors:
             layer.keys, layer.values = keys, values
-        if self.lengths:
-            now, then = zip(*self.lengths, strict=True)
-            torch._foreach_copy_(list(now), list(then))
+        if lengths:
+            torch._foreach_copy_(lengths, then)
 
-
-@dataclass
-class _Steps:
-    """The arguments of each forward of one `generate`, and what the cache held before it."""
-
-    arguments: list[dict[str, Any]] = field(default_factory=list)
-    states: list[CacheState] = field(default_factory=list)
-
-    def catch(self, _module: nn.Module, _args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.arguments.append(dict(kwargs))
-        self.states.append(CacheState.of(kwargs["past_key_values"]))
+    return restore
 
 
 def make_call(model: Any, inputs: Mapping[str, Any], generation: Generation, mode: str) -> Callable[[], object]:
@@ -76,33 +54,37 @@ def make_call(model: Any, inputs: Mapping[str, Any], generation: Generation, mod
         marked = mode in CUDA_GRAPH_MODES and cache is not None
         options = {"logits_processor": LogitsProcessorList([_NextToken()])} if marked else {}
         return lambda: _written(model, inputs, tokens, cache, **options)
-    steps = _Steps()
-    hook = model.register_forward_pre_hook(steps.catch, with_kwargs=True)
+    # The arguments of each forward of one `generate`, and what puts back what the cache held before it.
+    steps: list[tuple[dict[str, Any], Callable[[], None]]] = []
+
+    def catch(_module: nn.Module, _args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        steps.append((dict(kwargs), _restorer(kwargs["past_key_values"])))
+
+    hook = model.register_forward_pre_hook(catch, with_kwargs=True)
     try:
         _written(model, inputs, STEPS_CAUGHT, cache)
     finally:
         hook.remove()
     prefill = generation.phase == "prefill"
-    at = 0 if prefill else 1
-    arguments, state = steps.arguments[at], steps.states[at]
+    arguments, restore = steps[0 if prefill else 1]
 
     def call() -> object:
         if prefill and cache is None:
             arguments["past_key_values"] = DynamicCache(config=model.config.get_text_config())
         else:
-            state.restore()
+            restore()
         with torch.no_grad():
             return model(**arguments).logits[:, -1]
 
     if not prefill:
         # The capture wrote one token beyond the prompts.
-        state.restore()
+        restore()
     return call
 
 
 def _static_cache(model: Any, inputs: Mapping[str, Any], generation: Generation) -> StaticCache:
-    """Room for the prompts and all new tokens, made beforehand: memory that a compiled prefill made would be its own,
-    and CUDA graphs cannot keep that."""
+    """Room for all tokens, made beforehand: memory that a compiled prefill made would be its own, which CUDA graphs
+    cannot keep."""
     config = model.config.get_text_config()
     count, tokens = inputs["input_ids"].shape
     new = generation.max_new_tokens or STEPS_CAUGHT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,53 +14,25 @@ from huggingface_hub import errors as hub
 from transformers import AutoConfig
 
 from tracekit.errors import TracekitError
-from tracekit.model.progress import Progress
-from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
+from tracekit.model.workload import Request
 from tracekit.workloads.building import load_pretrained
 from tracekit.workloads.configured import Configured, build_configured, look_into_configuration
 from tracekit.workloads.hub_files import find_file, find_optional
 from tracekit.workloads.hub_inputs import draw_inputs
-from tracekit.workloads.unlisted import find_on_hub, may_download, source_of
+from tracekit.workloads.unlisted import may_download, source_of
 
 #: What transformers raises for a configuration it cannot make sense of.
 MISREAD = (OSError, ValueError, TypeError, KeyError, getattr(hub, "StrictDataclassError", ValueError))
 #: Where the configuration names no class: the first of these that knows one for it.
-MAPPINGS = (
-    "MODEL_FOR_CAUSAL_LM_MAPPING",
-    "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
-    "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING",
-    "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING",
-    "MODEL_FOR_OBJECT_DETECTION_MAPPING",
-    "MODEL_FOR_UNIVERSAL_SEGMENTATION_MAPPING",
-    "MODEL_FOR_SEMANTIC_SEGMENTATION_MAPPING",
-    "MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING",
-    "MODEL_FOR_MASKED_LM_MAPPING",
-    "MODEL_MAPPING",
-)
+TASKS = (
+    "CAUSAL_LM SEQ_TO_SEQ_CAUSAL_LM SPEECH_SEQ_2_SEQ IMAGE_CLASSIFICATION OBJECT_DETECTION UNIVERSAL_SEGMENTATION"
+    " SEMANTIC_SEGMENTATION AUDIO_CLASSIFICATION MASKED_LM"
+).split()
+MAPPINGS = (*(f"MODEL_FOR_{task}_MAPPING" for task in TASKS), "MODEL_MAPPING")
 #: How many layers of each stack the small size keeps.
 LAYERS = 2
 #: How transformers' configurations count the layers of a stack.
-COUNTS = (
-    "num_hidden_layers",
-    "num_layers",
-    "num_decoder_layers",
-    "encoder_layers",
-    "decoder_layers",
-    "n_layer",
-    "n_layers",
-)
-
-
-def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
-    """The workload with what its configuration tells. Raises TracekitError where that cannot be had or used."""
-    return look_into_configuration(info, request, _read)
-
-
-def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The model and its inputs on `device`, ready to be called. `size` is already chosen."""
-    info = find_on_hub(request.workload)
-    assert info is not None
-    return build_configured(info, _read, request, size, device, progress)
+COUNTS = "num_hidden_layers num_layers num_decoder_layers encoder_layers decoder_layers n_layer n_layers".split()
 
 
 def _read(request: Request, size: str) -> Configured | None:
@@ -75,7 +48,9 @@ def _read(request: Request, size: str) -> Configured | None:
             return None
         remarks += (f"Every stack was cut to {LAYERS} layers of its own width: times are not the whole model's.",)
     preprocessor = find_optional(source, "preprocessor_config.json", download=download)
-    pixels = _published_pixels(preprocessor) if preprocessor else None
+    said = json.loads(preprocessor.read_text()) if preprocessor else {}
+    # What the repository's own preprocessor hands over.
+    pixels = (said.get("crop_size") if said.get("do_center_crop") else None) or said.get("size")
 
     def load(weights: str, dtype: torch.dtype) -> Any:
         model = load_pretrained(kind, weights, dtype)
@@ -123,25 +98,8 @@ def _configurations(config: Any) -> list[Any]:
     return [each for each in (config, *vars(config).values()) if hasattr(each, "model_type")]
 
 
-def _published_pixels(preprocessor: Path) -> tuple[int, int] | None:
-    """Height and width of the images that a repository's own preprocessor hands over."""
-    said = json.loads(preprocessor.read_text())
-    match (said.get("crop_size") if said.get("do_center_crop") else None) or said.get("size"):
-        case int(side):
-            return side, side
-        case {"height": height, "width": width}:
-            return height, width
-        case {"shortest_edge": int(short), "longest_edge": int(long)}:
-            # Of a picture of 4:3; of a square one where no longer edge is allowed for.
-            return short, min(short * 4 // 3, long)
-        case {"shortest_edge": int(short)}:
-            return short, short
-    return None
-
-
 def choose_class(config: Any, source: str) -> Any:
-    """The class the configuration names, or else the one transformers has for a task of such a model. Raises
-    TracekitError where it has none."""
+    """The class the configuration names, or else the one transformers has for a task of such a model."""
     named = getattr(config, "architectures", None) or ()
     for name in named:
         kind = getattr(transformers, name, None)
@@ -166,8 +124,7 @@ def choose_class(config: Any, source: str) -> Any:
 
 def shortened(config: Any) -> Any | None:
     """A copy with two layers in every stack that counts them in one number; None where nothing would be left out."""
-    short = copy.deepcopy(config)
-    changed = False
+    short, changed = copy.deepcopy(config), False
     for part in _configurations(short):
         figures = vars(part)
         counts = [name for name in COUNTS if isinstance(figures.get(name), int) and figures[name] > LAYERS]
@@ -177,3 +134,7 @@ def shortened(config: Any) -> Any | None:
             part.layer_types = figures["layer_types"][:LAYERS]
         changed = changed or bool(counts)
     return short if changed else None
+
+
+look_into = partial(look_into_configuration, _read)
+build = partial(build_configured, _read)

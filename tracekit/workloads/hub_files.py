@@ -1,5 +1,4 @@
-"""Files of a model's repository on this machine: where one lies, how many numbers the weights hold, and what Hugging
-Face's many errors mean."""
+"""Files of a model's repository on this machine, the numbers in its weights, and what Hugging Face's errors mean."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ LONGEST_HEADER_BYTES = 100 * 2**20
 
 def find_file(source: str, names: Sequence[str], *, download: bool) -> Path:
     """The first of these files that `source` has: a folder, the file itself, or a repository's name on Hugging Face. A
-    repository's is looked for in the local cache, and fetched only where `download` allows it. Raises TracekitError
-    when there is none."""
+    repository's is looked for in the local cache, and fetched only where `download` allows it."""
     here = Path(source).expanduser()
     missing = f"{source} holds no {' and no '.join(names)}"
     if here.is_dir():
@@ -69,8 +67,7 @@ def find_file(source: str, names: Sequence[str], *, download: bool) -> Path:
 
 
 def find_optional(source: str, name: str, *, download: bool) -> Path | None:
-    """The same for a file that not every repository has: None where it is not here and may not be, or cannot be,
-    fetched."""
+    """The same for a file that not every repository has: None where it is not here and cannot be fetched."""
     here = Path(source).expanduser()
     if here.exists():
         beside = (here if here.is_dir() else here.parent) / name
@@ -116,8 +113,7 @@ def _was_caused_by(error: BaseException | None, kind: type[BaseException]) -> bo
 
 
 def count_saved(source: str) -> int | None:
-    """The numbers that the weights of a folder, or of a repository in the local cache, hold; None where they are not
-    here, or only loading them would tell."""
+    """The numbers that the weights of a folder or a cached repository hold; None where only loading them would tell."""
     folder = Path(source).expanduser()
     if not folder.is_dir():
         try:

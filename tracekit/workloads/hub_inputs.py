@@ -29,10 +29,9 @@ SPECIAL = ("pad", "bos", "eos", "decoder_start", "image", "video", "audio", "boi
 PAIRING = ("MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING", "MODEL_FOR_ZERO_SHOT_OBJECT_DETECTION_MAPPING")
 
 
-def draw_inputs(kind: Any, config: Any, asked: Request, published_pixels: tuple[int, int] | None) -> Drawn:
+def draw_inputs(kind: Any, config: Any, asked: Request, published_pixels: object) -> Drawn:
     """The arguments of one forward of `kind`, the same for the same seed on every device. `published_pixels` are what
-    the repository's own preprocessor makes of an image, where that is known. Raises TracekitError for what cannot be
-    made from a configuration, and for sizes of what the model does not take."""
+    the repository's own preprocessor says of an image's size, if anything."""
     takes = inspect.signature(kind.forward).parameters
     wanted = _wanted(kind, config, takes)
     pixels = _pixels(kind, config, asked, published_pixels) if "pixel_values" in wanted else None
@@ -116,17 +115,24 @@ def _draw_ids(config: Any, text: Any, asked: Request, tokens: int) -> torch.Tens
     return plain[torch.randint(len(plain), (asked.batch_size, tokens), generator=generator)]
 
 
-def _pixels(kind: Any, config: Any, asked: Request, published: tuple[int, int] | None) -> tuple[int, int]:
-    match published or _figure(config, "image_size"):
-        case int(side):
-            size = side, side
-        case {"height": height, "width": width}:
-            size = height, width
-        case [height, width]:
-            size = height, width
-        case _:
-            size = DETECTION_PIXELS if _is_for(kind, config, "MODEL_FOR_OBJECT_DETECTION_MAPPING") else PIXELS
+def _pixels(kind: Any, config: Any, asked: Request, published: object) -> tuple[int, int]:
+    image = _figure(config, "image_size")
+    size = _sides(published) or (tuple(image) if isinstance(image, list | tuple) else _sides(image))
+    if size is None:
+        size = DETECTION_PIXELS if _is_for(kind, config, "MODEL_FOR_OBJECT_DETECTION_MAPPING") else PIXELS
     return asked.height or size[0], asked.width or size[1]
+
+
+def _sides(said: Any) -> tuple[int, int] | None:
+    match said:
+        case int(side):
+            return side, side
+        case {"height": int(height), "width": int(width)}:
+            return height, width
+        case {"shortest_edge": int(short)}:
+            # Of a picture of 4:3; of a square one where no longer edge is allowed for.
+            return short, min(short * 4 // 3, said.get("longest_edge") or short)
+    return None
 
 
 def _is_for(kind: Any, config: Any, mapping: str) -> bool:

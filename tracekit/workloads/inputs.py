@@ -32,8 +32,7 @@ def t5_tokenizer() -> T5TokenizerFast:
 
 
 def draw_images(count: int, height: int, width: int, seed: int) -> torch.Tensor:
-    """RGB images from -1 to 1: a blue disc, placed by the seed, before a gradient of red and green. The same on every
-    device."""
+    """RGB images from -1 to 1, the same on every device: a blue disc placed by the seed, before a gradient."""
     places = torch.rand(count, 2, 1, 1, generator=torch.Generator().manual_seed(seed)) * 2 - 1
     down, across = torch.meshgrid(torch.linspace(-1, 1, height), torch.linspace(-1, 1, width), indexing="ij")
     disc = (down - places[:, 0]) ** 2 + (across - places[:, 1]) ** 2 < 0.25

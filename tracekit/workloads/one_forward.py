@@ -16,6 +16,8 @@ from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, Workl
 from tracekit.workloads.building import count_parameters, fill_in, random_weights
 from tracekit.workloads.one_forward_table import ROWS, OneForward
 
+Arguments = dict[str, Any]
+
 RANDOM = "Weights are random: the output means nothing, the work is the model's own."
 
 
@@ -26,13 +28,12 @@ class Family:
     device; floats among them are cast to the run's dtype."""
 
     make: Callable[[OneForward, str], Any]
-    draw: Callable[[OneForward, Any, Mapping[str, int], int, int], dict[str, Any]]
+    draw: Callable[[OneForward, Any, Mapping[str, int], int, int], Arguments]
     load: Callable[[OneForward, str, torch.dtype], Any] | None = None
 
 
 def build_one_forward(family: Family, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The row's model and its inputs on `device`, ready to be called. `size` is already chosen. Raises TracekitError
-    for pretrained weights that cannot be had or are another model's."""
+    """The row's model and its inputs on `device`, ready to be called. `size` is already chosen."""
     row = ROWS[request.workload]
     settings = fill_in(row.info, request, size, device, gpu_iterations=row.gpu_iterations)
     dtype: torch.dtype = getattr(torch, settings.dtype)
@@ -68,7 +69,7 @@ def built_forward(
     settings: Settings,
     model: Any,
     request: Request,
-    draw: Callable[[Request], dict[str, Any]],
+    draw: Callable[[Request], Arguments],
     read: Callable[[Any], object],
 ) -> BuiltWorkload:
     """The workload of a model, moved to its device; `read` takes from what it returns what a call gives."""
@@ -136,9 +137,7 @@ class Block(nn.Module):
         return x + narrowed
 
 
-def _draw_hidden_states(
-    _row: OneForward, _model: Any, sizes: Mapping[str, int], count: int, seed: int
-) -> dict[str, Any]:
+def _draw_hidden_states(_row: OneForward, _model: Any, sizes: Mapping[str, int], count: int, seed: int) -> Arguments:
     shape = (count, sizes["tokens"], sizes["width"])
     return {"input": torch.randn(shape, generator=torch.Generator().manual_seed(seed))}
 

@@ -21,14 +21,6 @@ class BySize(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Nested:
-    """A configuration inside another: the class's name in its library, and its arguments."""
-
-    kind: str
-    figures: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Size:
     """What it is, in words; sizes of what is drawn for its inputs; the memory it needs in bfloat16."""
 
@@ -103,8 +95,6 @@ def _at(figure: Any, size: str) -> Any:
     """The figure, and all inside it, as it is at this size."""
     if isinstance(figure, BySize):
         return _at(getattr(figure, size), size)
-    if isinstance(figure, Nested):
-        return Nested(figure.kind, _at(figure.figures, size))
     return {name: _at(each, size) for name, each in figure.items()} if isinstance(figure, Mapping) else figure
 
 
@@ -139,14 +129,31 @@ def _resnet(depths: list[int]) -> dict[str, Any]:
     }
 
 
-def _swin(width: int, depths: BySize, heads: list[int], window: int, **more: BySize) -> Nested:
-    figures = {
+def _swin(width: int, depths: BySize, heads: list[int], window: int, **more: BySize) -> dict[str, Any]:
+    return {
+        "model_type": "swin",
         "embed_dim": BySize(width, 16),
         "depths": depths,
         "num_heads": BySize(heads, [1, 2, 2, 2]),
         "window_size": BySize(window, 4),
+        **more,
+        **STAGES,
     }
-    return Nested("SwinConfig", {**figures, **more, **STAGES})
+
+
+def _both_stacks(layers: int, width: int, heads: int, feed_forward: int, tiny: tuple[int, ...]) -> dict[str, BySize]:
+    """An encoder and a decoder of the same figures; `tiny` has the four of the tiny size."""
+    figures = {
+        "layers": BySize(layers, tiny[0]),
+        "attention_heads": BySize(heads, tiny[2]),
+        "ffn_dim": BySize(feed_forward, tiny[3]),
+    }
+    stacks = {f"{stack}_{name}": each for stack in ("encoder", "decoder") for name, each in figures.items()}
+    return {"d_model": BySize(width, tiny[1]), **stacks}
+
+
+#: Of a DETR.
+DETR_STACKS = _both_stacks(6, 256, 8, 2048, tiny=(1, 32, 2, 64))
 
 
 def _detr(depth: int, depths: list[int], queries: int = 100, **row: Any) -> OneForward:
@@ -162,14 +169,8 @@ def _detr(depth: int, depths: list[int], queries: int = 100, **row: Any) -> OneF
             "use_pretrained_backbone": False,
             "num_labels": 91,
             "num_queries": BySize(queries, 10),
-            "encoder_layers": BySize(6, 1),
-            "decoder_layers": BySize(6, 1),
-            "d_model": BySize(256, 32),
-            "encoder_ffn_dim": BySize(2048, 64),
-            "decoder_ffn_dim": BySize(2048, 64),
-            "encoder_attention_heads": BySize(8, 2),
-            "decoder_attention_heads": BySize(8, 2),
-            "backbone_config": Nested("ResNetConfig", {**_resnet(depths), **STAGES}),
+            **DETR_STACKS,
+            "backbone_config": {"model_type": "resnet", **_resnet(depths), **STAGES},
         },
         does="finds the objects of images of {height}x{width}",
         outputs=BOXES,
@@ -289,17 +290,7 @@ ONE_FORWARD = (
                 128, BySize([2, 2, 18, 2], [2, 1, 1, 1]), [4, 8, 16, 32], 12, image_size=BySize(384, 64)
             ),
             # Of DETR it takes the decoder alone.
-            "decoder_config": Nested(
-                "DetrConfig",
-                {
-                    "num_queries": BySize(100, 10),
-                    "encoder_layers": BySize(6, 1),
-                    "decoder_layers": BySize(6, 1),
-                    "d_model": BySize(256, 32),
-                    "decoder_ffn_dim": BySize(2048, 64),
-                    "decoder_attention_heads": BySize(8, 2),
-                },
-            ),
+            "decoder_config": {"model_type": "detr", "num_queries": BySize(100, 10), **DETR_STACKS},
             "fpn_feature_size": BySize(256, 32),
             "mask_feature_size": BySize(256, 32),
             "num_labels": 150,
@@ -336,12 +327,8 @@ ONE_FORWARD = (
         name="owlvit",
         title="OWL-ViT-B/32 detection by words: transformers.OwlViTForObjectDetection",
         kind="OwlViTForObjectDetection",
-        full=Size(
-            "the published architecture: 12 layers, 768 wide, 768x768 in patches of 32",
-            {**_pixels(768), "tokens": 16},
-            1.5,
-        ),
-        tiny=Size("64 wide, 2 layers, for a CPU: 64x64", {**_pixels(64), "tokens": 16}),
+        full=Size("the published architecture: 12 layers, 768 wide, 768x768 in patches of 32", _pixels(768), 1.5),
+        tiny=B_16_TINY,
         figures={
             "text_config": {
                 "num_hidden_layers": BySize(12, 2),
@@ -445,13 +432,7 @@ ONE_FORWARD = (
         ),
         tiny=Size("64 wide, 2 + 2 layers, for a CPU; 1 s of sound, 8 words", {"seconds": 1, "tokens": 8}),
         figures={
-            "d_model": BySize(768, 64),
-            "encoder_layers": BySize(12, 2),
-            "decoder_layers": BySize(12, 2),
-            "encoder_attention_heads": BySize(12, 2),
-            "decoder_attention_heads": BySize(12, 2),
-            "encoder_ffn_dim": BySize(3072, 128),
-            "decoder_ffn_dim": BySize(3072, 128),
+            **_both_stacks(12, 768, 12, 3072, tiny=(2, 64, 2, 128)),
             # Two frames of the spectrum, each 10 ms, become one position.
             "max_source_positions": BySize(1500, 50),
             "vocab_size": 51_865,

@@ -22,8 +22,6 @@ from tracekit.workloads.own_errors import kind_of, their_error
 from tracekit.workloads.own_function import arguments_of, load_function, taken
 from tracekit.workloads.unlisted import OWN_SIZE, find_own, own_info
 
-#: How inputs are handed over with a module.
-WITH_INPUTS = "return (module, args), as in: return model, (torch.randn(1, 128),)"
 RETURNS = (
     "return a callable without arguments, (module, args), (module, args, kwargs), (module, kwargs) or a"
     " tracekit.Workload"
@@ -71,10 +69,10 @@ class Called(nn.Module):
 
 
 def parts_of_return(returned: object, place: str, device: str) -> Parts:
-    """The parts of what `place` returned; a module and its inputs are brought to `device`. Raises TracekitError for
-    whatever it may not return."""
+    """The parts of what `place` returned; a module and its inputs are brought to `device`."""
     if isinstance(returned, Workload):
         return parts_of_workload(returned, place)
+    came = f"{place} returned"
     if isinstance(returned, tuple) and returned and isinstance(returned[0], nn.Module):
         module, *inputs = returned
         kwargs = inputs.pop() if inputs and isinstance(inputs[-1], dict) else {}
@@ -87,19 +85,17 @@ def parts_of_return(returned: object, place: str, device: str) -> Parts:
                 args = (tensor,)
             case _:
                 kinds = ", ".join(type(each).__name__ for each in returned)
-                raise TracekitError(f"{place} returned ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")
+                raise TracekitError(f"{came} ({kinds}): args are a tuple, kwargs a dict; {RETURNS}")
         args, kwargs = tree_map_only(torch.Tensor, lambda each: each.to(device), (args, kwargs))
-        return parts_of_call(module.to(device), args, kwargs, f"{place} returned")
-    if isinstance(returned, nn.Module):
-        return parts_of_call(returned.to(device), (), {}, f"{place} returned")
+        return parts_of_call(module.to(device), args, kwargs, came)
     if callable(returned) and not isinstance(returned, type):
-        return parts_of_call(returned, (), {}, f"{place} returned")
-    raise TracekitError(f"{place} returned {kind_of(returned)}: {RETURNS}")
+        return parts_of_call(returned.to(device) if isinstance(returned, nn.Module) else returned, (), {}, came)
+    raise TracekitError(f"{came} {kind_of(returned)}: {RETURNS}")
 
 
 def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str) -> Parts:
     """A module called without gradients, or a function called as it is; where they are, with these inputs. `came` says
-    where it came from: `my_model.py:build() returned`. Raises TracekitError for inputs that it does not take."""
+    where it came from: `my_model.py:build() returned`."""
     _refuse_compiled(model)
     _check_inputs(model, args, kwargs, came)
     inputs = tuple(each for each in tree_leaves((args, dict(kwargs))) if isinstance(each, torch.Tensor))
@@ -133,9 +129,12 @@ def _check_inputs(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
     except TypeError as error:
         given = "with inputs that it does not take" if args or kwargs else "without inputs"
         kind = kind_of(model) if module else "a function"
-        mend = WITH_INPUTS if module else "return one that takes none, as in: return lambda: step(x)"
         if "returned" not in came:
             mend = "pass them after it: tracekit.profile(model, x)"
+        elif module:
+            mend = "return (module, args), as in: return model, (torch.randn(1, 128),)"
+        else:
+            mend = "return one that takes none, as in: return lambda: step(x)"
         raise TracekitError(f"{came} {kind} {given} ({error}): {mend}") from None
 
 
@@ -148,11 +147,9 @@ def parts_of_workload(given: Workload, place: str) -> Parts:
             raise TracekitError(f"{place}: its Workload's module {name!r} is {kind_of(module)}")
         _refuse_compiled(module)
     names = tuple(given.modules) if given.compiled is None else given.compiled
-    unknown = next((name for name in names if name not in given.modules), None)
-    if unknown is not None or not names:
-        raise TracekitError(
-            f"{place}: its Workload compiles {unknown or 'nothing'}: name some of {', '.join(given.modules)}"
-        )
+    unknown = next((name for name in names if name not in given.modules), None if names else "nothing")
+    if unknown is not None:
+        raise TracekitError(f"{place}: its Workload compiles {unknown}: name some of {', '.join(given.modules)}")
     return Parts(
         call=given.call,
         modules=tuple(given.modules.items()),
@@ -174,10 +171,9 @@ GPU_ITERATIONS = 50
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """Runs the user's file and their function, and takes what it returns. Raises TracekitError for whatever does not
-    fit together, TheirCodeError for what their code raises."""
+    """Runs the user's file and their function, and takes what it returns. Raises TheirCodeError for what they raise."""
     name = request.workload
-    function, arguments = _prepared(request, device)
+    function, arguments = prepared(request, device)
     place = f"{name}()"
     progress.detail(place)
     torch.manual_seed(request.seed)
@@ -189,10 +185,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         raise TracekitError(
             f"{name} made a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or let it take a dtype"
         )
-    inputs = [
-        f"{'x'.join(map(str, each.shape)) or 'scalar'} {str(each.dtype).removeprefix('torch.')}"
-        for each in parts.inputs
-    ]
+    inputs = [f"{'x'.join(map(str, x.shape)) or 'scalar'} {str(x.dtype).removeprefix('torch.')}" for x in parts.inputs]
     given = f"its inputs are {', '.join(inputs)}" if inputs else ""
 
     def trial() -> None:
@@ -202,14 +195,9 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     return replace(built, trial=trial)
 
 
-def check(request: Request) -> None:
-    """Raises TracekitError for a file that cannot be run and for options that `build()` does not take; it is not
-    called."""
-    _prepared(request, "cpu")
-
-
-def _prepared(request: Request, device: str) -> tuple[Callable[..., object], dict[str, Any]]:
-    """The user's function, and what it is to be called with."""
+def prepared(request: Request, device: str) -> tuple[Callable[..., object], dict[str, Any]]:
+    """The user's function, and what it is to be called with. Raises TracekitError for a file that cannot be run and for
+    options that the function does not take."""
     name = request.workload
     function = load_function(name)
     if request.batch_size != 1 and "batch_size" not in taken(function):
@@ -245,10 +233,9 @@ def hand_over(
         parts = parts_of_call(model, args, kwargs, "tracekit.profile was given")
     else:
         raise TracekitError(f"tracekit.profile takes a module, a function or a Workload, not {kind_of(model)}")
+    info = own_info(request.workload, "as it was handed over")
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return assembled(
-        own_info(request.workload, "as it was handed over"), request, parts, device, UserModel(in_program=True)
-    )
+    return assembled(info, request, parts, device, UserModel(in_program=True))
 
 
 def assembled(info: WorkloadInfo, request: Request, parts: Parts, device: str, own: UserModel) -> BuiltWorkload:

@@ -74,12 +74,5 @@ def _leave_ours_out(shown: traceback.TracebackException, seen: list[traceback.Tr
     torchs = ("/site-packages/torch/", "/dist-packages/torch/")
     theirs = (at for at, frame in enumerate(frames) if not any(each in frame.filename for each in torchs))
     shown.stack = traceback.StackSummary.from_list(frames[next(theirs, len(frames)) :])
-    for other in (shown.__cause__, shown.__context__):
-        if other is not None:
-            _leave_ours_out(other, seen)
-
-
-def line_in(file: str, error: BaseException) -> int | None:
-    """The last line of this file that the error passed through."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return next((frame.lineno for frame in reversed(frames) if frame.filename == file), None)
+    for other in filter(None, (shown.__cause__, shown.__context__)):
+        _leave_ours_out(other, seen)

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import traceback
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +18,7 @@ from typing import Any
 import msgspec
 
 from tracekit.errors import TracekitError
-from tracekit.workloads.own_errors import kind_of, line_in, their_error
+from tracekit.workloads.own_errors import kind_of, their_error
 from tracekit.workloads.unlisted import is_file, no_such_module, split_name
 
 #: What tracekit hands to a `build()` that takes it, and how the user chooses it.
@@ -31,31 +32,25 @@ MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def load_function(name: str) -> Callable[..., object]:
-    """The function of `my_model.py:build` or `package.module:build`, its file run as a module of its own. Raises
-    TracekitError for whatever keeps it from being had, TheirCodeError with their traceback for what the code itself
-    raised."""
+    """The function of `my_model.py:build` or `package.module:build`, its file run as a module of its own."""
     where, function = split_name(name)
     module = _load_module(where)
     if not hasattr(module, function):
-        own = [
-            each
-            for each, value in vars(module).items()
-            if inspect.isfunction(value) and value.__module__ == module.__name__ and not each.startswith("_")
-        ]
+        public = {name: each for name, each in vars(module).items() if not name.startswith("_")}
+        own = [n for n, each in public.items() if inspect.isfunction(each) and each.__module__ == module.__name__]
         near = difflib.get_close_matches(function, own, n=1, cutoff=0.5)
         hint = "it has none at all; write one that returns the model with its inputs"
         if own:
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(own)}"
         raise TracekitError(f"{where} has no function {function!r}: {hint}")
-    found = getattr(module, function)
+    found: Callable[..., object] = getattr(module, function)
     from torch import nn
 
     if not callable(found) or isinstance(found, nn.Module):
         raise TracekitError(
             f"{name} is {kind_of(found)}: name a function that builds and returns the model with its inputs"
         )
-    checked: Callable[..., object] = found
-    return checked
+    return found
 
 
 def _load_module(where: str) -> ModuleType:
@@ -92,8 +87,8 @@ def _explained(shown: str, file: str, error: BaseException) -> TracekitError:
         place += f", line {error.lineno}" if error.lineno else ""
         return TracekitError(f"{place} is no Python: {error.msg}: {(error.text or '').strip()!r}")
     if isinstance(error, ModuleNotFoundError) and error.name:
-        line = line_in(file, error)
-        place = f"{shown}, line {line}," if line else shown
+        lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
+        place = f"{shown}, line {lines[-1]}," if lines else shown
         package = error.name.partition(".")[0]
         return TracekitError(f"{place} imports {error.name}, which is not installed here: pip install {package}?")
     if isinstance(error, SystemExit):
@@ -105,8 +100,7 @@ def _explained(shown: str, file: str, error: BaseException) -> TracekitError:
 
 
 def parse_options(words: Iterable[str]) -> tuple[str, ...]:
-    """Each option as NAME=VALUE: `width=64`, `--width=64` and `--width 64` are the same. Raises TracekitError for
-    whatever is none of them, and for a name given twice."""
+    """Each option as NAME=VALUE: `width=64`, `--width=64` and `--width 64` are the same."""
     found: dict[str, str] = {}
     rest = iter(words)
     for word in rest:
@@ -129,8 +123,7 @@ def arguments_of(
     build: Callable[..., object], place: str, options: Iterable[str], common: Mapping[str, object]
 ) -> dict[str, Any]:
     """The keyword arguments to call `build` with: the options, as the types that it names or has by default, and of
-    `common` what it takes. Raises TracekitError for an option that it does not take, a value of another type and an
-    argument that is missing."""
+    `common` what it takes."""
     parameters = _parameters(build)
     given = dict(option.split("=", 1) for option in options)
     for name in given:
@@ -164,17 +157,17 @@ def _check_name(name: str, parameters: Mapping[str, inspect.Parameter], place: s
         raise TracekitError(f"{place} takes no {name}")
     if name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return
-    own = [each for each in parameters.values() if each.name not in COMMON and each.kind not in MANY]
-    near = difflib.get_close_matches(name, [each.name for each in own], n=1, cutoff=0.5)
+    takes = {}
+    for each in parameters.values():
+        if each.name not in COMMON and each.kind not in MANY:
+            # `layers (int, 2)`.
+            kind = _kind(each)
+            known = [getattr(kind, "__name__", str(kind))] if kind else []
+            known += [repr(each.default)] if each.default is not each.empty else []
+            takes[each.name] = f"{each.name} ({', '.join(known)})" if known else each.name
+    near = difflib.get_close_matches(name, takes, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}? " if near else ""
-    takes = []
-    for each in own:
-        # `layers (int, 2)`.
-        kind = _kind(each)
-        known = [getattr(kind, "__name__", str(kind))] if kind else []
-        known += [repr(each.default)] if each.default is not each.empty else []
-        takes.append(f"{each.name} ({', '.join(known)})" if known else each.name)
-    raise TracekitError(f"{place} takes no {name}: {hint}It takes {', '.join(takes) or 'nothing'}")
+    raise TracekitError(f"{place} takes no {name}: {hint}It takes {', '.join(takes.values()) or 'nothing'}")
 
 
 def _kind(parameter: inspect.Parameter) -> Any:
@@ -188,27 +181,26 @@ def _kind(parameter: inspect.Parameter) -> Any:
 def _typed(name: str, text: str, parameter: inspect.Parameter | None, place: str) -> Any:
     kind = _kind(parameter) if parameter is not None and parameter.kind not in MANY else None
     known = kind is not None and kind is not Any
-    if known and not _is_simple(kind):
+    wanted = _wanted(kind) if known else ""
+    if wanted is None:
         return text
     try:
         return msgspec.convert(text, kind if known else int | float | bool, strict=False)
     except msgspec.ValidationError:
         if not known:
             return text
-        raise TracekitError(f"{place}: {name}={text} is not what it takes: say {_wanted(kind)}") from None
+        raise TracekitError(f"{place}: {name}={text} is not what it takes: say {wanted}") from None
 
 
-def _wanted(kind: Any) -> str:
-    """What a word must be, in words: `a whole number or null`."""
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        return " or ".join(map(_wanted, typing.get_args(kind)))
+#: What a word must be for a type, in words.
+WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", type(None): "null"}
+
+
+def _wanted(kind: Any) -> str | None:
+    """`a whole number or null`; None where no word can be such a value: whatever asks for it gets the word as it is."""
     if typing.get_origin(kind) is typing.Literal:
         return " or ".join(map(str, typing.get_args(kind)))
-    return {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, "null")
-
-
-def _is_simple(kind: Any) -> bool:
-    """Whether one word can be such a value; whatever else is asked for gets the word as it is."""
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        return all(map(_is_simple, typing.get_args(kind)))
-    return typing.get_origin(kind) is typing.Literal or kind in (int, float, bool, str, None, type(None))
+        parts = [*map(_wanted, typing.get_args(kind))]
+        return None if None in parts else " or ".join(filter(None, parts))
+    return next((words for each, words in WANTED.items() if kind is each), None)

@@ -57,8 +57,7 @@ def described(modules: Modules) -> tuple[Part, ...]:
 
 
 def top_parts(roots: Iterable[tuple[str, nn.Module]]) -> Modules:
-    """The parts a model is told by: its roots, and instead of one that holds nearly everything what is inside it. What
-    is directly in such a module and in none of its children is in no part."""
+    """The parts a model is told by: its roots, and instead of one that holds nearly everything what is inside it."""
     parts = dict(roots)
     modules = all_modules(parts.items())
     whole = sum(parameter_ids(parts.values()).values())
@@ -73,21 +72,13 @@ def top_parts(roots: Iterable[tuple[str, nn.Module]]) -> Modules:
         parts = dict(chain.from_iterable(replaced))
 
 
-def listed(roots: Iterable[tuple[str, nn.Module]], depth: int = 2) -> tuple[Part, ...]:
-    """The parts that have parameters, each followed by what is inside it, `depth` levels below those a model is told
-    by. Members of a list are not told one by one."""
-    roots = tuple(roots)
-    modules = all_modules(roots)
-    return tuple(_tree(modules, top_parts(roots), depth))
-
-
-def _tree(modules: Modules, level: Modules, depth: int) -> Iterator[Part]:
+def listed(roots: tuple[tuple[str, nn.Module], ...]) -> tuple[Part, ...]:
+    """The parts that have parameters, each followed by what is inside it; not by the members of a list."""
+    modules, level, found = all_modules(roots), top_parts(roots), []
     for part, (name, module) in zip(described(level), level.items(), strict=True):
-        if not part.parameters:
-            continue
-        yield part
-        if depth > 1 and is_called(module):
-            yield from _tree(modules, children(modules, name), depth - 1)
+        inner = described(children(modules, name)) if is_called(module) else ()
+        found += [each for each in (part, *inner) if part.parameters and each.parameters]
+    return tuple(found)
 
 
 def repeated_blocks(roots: Iterable[tuple[str, nn.Module]]) -> Modules:
@@ -117,11 +108,6 @@ def _blocks(modules: Modules, name: str) -> Iterator[tuple[str, nn.Module]]:
     else:
         for each in inner:
             yield from _blocks(modules, each)
-
-
-def is_within(name: str, part: str) -> bool:
-    """Whether the module of this name is the part or inside it."""
-    return name == part or name.startswith(f"{part}.")
 
 
 def shortened(names: Iterable[str], modules: Modules) -> tuple[str, ...]:

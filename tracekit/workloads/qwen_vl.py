@@ -33,60 +33,35 @@ from tracekit.workloads.registry import QWEN_VL
 
 #: Asked in turn where no prompt is given; of different lengths, so that a batch is padded as users' are.
 PROMPTS = ("Describe this image.", "What is the disc in the picture in front of?", "Which colours are there?")
-
-
-Figures = dict[str, Any]
+#: Arguments of both configurations that differ between the sizes; a vision tower ends with a block of full attention.
+TEXT = "num_hidden_layers hidden_size num_attention_heads num_key_value_heads intermediate_size vocab_size".split()
+VISION = "fullatt_block_indexes hidden_size num_heads intermediate_size".split()
 
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What differs between the sizes: arguments of both configurations, the sections of the rotary embedding, and those
+    """What differs between the sizes: figures of `TEXT` and `VISION`, the sections of the rotary embedding, and those
     of a call. The rest is as published."""
 
-    text: dict[str, int]
-    vision: Figures
+    text: tuple[int, ...]
+    vision: tuple[list[int], int, int, int]
     rope_sections: tuple[int, int, int] = (16, 24, 24)
     tied: bool = True
     pixels: int = 448
     new_tokens: int = 128
 
 
-def _text(
-    layers: int, width: int, heads: int, key_value_heads: int, feed_forward: int, vocabulary: int = 151_936
-) -> dict[str, int]:
-    return {
-        "num_hidden_layers": layers,
-        "hidden_size": width,
-        "num_attention_heads": heads,
-        "num_key_value_heads": key_value_heads,
-        "intermediate_size": feed_forward,
-        "vocab_size": vocabulary,
-    }
-
-
-def _vision(full_attention_blocks: list[int], width: int = 1280, heads: int = 16, feed_forward: int = 3420) -> Figures:
-    """A vision tower, which ends with a block of full attention."""
-    return {
-        "depth": full_attention_blocks[-1] + 1,
-        "hidden_size": width,
-        "num_heads": heads,
-        "intermediate_size": feed_forward,
-        "fullatt_block_indexes": full_attention_blocks,
-    }
-
-
+TOWER = ([7, 15, 23, 31], 1280, 16, 3420)
 ARCHITECTURES = {
-    "7b": Architecture(_text(28, 3584, 28, 4, 18944, vocabulary=152_064), _vision([7, 15, 23, 31]), tied=False),
-    "3b": Architecture(_text(36, 2048, 16, 2, 11008), _vision([7, 15, 23, 31])),
-    "small": Architecture(_text(4, 2048, 16, 2, 11008), _vision([3]), new_tokens=32),
-    "tiny": Architecture(_text(2, 64, 2, 1, 128), _vision([1], 64, 2, 128), (4, 6, 6), pixels=56, new_tokens=4),
+    "7b": Architecture((28, 3584, 28, 4, 18944, 152_064), TOWER, tied=False),
+    "3b": Architecture((36, 2048, 16, 2, 11008, 151_936), TOWER),
+    "small": Architecture((4, 2048, 16, 2, 11008, 151_936), ([3], *TOWER[1:]), new_tokens=32),
+    "tiny": Architecture((2, 64, 2, 1, 128, 151_936), ([1], 64, 2, 128), (4, 6, 6), pixels=56, new_tokens=4),
 }
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The model and its prompts on `device`, ready to be called. `size` is already chosen; `request.scope` checked.
-    Raises TracekitError for pretrained weights and processors that cannot be had, and for a scope or a number of tokens
-    that the phase has not."""
+    """The model and its prompts on `device`. Raises TracekitError for what the phase has not."""
     settings, generation = _settings(request, size, device)
     if settings.scope == "visual" and generation.phase == "decode":
         raise TracekitError("decoding looks at no image, so there is nothing visual to compile: pass another --scope")
@@ -159,7 +134,7 @@ def _model_and_processor(
 def _model(architecture: Architecture) -> Qwen2_5_VLForConditionalGeneration:
     ids = {token: FIRST_SPECIAL + index for index, token in enumerate(SPECIAL)}
     text = {
-        **architecture.text,
+        **dict(zip(TEXT, architecture.text, strict=True)),
         "max_position_embeddings": 128_000,
         "rms_norm_eps": 1e-6,
         "rope_theta": 1_000_000.0,
@@ -168,8 +143,9 @@ def _model(architecture: Architecture) -> Qwen2_5_VLForConditionalGeneration:
         "tie_word_embeddings": architecture.tied,
     }
     vision = {
-        **architecture.vision,
-        "out_hidden_size": architecture.text["hidden_size"],
+        **dict(zip(VISION, architecture.vision, strict=True)),
+        "depth": architecture.vision[0][-1] + 1,
+        "out_hidden_size": text["hidden_size"],
         "patch_size": 14,
         "window_size": 112,
         "tokens_per_second": 2,
@@ -190,9 +166,7 @@ def _model(architecture: Architecture) -> Qwen2_5_VLForConditionalGeneration:
 def _targets(model: Any, generation: Generation, scope: str) -> tuple[CompileTarget, ...]:
     if scope == "regional":
         # A part that the phase never runs would be compiled for nothing, and only ever be called eager.
-        parts = (
-            ("language_model.layers",) if generation.phase == "decode" else ("visual.blocks", "language_model.layers")
-        )
+        parts = ("visual.blocks", "language_model.layers")[generation.phase == "decode" :]
         return tuple(
             CompileTarget(f"model.model.{part}.{index}", block)
             for part in parts

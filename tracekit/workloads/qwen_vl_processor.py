@@ -29,22 +29,11 @@ from tracekit.workloads.building import load_pretrained
 
 #: The published tokenizer's special tokens: the first has the id 151643, each next one the next.
 FIRST_SPECIAL = 151_643
-SPECIAL = (
-    "<|endoftext|>",
-    "<|im_start|>",
-    "<|im_end|>",
-    "<|object_ref_start|>",
-    "<|object_ref_end|>",
-    "<|box_start|>",
-    "<|box_end|>",
-    "<|quad_start|>",
-    "<|quad_end|>",
-    "<|vision_start|>",
-    "<|vision_end|>",
-    "<|vision_pad|>",
-    "<|image_pad|>",
-    "<|video_pad|>",
-)
+NAMES = (
+    "endoftext im_start im_end object_ref_start object_ref_end box_start box_end quad_start quad_end vision_start"
+    " vision_end vision_pad image_pad video_pad"
+).split()
+SPECIAL = tuple(f"<|{name}|>" for name in NAMES)
 
 #: Says what the published template says, for messages of images and text.
 CHAT_TEMPLATE = (
@@ -64,8 +53,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """The model's inputs, on the CPU, and the median wall times of the two steps that made them. `vision_info_us` is
-    None where process_vision_info could not be had."""
+    """The model's inputs, on the CPU, and median wall times of the two steps; None without process_vision_info."""
 
     inputs: Any
     vision_info_us: float | None
@@ -84,8 +72,7 @@ class ImageProcessor(Qwen2_5_VLProcessor):
 
 
 def choose_fast(asked: bool | None) -> bool:
-    """Whether the fast image processor is used: where torchvision is, unless asked otherwise. Raises TracekitError when
-    it is asked for and torchvision is not there."""
+    """Whether the fast image processor is used: where torchvision is, unless asked otherwise."""
     there = bool(is_torchvision_available())
     if asked and not there:
         raise TracekitError(
@@ -101,8 +88,7 @@ def build_processor(*, fast: bool) -> Any:
 
 
 def load_processor(source: str, *, fast: bool) -> Any:
-    """The processor that lies beside real weights, with the image processor asked for. Raises TracekitError when it
-    cannot be had."""
+    """The processor that lies beside real weights, with the image processor asked for."""
     if not is_torchvision_available():
         raise TracekitError("the published processor needs torchvision: install the build that goes with this torch")
     processor = load_pretrained(AutoProcessor, source, None)

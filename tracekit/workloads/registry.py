@@ -11,7 +11,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.workload import NO_BREAKS, BuiltWorkload, Request, WorkloadInfo
 from tracekit.workloads.one_forward_table import ONE_FORWARD, ROWS
-from tracekit.workloads.unlisted import ANY, DIFFUSERS, HF, find_on_hub, find_own, is_own
+from tracekit.workloads.unlisted import DIFFUSERS, HF, find_on_hub, find_own, is_own
 
 #: `build(request, size, device, progress)`, in a workload's own file.
 Builder = Callable[[Request, str, str, Progress], BuiltWorkload]
@@ -127,11 +127,6 @@ def all_workloads() -> tuple[WorkloadInfo, ...]:
     return WORKLOADS
 
 
-def open_workloads() -> tuple[WorkloadInfo, ...]:
-    """What stands for any number of models."""
-    return tuple(ANY.values())
-
-
 def find(name: str) -> WorkloadInfo:
     """The workload of that name. Raises TracekitError with the nearest name."""
     by_name = {workload.name: workload for workload in WORKLOADS}
@@ -153,13 +148,10 @@ def find(name: str) -> WorkloadInfo:
 
 
 def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
-    """The workload with its sizes, memory and parameters, where only a configuration tells them. Raises TracekitError
-    for one that cannot be had, read or used. `load_builder` comes before."""
-    if info.memory_gib:
-        return info
-    ask: Callable[[WorkloadInfo, Request], WorkloadInfo] | None
-    ask = getattr(importlib.import_module(info.module), "look_into", None)
-    return ask(info, request) if ask else info
+    """The workload with what only a configuration tells: sizes, memory, parameters. `load_builder` comes before."""
+    ask = None if info.memory_gib else getattr(importlib.import_module(info.module), "look_into", None)
+    found: WorkloadInfo = ask(info, request) if ask else info
+    return found
 
 
 def load_builder(info: WorkloadInfo) -> Builder:
@@ -180,16 +172,12 @@ def load_builder(info: WorkloadInfo) -> Builder:
 
 
 def check_buildable(request: Request) -> None:
-    """Imports what the workload needs and looks for what would keep it from being built, before anything of it is.
-
-    Raises TracekitError for packages that are missing, a configuration that is not here or cannot be used, a file of
-    the user's that cannot be run, options that it does not take, and parts that a model has not. What real weights are
-    made of, and what a user's own `build()` returns, is known only once they are there.
-    """
+    """Raises TracekitError for what would keep the workload from being built, before anything of it is. What real
+    weights are made of, and what a user's own `build()` returns, is known only once they are there."""
     info = find(request.workload)
     builder = load_builder(info)
     if is_own(request.workload):
-        importlib.import_module(info.module).check(request)
+        importlib.import_module(info.module).prepared(request, "cpu")
         return
     info = look_into(info, request)
     if request.pretrained:
@@ -205,11 +193,10 @@ def check_buildable(request: Request) -> None:
 
 
 def check_scope(info: WorkloadInfo, scope: str | None) -> str:
-    """The scope to compile: the workload's default when none is asked for. Names of modules can only be checked when
-    there is a model to look at (`scopes.py`). Raises TracekitError for what is no list of names."""
+    """The scope to compile, by default the workload's first. Names of modules are checked where there is a model."""
     if scope is None:
         return next(iter(info.scopes))
-    names = [name.strip() for name in scope.split(",")]
+    names = [*map(str.strip, scope.split(","))]
     if not all(names):
         raise TracekitError(f"--scope {scope!r} names nothing at one place: write names with commas between them")
     return ",".join(dict.fromkeys(names))

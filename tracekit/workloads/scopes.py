@@ -26,7 +26,6 @@ from tracekit.workloads.parts import (
     children,
     described,
     is_called,
-    is_within,
     listed,
     parameter_ids,
     repeated_blocks,
@@ -39,16 +38,13 @@ ALL = "all"
 REGIONAL = "regional"
 #: So many parts are shown with an error.
 SHOWN = 8
-#: Where a model is built that has shapes and no numbers.
-NOWHERE = "meta"
 
 
 def build_scoped(
     builder: Builder, info: WorkloadInfo, request: Request, size: str, device: str, progress: Progress
 ) -> BuiltWorkload:
-    """The workload with `request.scope` as what is compiled, and components that say so. Real weights of a size that
-    the list has not (`THEIR_SIZE`) are called as the largest is. Raises TracekitError for what the model has not:
-    before its weights are made, where that can be known."""
+    """The workload with `request.scope` as what is compiled, and components that say so; what the model has not is
+    found before its weights are made. Real weights of a size that the list has not are called as the largest is."""
     if size == THEIR_SIZE:
         workload = build_scoped(builder, info, request, next(iter(info.sizes)), device, progress)
         return replace(workload, settings=replace(workload.settings, size=size))
@@ -60,18 +56,16 @@ def build_scoped(
 
 
 def check_parts(info: WorkloadInfo, request: Request) -> None:
-    """Raises TracekitError for a scope that a workload of the list has not, before anything of it is built. Of others,
-    and of real weights, it is known once they are there."""
-    if request.scope is None or request.scope in info.scopes or info not in all_workloads() or request.pretrained:
-        return
-    size = next(iter(info.sizes)) if request.size == "auto" else request.size
-    compile_targets(build_nowhere(load_builder(info), request, size), request.scope)
+    """Raises TracekitError for a scope that a workload of the list has not; others are looked at once built."""
+    if request.scope and request.scope not in info.scopes and info in all_workloads() and not request.pretrained:
+        size = next(iter(info.sizes)) if request.size == "auto" else request.size
+        compile_targets(build_nowhere(load_builder(info), request, size), request.scope)
 
 
 def build_nowhere(builder: Builder, request: Request, size: str) -> BuiltWorkload:
     """The workload without weights or memory, in well under a second. It has names and shapes, and cannot be called."""
     shape = replace(request, scope=None, phase=None, cache=None, pretrained=None)
-    return builder(shape, size, NOWHERE, Silent())
+    return builder(shape, size, "meta", Silent())
 
 
 def read_parts(builder: Builder, name: str, size: str) -> tuple[int, tuple[Part, ...]]:
@@ -85,11 +79,8 @@ def narrowed(workload: BuiltWorkload, scope: str) -> BuiltWorkload:
     targets = compile_targets(workload, scope)
     settings = replace(workload.settings, scope=scope)
     top = top_parts(workload.modules)
-    parts = tuple(
-        Component(name, part.parameters, compiled=False)
-        for name, part in zip(top, described(top), strict=True)
-        if part.parameters
-    )
+    named = zip(top, described(top), strict=True)
+    parts = tuple(Component(name, part.parameters, compiled=False) for name, part in named if part.parameters)
     return with_shares(replace(workload, settings=settings, targets=targets, components=parts))
 
 
@@ -98,23 +89,18 @@ def with_shares(workload: BuiltWorkload) -> BuiltWorkload:
     modules = all_modules(workload.modules)
     compiled = parameter_ids(target.module for target in workload.targets)
     names = [target.component for target in workload.targets]
-    components = []
-    for each in workload.components:
-        if each.name in modules:
-            inside = [name for name in names if is_within(name, each.name) or is_within(each.name, name)]
-            own = parameter_ids((modules[each.name],))
-            held = sum(count for identity, count in own.items() if identity in compiled)
-            components.append(
-                replace(
-                    each,
-                    compiled=bool(inside),
-                    compiled_parameters=min(held, each.parameters) if inside else 0,
-                    compiled_parts=shortened(inside, modules),
-                )
-            )
-        else:
-            components.append(each)
-    return replace(workload, components=tuple(components))
+
+    def with_share(part: Component) -> Component:
+        if part.name not in modules:
+            return part
+        inside = [each for each in names if f"{each}.".startswith(f"{part.name}.") or part.name.startswith(f"{each}.")]
+        own = parameter_ids((modules[part.name],))
+        held = sum(count for identity, count in own.items() if identity in compiled)
+        share = min(held, part.parameters) if inside else 0
+        called = shortened(inside, modules)
+        return replace(part, compiled=bool(inside), compiled_parameters=share, compiled_parts=called)
+
+    return replace(workload, components=tuple(map(with_share, workload.components)))
 
 
 def repeated_parts(workload: BuiltWorkload) -> tuple[str, ...]:
@@ -135,10 +121,8 @@ def compile_targets(workload: BuiltWorkload, scope: str) -> tuple[CompileTarget,
         for module in outer.module.modules():
             inner = by_identity.get(id(module))
             if inner is not None and module is not outer.module:
-                raise TracekitError(
-                    f"{inner.component} is inside {outer.component}, which is compiled whole: name one of them in"
-                    " --scope"
-                )
+                whole = f"{inner.component} is inside {outer.component}, which is compiled whole"
+                raise TracekitError(f"{whole}: name one of them in --scope")
     return tuple(found.values())
 
 
@@ -151,23 +135,21 @@ def _targets(workload: BuiltWorkload, name: str) -> tuple[CompileTarget, ...]:
     if name == REGIONAL:
         blocks = repeated_blocks(workload.modules)
         if not blocks:
-            raise TracekitError(
-                f"{workload.info.name} at size {workload.settings.size} has no blocks that repeat: name parts in"
-                " --scope",
-                _advice(workload, modules, None),
-            )
+            there = f"{workload.info.name} at size {workload.settings.size}"
+            advice = _advice(workload, modules, None)
+            raise TracekitError(f"{there} has no blocks that repeat: name parts in --scope", advice)
         return tuple(CompileTarget(block, module) for block, module in blocks.items())
     matched = _matched(modules, name, _only_root(workload))
     if not matched:
         raise _unknown_part(workload, modules, name)
-    called = {each: module for each, module in matched.items() if is_called(module)}
+    called = tuple(_target(workload, each, module) for each, module in matched.items() if is_called(module))
     if not called:
         first = next(iter(matched))
         raise TracekitError(
             f"{first} is a list of {len(children(modules, first))} modules and is never called itself:"
             f" pass --scope '{first}.*' to compile each by itself"
         )
-    return tuple(_target(workload, each, module) for each, module in called.items())
+    return called
 
 
 def _of_list(workload: BuiltWorkload, name: str) -> tuple[CompileTarget, ...]:
@@ -193,8 +175,8 @@ def _only_root(workload: BuiltWorkload) -> str:
 
 
 def _matched(modules: Modules, name: str, root: str) -> Modules:
-    """The modules of that name; if there are none, those of that name inside the only root. Where a pattern matches
-    modules with parameters and others, the others (dropout, activations) are left out."""
+    """The modules of that name, or else those of that name inside the only root; of what a pattern matches none without
+    parameters (dropout, activations), if others are there."""
     for pattern in (name, f"{root}{name}"):
         found = {each: module for each, module in modules.items() if _matches(each, pattern)}
         weighty = {each: module for each, module in found.items() if parameter_ids((module,))}

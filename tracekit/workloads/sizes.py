@@ -29,8 +29,7 @@ SIZES_OF_A_CALL = tuple(each.name for each in OPTIONS if each.larger and not eac
 
 
 def check_request(info: WorkloadInfo, request: Request) -> None:
-    """Raises TracekitError for an option or a size the workload has not, a size beside weights that bring their own,
-    and an image size that it cannot make."""
+    """Raises TracekitError for options, sizes and image sizes that the workload has not."""
     if request.options and "options" not in info.takes:
         raise TracekitError(f"{info.name} takes no options of its own: leave out {' '.join(request.options)}")
     given = (each.name for each in fields(request) if each.name in NOT_EVERYWHERE)
@@ -53,8 +52,7 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
 
 
 def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:
-    """Raises TracekitError for an image size that the workload cannot make; `written` is how a user gave it, with
-    places for its name and its number."""
+    """Raises TracekitError for an image size that cannot be made; `written` has places for its name and number."""
     step = info.pixel_step
     for name, pixels in (("height", request.height), ("width", request.width)):
         if pixels is not None and step is not None and pixels % step:
@@ -63,27 +61,28 @@ def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:
 
 
 def choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
-    """The size to build and why, in words for the user. `free_bytes` is the free memory of the device it goes to.
-    Raises TracekitError for a size that cannot fit."""
+    """The size to build and why, in words for the user. `free_bytes` are those of the device it goes to."""
     if "options" in info.takes:
         # Of a model that tracekit does not know there is one size.
         return next(iter(info.sizes.items()))
-    dtype = request.dtype
+    dtype, sizes = request.dtype, [*info.sizes]
+    free = f"{free_bytes / GIB:.1f} GiB are free"
     if request.size == "auto":
         size, reason = _largest_that_fits(info, device, free_bytes, dtype)
+        # A smaller one may be taken; on a CPU it is the smallest already.
+        sizes = sizes[sizes.index(size) :]
     else:
         size, reason = request.size, "as asked"
         need = _need_gib(info, size, device, dtype)
         if need * GIB > free_bytes:
-            others = [each for each in info.sizes if _need_gib(info, each, device, dtype) < need]
+            others = any(_need_gib(info, each, device, dtype) < need for each in sizes)
             smaller = "a smaller --size, or --size auto" if others else "--dtype bfloat16, or a smaller --batch-size"
             raise DoesNotFitError(
-                f"{info.name} at size {size} needs about {_gib(need)} GiB of memory and {free_bytes / GIB:.1f} GiB are"
-                f" free on the {device.upper()}; pass {smaller}"
+                f"{info.name} at size {size} needs about {_gib(need)} GiB of memory and {free} on the {device.upper()};"
+                f" pass {smaller}"
             )
-    sizes = [*info.sizes]
-    # Of what was left to tracekit, a smaller one may be taken; on a CPU it is the smallest already.
-    for each in sizes[sizes.index(size) :] if request.size == "auto" else [size]:
+        sizes = [size]
+    for each in sizes:
         more = growth_gib(info, request, each)
         if not more:
             return each, reason if each == size else f"{each} is the largest that fits the batch and image size"
@@ -93,15 +92,13 @@ def choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: i
             return each, f"{why}; this batch and image size need about {_gib(need)} GiB, by an estimate"
     estimate = f"{info.name} at size {each} needs about {_gib(need)} GiB for this batch and image size, by an estimate"
     if need * GIB > CLEARLY_OVER * free_bytes:
-        free = f"{free_bytes / GIB:.1f} GiB are free on the {device.upper()}"
-        mend = _pass_smaller("--batch-size", *_size_options(info.takes))
-        raise DoesNotFitError(f"not enough memory: {estimate}, and {free}; {mend}")
-    return each, f"{reason}; it may not fit: {estimate}, {free_bytes / GIB:.1f} GiB are free"
+        mend = _pass_smaller(info.takes)
+        raise DoesNotFitError(f"not enough memory: {estimate}, and {free} on the {device.upper()}; {mend}")
+    return each, f"{reason}; it may not fit: {estimate}, {free}"
 
 
 def growth_gib(info: WorkloadInfo, request: Request, size: str) -> float:
-    """An estimate, in GiB of bfloat16, of what the request's batch and image sizes need beyond what is listed; 0.0
-    where nothing was measured."""
+    """An estimate, in bfloat16, of what batch and image sizes need beyond the list; 0.0 where nothing was measured."""
     if info.megapixel_gib is None or (request.batch_size == 1 and request.height is None and request.width is None):
         return 0.0
     side: int = importlib.import_module(info.module).ARCHITECTURES[size].pixels
@@ -110,62 +107,54 @@ def growth_gib(info: WorkloadInfo, request: Request, size: str) -> float:
 
 
 def way_to_need_less(info: WorkloadInfo, size: str, settings: Settings | None = None) -> str:
-    """What a user does who ran out of memory at this size: the next smaller one, and less of what the workload takes,
-    or, where the settings are known, of what they have."""
+    """What helps who ran out of memory: a smaller size, less of what the workload takes or the settings have."""
     if "options" in info.takes:
         return "make the model or what it is called with smaller"
     has = info.takes if settings is None else [name for name in info.takes if getattr(settings, name, None)]
     sizes = [*info.sizes]
     smaller = sizes[sizes.index(size) + 1 :] if size in sizes else []
-    mend = _pass_smaller("--batch-size", *_size_options(has))
+    mend = _pass_smaller(has)
     return f"pass --size {smaller[0]}, or {mend.removeprefix('pass ')}" if smaller else mend
 
 
-def _size_options(takes: Collection[str]) -> list[str]:
-    return [_option(name) for name in SIZES_OF_A_CALL if name in takes]
+def _pass_smaller(takes: Collection[str]) -> str:
+    *most, last = ["--batch-size", *(_option(name) for name in SIZES_OF_A_CALL if name in takes)]
+    return f"pass a smaller {', '.join(most)} or {last}" if most else f"pass a smaller {last}"
 
 
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _pass_smaller(*options: str) -> str:
-    *most, last = options
-    return f"pass a smaller {', '.join(most)} or {last}" if most else f"pass a smaller {last}"
-
-
 def weights_fit(weights: str, numbers: int | None, device: str, free_bytes: int, dtype: str | None) -> str:
-    """In words, what real weights of so many numbers need; None where nobody knows how many. Raises TracekitError for
-    more than there is free."""
+    """In words, what real weights of so many numbers need; None where nobody knows how many."""
     if numbers is None:
         return f"the weights of {weights}; how much memory they need is not known before they are loaded"
     wide = (dtype or ("float32" if device == "cpu" else "bfloat16")) == "float32"
     need = numbers * (4 if wide else 2) * (1 + UNKNOWN_ACTIVATIONS) + ALLOWANCE_BYTES
+    gib, count = _gib(need / GIB), parameter_count(numbers)
     if need > free_bytes:
         raise DoesNotFitError(
-            f"{weights} needs about {_gib(need / GIB)} GiB of memory in {'float32' if wide else 'bfloat16'}, by the"
-            f" {parameter_count(numbers)} parameters in its files, and {free_bytes / GIB:.1f} GiB are free on the"
-            f" {device.upper()}; leave --pretrained out, or take smaller ones"
+            f"{weights} needs about {gib} GiB of memory in {'float32' if wide else 'bfloat16'}, by the {count}"
+            f" parameters in its files, and {free_bytes / GIB:.1f} GiB are free on the {device.upper()}; leave"
+            " --pretrained out, or take smaller ones"
         )
-    return f"the weights of {weights}: {parameter_count(numbers)} parameters, about {_gib(need / GIB)} GiB"
+    return f"the weights of {weights}: {count} parameters, about {gib} GiB"
 
 
 def _largest_that_fits(info: WorkloadInfo, device: str, free_bytes: int, dtype: str | None) -> tuple[str, str]:
-    needs = {size: _need_gib(info, size, device, dtype) for size in info.sizes}
-    smallest, need = [*needs.items()][-1]
-    if device == "cpu" and need * GIB <= free_bytes:
-        return smallest, f"there is no GPU here, so this is the {smallest} size on the CPU"
-    if device == "cpu":
-        raise DoesNotFitError(
-            f"not enough memory for {info.name}: its {smallest} size needs {_gib(need)} GiB on the CPU,"
-            f" {free_bytes / GIB:.1f} GiB are free; close what else uses it, or pass --dtype bfloat16"
-        )
-    for size, enough in needs.items():
-        if enough * GIB <= free_bytes:
-            return size, f"{size} needs about {_gib(enough)} GiB and {free_bytes / GIB:.0f} GiB of GPU memory are free"
+    free_gib, cpu = free_bytes / GIB, device == "cpu"
+    for size in [*info.sizes][-1:] if cpu else info.sizes:
+        need = _need_gib(info, size, device, dtype)
+        if need <= free_gib and cpu:
+            return size, f"there is no GPU here, so this is the {size} size on the CPU"
+        if need <= free_gib:
+            return size, f"{size} needs about {_gib(need)} GiB and {free_gib:.0f} GiB of GPU memory are free"
+    memory, on = ("memory", " on the CPU") if cpu else ("GPU memory", "")
+    mend = "it, or pass --dtype bfloat16" if cpu else "the GPU (`nvidia-smi` lists it)"
     raise DoesNotFitError(
-        f"not enough GPU memory for {info.name}: its {smallest} size needs {_gib(need)} GiB,"
-        f" {free_bytes / GIB:.1f} GiB are free; close what else uses the GPU (`nvidia-smi` lists it)"
+        f"not enough {memory} for {info.name}: its {size} size needs {_gib(need)} GiB{on}, {free_gib:.1f} GiB are free;"
+        f" close what else uses {mend}"
     )
 
 

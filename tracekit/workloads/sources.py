@@ -19,13 +19,8 @@ from tracekit.workloads.unlisted import ANY, is_file, is_own, source_of, split_n
 
 #: Where a model's repository says what it is made of.
 CONFIGURATIONS = (
-    "config.json",
-    "model_index.json",
-    "preprocessor_config.json",
-    "transformer/config.json",
-    "unet/config.json",
-    "vae/config.json",
-)
+    "config.json model_index.json preprocessor_config.json transformer/config.json unet/config.json vae/config.json"
+).split()
 #: Code that its user has installed and not written.
 INSTALLED = ("site-packages", "dist-packages")
 
@@ -36,8 +31,7 @@ def has_sources(workload: str) -> bool:
 
 
 def read_sources(workload: str) -> tuple[Source, ...]:
-    """What the workload that was built in this process is made of: the user's files that were loaded for it, or the
-    configuration; empty for workloads of the list."""
+    """What the workload built in this process is made of: its user's loaded files, or the configuration."""
     if workload.startswith(tuple(ANY)):
         return tuple(Source(name, _digest(path)) for name, path in _configurations(workload))
     if is_own(workload):

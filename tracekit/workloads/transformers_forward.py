@@ -17,10 +17,11 @@ from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads.building import load_pretrained
 from tracekit.workloads.inputs import clip_tokenizer, draw_images
 from tracekit.workloads.one_forward import Family, build_one_forward
-from tracekit.workloads.one_forward_table import Nested, OneForward
+from tracekit.workloads.one_forward_table import OneForward
 
 #: What is looked for in images.
 PHRASES = ("a photo of a cat", "a photo of a dog")
+PHRASE_TOKENS = 16
 SAMPLES_PER_SECOND = 16_000
 #: What Whisper's decoding begins with; ids of words are below.
 START = 50_258
@@ -30,30 +31,22 @@ Inputs = dict[str, torch.Tensor]
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
     """As `build_one_forward`. Raises TracekitError where transformers cannot run MaskFormer in the dtype asked for."""
-    if request.workload == "maskformer" and request.dtype not in (None, "float32") and not masks_in_any_type():
-        raise TracekitError(
-            f"transformers {transformers.__version__} runs MaskFormer in float32 alone: it masks shifted windows in"
-            " float32, whatever the model's type. Leave --dtype out, or install a newer transformers"
-        )
+    if request.workload == "maskformer" and request.dtype not in (None, "float32"):
+        from transformers.models.maskformer.modeling_maskformer_swin import MaskFormerSwinLayer
+
+        # Until transformers 5.17 at least its Swin's mask was float32; 5.23 makes it in the type it is asked for.
+        masker = getattr(MaskFormerSwinLayer, "get_attn_mask", None)
+        if masker is None or "dtype" not in inspect.signature(masker).parameters:
+            raise TracekitError(
+                f"transformers {transformers.__version__} runs MaskFormer in float32 alone: it masks shifted windows in"
+                " float32, whatever the model's type. Leave --dtype out, or install a newer transformers"
+            )
     return build_one_forward(FAMILY, request, size, device, progress)
-
-
-def masks_in_any_type() -> bool:
-    """Whether MaskFormer's Swin runs in half precision: until 5.17 at least its mask was float32, 5.23 makes it in the
-    type it is asked for."""
-    from transformers.models.maskformer.modeling_maskformer_swin import MaskFormerSwinLayer
-
-    masker = getattr(MaskFormerSwinLayer, "get_attn_mask", None)
-    return masker is not None and "dtype" in inspect.signature(masker).parameters
 
 
 def _make(row: OneForward, size: str) -> PreTrainedModel:
     kind = getattr(transformers, row.kind)
-    made = {
-        name: getattr(transformers, value.kind)(**value.figures) if isinstance(value, Nested) else value
-        for name, value in row.figures_at(size).items()
-    }
-    return kind(kind.config_class(**made))
+    return kind(kind.config_class(**row.figures_at(size)))
 
 
 def _load(row: OneForward, source: str, dtype: torch.dtype) -> PreTrainedModel:
@@ -85,7 +78,7 @@ def _draw(row: OneForward, model: Any, sizes: Mapping[str, int], count: int, see
     if row.draws == "images":
         return images
     found = clip_tokenizer()(
-        list(PHRASES) * count, padding="max_length", max_length=sizes["tokens"], truncation=True, return_tensors="pt"
+        list(PHRASES) * count, padding="max_length", max_length=PHRASE_TOKENS, truncation=True, return_tensors="pt"
     )
     return {**images, "input_ids": found["input_ids"], "attention_mask": found["attention_mask"]}
 

@@ -112,8 +112,7 @@ def no_such_module(module: str) -> TracekitError:
 
 
 def find_own(name: str) -> WorkloadInfo:
-    """What is known of the model before its code is run. Raises TracekitError for a file that is not there, and where
-    no function is named."""
+    """What is known of the model before its code is run."""
     where, function = split_name(name)
     if not function.isidentifier():
         where = where or name

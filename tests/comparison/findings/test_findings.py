@@ -58,11 +58,11 @@ def test_attention_lost_to_products_is_found_with_its_cost():
     assert (finding.facts["a"], finding.facts["attention_before_us"]) == ("eager", 100.0)
 
 
-@pytest.mark.parametrize("product_us", [550.0, 600.0, 700.0])
-def test_attention_that_is_lost_at_no_cost_has_no_saving(product_us: float):
-    """The products take 25, 50 and 100 us a step longer, and the attention took 100."""
-    kernels = {**LOST, "gemm_128x64": ("gemm", 20, product_us)}
-    assert found(eager(), compiled(kernels))["lost_attention"].saving_us is None
+def test_attention_that_is_lost_at_no_cost_has_no_saving():
+    # The products take 25 and 100 us a step longer, and the attention took 100.
+    for product_us in (550.0, 700.0):
+        kernels = {**LOST, "gemm_128x64": ("gemm", 20, product_us)}
+        assert found(eager(), compiled(kernels))["lost_attention"].saving_us is None
 
 
 def test_attention_that_was_never_there_or_is_half_there_is_not_lost():
@@ -161,11 +161,9 @@ def test_a_gpu_that_waits_for_launches_is_told_to_use_graphs():
     finding = found(eager(), compiled(wall_us=scaled(2)))["launch_bound"]
     assert finding.saving_us == pytest.approx(800 / 2)
     assert command_of(finding).startswith("tracekit profile flux --compiled --mode reduce-overhead")
-
-
-@pytest.mark.parametrize("other", [{"causes": {"sync_wait": 0.9, "op_dispatch": 0.1}}, {"graph_launches": 2}])
-def test_a_gpu_that_waits_for_synchronisation_or_uses_graphs_is_not_launch_bound(other: dict[str, object]):
-    assert "launch_bound" not in found(eager(), compiled(wall_us=scaled(2), **other))
+    # One that waits for synchronisation, or uses graphs, is not launch-bound.
+    for other in ({"causes": {"sync_wait": 0.9, "op_dispatch": 0.1}}, {"graph_launches": 2}):
+        assert "launch_bound" not in found(eager(), compiled(wall_us=scaled(2), **other))
 
 
 def test_a_slower_compiled_form_is_told_with_its_cost():
@@ -174,10 +172,7 @@ def test_a_slower_compiled_form_is_told_with_its_cost():
     assert "--mode reduce-overhead" in command_of(finding)
     on_cpu = replace(compiled(wall_us=scaled(1.5)), settings=make_settings(device="cpu"))
     assert found(eager(), on_cpu)["compile_slower"].action is None
-
-
-def test_graphs_are_advised_where_nobody_knows_how_long_the_gpu_waits():
-    # More work was recorded than fits into a call.
+    # More work was recorded than fits into a call: nobody knows how long the GPU waits.
     side = compiled({"gemm": ("gemm", 2, 10_000.0)}, scaled(1.5))
     assert side.unprofiled_idle_us is None
     assert "--mode reduce-overhead" in command_of(found(eager(), side)["compile_slower"])
@@ -285,13 +280,9 @@ def test_a_start_that_pays_soon_or_is_short_or_never_pays_or_is_warm_is_not_told
 )
 def test_what_a_warm_cache_saves_is_withheld_where_it_was_not_measured(starts: tuple[BreakEven, ...]):
     finding = find_cold_start(started(*starts))
-    assert finding.start_saving_us is None
-    assert not finding.facts["warm_was_measured"]
-
-
-def test_a_warm_cache_that_is_no_faster_saves_nothing():
-    finding = find_cold_start(started(COLD, replace(WARM, startup_us=7e7)))
-    assert finding.start_saving_us == 0
+    assert (finding.start_saving_us, finding.facts["warm_was_measured"]) == (None, False)
+    # A warm cache that is no faster saves nothing, which was measured.
+    assert find_cold_start(started(COLD, replace(WARM, startup_us=7e7))).start_saving_us == 0
 
 
 def test_each_call_saves_what_the_ratio_within_rounds_says():

@@ -40,8 +40,8 @@ def convolution(
 
 def side(label: str, activities: list[Activity], busy_us: float = 10_000.0, per_step: float = 1.0) -> Side:
     analysis = make_analysis({"k": ("convolution", 2, 2 * busy_us)})
-    made = make_side(label, analysis, make_form("compiled" if label == "compiled" else "eager", scaled(1.3)))
-    return replace(made, sequence=Sequence(tuple(activities), per_step, "own"))
+    form = make_form("compiled" if label == "compiled" else "eager", scaled(1.3))
+    return make_side(label, analysis, form, sequence=Sequence(tuple(activities), per_step, "own"))
 
 
 def group(a: tuple[int, ...], b: tuple[int, ...] | None = None) -> KernelGroup:
@@ -53,6 +53,7 @@ def group(a: tuple[int, ...], b: tuple[int, ...] | None = None) -> KernelGroup:
 
 
 def compared(a: Side, b: Side, *groups: KernelGroup) -> Comparison:
+    # The kernels by name are another matter: what is asked here is of the sequences.
     plain = compare(replace(a, sequence=None), replace(b, sequence=None))
     return replace(plain, a=a, b=b, groups=groups)
 
@@ -201,15 +202,12 @@ def matmul(dtype: str, us: float) -> Activity:
 
 
 def side_of(label: str, *activities: Activity, dtype: str = "bfloat16", bare: bool = False) -> Side:
-    made = make_side(label, make_analysis(), None if bare else make_form("compiled", scaled(1.3)))
-    settings = None if bare else make_settings(dtype=dtype)
-    return replace(made, settings=settings, sequence=Sequence(activities, 1.0, "own"))
+    of_run = {} if bare else {"form": make_form("compiled", scaled(1.3)), "settings": make_settings(dtype=dtype)}
+    return make_side(label, **of_run, sequence=Sequence(activities, 1.0, "own"))
 
 
 def found_in(a: Side, b: Side) -> Finding | None:
-    # The kernels by name are another matter: what is asked here is of the sequences.
-    plain = compare(replace(a, sequence=None), replace(b, sequence=None))
-    return find_single_precision(replace(plain, a=a, b=b))
+    return find_single_precision(compared(a, b))
 
 
 HALF, SINGLE = matmul("c10::BFloat16", 100.0), matmul("float", 80.0)

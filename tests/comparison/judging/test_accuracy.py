@@ -62,8 +62,7 @@ def test_an_error_up_to_three_times_eager_s_is_rounding_in_half_precision():
     assert judged(numerics(tensor(0.01)), numerics(tensor(0.01), SAME)).result == "equal"
     assert by_reference(tensor(0.01), tensor(0.033)).result == "as_accurate"
     found = by_reference(tensor(0.01), tensor(0.035))
-    assert (found.result, found.basis) == ("less_accurate", "reference")
-    assert found.reason.code == "error"
+    assert (found.result, found.basis, found.reason.code) == ("less_accurate", "reference", "error")
     facts = {"path": "", "compiled": 0.035, "eager": 0.01, "reference": "float32"}
     assert found.reason.facts == {**facts, "allowed": pytest.approx(0.0339, abs=1e-4)}
 
@@ -92,23 +91,20 @@ def test_what_compiled_differs_by_from_itself_excuses_nothing():
     assert found.result == "undecided"
     assert found.reason.facts["compiled_from_itself"] == 1.4
     assert by_reference(tensor(0.01), tensor(1.6), itself=tensor(1.4)).result == "less_accurate"
-    one_number = by_reference(tensor(0.01, max_abs=0.05), tensor(0.01, max_abs=0.9), itself=tensor(0.5))
-    assert one_number.result == "undecided"
+    for size in (1.0, 10.0):
+        one, other = (tensor(0.01, max_abs=error * size, other_max=size) for error in (0.005, 0.5))
+        assert by_reference(one, other, itself=tensor(0.5)).result == "undecided"
     bare = judged(numerics(), numerics(eager=tensor(1.4), itself=tensor(1.4)))
     assert (bare.result, bare.basis) == ("undecided", "tolerance")
     assert judged(numerics(itself=tensor(1.4)), numerics(eager=tensor(1.4))).result == "as_accurate"
 
 
 def test_a_reference_of_zeros_is_held_against_by_the_largest_error():
-    for eager, compiled, result in (
-        (0.0, 0.0, "as_accurate"),
-        (0.0, 0.3, "less_accurate"),
-        (0.1, 0.29, "as_accurate"),
-        (0.1, 0.31, "less_accurate"),
-    ):
-        assert by_reference(tensor(None, max_abs=eager), tensor(None, max_abs=compiled)).result == result
-    for compiled, result in ((0.3, "less_accurate"), (0.0, "as_accurate")):
-        assert judged(numerics(), numerics(eager=tensor(None, max_abs=compiled))).result == result
+    for eager, right, wrong in ((0.0, 0.0, 0.3), (0.1, 0.29, 0.31)):
+        for error, result in ((right, "as_accurate"), (wrong, "less_accurate")):
+            assert by_reference(tensor(None, max_abs=eager), tensor(None, max_abs=error)).result == result
+    for error, result in ((0.3, "less_accurate"), (0.0, "as_accurate")):
+        assert judged(numerics(), numerics(eager=tensor(None, max_abs=error))).result == result
 
 
 def test_outputs_without_a_finite_number_prove_nothing():
@@ -121,11 +117,10 @@ def test_outputs_without_a_finite_number_prove_nothing():
     empty = tensor(None, equal_share=None, elements=0, shape=(0,))
     assert judged(numerics(empty), numerics(empty, empty)).result == "as_accurate"
     # Another tensor that is wrong is not hidden by it.
+    wrong = tensor(0.9, path="[1]")
     one = FormNumerics("bfloat16", None, None, beside("reference", lost, tensor(0.01, path="[1]")), "float32", None)
-    other = replace(
-        one,
-        against_eager=beside("eager", lost, tensor(0.9, path="[1]")),
-        against_reference=beside("reference", lost, tensor(0.9, path="[1]")),
+    other = FormNumerics(
+        "bfloat16", None, beside("eager", lost, wrong), beside("reference", lost, wrong), "float32", None
     )
     assert judged(one, other).result == "less_accurate"
 
@@ -153,10 +148,9 @@ def test_a_missing_tensor_is_found_and_the_worst_tensor_decides():
     found = by_reference(tensor(0.01), tensor(None, problem="has shape (1,) here and (2,) there"))
     assert (found.result, found.reason.code) == ("less_accurate", "not_comparable")
 
-    one = replace(numerics(tensor(0.01)), against_reference=beside("reference", tensor(0.01), tensor(0.01, path=".b")))
-    other = replace(
-        numerics(tensor(0.01), tensor(0.02)),
-        against_reference=beside("reference", tensor(0.01), tensor(0.9, path=".b")),
+    one, other = (
+        replace(found, against_reference=beside("reference", tensor(0.01), tensor(error, path=".b")))
+        for found, error in ((numerics(tensor(0.01)), 0.01), (numerics(tensor(0.01), tensor(0.02)), 0.9))
     )
     found = judged(one, other)
     assert (found.result, found.reason.facts["path"], found.reason.facts["compiled"]) == ("less_accurate", ".b", 0.9)

@@ -158,9 +158,8 @@ def test_what_was_predicted_and_what_was_measured_are_both_speed_ups_over_eager(
     verified = judge_advice(comparison, SCOPE, scaled(0.8), scaled(0.4), None)
     assert verified.measured_us < verified.predicted_us + 1
     speedup, wall_us = comparison.verdict.speedup, comparison.verdict.b_wall_us
-    assert speedup is not None and wall_us is not None and SCOPE.saving_us is not None
     assert verified.predicted_speedup == pytest.approx(speedup * wall_us / (wall_us - SCOPE.saving_us))
     assert verified.speedup == pytest.approx(2.0)
     old = replace(verified, predicted_speedup=None)
     (told,) = (each.verified for each in with_verified(comparison, old).findings)
-    assert told is not None and told.predicted_speedup == verified.predicted_speedup
+    assert told.predicted_speedup == verified.predicted_speedup

@@ -292,17 +292,12 @@ def sampled_side(
     return make_side(label, form=replace(form, gpu_state=GpuState("nvml", samples, slowed_us, 700.0)))
 
 
-@pytest.mark.parametrize("power_us", [0.0, 9_000.0])
-def test_a_quiet_gpu_and_a_limit_that_hardly_held_are_nothing_to_mention(power_us: float) -> None:
+@pytest.mark.parametrize(("power_us", "share"), [(0.0, None), (9_000.0, None), (250_000.0, 0.25)])
+def test_a_power_limit_is_told_once_with_the_time_it_held_unless_it_hardly_did(power_us, share) -> None:
     slowed = {"power": power_us, "temperature": 0.0}
-    assert find_unfairness(sampled_side("eager", slowed_us=slowed), sampled_side("compiled", slowed_us=slowed)) == ()
-
-
-def test_a_power_limit_is_told_once_with_the_time_it_held() -> None:
-    slowed = {"power": 250_000.0, "temperature": 0.0}
-    found = find_unfairness(sampled_side("eager", slowed_us=slowed), sampled_side("compiled", slowed_us=slowed))
-    facts = {"sides": ["eager", "compiled"], "limit": "power", "share": 0.25}
-    assert found == (Note("throttled", facts=facts, grave=True),)
+    found = find_unfairness(*(sampled_side(name, slowed_us=slowed) for name in ("eager", "compiled")))
+    facts = {"sides": ["eager", "compiled"], "limit": "power", "share": share}
+    assert found == ((Note("throttled", facts=facts, grave=True),) if share else ())
 
 
 def test_without_counters_the_reasons_given_between_calls_are_told() -> None:

@@ -205,9 +205,8 @@ def test_what_is_no_condition_is_refused_with_how_it_is_written():
 
 def test_a_limit_of_its_own_gpu_time_asks_nothing_of_the_bases_recordings():
     # A was recorded once, which is 5 % of doubt; B's two recordings agree.
-    analysis = make_analysis(BUSY)
-    comparison = one_run(1.0, analysis=analysis)
-    comparison = replace(comparison, b=replace(comparison.b, rich=analysis))
+    comparison = one_run(1.0)
+    comparison = replace(comparison, b=replace(comparison.b, rich=comparison.b.analysis))
     own, change = checked(comparison, "busy<=1ms"), checked(comparison, "busy<=+1us")
     assert (half_width(own), half_width(change)) == pytest.approx((0.005 * own.new, 0.055 * own.new))
 
@@ -237,8 +236,7 @@ def test_a_form_that_differs_from_itself_by_more_than_is_assumed_stands_in_for_i
 
 
 def test_gpu_time_that_no_number_of_calls_makes_more_certain_says_so():
-    analysis = make_analysis(BUSY)
-    twice = compare(*(replace(each, rich=analysis) for each in (one_run(1.0).a, one_run(1.0, analysis=analysis).b)))
+    twice = compare(*(replace(each, rich=make_analysis(BUSY)) for each in (one_run(1.0).a, one_run(1.0).b)))
     assert doubts(checked(twice, "busy<=+0.5%")) == {"recordings": pytest.approx(0.01)}
     assert doubts(checked(one_run(1.0), "busy<=+0.5%")) == {"one_recording": pytest.approx(0.1)}
 

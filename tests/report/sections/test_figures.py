@@ -37,9 +37,9 @@ def traffic_cells(comparison: Comparison) -> tuple[object, ...] | None:
 
 def test_times_beside_a_speed_up_of_several_processes_are_said_to_be_of_the_recorded_one() -> None:
     one = timed_comparison()
-    assert "Wall time" in [label for label, _, _ in key_figures(one)]
     several = replace(one, verdict=replace(one.verdict, processes=5))
-    assert "Wall time, recorded process" in [label for label, _, _ in key_figures(several)]
+    labels = [key_figures(each)[1][0] for each in (one, several)]
+    assert labels == ["Wall time", "Wall time, recorded process"]
 
 
 def test_the_overview_tells_what_traffic_was_removed_and_of_how_much_it_is_known() -> None:
@@ -55,12 +55,9 @@ def test_the_overview_tells_what_traffic_was_removed_and_of_how_much_it_is_known
 
 def test_each_group_tells_what_traffic_was_removed() -> None:
     table = origin_table(with_groups(FUSED, GONE, UNKNOWN))
-    assert "estimate" in table.caption
-    labels = [column.label for column in table.columns]
-    cells = [dict(zip(labels, each, strict=True)) for each in table.rows]
-    assert [each["Traffic removed"] for each in cells] == ["2.00 GiB", "1.00 GiB", "—"]
+    assert [column.label for column in table.columns][-2:] == ["Traffic removed", "Bandwidth B"]
     # What is gone has no bandwidth on B.
-    assert [each["Bandwidth B"] for each in cells] == ["3,146 GB/s (65.5 %)", "—", "—"]
+    assert [each[-2:] for each in table.rows] == [("2.00 GiB", "3,146 GB/s (65.5 %)"), ("1.00 GiB", "—"), ("—", "—")]
 
 
 def test_matmuls_tell_their_share_of_the_peak_the_longest_first() -> None:

@@ -42,23 +42,14 @@ def test_what_has_no_row_is_summed_up(monkeypatch):
 def large_groups(number: int) -> tuple[KernelGroup, ...]:
     """Each with kernels of long names, many modules and long evidence."""
     members = tuple(GroupMember(f"{i}<&>" + "k" * 196, 1.0, 1.0) for i in range(30))
-    return tuple(
-        KernelGroup(
-            kind="substituted",
-            label=f"exchanged {at} " + "y" * 200,
-            how="anchors",
-            a=members,
-            b=members,
-            delta_count=0.0,
-            delta_us=-float(number - at),
-            where=tuple(f"model.layers.{at}.mlp.{j}." + "m" * 100 for j in range(50)),
-            evidence=(Evidence("other_operator", {"work": "product", "before": "e<" * 1250, "after": "e<" * 1250}),)
-            * 12,
-            a_at=(at,),
-            b_at=(at,),
-        )
-        for at in range(number)
-    )
+    evidence = Evidence("other_operator", {"work": "product", "before": "e<" * 1250, "after": "e<" * 1250})
+    groups = []
+    for at in range(number):
+        where = tuple(f"model.layers.{at}.mlp.{j}." + "m" * 100 for j in range(50))
+        change = (0.0, -float(number - at), where)
+        group = KernelGroup("substituted", f"exchanged {at} " + "y" * 200, "anchors", members, members, *change)
+        groups.append(replace(group, evidence=(evidence,) * 12, a_at=(at,), b_at=(at,)))
+    return tuple(groups)
 
 
 def test_a_page_of_large_groups_stays_small_and_says_what_it_leaves_out():
@@ -69,23 +60,16 @@ def test_a_page_of_large_groups_stays_small_and_says_what_it_leaves_out():
     assert f" {500 - len(told.rows):,} more groups with smaller changes, {duration_change(left_out)}" in told.note
     assert all(len(each) == 500 and each.endswith("…") for each in told.rows[0].evidence)
     assert len(told.rows[0].evidence) == 8
-    drawn = large_timelines(replace(comparison, groups=large_groups(500)))
-    page = comparison_page(drawn)
+    page = comparison_page(large_timelines(comparison))
     assert len(page.encode()) < 4_000_000
-    assert "more groups with smaller changes" in page
-    assert "events, the shortest, are not drawn" in page
+    assert "more groups with smaller changes" in page and "events, the shortest, are not drawn" in page
 
 
 def large_timelines(comparison: Comparison) -> Comparison:
     """As many bars as a recording may have, none like another."""
     number, random = 40_000, np.random.default_rng(0)
-    bars = Bars(
-        tuple(np.cumsum(random.exponential(10.0, number)).tolist()),
-        tuple(random.exponential(5.0, number).tolist()),
-        tuple(range(number)),
-        (0,) * number,
-        0,
-    )
+    starts, durations = np.cumsum(random.exponential(10.0, number)), random.exponential(5.0, number)
+    bars = Bars(tuple(starts.tolist()), tuple(durations.tolist()), tuple(range(number)), (0,) * number, 0)
     labels = tuple(Label(f"kernel<{at}>" + "n" * 100, "pointwise") for at in range(number))
     timeline = StepTimeline(0, 4e5, 0, 0, (7,), labels, bars, tuple(range(number)), bars, bars)
     return replace(comparison, a=replace(comparison.a, timeline=timeline), b=replace(comparison.b, timeline=timeline))
@@ -93,10 +77,8 @@ def large_timelines(comparison: Comparison) -> Comparison:
 
 def test_a_row_is_written_about_as_long_as_it_is_counted():
     rows = [_group_row(at, group, "place") for at, group in enumerate(large_groups(40))]
-    bare = replace(timed_comparison(), groups=large_groups(1))
-    written = len(comparison_page(replace(bare, groups=large_groups(40))).encode()) - len(
-        comparison_page(bare).encode()
-    )
+    few, many = (comparison_page(replace(timed_comparison(), groups=large_groups(n))).encode() for n in (1, 40))
+    written = len(many) - len(few)
     assert 0.8 * written < sum(map(bytes_of, rows[1:])) < 1.3 * written
 
 
@@ -104,19 +86,12 @@ def test_the_words_that_occur_are_explained():
     told = every_group(timed_comparison())
     legends = {title: list(words) for title, words in told.legends}
     assert legends == {"What became of them": ["unchanged", "fused"], "Told by": ["names"]}
+    assert every_group(cpu_comparison()) is None
 
 
 def test_names_are_made_harmless():
-    told = every_group(hostile_comparison())
-    text = repr([(row.label, row.place, row.members, row.where) for row in told.rows])
-    assert "\\u202e" not in text
-    assert "\\x1b" not in text
-
-
-def test_a_cpu_run_has_no_groups():
-    assert every_group(cpu_comparison()) is None
-    bare: Comparison = replace(timed_comparison(), groups=())
-    assert every_group(bare) is None
+    text = repr([(row.label, row.place, row.members, row.where) for row in every_group(hostile_comparison()).rows])
+    assert "\\u202e" not in text and "\\x1b" not in text
 
 
 GROUP = KernelGroup("fused", "6 kernels -> 1 Triton", "provenance", (), (), -5, -10.0, ())
@@ -149,19 +124,16 @@ def test_long_places_lose_their_beginning():
     assert clipped_before("norm", 12) == "norm"
 
 
-def test_parts_that_are_called_alike_are_followed_by_their_modules():
-    groups = tuple(
-        KernelGroup("fused", label, "provenance", (), (), -1, us, (place,))
-        for label, place, us in (("2 -> 1", "a.norm1", -3.0), ("2 -> 1", "a.norm2", -2.0), ("3 -> 1", "b", -1.0))
-    )
+def of_parts(*groups: KernelGroup) -> Comparison:
     parts = (*(WaterfallPart("gpu", each.label, each.delta_us) for each in groups), WaterfallPart("idle", "gc", 0.0))
-    comparison = replace(timed_comparison(), groups=groups, waterfall=Waterfall("trace", 10.0, 4.0, parts, 0.0))
-    assert part_labels(comparison) == (
-        "GPU: 2 -> 1, a.norm1",
-        "GPU: 2 -> 1, a.norm2",
-        "GPU: 3 -> 1",
-        "idle: garbage collection",
-    )
+    return replace(timed_comparison(), groups=groups, waterfall=Waterfall("trace", 10.0, 4.0, parts, 0.0))
+
+
+def test_parts_that_are_called_alike_are_followed_by_their_modules():
+    told = (("2 -> 1", "a.norm1", -3.0), ("2 -> 1", "a.norm2", -2.0), ("3 -> 1", "b", -1.0))
+    groups = (replace(GROUP, label=label, delta_us=us, where=(place,)) for label, place, us in told)
+    alike = ("GPU: 2 -> 1, a.norm1", "GPU: 2 -> 1, a.norm2")
+    assert part_labels(of_parts(*groups)) == (*alike, "GPU: 3 -> 1", "idle: garbage collection")
 
 
 def test_places_are_told_apart_once_however_many_parts_are_called_alike(monkeypatch):
@@ -172,11 +144,8 @@ def test_places_are_told_apart_once_however_many_parts_are_called_alike(monkeypa
         return tuple(f"place {at}" for at in range(len(groups)))
 
     monkeypatch.setattr(headline, "distinct_places", once)
-    groups = tuple(KernelGroup("fused", "2 -> 1", "names", (), (), -1, -float(at), ()) for at in range(8))
-    parts = tuple(WaterfallPart("gpu", each.label, each.delta_us) for each in groups)
-    comparison = replace(timed_comparison(), groups=groups, waterfall=Waterfall("trace", 99.0, 71.0, parts, 0.0))
-    assert part_labels(comparison)[7] == "GPU: 2 -> 1, place 7"
-    assert asked == [8]
+    groups = tuple(replace(GROUP, label="2 -> 1", delta_us=-float(at)) for at in range(8))
+    assert part_labels(of_parts(*groups))[7] == "GPU: 2 -> 1, place 7"
     # Where no label is repeated nobody asks.
-    assert part_labels(replace(comparison, waterfall=Waterfall("trace", 9.0, 9.0, parts[:1], 0.0))) == ("GPU: 2 -> 1",)
+    assert part_labels(of_parts(groups[0]))[0] == "GPU: 2 -> 1"
     assert asked == [8]

@@ -17,7 +17,7 @@ from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Bound, Comparison, Reason, ReasonShare, WaterfallPart
 from tracekit.model.estimate import Statement
 from tracekit.model.gate import Gate
-from tracekit.model.groups import GroupLabel, KernelCounts, WorkKind
+from tracekit.model.groups import GroupLabel, KernelCounts
 from tracekit.report.composition.summaries import comparison_summary
 from tracekit.report.contract import comparison_json
 from tracekit.report.sections.headline import (
@@ -48,8 +48,8 @@ def test_each_condition_is_told_with_both_figures_and_why():
     assert "3.00 GiB to 3.00 GiB, 0 B" in third
     assert gate_sentences(replace(gated("wall<=+3%"), gate=None)) == ()
     bare = replace(gated("wall<=+3%"), groups=())
-    (unmeasured,) = gate_sentences(replace(bare, gate=check(bare, parse_conditions("groups_lost<=+0"))))
-    assert unmeasured == "groups_lost<=+0: inconclusive; it was not measured on both sides."
+    unmeasured = gate_sentences(replace(bare, gate=check(bare, parse_conditions("groups_lost<=+0"))))
+    assert unmeasured == ("groups_lost<=+0: inconclusive; it was not measured on both sides.",)
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,7 @@ def test_every_report_begins_with_the_outcome_and_every_condition_and_the_termin
             1.08,
             r"Timed in separate runs, new takes 1\.08× as long as base \(1\.0\d+× to 1\.1\d×\), if all else was the.*",
         ),
-        (
-            0.5,
-            r"Timed in separate runs, new is 2\.00× as fast as base \(1\.9\d× to 2\.0\d×\), if all else was the same\.",
-        ),
+        (0.5, r"Timed in separate runs, new is 2\.00× as fast as base \(1\.9\d× to 2\.0\d×\), if all else was.*"),
         (1.0, r"base and new were timed in separate runs, which leave open which is faster: new takes 0\.97.*"),
     ],
 )
@@ -124,7 +121,6 @@ ATTENTION, CONVOLUTION = KernelCounts(1, 0, (("attention", 1),)), KernelCounts(1
 FUSED = WaterfallPart("gpu", GroupLabel("fused", 152, KernelCounts(7, 0, ()), TRITON), -500.0)
 DISPATCH = WaterfallPart("idle", "op_dispatch", -2000.0, -2500.0)
 BECAME = "152 times 7 kernels became 1 Triton −500.0 µs"
-GPU_LESS = ReasonShare("gpu", -500.0, (FUSED,), 0.0)
 
 
 def reason(*shares: ReasonShare, unexplained_us: float = 0.0, of_one_process: bool = False) -> str | None:
@@ -140,52 +136,36 @@ def test_a_reason_is_a_sentence_without_shorthand() -> None:
     )
     longer = ReasonShare("gpu", 300.0, (FUSED,), 0.0), ReasonShare("idle", 200.0, (), 0.0)
     assert reason(*longer) == f"Why: GPU work takes 300.0 µs longer ({BECAME}); the GPU waits 200.0 µs more."
-    assert reason(ReasonShare("gpu", 300.0, (), 0.0)) == (
-        "Why: GPU work takes 300.0 µs longer (no one group of kernels makes 15 % of it)."
-    )
-    assert reason(GPU_LESS, unexplained_us=-900.0) == (
-        f"Why: GPU work takes 500.0 µs less ({BECAME}); another −900.0 µs is not explained."
-    )
-    assert reason(ReasonShare("idle", -500.0, (), 0.0), of_one_process=True) == (
-        "Why in the recorded process (−2.50 ms a call): the GPU waits 500.0 µs less."
-    )
+    none = "Why: GPU work takes 300.0 µs longer (no one group of kernels makes 15 % of it)."
+    assert reason(ReasonShare("gpu", 300.0, (), 0.0)) == none
+    rest = f"Why: GPU work takes 500.0 µs less ({BECAME}); another −900.0 µs is not explained."
+    assert reason(ReasonShare("gpu", -500.0, (FUSED,), 0.0), unexplained_us=-900.0) == rest
+    recorded = "Why in the recorded process (−2.50 ms a call): the GPU waits 500.0 µs less."
+    assert reason(ReasonShare("idle", -500.0, (), 0.0), of_one_process=True) == recorded
     assert reason_sentence(replace(timed_comparison(), reason=None)) is None
 
 
-SEVEN: tuple[tuple[WorkKind, int], ...] = (("product", 3),)
+TEN, MANY = KernelCounts(10, 0, (("product", 3),)), "linear, upsample_bilinear2d, cat"
 
 
 @pytest.mark.parametrize(
-    ("label", "words"),
+    ("repeats", "before", "after", "operators", "words"),
     [
-        (
-            GroupLabel("substituted", 3, CONVOLUTION, CONVOLUTION, ("conv2d",)),
-            "3 times another convolution kernel (conv2d)",
-        ),
-        (GroupLabel("substituted", 1, ATTENTION, ATTENTION), "another attention kernel"),
-        (GroupLabel("defused", 1, PRODUCT, PRODUCTS, ("mm",)), "product became 2 products (mm)"),
-        (
-            GroupLabel("defused", 1, PRODUCT, replace(PRODUCT, count=2), ("mm",)),
-            "product became product and 1 more (mm)",
-        ),
-        (GroupLabel("substituted", 1, CONVOLUTION, PRODUCT, ("conv2d",)), "convolution became product (conv2d)"),
-        (GroupLabel("substituted", 1, PRODUCTS, PRODUCTS, ("mm",)), "2 products became 2 products (mm)"),
-        (
-            GroupLabel(
-                *("substituted", 1, KernelCounts(10, 0, SEVEN), KernelCounts(7, 0, SEVEN)),
-                ("linear", "upsample_bilinear2d", "cat"),
-            ),
-            "3 products and 7 more became 3 products and 4 more (linear, upsample_bilinear2d, cat)",
-        ),
+        (3, CONVOLUTION, CONVOLUTION, "conv2d", "3 times another convolution kernel"),
+        (1, ATTENTION, ATTENTION, "sdpa", "another attention kernel"),
+        (1, PRODUCT, PRODUCTS, "mm", "product became 2 products"),
+        (1, PRODUCT, replace(PRODUCT, count=2), "mm", "product became product and 1 more"),
+        (1, CONVOLUTION, PRODUCT, "conv2d", "convolution became product"),
+        (1, PRODUCTS, PRODUCTS, "mm", "2 products became 2 products"),
+        (1, TEN, replace(TEN, count=7), MANY, "3 products and 7 more became 3 products and 4 more"),
     ],
 )
 def test_one_library_kernel_in_another_s_place_is_told_as_that_and_operators_are_not_cut(
-    label: GroupLabel, words: str
+    repeats: float, before: KernelCounts, after: KernelCounts, operators: str, words: str
 ) -> None:
-    part = WaterfallPart("gpu", label, 300.0)
-    assert (
-        reason(ReasonShare("gpu", 300.0, (part,), 0.0)) == f"Why: GPU work takes 300.0 µs longer ({words} +300.0 µs)."
-    )
+    part = WaterfallPart("gpu", GroupLabel("substituted", repeats, before, after, (operators,)), 300.0)
+    told = f"Why: GPU work takes 300.0 µs longer ({words} ({operators}) +300.0 µs)."
+    assert reason(ReasonShare("gpu", 300.0, (part,), 0.0)) == told
 
 
 WORK = {"gemm": ("gemm", 10, 2000.0)}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.report.showing import rows_of
 from tests.sides import make_analysis, make_side
 
 from tracekit.model.analysis import DeviceQueue, Percentiles
@@ -9,22 +10,9 @@ from tracekit.model.comparison import Side
 from tracekit.report.sections.idle import queue_table
 from tracekit.report.sides import with_letters
 
-QUEUE = DeviceQueue(
-    device=0,
-    items=200,
-    starved_items=190,
-    kernels_in_graphs=0,
-    unlinked=0,
-    delays=Percentiles(200, 2.0, 2.5, 9.0, 40.0, 80.0),
-    graph_delays=None,
-    starved_us=500.0,
-    delayed_us=100.0,
-    hand_to_mouth_us=300.0,
-    backed_up_us=100.0,
-    mean_depth=0.25,
-    most_depth=3,
-    depths=(),
-)
+#: Of 200 launches 190 found nothing in flight; 500 us starved, 100 delayed, 300 hand to mouth, 100 backed up.
+DELAYS = Percentiles(200, 2.0, 2.5, 9.0, 40.0, 80.0)
+QUEUE = DeviceQueue(0, 200, 190, 0, 0, DELAYS, None, 500.0, 100.0, 300.0, 100.0, 0.25, 3, ())
 
 
 def side_with(*queues: DeviceQueue) -> Side:
@@ -34,7 +22,7 @@ def side_with(*queues: DeviceQueue) -> Side:
 def test_the_queue_of_both_sides_stands_side_by_side_per_step() -> None:
     graphed = replace(QUEUE, delays=None, graph_delays=Percentiles(2, 5.0, 5.0, 5.0, 5.0, 5.0))
     table = queue_table(with_letters(side_with(QUEUE), side_with(graphed)))
-    rows = {row[0]: row[1:] for row in table.rows}
+    rows = rows_of(table)
     assert rows["Launches, copies and sets"] == ("100", "100")
     assert rows["of them found nothing in flight"] == ("95 %", "95 %")
     assert rows["Launch to start, kernels: p10 · p50 · p90 · p99"] == ("2.00 µs · 2.50 µs · 9.00 µs · 40.0 µs", "none")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.browser import open_page
 from tests.report.conftest import timed_comparison
-from tests.report.showing import comparison_markdown, comparison_page, printed, written
+from tests.report.showing import comparison_markdown, comparison_page, printed, rows_of, written
 from tests.sides import make_pair, make_run, scaled
 
 from tracekit.comparison import compare
@@ -61,13 +61,9 @@ def checked_comparison(compiled: float = 0.01) -> Comparison:
 
 def test_outputs_are_told_beside_each_other_the_reference_and_themselves():
     table = numerics_table(checked_comparison())
-    assert [row[:2] for row in table.rows] == [
-        ("eager", "float32, the reference"),
-        ("eager", "a second call"),
-        ("compiled", "eager"),
-        ("compiled", "float32, the reference"),
-        ("compiled", "a second call"),
-    ]
+    both = ("float32, the reference", "a second call")
+    of_compiled = [("compiled", other) for other in ("eager", *both)]
+    assert [row[:2] for row in table.rows] == [("eager", other) for other in both] + of_compiled
     assert table.rows[0][2:] == ("0.011", "0.0011", "0.011", "0.0001", "25.0 %")
     assert table.rows[1][2:5] == ("0", "0", "0")
     assert "DynamicCache" in table.note
@@ -81,21 +77,16 @@ def test_the_answer_stands_in_every_report():
         "0.037 is allowed."
     )
     assert sentence in comparison_markdown(comparison, make_run())
-    page = comparison_page(comparison, make_run())
-    assert page.count(sentence.replace("'", "&#39;")) == 2
-
+    assert comparison_page(comparison, make_run()).count(sentence.replace("'", "&#39;")) == 2
     assert sentence in " ".join(printed(comparison_summary(comparison, ())).split())
-
-
-def test_outputs_that_differ_are_a_finding_of_the_page():
+    # Outputs that differ are a finding of the page.
     page = comparison_page(checked_comparison(0.5), make_run())
-    assert "compiled computes something else than eager" in page
-    assert "Outputs differ by more than rounding" in page
+    assert "compiled computes something else than eager" in page and "Outputs differ by more than rounding" in page
 
 
 def test_memory_that_was_not_measured_is_a_dash():
     table = memory_table(both_sides(checked_comparison()))
-    rows = {row[0]: row[1:] for row in table.rows}
+    rows = rows_of(table)
     assert not any("weights and inputs" in label for label in rows) and "workspaces of libraries" in table.note
     assert rows["Steady calls, reserved"] == ("37.0 GiB", "—", "—")
     assert rows["Warm-up with compilation, reserved"] == ("40.0 GiB", "44.0 GiB", "+4.00 GiB")
@@ -135,16 +126,13 @@ def test_the_contract_holds_the_figures_and_no_picture():
 @pytest.mark.browser
 def test_a_browser_shows_the_pictures_without_network(tmp_path):
     visit = open_page(written(tmp_path, comparison_page(checked_comparison(), make_run())))
-    assert visit.complaints == ()
-    assert [address for address in visit.requests if not address.startswith("data:")] == []
-    assert "compiled" in visit.text
-    assert visit.overflow_px <= 0
+    assert (visit.complaints, visit.requests) == ((), ())
+    assert "compiled" in visit.text and visit.overflow_px <= 0
 
 
 def test_equal_outputs_have_no_angle_between_them():
     equal = replace(tensor(0.0), max_abs=0.0, cosine=1 - 2.2e-16, equal_share=1.0)
     a, b = make_pair(scaled(1.0), scaled(0.6))
-    told = numerics(0.01)
-    told = replace(told, against_eager=OutputDifference("eager", (equal,)))
+    told = replace(numerics(0.01), against_eager=OutputDifference("eager", (equal,)))
     table = numerics_table(compare(a, replace(b, form=replace(b.form, numerics=told))))
     assert table.rows[0][-3:] == ("0", "0", "100.0 %")

@@ -3,10 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.report.showing import rows_of
 from tests.sides import make_form, make_run, make_settings, make_side
 
 from tracekit.model.gpu import GpuSample, GpuState
 from tracekit.model.run import Component
+from tracekit.report.document import Cell
 from tracekit.report.sections.setting import component_table, gpu_state_table, settings_table
 from tracekit.report.sides import with_letters
 
@@ -34,9 +36,8 @@ def test_of_each_part_it_is_said_how_much_is_compiled(component: Component, how:
 def test_variables_that_steered_torch_are_among_the_settings():
     plain = make_side()
     steered = replace(plain, settings=make_settings(variables={"CUDA_LAUNCH_BLOCKING": "1", "TORCH_BLAS_X": "a b"}))
-    table = settings_table(with_letters(replace(plain, settings=make_settings()), steered))
-    (row,) = (row for row in table.rows if row[0] == "variables")
-    assert row[1:] == ("—", "CUDA_LAUNCH_BLOCKING=1 TORCH_BLAS_X='a b'")
+    rows = rows_of(settings_table(with_letters(replace(plain, settings=make_settings()), steered)))
+    assert rows["variables"] == ("—", "CUDA_LAUNCH_BLOCKING=1 TORCH_BLAS_X='a b'")
 
 
 def state(*clocks: int) -> GpuState:
@@ -47,10 +48,9 @@ def state(*clocks: int) -> GpuState:
     return GpuState("nvml", (sample("before", 345), *during, sample("after", 1900)), {"power": 2000.0}, 700.0)
 
 
-def gpu_rows(*states: GpuState) -> dict[object, tuple[object, ...]]:
+def gpu_rows(*states: GpuState) -> dict[str, tuple[Cell, ...]]:
     sides = (make_side(form=replace(make_form(), gpu_state=each)) for each in states)
-    table = gpu_state_table(with_letters(*sides))
-    return {row[0]: row[1:] for row in table.rows}
+    return rows_of(gpu_state_table(with_letters(*sides)))
 
 
 def test_the_gpu_is_told_before_between_and_after():

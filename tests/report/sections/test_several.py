@@ -6,13 +6,9 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
-import pytest
-from tests.browser import opened
-from tests.report.conftest import matched_comparison
-from tests.report.showing import comparisons_markdown, comparisons_page, printed, written
-from tests.report.test_page_in_browser import was_quiet
+from tests.report.conftest import three_times_matched
+from tests.report.showing import comparisons_markdown, comparisons_page, printed, rows_of
 from tests.report.test_schemas import faults
 from tests.sides import make_form, make_pair, make_settings, scaled
 
@@ -25,7 +21,7 @@ from tracekit.report import timelines as drawing
 from tracekit.report.composition.summaries import comparisons_summary
 from tracekit.report.contract import comparisons_json
 from tracekit.report.markdown import LONGEST
-from tracekit.report.sections.several import figures_table, headline, sentences, subjects
+from tracekit.report.sections.several import figures_table, headline, notes_of_runs, sentences, subjects
 
 NAMES = ("default", "reduce-overhead", "max-autotune")
 ORDER = ("eager", "compiled") * 10
@@ -43,26 +39,12 @@ def made(alike: bool = True, names: tuple[str, ...] = NAMES) -> Comparisons:
     return set_beside(comparisons, [f"traces/{name}" for name in names], differences)
 
 
-def drawn() -> Comparisons:
-    """With timelines: three times a real recording of ViT-B/16."""
-    comparison = matched_comparison()
-    three = [
-        replace(comparison, a=replace(comparison.a, label="eager"), b=replace(comparison.b, label=name))
-        for name in NAMES
-    ]
-    return set_beside(three, NAMES, ())
-
-
-def rows(told: Comparisons) -> dict[str, tuple[object, ...]]:
-    return {str(row[0]): row[1:] for row in figures_table(told).rows}
-
-
 def test_the_eager_form_stands_once_and_each_form_beside_its_own():
     told = made()
     table = figures_table(told)
     labels = [column.label for column in table.columns]
     assert labels == ["Figure", "A: eager", "B: default", "C: reduce-overhead", "D: max-autotune"]
-    found = rows(told)
+    found = rows_of(table)
     assert found["Wall time, unprofiled median"] == ("1.50 ms", "1.00 ms", "520.1 µs", "1.25 ms")
     assert found["Eager in the same process"] == ("", "1.50 ms", "1.56 ms", "1.50 ms")
     assert found["Speed-up over that"] == ("", "1.50×", "3.00×", "1.20×")
@@ -75,8 +57,7 @@ def test_runs_of_unlike_machines_keep_their_eager_forms_and_say_why():
     told = made(alike=False)
     assert [side.label for side in told.sides] == [label for name in NAMES for label in (f"eager, {name}", name)]
     page = comparisons_page(told)
-    assert "The sides differ in torch" in page
-    assert "The eager column" not in page
+    assert "The sides differ in torch" in page and "The eager column" not in page
 
 
 def test_the_headline_names_the_fastest_and_what_cannot_be_told_from_it():
@@ -123,9 +104,8 @@ def test_json_keeps_to_its_schema_and_holds_every_comparison():
     text = comparisons_json(made())
     assert faults("comparisons", text) == []
     told = json.loads(text)
-    assert (told["schema"], told["names"]) == ("tracekit.comparisons/1", list(NAMES))
+    assert (told["schema"], told["names"], told["fastest"]) == ("tracekit.comparisons/1", list(NAMES), [1])
     assert [each["verdict"]["result"] for each in told["comparisons"]] == ["faster"] * 3
-    assert told["fastest"] == [1]
     assert told["paths"][0] == "traces/default"
 
 
@@ -136,36 +116,19 @@ def test_markdown_and_terminal_tell_the_same_figures():
     for name in NAMES:
         assert f"From eager to {name}" in text.replace("\\", "")
     shown = printed(comparisons_summary(made(), ["tracekit compare traces/default"]), 100)
-    assert "reduce-overhead is fastest" in shown
-    assert "Speed-up over that" in shown
+    assert "reduce-overhead is fastest" in shown and "Speed-up over that" in shown
 
 
 def test_what_is_said_of_several_runs_stands_once():
-    page = comparisons_page(made())
-    notes = re.findall(r"<li>(.*?)</li>", page.partition("Notes on single runs")[2].partition("</ul>")[0])
-    texts = [note.partition(": ")[2] for note in notes]
-    assert len(texts) == len(set(texts))
+    notes = [note.partition(": ")[2] for note in notes_of_runs(made())]
+    assert notes and len(notes) == len(set(notes))
 
 
 def test_timelines_that_do_not_fit_are_left_out_and_named(monkeypatch):
-    assert comparisons_page(drawn()).count("A above B above C above D on one axis") == 1
+    assert comparisons_page(three_times_matched()).count("A above B above C above D on one axis") == 1
     monkeypatch.setattr(drawing, "MOST_BYTES", 10_000)
-    page = comparisons_page(drawn())
+    page = comparisons_page(three_times_matched())
     assert re.search(r"Left out, for the page&#39;s size: [^;]*D: max-autotune; analyze --html draws one.", page)
-
-
-@pytest.mark.browser
-def test_a_kernel_lights_up_in_every_form(tmp_path: Path):
-    with opened(written(tmp_path, comparisons_page(drawn()))) as visited:
-        page = visited.page
-        page.wait_for_selector("html[data-timelines=drawn]")
-        page.focus(".timelines canvas")
-        page.keyboard.press("n")
-        page.wait_for_timeout(100)
-        said = page.inner_text(".readout")
-        assert said.startswith("D: max-autotune")
-        assert re.search(r"\d of B, \d of C, \d of D of this name light up", said)
-        assert was_quiet(visited)
 
 
 def test_variables_that_steered_torch_head_the_page_where_all_runs_had_them() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.report.showing import comparison_markdown, comparison_page
+from tests.report.showing import comparison_markdown, comparison_page, rows_of
 from tests.sides import STEADY, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison import compare
@@ -20,7 +20,7 @@ from tracekit.report.sections.timing import (
     timing_table,
 )
 from tracekit.report.sides import both_sides
-from tracekit.report.words.common import verdict_evidence, verdict_sentence
+from tracekit.report.words.common import _roughly, verdict_evidence, verdict_sentence
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -46,12 +46,9 @@ def test_compilation_in_a_repeat_withholds_the_verdict_in_words_too():
         compiled = tuple(replace(each, during_timing=1) for each in side.form.timing.processes)
         sides.append(replace(side, form=replace(side.form, timing=replace(side.form.timing, processes=compiled))))
     one = compare(told.a, sides[1], ORDER)
-    assert (one.verdict.result, verdict_sentence(one)) == (
-        "inconclusive",
-        "Compiled was compiled again inside the timed calls: the verdict is withheld.",
-    )
-    both_sides = verdict_sentence(compare(sides[0], sides[1], ORDER))
-    assert both_sides.startswith("Eager and compiled were compiled again")
+    assert one.verdict.result == "inconclusive"
+    assert verdict_sentence(one) == "Compiled was compiled again inside the timed calls: the verdict is withheld."
+    assert verdict_sentence(compare(*sides, ORDER)).startswith("Eager and compiled were compiled again")
     assert "recompiled_during_timing" in {each.code for each in one.findings}
     # Of repeats nobody knows which rounds those were.
     assert "left out" not in (verdict_evidence(one) or "")
@@ -60,12 +57,8 @@ def test_compilation_in_a_repeat_withholds_the_verdict_in_words_too():
     )
 
 
-def cells(table) -> dict[str, tuple[str, ...]]:
-    return {row[0]: row[1:] for row in table.rows}
-
-
 def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():
-    told = cells(timing_table(both_sides(timed())))
+    told = rows_of(timing_table(both_sides(timed())))
     assert told["Stopped because"] == ("the time was spent before the interval was narrow enough",) * 2
     assert told["Target"] == ("±1 % within 30 s",) * 2
     assert told["Control calls"] == ("1", "1")
@@ -75,25 +68,24 @@ def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():
 def test_runs_of_older_versions_have_a_verdict_but_do_not_tell_how_they_were_timed():
     comparison = compare(*make_pair(STEADY, scaled(0.5)), ORDER)
     assert timing_table(both_sides(comparison)) is None
-    assert cells(certainty_table(comparison))["Rounds"] == ("10",)
+    assert rows_of(certainty_table(comparison))["Rounds"] == ("10",)
     assert "odd with even" in dict(how_measured(comparison, None))["Speed-up"]
     assert "two calls of one form in one round" in dict(how_measured(timed(), None))["Speed-up"]
 
 
 def test_the_verdicts_numbers_are_all_there_and_each_of_several_processes_has_a_row():
-    told = cells(certainty_table(timed()))
+    told = rows_of(certainty_table(timed()))
     assert (told["Rounds"], told["Processes"]) == (("10",), ("1",))
     assert told["Smallest change that counts besides"] == ("2.00 %",)
     assert process_table(timed()) is None
-    told = cells(process_table(timed(1.0, 1.25)))
+    told = rows_of(process_table(timed(1.0, 1.25)))
     assert list(told) == ["the run's own", "1", "2"]
     assert told["2"][-1] == "1.60×"
 
 
 def test_the_evidence_says_how_many_rounds_and_why_no_more():
-    assert "10 rounds, an unprofiled call of each form, stopped when its time was spent" in str(
-        verdict_evidence(timed())
-    )
+    one = verdict_evidence(timed())
+    assert "10 rounds, an unprofiled call of each form, stopped when its time was spent" in one
     several = verdict_evidence(timed(1.02, 0.98))
     assert "30 rounds, an unprofiled call of each form, in 3 processes whose medians are averaged" in several
     assert "stopped when its time was spent" in several
@@ -101,9 +93,8 @@ def test_the_evidence_says_how_many_rounds_and_why_no_more():
 
 def test_bare_traces_have_neither_table():
     bare = compare(make_side("a"), make_side("b"))
-    assert (timing_table(both_sides(bare)), certainty_table(bare), process_table(bare), startup_table(bare)) == (
-        None,
-    ) * 4
+    assert timing_table(both_sides(bare)) is None
+    assert [certainty_table(bare), process_table(bare), startup_table(bare)] == [None] * 3
 
 
 def test_an_estimate_from_the_warm_up_says_that_it_is_one():
@@ -135,17 +126,11 @@ def test_runs_of_several_processes_say_of_how_many_their_ratio_is():
     several, one = timed(0.5, 0.5).b, compare(*make_pair(STEADY, scaled(0.5)), ()).a
     comparison = compare(one, several)
     assert "the speed-up is of 1 and 3 processes" in (verdict_evidence(comparison) or "")
-    told = cells(certainty_table(comparison))
+    told = rows_of(certainty_table(comparison))
     assert told["Processes of the side with fewer"] == ("1",)
     assert told["Calls of the side with fewer"] == ("10",)
 
 
 def test_noise_is_said_with_a_second_figure_where_it_is_large():
-    from tracekit.report.words.common import _roughly
-
-    assert [_roughly(each) for each in (1.4171, 0.1538, 0.0218, 0.00001)] == [
-        "about 140 %",
-        "about 15 %",
-        "about 2 %",
-        "less than 0.01 %",
-    ]
+    told = [_roughly(each) for each in (1.4171, 0.1538, 0.0218, 0.00001)]
+    assert told == ["about 140 %", "about 15 %", "about 2 %", "less than 0.01 %"]

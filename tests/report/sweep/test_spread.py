@@ -20,23 +20,20 @@ from tracekit.report.sweep.tables import cell_table, published_table
 from tracekit.report.sweep.words import SLIGHT_NOTE, headline, slight_note, spread_notes
 from tracekit.workloads.suites import VISION
 
-from .test_reports import rendered
+from .test_reports import MODES, rendered
 
 ROOT = Path(__file__).parents[3]
+LESS = "less than eager differs between processes"
 
 
 def cells_of(apart: float, *speedups: float, batch: int = 1) -> tuple[CellResult, ...]:
     """A work whose eager processes are so far apart, and a compiled cell for each speed-up, in a mode of its own."""
-    modes = ("default", "reduce-overhead", "max-autotune")
-    eager = make_result(eager_cell(batch_size=batch), 10_000.0, share=0.0)
     slow = 10_000.0 * (1 + apart)
-    return (
-        eager,
-        *(
-            make_result(compiled_cell(mode=mode, batch_size=batch), slow, slow / speedup, share=0.0)
-            for mode, speedup in zip(modes, speedups, strict=False)
-        ),
+    compiled = (
+        make_result(compiled_cell(mode=mode, batch_size=batch), slow, slow / speedup, share=0.0)
+        for mode, speedup in zip(MODES, speedups, strict=False)
     )
+    return (make_result(eager_cell(batch_size=batch), 10_000.0, share=0.0), *compiled)
 
 
 def sweep_of(*works: tuple[CellResult, ...]) -> Sweep:
@@ -70,24 +67,23 @@ def test_without_such_a_change_there_is_no_mark_and_no_word_of_it() -> None:
         assert "~" not in text
 
 
-def test_a_count_of_what_is_faster_claims_no_marked_one() -> None:
-    assert headline(sweep_of(cells_of(0.01, 1.1, 3.0, 2.0))) == (
-        "vit: compiling made 3 of 3 compiled cells faster, the most 3.00×."
-    )
-    assert headline(sweep_of(cells_of(0.2, 1.1, 1.5, 2.0))) == (
-        "vit: compiling made 2 of 3 compiled cells faster, the most 2.00×, and 1 more by less than eager differs"
-        " between processes."
-    )
-    assert headline(sweep_of(cells_of(0.2, 1.1, 0.5))) == (
-        "vit: compiling made 1 of 2 compiled cells faster, by less than eager differs between processes; 1 slower."
-    )
-    # The largest gain of all is marked: another is the most.
-    mixed = sweep_of(cells_of(1.0, 1.9), cells_of(0.01, 1.3, batch=4))
-    assert "1 of 2 compiled cells faster, the most 1.30×, and 1 more by less" in headline(mixed)
-    # A loss within the spread is no gain.
-    assert headline(sweep_of(cells_of(0.2, 0.9))) == (
-        "vit: compiling made none of 1 compiled cell clearly faster; 1 slower."
-    )
+@pytest.mark.parametrize(
+    ("works", "words"),
+    [
+        ([cells_of(0.01, 1.1, 3.0, 2.0)], "3 of 3 compiled cells faster, the most 3.00×."),
+        ([cells_of(0.2, 1.1, 1.5, 2.0)], f"2 of 3 compiled cells faster, the most 2.00×, and 1 more by {LESS}."),
+        ([cells_of(0.2, 1.1, 0.5)], f"1 of 2 compiled cells faster, by {LESS}; 1 slower."),
+        # The largest gain of all is marked: another is the most.
+        (
+            [cells_of(1.0, 1.9), cells_of(0.01, 1.3, batch=4)],
+            f"1 of 2 compiled cells faster, the most 1.30×, and 1 more by {LESS}.",
+        ),
+        # A loss within the spread is no gain.
+        ([cells_of(0.2, 0.9)], "none of 1 compiled cell clearly faster; 1 slower."),
+    ],
+)
+def test_a_count_of_what_is_faster_claims_no_marked_one(works: list[tuple[CellResult, ...]], words: str) -> None:
+    assert headline(sweep_of(*works)) == f"vit: compiling made {words}"
 
 
 @pytest.mark.parametrize(
@@ -103,13 +99,8 @@ def test_the_widest_work_is_named_with_how_many_changes_are_no_larger_than_their
     works: tuple[tuple[CellResult, ...], ...], work: str, spread: float, slight: int, compared: int
 ) -> None:
     (told,) = spread_notes(sweep_of(*works))
-    assert told.code == "eager_process_spread"
-    assert told.facts == {
-        "work": work,
-        "spread": pytest.approx(spread, abs=1e-3),
-        "slight": slight,
-        "compared": compared,
-    }
+    facts = {"work": work, "spread": pytest.approx(spread, abs=1e-3), "slight": slight, "compared": compared}
+    assert (told.code, told.facts) == ("eager_process_spread", facts)
 
 
 def test_one_process_and_processes_that_agree_are_not_mentioned() -> None:

@@ -12,7 +12,7 @@ from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
 from tracekit.model.compilation import FailedGuard
 from tracekit.report.words.findings import IN_CODE, WORDS, finding_advice, finding_evidence, finding_title
-from tracekit.report.words.findings.compiling import guard_sentence
+from tracekit.report.words.findings.compiling import check_sentence
 
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
 BREAK = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0}
@@ -126,4 +126,4 @@ def test_an_action_is_its_command_or_what_to_change(snapshot: SnapshotAssertion)
 
 
 def test_a_failed_check_is_told_in_words_without_addresses(snapshot: SnapshotAssertion) -> None:
-    assert {text: guard_sentence(FailedGuard("0/0", text)) for text in CHECKS} == snapshot
+    assert {text: check_sentence(FailedGuard("0/0", text).facts) for text in CHECKS} == snapshot

@@ -11,7 +11,7 @@ import tracekit
 from tracekit.model.note import Note, distinct
 from tracekit.report.words.notes import SENTENCES, grave_sentences, note_sentence, other_sentences
 
-SIDES = ["eager", "compiled"]
+SIDES, WAITS = ["eager", "compiled"], (False, True)
 DRIVERS = {"code": "driver", "facts": {"values": ["580.1", "590.1"]}}
 
 
@@ -25,29 +25,21 @@ TIMING = (
     note("too_few_calls", calls=1, needed=5, repeats=0),
     note("too_few_calls", calls=4, needed=5, repeats=2),
     note("uneven_calls", rounds=9),
-    note("compiled_while_timed", "compiled", compilations=1),
-    note("compiled_while_timed", "compiled", compilations=2),
-    note("ran_eager", reason=None),
-    note("ran_eager", reason="Dynamo recompile limit exceeded"),
+    *(note("compiled_while_timed", "compiled", compilations=compilations) for compilations in (1, 2)),
+    *(note("ran_eager", reason=reason) for reason in (None, "Dynamo recompile limit exceeded")),
     note("part_ran_eager", "compiled", place="forward (model.py:12)", reason="Dynamo recompile limit exceeded"),
-    note("drifted", "eager", share=0.08),
-    note("drifted", "eager", share=-0.08),
-    note("two_speeds", "eager", fast_us=1000.0, slow_us=1080.0, slow_share=0.4, lasting=True),
-    note("two_speeds", "eager", fast_us=1000.0, slow_us=1080.0, slow_share=0.4, lasting=False),
+    *(note("drifted", "eager", share=share) for share in (0.08, -0.08)),
+    *(note("two_speeds", "eager", fast_us=1e3, slow_us=1080.0, slow_share=0.4, lasting=each) for each in (True, False)),
     note("speedup_by_thirds", first=1.044, last=1.25),
-    note("ratio_changed", share=0.08, repeat=None),
-    note("ratio_changed", share=0.08, repeat=0),
-    note("ratio_changed", share=0.08, repeat=2),
-    note("process_spread", "eager", fastest_us=3309.0, slowest_us=4253.0, waits_for_host=False),
-    note("process_spread", "eager", fastest_us=3309.0, slowest_us=4253.0, waits_for_host=True),
+    *(note("ratio_changed", share=0.08, repeat=repeat) for repeat in (None, 0, 2)),
+    *(note("process_spread", "eager", fastest_us=3309.0, slowest_us=4253.0, waits_for_host=each) for each in WAITS),
     note("advice_process_spread", "eager", own_us=4560.0, advised_us=3800.0, waits_for_host=False),
     note("advice_process_spread", "eager", own_us=3800.0, advised_us=4560.0, waits_for_host=True),
     note("one_process_small_change"),
     note("one_process_waits_for_host", "eager", idle_share=0.82, seen_apart=0.32),
     note("two_processes"),
     note("eager_differs_between_runs", slowest="regional", fastest="default", ratio=1.2),
-    note("interrupted", runs=1),
-    note("interrupted", runs=2),
+    *(note("interrupted", runs=runs) for runs in (1, 2)),
 )
 GPU = (
     note("throttled", sides=SIDES, limit="power", share=0.74),
@@ -55,9 +47,10 @@ GPU = (
     note("throttled_in_samples", sides=["compiled"], reason="power brake", samples=1, of_samples=2),
     note("gpu_shared", sides=SIDES, processes=1),
     note("gpu_shared", sides=["compiled"], processes=2),
-    note("clocks_differ", sides=["A", "B"], clocks_mhz=[1980, 1770], lower="compiled", faster="compiled"),
-    note("clocks_differ", sides=["A", "B"], clocks_mhz=[1980, 1770], lower="compiled", faster="eager"),
-    note("clocks_differ", sides=["A", "B"], clocks_mhz=[1980, 1770], lower="compiled", faster=None),
+    *(
+        note("clocks_differ", sides=["A", "B"], clocks_mhz=[1980, 1770], lower="compiled", faster=faster)
+        for faster in ("compiled", "eager", None)
+    ),
 )
 RECORDINGS = (
     note("same_recording", path="trace.json"),
@@ -72,9 +65,10 @@ RECORDINGS = (
     note("steps_differ", a=2, b=3),
     note("busier_than_the_call", "b", busy_us=709.0, wall_us=700.0, idle_taken_for_0=True),
     note("busier_than_the_call", "b", busy_us=809.0, wall_us=700.0, idle_taken_for_0=False),
-    note("timed_slower_than_recorded", "b", wall_us=9e3, recorded_us=1e3, timed_calls=1, first_calls=True),
-    note("timed_slower_than_recorded", "b", wall_us=9e3, recorded_us=1e3, timed_calls=3, first_calls=True),
-    note("timed_slower_than_recorded", "b", wall_us=9e3, recorded_us=1e3, timed_calls=10, first_calls=False),
+    *(
+        note("timed_slower_than_recorded", "b", wall_us=9e3, recorded_us=1e3, timed_calls=calls, first_calls=calls < 5)
+        for calls in (1, 3, 10)
+    ),
     note("damaged_recording", "b", health="truncated", count=1, facts={}),
     note("no_rich_recording", "compiled"),
 )
@@ -105,14 +99,10 @@ MATCHING = (
     note("not_in_provenance", "eager", activities=1, of_activities=4),
     note("only_in_provenance", "eager", activities=1),
     note("ambiguous_launch_sites", groups=1),
-    note("operators_linked_by_elimination", operators=1, of_operators=2),
-    note("operators_linked_by_elimination", operators=2, of_operators=2),
-    note("operators_of_other_sizes", operators=1),
-    note("operators_of_other_sizes", operators=2),
-    note("operators_without_counterpart", operators=1),
-    note("operators_without_counterpart", operators=2),
-    note("unexplained_launch_sites", sites=1),
-    note("unexplained_launch_sites", sites=2),
+    *(note("operators_linked_by_elimination", operators=operators, of_operators=2) for operators in (1, 2)),
+    *(note("operators_of_other_sizes", operators=operators) for operators in (1, 2)),
+    *(note("operators_without_counterpart", operators=operators) for operators in (1, 2)),
+    *(note("unexplained_launch_sites", sites=sites) for sites in (1, 2)),
 )
 SWEEPS = (
     note("cell_unreadable", path="sweeps/vit/cells/one.json", reason="it ends early"),
@@ -155,14 +145,11 @@ def test_every_note_reads_well(about: str, text_file: object) -> None:
 
 
 def test_each_code_that_a_room_gives_has_a_sentence_and_each_sentence_an_example() -> None:
-    rooms = [path for room in ("comparison", "walks", "report/sweep") for path in _sources(room)]
-    given = {code for path in rooms for code in re.findall(r'Note\(\s*"(\w+)"', path.read_text(encoding="utf-8"))}
+    package = Path(tracekit.__file__).parent
+    paths = [path for room in ("comparison", "walks", "report/sweep") for path in (package / room).rglob("*.py")]
+    given = {code for path in paths for code in re.findall(r'Note\(\s*"(\w+)"', path.read_text(encoding="utf-8"))}
     assert len(given) > 60
     assert given == set(SENTENCES) == {each.code for some in EVERY.values() for each in some}
-
-
-def _sources(room: str) -> list[Path]:
-    return sorted((Path(tracekit.__file__).parent / room).rglob("*.py"))
 
 
 def test_grave_notes_stand_apart_from_the_others() -> None:

@@ -278,11 +278,9 @@ def _if_folded(table: doc.Table | None, rank: int, folded: bool, title: str = ""
 def _waterfall(comparison: Comparison) -> doc.Section | None:
     if comparison.waterfall is None:
         return None
-    ends = (
-        "Both ends are unprofiled medians."
-        if comparison.waterfall.basis == "unprofiled"
-        else "Both ends are as recorded, with the profiler on; the true times are shorter."
-    )
+    ends = "Both ends are unprofiled medians."
+    if comparison.waterfall.basis != "unprofiled":
+        ends = "Both ends are as recorded, with the profiler on; the true times are shorter."
     return doc.section(
         "time",
         "Where the time went",

@@ -89,12 +89,9 @@ def ending(
     """The recordings, the machine, how all was measured, and the command."""
     one = len(sides) == 1
     compared = tuple(table for table in (settings_table(sides), environment_table(sides)) if table)
-    bare = (
-        "This is a bare trace file: what was run, and with which software, is not recorded in it."
-        if one
-        else "These are bare trace files: what was run, and with which software, is not recorded in them."
-    )
-    traces = "the trace" if one else "the traces"
+    these, it, traces = "This is a bare trace file", "it", "the trace"
+    if not one:
+        these, it, traces = "These are bare trace files", "them", "the traces"
     yield doc.standing_section(
         "recordings",
         "Recording" if one else "Recordings",
@@ -109,7 +106,7 @@ def ending(
         doc.Beside(compared) if compared else None,
         *map(doc.twin_only, compared),
         gpu_state_table(sides),
-        None if compared else bare,
+        None if compared else f"{these}: what was run, and with which software, is not recorded in {it}.",
     )
     yield doc.standing_section("method", "How it was measured", method, *timing)
     many = command is not None and "\n" in command

@@ -13,7 +13,7 @@ from tracekit.model.run import Run
 from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import count, counted, duration, duration_change
-from tracekit.report.document import Column, Commands, FindingText, GroupedTable, Line, Styled, Summary, Table
+from tracekit.report.document import Cell, Commands, FindingText, GroupedTable, Line, Styled, Summary, Table, columns
 from tracekit.report.sections import headline, several
 from tracekit.report.sections.compilation import compilation_sentences
 from tracekit.report.sections.figures import overview_table
@@ -64,11 +64,11 @@ def analysis_summary(side: Side, *, top: int = 10) -> Summary:
     steps, spans = counted(window.steps, "step"), counted(window.steps, "span")
     over = {"steps": steps, "span": spans, "whole": words.extent(side)}[window.kind]
     caption = f"{clipped(printable(PurePath(side.path).name), 40)}: {over}, {duration(window.span_us)}"
-    columns = _columns(words.scope(side).capitalize(), "")
+    heads = columns(words.scope(side).capitalize(), figures=("",))
     return (
         *_health(side.health),
         *_lines((late,), style="yellow"),
-        Table(caption, columns, tuple(figure_rows(side)), f"GPU {idle}." if idle else ""),
+        Table(caption, heads, tuple(figure_rows(side)), f"GPU {idle}." if idle else ""),
         *_lines(compilation_sentences(side)),
         *(part for table in tables if table for part in (BLANK, table)),
     )
@@ -86,9 +86,9 @@ def interrupted_summary(run: Run) -> Summary:
         )
         for form in run.forms
     )
-    columns = _columns("Form", "warm-up calls", "timed calls", "median", "recordings")
+    heads = columns("Form", figures=("warm-up calls", "timed calls", "median", "recordings"))
     caption = f"This run was interrupted and is not whole: {run.settings.workload} at size {run.settings.size}"
-    return Table(printable(caption), columns, rows), BLANK
+    return Table(printable(caption), heads, rows), BLANK
 
 
 def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> Summary:
@@ -195,10 +195,6 @@ def _next(commands: Sequence[str]) -> Summary:
     return (BLANK, Line("Next:", "bold"), *map(Commands, commands)) if commands else ()
 
 
-def _columns(first: str, *others: str) -> tuple[Column, ...]:
-    return Column(first, numeric=False), *map(Column, others)
-
-
 def _health(findings: Iterable[HealthFinding]) -> tuple[Line, ...]:
     said = dict.fromkeys((finding.severity, printable(health_sentence(finding))) for finding in findings)
     return tuple(
@@ -222,17 +218,10 @@ def _kernels(side: Side, limit: int) -> Table | None:
     kernels = side.analysis.kernels
     if kernels is None or not kernels.by_name:
         return None
-    rows = tuple(
-        (
-            short_kernel_name(each.name, NAME),
-            each.family,
-            count(each.count / side.steps),
-            duration(each.total_us / side.steps),
-        )
-        for each in kernels.by_name[:limit]
-    )
-    columns = (Column("Kernel", numeric=False), *_columns("Family", "Count", "Total"))
-    return Table(f"Largest {len(rows)} of {kernels.unique:,} kernels, {words.scope(side)}", columns, rows)
+    totals = ((each, count(each.count / side.steps), duration(each.total_us / side.steps)) for each in kernels.by_name)
+    rows = tuple((short_kernel_name(each.name, NAME), each.family, *figures) for each, *figures in totals)[:limit]
+    caption = f"Largest {len(rows)} of {kernels.unique:,} kernels, {words.scope(side)}"
+    return Table(caption, columns("Kernel", "Family", figures=("Count", "Total")), rows)
 
 
 def _idle(side: Side) -> Table | None:
@@ -242,7 +231,7 @@ def _idle(side: Side) -> Table | None:
     note = "Host time that the light recording does not divide is divided as in the rich one."
     return Table(
         f"Idle time by cause, as recorded, {words.scope(side)}",
-        _columns("Cause", "Idle"),
+        columns("Cause", figures=("Idle",)),
         tuple((words.cause_words(cause), duration(us)) for cause, us in causes),
         note if side.host is side.rich else "",
     )
@@ -254,7 +243,7 @@ def _operators(side: Side, limit: int) -> Table | None:
         return None
     return Table(
         f"CPU recording: operators with the most time of their own, {words.scope(side)}",
-        _columns("Operator", "Count", "Own time"),
+        columns("Operator", figures=("Count", "Own time")),
         tuple(
             (clipped(printable(each.name), 48), count(each.count / side.steps), duration(each.self_us / side.steps))
             for each in cpu.top[:limit]
@@ -276,18 +265,14 @@ def _waterfall(comparison: Comparison) -> tuple[Table, ...]:
         Styled((("█" * (round(abs(us) / longest * BAR) if longest else 0), "green" if us < 0 else "red"),))
         for _, us in changes
     ]
-    return (
-        Table(
-            f"Where the difference comes from ({basis}, {words.shared_scope(comparison)})",
-            (*_columns("Part", "Change"), Column("", numeric=False)),
-            (
-                (f"A: {a}", duration(waterfall.a_us), ""),
-                *((name, duration_change(us), bar) for (name, us), bar in zip(changes, bars, strict=True)),
-                (f"B: {b}", duration(waterfall.b_us), ""),
-            ),
-            waterfall_note(comparison),
-        ),
+    rows: tuple[tuple[Cell, ...], ...] = (
+        (f"A: {a}", duration(waterfall.a_us), ""),
+        *((name, duration_change(us), bar) for (name, us), bar in zip(changes, bars, strict=True)),
+        (f"B: {b}", duration(waterfall.b_us), ""),
     )
+    caption = f"Where the difference comes from ({basis}, {words.shared_scope(comparison)})"
+    heads = (*columns("Part", figures=("Change",)), *columns(""))
+    return (Table(caption, heads, rows, waterfall_note(comparison)),)
 
 
 def _groups(comparison: Comparison) -> tuple[Table, ...]:
@@ -305,14 +290,9 @@ def _groups(comparison: Comparison) -> tuple[Table, ...]:
         for group in groups
         if group.evidence
     ]
-    return (
-        Table(
-            f"Kernel groups with the largest change, {words.shared_scope(comparison)}",
-            (Column("Kernels", numeric=False), *_columns("Became", "Count", "Change")),
-            tuple(rows),
-            "\n".join((*evidence, words.legend(words.kinds_told(groups)))),
-        ),
-    )
+    caption = f"Kernel groups with the largest change, {words.shared_scope(comparison)}"
+    note = "\n".join((*evidence, words.legend(words.kinds_and_ways(groups)[0])))
+    return (Table(caption, columns("Kernels", "Became", figures=("Count", "Change")), tuple(rows), note),)
 
 
 def _cell(cell: CellFigures, labels: Labels) -> tuple[tuple[str, str], ...]:

@@ -11,7 +11,7 @@ from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.document import Table, columns
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import scope
-from tracekit.report.words.findings.compiling import guard_sentence
+from tracekit.report.words.findings.compiling import check_sentence
 
 PHASES = {
     "dynamo": "Dynamo: tracing the Python code",
@@ -158,7 +158,7 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         older = len(frame.because) - 1
         others = f"; {older} older version{'s' if older > 1 else ''} did not fit either" if older else ""
         what = printable(f"{frame.function or MISSING} ({frame.where or MISSING})")
-        failed = clipped(printable(guard_sentence(frame.because[0])), 240) + others
+        failed = clipped(printable(check_sentence(frame.because[0].facts)), 240) + others
         took = duration(frame.seconds * 1e6 if frame.seconds is not None else None)
         call_took = duration(walls.get((frame.phase, frame.call)))
         rows.append((f"{WHEN[frame.phase]} {frame.call}", what, failed, took, call_took))

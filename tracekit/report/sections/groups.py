@@ -12,7 +12,7 @@ from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
 from tracekit.report.document import Explorer, ExplorerRow, Figure, Member, Name, Table, columns
 from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, fitting, kernel_name
-from tracekit.report.words.common import INEXACT, became, kinds_told, legend, shared_scope, ways_told
+from tracekit.report.words.common import INEXACT, became, kinds_and_ways, legend, shared_scope
 from tracekit.report.words.groups import evidence_sentences, label_words
 
 DOT = " \N{MIDDLE DOT} "
@@ -54,6 +54,7 @@ def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
         )
         for group, place in zip(shown, places, strict=False)
     ]
+    became_words, told_by = kinds_and_ways(comparison.groups)
     if rest:
         kinds = ", ".join(sorted({group.kind for group in rest}))
         ways = ", ".join(sorted({group.how for group in rest}))
@@ -65,10 +66,7 @@ def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
         caption=f"Kernel groups, {shared_scope(comparison)}",
         columns=columns("Kernels", "Where", "What became of them", "Told by", figures=figures),
         rows=tuple(rows),
-        note=(
-            f"{group_note(comparison)} What became of them: {legend(kinds_told(comparison.groups))}. "
-            f"Told by: {legend(ways_told(comparison.groups))}."
-        ),
+        note=(f"{group_note(comparison)} What became of them: {legend(became_words)}. Told by: {legend(told_by)}."),
     )
 
 
@@ -203,7 +201,7 @@ def every_group(comparison: Comparison) -> Explorer | None:
         figures=("count A", "count B", "time A", "time B", "change"),
         rows=rows,
         note=note,
-        legends=(("What became of them", kinds_told(groups)), ("Told by", ways_told(groups))),
+        legends=tuple(zip(("What became of them", "Told by"), kinds_and_ways(groups), strict=True)),
     )
 
 

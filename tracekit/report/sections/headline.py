@@ -114,14 +114,13 @@ def _part_words(part: WaterfallPart) -> str:
 
 def limit_sentences(comparison: Comparison) -> tuple[str, ...]:
     """For each side how idle the GPU is, and what holds it back; nothing of a side without GPU figures."""
-    sides = ((comparison.a, comparison.a_bound), (comparison.b, comparison.b_bound))
-    return tuple(sentence for each in sides if (sentence := limit_sentence(*each)) is not None)
+    a, b = limit_sentence(comparison.a, comparison.a_bound), limit_sentence(comparison.b, comparison.b_bound)
+    return tuple(filter(None, (a, b)))
 
 
 def limit_sentence(side: Side, bound: Bound | None) -> str | None:
     """The same of one side."""
-    idle = idle_sentence(side)
-    if idle is None:
+    if (idle := idle_sentence(side)) is None:
         return None
     return f"{side.label}: {idle}." + (f" {bound_sentence(bound)}." if bound else "")
 
@@ -133,12 +132,11 @@ def idle_sentence(side: Side) -> str | None:
     if recorded is None:
         return None
     if side.idle_share is None or side.slowdown is None:
+        because = "the recorded step holds more GPU work than the unprofiled call took"
         if side.wall_us is None:
             because = "there are no unprofiled times"
         elif not side.reads_calls:
             because = "what was read of the trace is not one call on one GPU"
-        else:
-            because = "the recorded step holds more GPU work than the unprofiled call took"
         return (
             f"idle {percent(recorded, 0)} as recorded; recording lengthens idle time, and by how much cannot be told: "
             f"{because}"

@@ -10,7 +10,7 @@ from tracekit.numbers import MISSING, count, percent, size, times
 from tracekit.report.document import HeatCell, HeatMap, Table, columns
 from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.labels import label, left_ways, ways
-from tracekit.report.words.notes.sweeps import SLIGHT
+from tracekit.report.words.notes import SLIGHT
 
 SPEEDUP_NOTE = (
     "Eager time by compiled time, round by round in the cell's own process, with the 95 % interval; above 1 compiled is"

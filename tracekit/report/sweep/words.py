@@ -9,7 +9,7 @@ from tracekit.model.note import Note
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, Goal, Sweep, Work
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
 from tracekit.report.sweep.labels import Labels, label
-from tracekit.report.words.notes.sweeps import SLIGHT
+from tracekit.report.words.notes import SLIGHT
 from tracekit.report.words.saying import Sentence, say
 
 #: What became of a cell that has no times.

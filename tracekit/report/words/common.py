@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from tracekit.model.analysis import Place
 from tracekit.model.comparison import Comparison, KernelGroup, Side
@@ -58,16 +58,10 @@ WAYS = {
 }
 
 
-def kinds_told(groups: Iterable[KernelGroup]) -> dict[str, str]:
-    """What the kinds that occur mean."""
-    present = {group.kind for group in groups}
-    return {kind: meaning for kind, meaning in KINDS.items() if kind in present}
-
-
-def ways_told(groups: Iterable[KernelGroup]) -> dict[str, str]:
-    """What the ways of telling groups that occur mean."""
-    present = {group.how for group in groups}
-    return {way: meaning for way, meaning in WAYS.items() if way in present}
+def kinds_and_ways(groups: Sequence[KernelGroup]) -> tuple[dict[str, str], dict[str, str]]:
+    """What the kinds, and the ways of telling groups, that occur mean."""
+    kinds, ways = {group.kind for group in groups}, {group.how for group in groups}
+    return {each: KINDS[each] for each in KINDS if each in kinds}, {each: WAYS[each] for each in WAYS if each in ways}
 
 
 def legend(words: dict[str, str]) -> str:

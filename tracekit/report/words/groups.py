@@ -77,12 +77,8 @@ def _kernels(side: KernelCounts) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def evidence_sentence(evidence: Evidence) -> str:
-    return say(EVIDENCE[evidence.kind], evidence.facts)
-
-
 def evidence_sentences(evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    return tuple(map(evidence_sentence, evidence))
+    return tuple(say(EVIDENCE[each.kind], each.facts) for each in evidence)
 
 
 def epilogue_lost(*, kernels_beside: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tracekit.model.note import Noted
 from tracekit.model.sweep import Cell
@@ -20,22 +20,14 @@ def noted_sentences(noted: Iterable[Noted]) -> tuple[str, ...]:
     return tuple(map(noted_sentence, noted))
 
 
-def never_called(*, parts: Sequence[str], more: int) -> str:
-    others = f" and {more} more" if more else ""
-    return f"No call comes to {', '.join(parts)}{others}: nothing of it was compiled."
-
-
-def reference_does_not_fit(*, dtype: str, needs_bytes: float, free_bytes: float) -> str:
-    needs, free = (f"{each / 2**30:.1f} GiB" for each in (needs_bytes, free_bytes))
-    return f"it does not fit: {dtype} needs {needs} more, {free} are free"
-
-
 SENTENCES: dict[str, Sentence] = {
     "warned": "Warning while it ran: {line}",
     "no_cuda_graphs_on_cpu": (
         "A CPU has no CUDA graphs, which --mode {mode} asks for: that part of the mode does nothing here."
     ),
-    "never_called": never_called,
+    "never_called": lambda parts, more: (
+        f"No call comes to {', '.join(parts)}{f' and {more} more' if more else ''}: nothing of it was compiled."
+    ),
     "outputs_not_compared": "Outputs were not compared ({error}).",
     "no_advice": "There was no advice to verify: no finding names another run to try.",
     "advice_failed": "The advice was tried and failed: {error}.",
@@ -67,7 +59,9 @@ SENTENCES: dict[str, Sentence] = {
     "compile_log_silent": "torch {torch} compiled {compilations} times, and its log told of none of them",
     "no_higher_precision": "there is no precision above {dtype}",
     "modules_not_named": "the workload does not name its modules",
-    "reference_does_not_fit": reference_does_not_fit,
+    "reference_does_not_fit": lambda dtype, needs_bytes, free_bytes: (
+        f"it does not fit: {dtype} needs {needs_bytes / 2**30:.1f} GiB more, {free_bytes / 2**30:.1f} GiB are free"
+    ),
     "reference_ran_out_of_memory": lambda needs_bytes: (
         f"it does not fit: more than the {needs_bytes / 2**30:.1f} GiB it was taken to need"
     ),

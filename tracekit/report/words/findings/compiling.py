@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tracekit.model.compilation import FailedGuard
 from tracekit.numbers import calls_span, counted, duration, percent
 from tracekit.report.words.saying import Sentence
 
@@ -21,13 +20,9 @@ FELL_BACK = {
 }
 
 
-def guard_sentence(guard: FailedGuard) -> str:
-    """`size 0 of x is 4, and was 1 when it was compiled`."""
-    return check_sentence(guard.facts)
-
-
 def check_sentence(facts: Mapping[str, Any]) -> str:
-    """The facts of a `FailedGuard` in English; checks of a kind not known as torch writes them."""
+    """`size 0 of x is 4, and was 1 when it was compiled`: the facts of a `FailedGuard`; checks of a kind not known as
+    torch writes them."""
     kind, name, then = facts["kind"], facts.get("name"), facts.get("then")
     if kind == "size":
         return f"size {facts['index']} of {name} is {facts['now']}, and was {then} when it was compiled"

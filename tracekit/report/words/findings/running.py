@@ -8,7 +8,7 @@ from tracekit.model.analysis import Place
 from tracekit.model.groups import Evidence
 from tracekit.numbers import count, counted, duration, duration_change, percent, times
 from tracekit.report.words.common import made_at_words
-from tracekit.report.words.groups import evidence_sentence
+from tracekit.report.words.groups import evidence_sentences
 from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.saying import Sentence
 
@@ -36,8 +36,8 @@ def lost_attention(*, a: str, b: str, products_more_us: float, in_float32: bool,
     )
 
 
-def _evidence(shown_by: list[dict[str, Any]]) -> list[str]:
-    return [evidence_sentence(Evidence(**each)) for each in shown_by]
+def _evidence(shown_by: list[dict[str, Any]]) -> tuple[str, ...]:
+    return evidence_sentences([Evidence(**each) for each in shown_by])
 
 
 def slower_convolutions(*, before_us: float, after_us: float, shown_by: list[dict[str, Any]], **facts: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 
@@ -11,18 +10,16 @@ from tests.cli.runs import tracekit
 
 from tracekit import store
 
+from .texts import DOCS, blocks
+
 pytest.importorskip("torch")
 
-DOC = Path(__file__).parents[1] / "docs" / "own-models.md"
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", DOC.read_text(encoding="utf-8"), flags=re.DOTALL)
+PAGE = DOCS / "own-models.md"
 
 
 @pytest.mark.slow
 def test_the_ten_line_example_runs_as_printed(tmp_path: Path) -> None:
-    code, command = blocks("python")[0], blocks("sh")[0]
+    code, command = blocks(PAGE, "python")[0], blocks(PAGE, "sh")[0]
     assert len(code.splitlines()) <= 10
     (tmp_path / "my_model.py").write_text(code)
     first, *words = shlex.split(command)
@@ -41,7 +38,7 @@ def test_the_ten_line_example_runs_as_printed(tmp_path: Path) -> None:
 def test_the_python_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(blocks("python")[0], names)
+    exec(blocks(PAGE, "python")[0], names)
     model, (tokens,) = names["build"](width=32)  # type: ignore[operator]
-    exec(blocks("python")[2], {"model": model, "tokens": tokens})
+    exec(blocks(PAGE, "python")[2], {"model": model, "tokens": tokens})
     assert (tmp_path / "reports" / "Sequential-compiled.html").is_file()
