@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tracekit.cli.output import console_beside, destination, publish, write_json
-from tracekit.comparison.sweeping import read_sweep
+from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep

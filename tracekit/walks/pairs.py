@@ -110,7 +110,7 @@ def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> t
     """Both sides, with the operators of the trace at `place` where they lack their own. Raises TracekitError where
     it has none to lend, or is of other work."""
     from tracekit.comparison.judging.fairness import refuse_other_sizes
-    from tracekit.comparison.matching import lacks_operators
+    from tracekit.comparison.matching.cells import lacks_operators
 
     lender = load_side(place, reading=reading)
     if lender.sequence is None or lender.sequence.operators == "none":

@@ -88,7 +88,7 @@ def borrow_operators(side: Side, lender: Sequence) -> Side:
 
 def _lent(sequence: Sequence, lender: Sequence, source: OperatorSource) -> Sequence:
     """With the lender's operators, if the sequence lacks its own."""
-    from tracekit.comparison.matching import lacks_operators, lend_operators
+    from tracekit.comparison.matching.cells import lacks_operators, lend_operators
 
     return lend_operators(sequence, lender, source) if lacks_operators(sequence) else sequence
 

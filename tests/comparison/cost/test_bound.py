@@ -88,9 +88,7 @@ CONVOLUTION = Operator(
         (300, 100, {}, "mixed", {"launch": 100, "unseen": 600}),
     ],
 )
-def test_the_largest_part_of_a_call_decides_if_it_is_far_enough_ahead(
-    busy_us: float, idle_us: float, more: dict[str, Any], kind: str, parts: dict[str, float]
-) -> None:
+def test_the_largest_part_of_a_call_decides_if_it_is_far_enough_ahead(busy_us, idle_us, more, kind, parts) -> None:
     bound = bound_of(side_of(**{"busy_us": busy_us, "idle_us": idle_us, "wall_us": 1000, **more}), run_of(LARGE))
     assert (bound.kind, bound.basis, bound.unknown_because, bound.if_slowed) == (kind, "unprofiled", None, None)
     assert {part: bound.parts_us[part] for part in parts} == pytest.approx(parts)
@@ -115,24 +113,24 @@ def test_a_gpu_that_hardly_waits_is_bound_by_what_it_does(sequence: Sequence | N
     assert bound_of(side_of(busy_us=950, idle_us=60, wall_us=1000), sequence).kind == kind
 
 
-def test_a_trace_alone_decides_only_what_distortion_could_not_have_made() -> None:
-    # 95 % idle: even if recording slowed the call 2 times, 90 %.
-    sure = find_bound(side_of(busy_us=50, idle_us=950, wall_us=None), run_of(LARGE))
-    assert (sure.kind, sure.basis) == ("launch-bound", "trace")
-    assert sure.if_slowed == BoundIfSlowed(2.0, "launch-bound", "launch-bound")
-    # 60 % idle: 20 % then.
-    unsure = find_bound(side_of(busy_us=400, idle_us=600, wall_us=None), run_of(LARGE))
-    assert unsure.kind == "mixed"
-    assert unsure.if_slowed == BoundIfSlowed(2.0, "launch-bound", "compute-bound")
+STACKS = [HealthFinding("python_stacks_recorded", "warning", 1, {"host_slower_up_to": 4})]
 
 
-def test_with_python_stacks_a_trace_decides_less() -> None:
-    stacks = HealthFinding("python_stacks_recorded", "warning", 1, {"host_slower_up_to": 4})
-    kinds = []
-    for health in ([], [stacks]):
-        bound = find_bound(side_of(busy_us=200, idle_us=800, wall_us=None, health=health), run_of(LARGE))
-        kinds.append(bound.kind)
-    assert kinds == ["launch-bound", "mixed"]
+@pytest.mark.parametrize(
+    ("busy_us", "idle_us", "health", "kind", "slowed"),
+    [
+        # 95 % idle: even if recording slowed the call 2 times, 90 %.
+        (50, 950, [], "launch-bound", (2.0, "launch-bound", "launch-bound")),
+        # 60 % idle: 20 % then.
+        (400, 600, [], "mixed", (2.0, "launch-bound", "compute-bound")),
+        # With Python stacks a trace decides less.
+        (200, 800, [], "launch-bound", (2.0, "launch-bound", "launch-bound")),
+        (200, 800, STACKS, "mixed", (4.25, "launch-bound", "compute-bound")),
+    ],
+)
+def test_a_trace_alone_decides_only_what_distortion_could_not_have_made(busy_us, idle_us, health, kind, slowed) -> None:
+    found = find_bound(side_of(busy_us=busy_us, idle_us=idle_us, wall_us=None, health=health), run_of(LARGE))
+    assert (found.kind, found.basis, found.if_slowed) == (kind, "trace", BoundIfSlowed(*slowed))
 
 
 def test_the_queue_is_told_beside_a_launch_bound_form() -> None:
@@ -152,9 +150,7 @@ def test_the_queue_is_told_beside_a_launch_bound_form() -> None:
         (run_of(Operator("aten::mm", ((4, 8), (9, 2)), BF16)), "NVIDIA H200", "sizes_do_not_tell"),
     ],
 )
-def test_what_is_not_known_of_products_is_summed_and_the_reason_said(
-    sequence: Sequence | None, gpu: str, why: str
-) -> None:
+def test_what_is_not_known_of_products_is_summed_and_the_reason_said(sequence, gpu, why) -> None:
     # Also where it is neither the first part nor the second.
     side = side_of(busy_us=100, idle_us=900, wall_us=1000, causes={"op_dispatch": 0.8, "device": 0.2}, gpu_name=gpu)
     side = replace(side, environment=replace(side.environment, gpu=gpu)) if side.environment else side
@@ -164,12 +160,7 @@ def test_what_is_not_known_of_products_is_summed_and_the_reason_said(
     assert bound.unknown_because == why
 
 
-def test_a_cuda_graph_s_products_need_the_operators_of_another_trace() -> None:
-    side = side_of(busy_us=950, idle_us=60, wall_us=None, graph_launches=1)
-    bound = find_bound(side, run_of(None))
-    assert bound.kind is None
-    assert bound.unknown_because == "no_sizes_in_graphs"
-
-
-def test_a_cpu_run_has_no_bound() -> None:
+def test_a_cuda_graph_s_products_need_the_operators_of_another_trace_and_a_cpu_run_has_no_bound() -> None:
+    bound = find_bound(side_of(busy_us=950, idle_us=60, wall_us=None, graph_launches=1), run_of(None))
+    assert (bound.kind, bound.unknown_because) == (None, "no_sizes_in_graphs")
     assert find_bound(make_side("eager", make_cpu_analysis(), make_form())) is None

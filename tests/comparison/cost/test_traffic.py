@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -9,14 +10,12 @@ from tests.sequences import eager, make_activity, make_sequence, product
 from tests.sides import make_analysis, make_side
 
 from tracekit.comparison import compare
-from tracekit.comparison.cost import operator_calls as calls
 from tracekit.comparison.cost.flops import flops_of
 from tracekit.comparison.cost.operator_calls import Call, bytes_of_noted, find_calls, note_calls
 from tracekit.comparison.cost.roofline import limit_of, peak_of, rates_of
 from tracekit.comparison.cost.traffic import bytes_of
-from tracekit.model.comparison import Side
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity, TensorShape
-from tracekit.model.sequence import Activity, NotedCall, Operator, Peak, Rates, Traffic
+from tracekit.model.sequence import Activity, NotedCall, Operator, Peak, Rates
 
 BF16 = "c10::BFloat16"
 
@@ -30,16 +29,21 @@ def run(name: str, family: str, us: float, operator: Operator | None, call: int 
     return Activity(name, family, us, operator, call=call, operator_call=call)
 
 
-def calls_of(activities: list[Activity]) -> tuple[Call, ...]:
-    return tuple(find_calls(activities).values())
+def calls_of(activities: Iterable[Activity]) -> tuple[Call, ...]:
+    return tuple(find_calls(tuple(activities)).values())
 
 
-def traffic_of(eager: list[Activity], compiled: list[Activity]) -> Traffic:
-    return calls.traffic_of(calls_of(eager), calls_of(compiled))
+def bytes_of_calls(activities: Iterable[Activity]) -> list[int | None]:
+    return [call.bytes for call in calls_of(activities)]
 
 
 def rates_of_one(activity: Activity, peak: Peak | None) -> Rates:
     return rates_of([Call((activity,))], peak)
+
+
+LARGE = op("aten::mm", (4096, 4096), (4096, 4096))
+DECODING = op("aten::mm", (1, 4096), (4096, 4096))
+H200 = peak_of("NVIDIA H200")
 
 
 @pytest.mark.parametrize(
@@ -104,36 +108,20 @@ def test_bytes_follow_from_the_recorded_sizes_and_types(operator: Operator, size
     assert bytes_of(operator) == size
 
 
-def test_what_cannot_be_derived_is_counted_and_nothing_is_said_to_be_removed() -> None:
-    eager = [
-        run("add", "pointwise", 3, op("aten::add", (4, 8), (4, 8))),
-        run("cat", "copy", 3, op("aten::cat", (), ())),
-    ]
-    traffic = traffic_of(eager, [run("triton_poi_0", "triton", 1, None)])
-    assert (traffic.eager_bytes, traffic.eager_missing) == (192, 1)
-    assert (traffic.compiled_bytes, traffic.compiled_missing) == (None, 1)
-    assert traffic.removed_bytes is None
-
-
 PRODUCT = op("aten::mm", (4, 8), (8, 2))
 NORM = op("aten::native_group_norm", (2, 8, 16), (8,), (8,))
 
 
 def test_what_one_call_launches_counts_once_and_the_same_call_again_is_another() -> None:
-    parts = [
-        run("Memset (Device)", "memset", 1, PRODUCT, 7),
-        run("nvjet_splitK_TNN", "gemm", 1, PRODUCT, 7),
-        run("cublasLt::splitKreduce_kernel", "gemm", 1, PRODUCT, 7),
-    ]
-    assert traffic_of(parts, []).eager_bytes == 112
-    assert traffic_of([*parts, *(replace(each, operator_call=8) for each in parts)], []).eager_bytes == 224
+    names = {"Memset (Device)": "memset", "nvjet_splitK_TNN": "gemm", "cublasLt::splitKreduce_kernel": "gemm"}
+    parts = [run(name, family, 1, PRODUCT, 7) for name, family in names.items()]
+    assert bytes_of_calls(parts) == [112]
+    assert bytes_of_calls([*parts, *(replace(each, operator_call=8) for each in parts)]) == [112, 112]
     # Neither a product nor attention: mean and deviation, then the normalization.
     norm = [run("RowwiseMomentsCUDAKernel", "normalization", 1, NORM, 3), run("vectorized", "pointwise", 1, NORM, 3)]
-    assert traffic_of(norm, []).eager_bytes == 2 * (256 + 8 + 8 + 256)
-    assert traffic_of([], norm).compiled_bytes == 2 * (256 + 8 + 8 + 256)
+    assert bytes_of_calls(norm) == [2 * (256 + 8 + 8 + 256)]
     # Of a call that nothing is known of, too, there is one.
-    strange = [replace(each, operator=op("aten::strange", (4,))) for each in norm]
-    assert traffic_of(strange, []).eager_missing == 1
+    assert bytes_of_calls(replace(each, operator=op("aten::strange", (4,))) for each in norm) == [None]
 
 
 def test_a_call_stands_at_its_library_kernel_else_at_its_longest() -> None:
@@ -168,87 +156,69 @@ def test_what_torch_noted_comes_before_what_sizes_say() -> None:
 
 
 def test_rates_stand_beside_the_published_peak() -> None:
-    peak = peak_of("NVIDIA H200")
     operator = op("aten::add", (1024, 3072), (1024, 3072))
-    rates = rates_of_one(run("vectorized", "pointwise", 6.0, operator), peak)
+    rates = rates_of_one(run("vectorized", "pointwise", 6.0, operator), H200)
     assert rates.bytes == 3 * 1024 * 3072 * 2
-    assert rates.gb_per_s == pytest.approx(3145.728)
-    assert rates.bandwidth_share == pytest.approx(3145.728 / 4800)
+    assert (rates.gb_per_s, rates.bandwidth_share) == pytest.approx((3145.728, 3145.728 / 4800))
     # More than the memory can do: it was in the cache, or not all of it was touched.
-    assert rates_of_one(run("vectorized", "pointwise", 3.0, operator), peak).bytes is None
-    product = run("nvjet", "gemm", 100.0, op("aten::mm", (4096, 4096), (4096, 4096)))
-    assert rates_of_one(product, peak).tflop_per_s == pytest.approx(2 * 4096**3 / 1e8)
-    assert rates_of_one(product, peak).arithmetic_share == pytest.approx(2 * 4096**3 / 1e8 / 989.5)
+    assert rates_of_one(run("vectorized", "pointwise", 3.0, operator), H200).bytes is None
+    product = run("nvjet", "gemm", 100.0, LARGE)
+    rates, reached = rates_of_one(product, H200), 2 * 4096**3 / 1e8
+    assert (rates.tflop_per_s, rates.arithmetic_share) == pytest.approx((reached, reached / 989.5))
     assert rates_of_one(product, None).arithmetic_share is None
-    assert rates_of_one(run("nvjet", "gemm", 1.0, None), peak).bytes is None
-
-
-def test_the_limit_of_a_product_depends_on_its_size() -> None:
-    peak = peak_of("NVIDIA H200")
-    large = op("aten::mm", (4096, 4096), (4096, 4096))
-    decoding = op("aten::mm", (1, 4096), (4096, 4096))
-    assert limit_of(run("nvjet", "gemm", 1, large), peak) == "compute"
-    assert limit_of(run("nvjet", "gemm", 1, decoding), peak) == "memory"
-    assert limit_of(run("nvjet", "gemm", 1, None), peak) is None
-    assert limit_of(run("nvjet", "gemm", 1, large), None) is None
-    assert limit_of(run("vectorized", "pointwise", 1, None), None) == "memory"
-    assert limit_of(run("triton_red_fused_1", "triton", 1, None), None) == "memory"
-    assert limit_of(run("triton_tem_fused_mm_1", "triton", 1, None), peak) is None
-    assert limit_of(run("Memcpy HtoD", "memcpy", 1, None), None) == "copy"
-
-
-def test_a_product_that_is_far_from_both_limits_is_held_back_by_its_kernel() -> None:
-    peak = peak_of("NVIDIA H200")
-    large = op("aten::mm", (4096, 4096), (4096, 4096))
-    decoding = op("aten::mm", (1, 4096), (4096, 4096))
-    # At the limits they take 138.9 and 7.0 us.
-    assert limit_of(run("nvjet", "gemm", 2770, large), peak) == "compute"
-    assert limit_of(run("nvjet", "gemm", 2790, large), peak) == "neither"
-    assert limit_of(run("nvjet", "gemm", 139, decoding), peak) == "memory"
-    assert limit_of(run("nvjet", "gemm", 141, decoding), peak) == "neither"
-    # Nothing so short reaches any limit.
-    small = op("aten::mm", (1, 8), (8, 8))
-    assert limit_of(run("nvjet", "gemm", 19, small), peak) == "memory"
-    assert limit_of(run("nvjet", "gemm", 20, small), peak) == "neither"
-    # What moves memory is limited by it whatever it reaches.
-    assert limit_of(run("vectorized", "pointwise", 900, op("aten::add", (8,), (8,))), peak) == "memory"
-
-
-SINGLE = op("aten::mm", (4096, 4096), (4096, 4096), types="float")
+    assert rates_of_one(run("nvjet", "gemm", 1.0, None), H200).bytes is None
 
 
 @pytest.mark.parametrize(
-    ("name", "precision", "peak_tflop_per_s"),
+    ("activity", "peak", "limit"),
     [
-        ("ampere_sgemm_128x64_tn", "high", 67),
-        ("void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(T1::Params)", None, 67),
-        ("sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", None, 494.5),
-        ("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4>(T1::Params)", "highest", 494.5),
-        ("nvjet_sss_128x256_32x4_2x1_v_bz_coopB_NNN", None, 494.5),
-        # The name does not tell, the setting does.
-        ("triton_tem_fused_mm_0", "highest", 67),
-        ("triton_tem_fused_mm_0", "high", 494.5),
-        ("triton_tem_fused_mm_0", None, None),
+        (run("nvjet", "gemm", 1, LARGE), H200, "compute"),
+        (run("nvjet", "gemm", 1, DECODING), H200, "memory"),
+        (run("nvjet", "gemm", 1, None), H200, None),
+        (run("nvjet", "gemm", 1, LARGE), None, None),
+        (run("vectorized", "pointwise", 1, None), None, "memory"),
+        (run("triton_red_fused_1", "triton", 1, None), None, "memory"),
+        (run("triton_tem_fused_mm_1", "triton", 1, None), H200, None),
+        (run("Memcpy HtoD", "memcpy", 1, None), None, "copy"),
+        # Far from both limits, where they take 138.9 and 7.0 us, a product is held back by its kernel.
+        (run("nvjet", "gemm", 2770, LARGE), H200, "compute"),
+        (run("nvjet", "gemm", 2790, LARGE), H200, "neither"),
+        (run("nvjet", "gemm", 139, DECODING), H200, "memory"),
+        (run("nvjet", "gemm", 141, DECODING), H200, "neither"),
+        # Nothing so short reaches any limit.
+        (run("nvjet", "gemm", 19, op("aten::mm", (1, 8), (8, 8))), H200, "memory"),
+        (run("nvjet", "gemm", 20, op("aten::mm", (1, 8), (8, 8))), H200, "neither"),
+        # What moves memory is limited by it whatever it reaches.
+        (run("vectorized", "pointwise", 900, op("aten::add", (8,), (8,))), H200, "memory"),
     ],
 )
-def test_products_in_single_precision_meet_the_peak_of_the_units_they_use(
-    name: str, precision: str | None, peak_tflop_per_s: float | None
-) -> None:
-    found = peak_of("NVIDIA H200")
-    rates = rates_of_one(run(name, "gemm", 1e4, SINGLE), replace(found, float32_precision=precision))
+def test_the_limit_of_a_product_depends_on_its_size(activity, peak, limit) -> None:
+    assert limit_of(activity, peak) == limit
+
+
+SINGLE = op("aten::mm", (4096, 4096), (4096, 4096), types="float")
+ATTENDING = op("aten::_scaled_dot_product_efficient_attention", *[(1, 8, 512, 64)] * 3, types="float")
+
+
+@pytest.mark.parametrize(
+    ("operator", "name", "precision", "peak_tflop_per_s"),
+    [
+        (SINGLE, "ampere_sgemm_128x64_tn", "high", 67),
+        (SINGLE, "void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(T1::Params)", None, 67),
+        (SINGLE, "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x16", None, 494.5),
+        (SINGLE, "cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4>", "highest", 494.5),
+        (SINGLE, "nvjet_sss_128x256_32x4_2x1_v_bz_coopB_NNN", None, 494.5),
+        # The name does not tell, the setting does, of products alone.
+        (SINGLE, "triton_tem_fused_mm_0", "highest", 67),
+        (SINGLE, "triton_tem_fused_mm_0", "high", 494.5),
+        (SINGLE, "triton_tem_fused_mm_0", None, None),
+        (ATTENDING, "fmha_cutlassF_f32_aligned_64x64_rf_sm80", "highest", None),
+    ],
+)
+def test_single_precision_meets_the_peak_of_the_units_it_uses(operator, name, precision, peak_tflop_per_s) -> None:
+    rates = rates_of_one(run(name, "gemm", 1e4, operator), replace(H200, float32_precision=precision))
     share = rates.tflop_per_s / peak_tflop_per_s if peak_tflop_per_s else None
     assert rates.arithmetic_share == (pytest.approx(share) if share else None)
-
-
-def test_attention_and_convolutions_in_single_precision_have_a_peak_only_where_the_kernel_s_name_tells() -> None:
-    peak = replace(peak_of("NVIDIA H200") or pytest.fail("no peak"), float32_precision="highest")
-    shape = (1, 8, 512, 64)
-    attending = op("aten::_scaled_dot_product_efficient_attention", shape, shape, shape, types="float")
-    assert rates_of_one(run("fmha_cutlassF_f32_aligned_64x64_rf_sm80", "attention", 9, attending), peak).flops
-    assert (
-        rates_of_one(run("fmha_cutlassF_f32_aligned_64x64_rf_sm80", "attention", 9, attending), peak).arithmetic_share
-        is None
-    )
 
 
 @pytest.mark.parametrize(
@@ -284,47 +254,37 @@ def eager_op(name: str, bytes_: int, flops: int | None = None, *outputs: TensorS
     return EagerOp(name, "block", "model.py:7", outputs or (SHAPE,), bytes_, flops)
 
 
-def noted(activities: list[Activity], ops: list[EagerOp], launched: list[int | None], per_step: float = 1) -> Side:
+def noted(
+    activities: list[Activity], ops: list[EagerOp], launched: list[int | None], per_step: float = 1
+) -> tuple[Activity, ...]:
     """`launched` are the operators of the activities of one step."""
     tagged = tuple(TaggedActivity(each.name, at) for each, at in zip(activities, launched, strict=False))
     side = replace(make_side(), sequence=make_sequence(activities, per_step=per_step))
-    return note_calls(replace(side, provenance=EagerOps(1, "2.11", tuple(ops), tagged)))
-
-
-def calls_of_side(side: Side) -> tuple[Call, ...]:
-    return tuple(find_calls(activities_of(side)).values())
-
-
-def activities_of(side: Side) -> tuple[Activity, ...]:
-    return side.sequence.activities
+    return note_calls(replace(side, provenance=EagerOps(1, "2.11", tuple(ops), tagged))).sequence.activities
 
 
 def test_without_provenance_or_an_operator_nothing_is_noted() -> None:
     side = replace(make_side(), sequence=make_sequence([product(4, 8, 8, call=1)]))
     assert note_calls(side) is side
     assert note_calls(make_side()).sequence is None
-    (copy,) = activities_of(noted([Activity("Memcpy HtoD", "memcpy", 1, None)], [], [None]))
+    (copy,) = noted([Activity("Memcpy HtoD", "memcpy", 1, None)], [], [None])
     assert (copy.noted, copy.operator_call) == (None, None)
 
 
 def test_an_operator_that_runs_others_gives_its_operations_to_the_product_and_its_bytes_to_none() -> None:
-    convolving = make_activity(
-        "sm80_xmma_fprop", "convolution", "conv2d>cudnn_convolution", ((1, 3, 8, 8), (4, 3, 3, 3)), 5
-    )
+    within, dims = "conv2d>cudnn_convolution", ((1, 3, 8, 8), (4, 3, 3, 3))
+    convolving = make_activity("sm80_xmma_fprop", "convolution", within, dims, 5)
     adding = replace(eager("add_", (1, 4, 6, 6), (1, 4, 1, 1), call=5), operator_call=6)
-    result = TensorShape((1, 4, 6, 6), "bfloat16")
-    side = noted([convolving, adding], [eager_op("aten.convolution.default", 10_000, 7776, result)], [0, 0])
-    convolution, addition = calls_of_side(side)
-    assert convolution.flops == 7776
-    assert convolution.bytes == 2 * (3 * 64 + 4 * 27 + 4 * 36)
+    asked = eager_op("aten.convolution.default", 10_000, 7776, TensorShape((1, 4, 6, 6), "bfloat16"))
+    convolution, addition = calls_of(noted([convolving, adding], [asked], [0, 0]))
+    assert (convolution.flops, convolution.bytes) == (7776, 2 * (3 * 64 + 4 * 27 + 4 * 36))
     assert (addition.flops, addition.bytes) == (None, 2 * (2 * 4 * 36 + 4))
 
 
 def test_operations_of_an_operator_that_runs_two_products_are_given_to_neither() -> None:
     two = [product(4, 8, 8, call=at) for at in (1, 2)]
-    first, second = calls_of_side(noted(two, [eager_op("mine.qkv.default", 999, 777)], [0, 0]))
-    assert (first.flops, second.flops) == (2 * 4 * 8 * 8,) * 2
-    assert first.noted is second.noted is None
+    for call in calls_of(noted(two, [eager_op("mine.qkv.default", 999, 777)], [0, 0])):
+        assert (call.flops, call.noted) == (2 * 4 * 8 * 8, None)
 
 
 def test_a_comparison_counts_what_was_noted() -> None:
@@ -336,18 +296,13 @@ def test_a_comparison_counts_what_was_noted() -> None:
     assert (group.traffic.eager_bytes, group.traffic.compiled_missing) == (384, 1)
 
 
-def test_what_a_recording_without_operators_holds_of_one_operator_is_one_call() -> None:
+def test_what_a_recording_without_operators_holds_of_one_operator_is_one_call_in_each_step() -> None:
     kernels = [Activity(name, "normalization", 1, None) for name in ("moments", "normalize", "normalize")]
-    side = noted(
-        kernels, [eager_op("aten.native_group_norm.default", 300), eager_op("aten.relu.default", 128)], [0, 0, 1]
-    )
-    assert [call.bytes for call in calls_of_side(side)] == [300, 128]
-
-
-def test_steps_that_follow_one_another_hold_calls_of_their_own() -> None:
+    ops = [eager_op("aten.native_group_norm.default", 300), eager_op("aten.relu.default", 128)]
+    assert bytes_of_calls(noted(kernels, ops, [0, 0, 1])) == [300, 128]
     kernels = [Activity("add", "pointwise", us, None) for us in (1, 2, 3)]
-    side = noted(kernels * 2, [eager_op("aten.add.Tensor", 300 + at) for at in range(3)], [0, 1, 2], per_step=0.5)
-    assert [call.bytes for call in calls_of_side(side)] == [300, 301, 302] * 2
+    ops = [eager_op("aten.add.Tensor", 300 + at) for at in range(3)]
+    assert bytes_of_calls(noted(kernels * 2, ops, [0, 1, 2], per_step=0.5)) == [300, 301, 302] * 2
 
 
 @pytest.mark.parametrize(

@@ -12,18 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sequences import attention, batched, eager, make_activity, make_sequence, product, triton
 
-from tracekit.comparison.matching import align, check_partition, lacks_operators, lend_operators
 from tracekit.comparison.matching import common_subsequence as subsequence
+from tracekit.comparison.matching.alignment import align
+from tracekit.comparison.matching.cells import lacks_operators, lend_operators
 from tracekit.comparison.matching.common_subsequence import common_subsequence, places_in_table, same_launches
 from tracekit.comparison.matching.groups import group_by_cells
 from tracekit.comparison.matching.pairing import UnionFind
 from tracekit.model.comparison import KernelGroup
-from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Activity, Operator, Sequence
-
-
-def cells(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[int, ...]]:
-    return {cell.a: cell.b for cell in align(make_sequence(a), make_sequence(b))}
 
 
 def told(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[tuple[int, ...], str, bool]]:
@@ -33,6 +29,15 @@ def told(a: list[Activity], b: list[Activity]) -> dict[tuple[int, ...], tuple[tu
 SPLIT = product(64, 64, 4096, call=0)
 WITH_BIAS = product(64, 32, 16, call=0)
 WITHOUT = replace(WITH_BIAS.operator, name="aten::mm", dims=((64, 16), (16, 32)))
+ATTENDING = [product(64, 64, 64, call=0), attention(8, 16, 32, call=1), product(16, 64, 64, call=2)]
+BY_PRODUCTS = [
+    product(64, 64, 64, call=0),
+    triton("mul_transpose", (8 * 16, 32), call=1),
+    batched(8, 16, 16, 32, call=2),
+    triton("_safe_softmax", (8, 16, 16), call=3),
+    batched(8, 16, 32, 16, call=4),
+    product(16, 64, 64, call=5),
+]
 
 
 @pytest.mark.parametrize(
@@ -53,26 +58,25 @@ WITHOUT = replace(WITH_BIAS.operator, name="aten::mm", dims=((64, 16), (16, 32))
             [product(64, 64, 64, call=0), product(64, 128, 64, call=1), triton("tanh", (64, 64), call=2)],
             {(0,): (0,), (1,): (2,), (2,): (1,)},
         ),
+        # Attention made of two products is found with its softmax.
+        (ATTENDING, BY_PRODUCTS, {(0,): (0,), (1,): (1, 2, 3, 4), (2,): (5,)}),
+        (BY_PRODUCTS, ATTENDING, {(0,): (0,), (1, 2, 3, 4): (1,), (5,): (2,)}),
+        # What stands between two products is divided by the names of Triton kernels.
+        (
+            [
+                *(product(64, 64, 64, call=0), eager("add", (64, 64), call=1), eager("gelu", (64, 64), call=2)),
+                *(product(64, 128, 64, call=3), eager("mul", (64, 128), call=4), eager("silu", (64, 128), call=5)),
+            ],
+            [
+                *(product(64, 64, 64, call=0, within="addmm"), triton("add_gelu", (64, 64), call=1)),
+                *(product(64, 128, 64, call=2, within="addmm"), triton("mul_silu_view", (64, 128), call=3)),
+            ],
+            {(0,): (0,), (1, 2): (1,), (3,): (2,), (4, 5): (3,)},
+        ),
     ],
 )
-def test_the_same_work_is_found_on_the_other_side(
-    a: list[Activity], b: list[Activity], expected: dict[tuple[int, ...], tuple[int, ...]]
-) -> None:
-    assert cells(a, b) == expected
-
-
-def test_attention_made_of_two_products_is_found_with_its_softmax() -> None:
-    a = [product(64, 64, 64, call=0), attention(8, 16, 32, call=1), product(16, 64, 64, call=2)]
-    b = [
-        product(64, 64, 64, call=0),
-        triton("mul_transpose", (8 * 16, 32), call=1),
-        batched(8, 16, 16, 32, call=2),
-        triton("_safe_softmax", (8, 16, 16), call=3),
-        batched(8, 16, 32, 16, call=4),
-        product(16, 64, 64, call=5),
-    ]
-    assert cells(a, b) == {(0,): (0,), (1,): (1, 2, 3, 4), (2,): (5,)}
-    assert cells(b, a) == {(0,): (0,), (1, 2, 3, 4): (1,), (5,): (2,)}
+def test_the_same_work_is_found_on_the_other_side(a, b, expected) -> None:
+    assert {cell.a: cell.b for cell in align(make_sequence(a), make_sequence(b))} == expected
 
 
 FIRST, MIDDLE, LAST = product(64, 64, 64, call=0), product(32, 64, 64, call=2), product(16, 64, 64, call=9)
@@ -131,9 +135,7 @@ def test_work_of_a_library_call_that_has_no_partner_is_unmatched_with_it() -> No
         (product(60, 64, 64, call=1), product(63, 64, 64, call=1)),
     ],
 )
-def test_what_is_left_of_both_sides_in_one_place_is_matched_by_elimination_and_says_so(
-    one: Activity, other: Activity
-) -> None:
+def test_what_is_left_of_both_sides_in_one_place_is_matched_by_elimination_and_says_so(one, other) -> None:
     exact = {cell: exact for cell, (_, _, exact) in told([FIRST, one, LAST], [FIRST, other, LAST]).items()}
     assert exact == {(0,): True, (1,): False, (2,): True}
 
@@ -158,47 +160,41 @@ def test_by_names_alone_nothing_is_said_to_be_gone() -> None:
 
 
 def test_without_operators_on_either_side_pytorch_s_kernels_are_told_by_their_names() -> None:
-    def bare(name: str, family: str) -> Activity:
-        return Activity(name, family, 10.0, None)
-
-    a = [
-        bare("vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>", "pointwise"),
-        bare("vectorized_layer_norm_kernel<float>", "normalization"),
-        bare("nvjet_a", "gemm"),
-        bare("GeluCUDAKernelImpl", "pointwise"),
-        bare("nvjet_b", "gemm"),
-    ]
-    b = [
-        bare("triton_per_fused_add_native_layer_norm_0", "triton"),
-        bare("nvjet_a", "gemm"),
-        bare("triton_poi_fused_gelu_1", "triton"),
-        bare("nvjet_b", "gemm"),
-    ]
-    found = {cell.a: cell.b for cell in align(make_sequence(a, "none"), make_sequence(b, "none"))}
-    assert found == {(0, 1): (0,), (2,): (1,), (3,): (2,), (4,): (3,)}
+    eager_names = {
+        "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>": "pointwise",
+        "vectorized_layer_norm_kernel<float>": "normalization",
+        "nvjet_a": "gemm",
+        "GeluCUDAKernelImpl": "pointwise",
+        "nvjet_b": "gemm",
+    }
+    fused_names = {
+        "triton_per_fused_add_native_layer_norm_0": "triton",
+        "nvjet_a": "gemm",
+        "triton_poi_fused_gelu_1": "triton",
+        "nvjet_b": "gemm",
+    }
+    a, b = (
+        make_sequence([Activity(name, family, 10.0, None) for name, family in names.items()], "none")
+        for names in (eager_names, fused_names)
+    )
+    assert {cell.a: cell.b for cell in align(a, b)} == {(0, 1): (0,), (2,): (1,), (3,): (2,), (4,): (3,)}
 
 
 RICH = make_sequence([product(64, 64, 64, call=0), eager("add", (8,), call=1)])
 
 
 def test_operators_are_lent_by_position_where_kernels_have_the_same_names() -> None:
-    light = make_sequence(without_operators(RICH.activities), "none")
+    bare = without_operators(RICH.activities)
+    light = make_sequence(bare, "none")
     assert lacks_operators(light) and not lacks_operators(RICH)
     lent = lend_operators(light, RICH, "rich")
     assert [each.operator for each in lent.activities] == [each.operator for each in RICH.activities]
     assert lent.operators == "rich"
-
-
-def test_a_kernel_that_the_lender_lacks_keeps_no_operator() -> None:
-    bare = without_operators(RICH.activities)
+    # A kernel that the lender lacks keeps no operator.
     light = make_sequence([bare[0], replace(bare[1], name="another"), bare[1]], "none")
-    lent = lend_operators(light, RICH, "lent")
-    assert [each.operator is None for each in lent.activities] == [False, True, False]
-
-
-def test_several_steps_in_one_sequence_borrow_from_one_step() -> None:
-    bare = without_operators(RICH.activities)
-    lent = lend_operators(make_sequence([*bare, *bare, *bare], "none", per_step=1 / 3), RICH, "rich")
+    assert [each.operator is None for each in lend_operators(light, RICH, "lent").activities] == [False, True, False]
+    # Several steps in one sequence borrow from one step.
+    lent = lend_operators(make_sequence(bare * 3, "none", per_step=1 / 3), RICH, "rich")
     assert not lacks_operators(lent)
     assert len({each.call for each in lent.activities}) == 6
 
@@ -230,15 +226,6 @@ def without_operators(activities: list[Activity]) -> list[Activity]:
     return [replace(each, operator=None, within=(), call=None) for each in activities]
 
 
-@settings(max_examples=150, deadline=None)
-@given(SEQUENCES, SEQUENCES, st.booleans())
-def test_any_two_sequences_are_divided_without_rest_or_overlap(
-    a: list[Activity], b: list[Activity], bare: bool
-) -> None:
-    right = make_sequence(without_operators(b), "none") if bare else make_sequence(b)
-    check_partition(align(make_sequence(a), right), len(a), len(b))
-
-
 @settings(max_examples=100, deadline=None)
 @given(SEQUENCES)
 def test_any_sequence_against_itself_is_the_same_one_by_one(activities: list[Activity]) -> None:
@@ -254,26 +241,13 @@ def test_the_numbers_in_names_of_triton_kernels_say_nothing(a: list[Activity], b
 
 
 def _renumbered(activities: list[Activity], more: int) -> Sequence:
-    def changed(name: str) -> str:
-        return (
-            re.sub(r"_(\d+)$", lambda found: f"_{int(found[1]) + more}", name) if name.startswith("triton_") else name
-        )
+    def changed(each: Activity) -> Activity:
+        name = re.sub(r"^(triton_.*_)(\d+)$", lambda found: f"{found[1]}{int(found[2]) + more}", each.name)
+        if name == each.name:
+            return each
+        return replace(each, name=name, operator=replace(each.operator, name=name), within=(name,))
 
-    return make_sequence(
-        replace(
-            each,
-            name=changed(each.name),
-            operator=replace(each.operator, name=changed(each.operator.name)) if each.operator else None,
-            within=tuple(map(changed, each.within)),
-        )
-        for each in activities
-    )
-
-
-def test_a_position_in_two_cells_is_noticed() -> None:
-    found = align(make_sequence([product(1, 2, 3, call=0)]), make_sequence([product(1, 2, 3, call=0)]))
-    with pytest.raises(AssertionError, match="not each of 1 once"):
-        check_partition((*found, *found), 1, 1)
+    return make_sequence(map(changed, activities))
 
 
 FIRST, LAST = product(32, 64, 64, call=0), product(16, 64, 64, call=9)
@@ -324,9 +298,7 @@ def test_of_two_additions_the_first_is_the_call_s_and_that_is_not_sure() -> None
 
 
 @pytest.mark.parametrize("other", [eager("tanh", (64, 64), call=2), add(2, 7, 7)])
-def test_work_that_the_call_does_not_do_or_of_another_size_is_not_put_to_it_nor_said_to_be_gone(
-    other: Activity,
-) -> None:
+def test_work_that_the_call_does_not_do_or_of_another_size_is_not_put_to_it_nor_said_to_be_gone(other) -> None:
     found = told([FIRST, plain(1), other, LAST], [FIRST, adding(1), LAST])
     assert found[2,] == ((), "unmatched", True)
     assert found[1,] == ((1,), "anchors", True)
@@ -335,14 +307,6 @@ def test_work_that_the_call_does_not_do_or_of_another_size_is_not_put_to_it_nor_
 def test_a_call_that_is_the_same_on_both_sides_takes_nothing_over() -> None:
     found = told([FIRST, plain(1), add(2), LAST], [FIRST, plain(1), LAST])
     assert found[2,] == ((), "anchors", True)
-
-
-def test_an_operator_that_adds_in_place_of_one_that_does_not_is_no_unchanged_kernel() -> None:
-    group = second([FIRST, plain(1), LAST], [FIRST, adding(1), LAST])
-    assert group.kind == "substituted"
-    assert (
-        Evidence("other_operator", {"work": "product", "before": "aten::mm", "after": "aten::addmm"}) in group.evidence
-    )
 
 
 def test_things_hang_together_over_others_and_stand_in_the_order_they_were_named() -> None:
@@ -384,12 +348,12 @@ def test_through_short_windows_it_is_still_common_and_increasing(a: list[str], b
         check(a, b, common_subsequence(a, b))
 
 
-def test_twenty_thousand_on_a_side_take_seconds() -> None:
-    a = [f"{i % 7}{i % 11}" for i in range(20_000)]
+def test_ten_thousand_on_a_side_take_seconds() -> None:
+    a = [f"{i % 7}{i % 11}" for i in range(10_000)]
     b = [each for i, each in enumerate(a) if i % 9]
     began = time.process_time()
     pairs = common_subsequence(a, b)
-    assert time.process_time() - began < 7
+    assert time.process_time() - began < 3.5
     assert len(pairs) > 0.95 * len(b)
 
 
@@ -404,21 +368,3 @@ def test_recordings_that_differ_throughout_pair_nothing() -> None:
 )
 def test_names_find_their_place_in_the_table(names: str, found: list[int | None]) -> None:
     assert places_in_table(names, "abc", 2 if names == "abcabc" else 1) == found
-
-
-def test_what_stands_between_two_products_is_divided_by_the_names_of_triton_kernels() -> None:
-    a = [
-        product(64, 64, 64, call=0),
-        eager("add", (64, 64), call=1),
-        eager("gelu", (64, 64), call=2),
-        product(64, 128, 64, call=3),
-        eager("mul", (64, 128), call=4),
-        eager("silu", (64, 128), call=5),
-    ]
-    b = [
-        product(64, 64, 64, call=0, within="addmm"),
-        triton("add_gelu", (64, 64), call=1),
-        product(64, 128, 64, call=2, within="addmm"),
-        triton("mul_silu_view", (64, 128), call=3),
-    ]
-    assert cells(a, b) == {(0,): (0,), (1, 2): (1,), (3,): (2,), (4, 5): (3,)}

@@ -9,7 +9,7 @@ from tracekit.comparison.matching.inputs import Masking, masking_of, same_inputs
 from tracekit.comparison.matching.kinds import find_evidence, kind_of, without_same
 from tracekit.comparison.matching.labels import label_of, sizes_of
 from tracekit.comparison.matching.operators import kernel_epilogue, operator_epilogue, plain_name
-from tracekit.model.groups import Evidence, GroupLabel, KernelCounts
+from tracekit.model.groups import KernelCounts
 from tracekit.model.sequence import Activity, Operator
 
 GEMM = product(64, 64, 64, call=0)
@@ -62,9 +62,7 @@ def test_what_became_of_kernels(a: list[Activity], b: list[Activity], kind: str)
         (replace(GEMM, operator=replace(GEMM.operator, dims=(), dtypes=())), "unchanged"),  # type: ignore[type-var]
     ],
 )
-def test_a_kernel_on_other_sizes_or_types_is_not_unchanged_where_both_sides_know_them(
-    other: Activity, kind: str
-) -> None:
+def test_a_kernel_on_other_sizes_or_types_is_not_unchanged_where_both_sides_know_them(other, kind) -> None:
     assert kind_of([GEMM], [other]) == kind
 
 
@@ -81,29 +79,24 @@ def test_equal_kernels_are_taken_away_one_for_one() -> None:
     assert without_same([GELU, GEMM, GELU], [GELU, FUSED_GELU]) == ([GEMM, GELU], [FUSED_GELU])
 
 
-def test_where_the_result_is_written_to_is_no_other_input() -> None:
-    mm = Operator("aten::mm", ((4, 8), (8, 2)), ("float", "float"))
-    assert same_inputs(mm, replace(mm, dims=(*mm.dims, (4, 2)), dtypes=("float",) * 3))
-    assert not same_inputs(mm, replace(mm, dims=((4, 8), (8, 3)), dtypes=("float",) * 2))
-    assert not same_inputs(mm, replace(mm, dims=(*mm.dims, (4, 2), (4, 2)), dtypes=("float",) * 4))
+MM = Operator("aten::mm", ((4, 8), (8, 2)), ("float", "float"))
+ADDMM = Operator("aten::addmm", ((2,), (4, 8), (8, 2)), ("float",) * 3)
 
 
-def test_spellings_of_one_product_are_told_by_the_size_of_the_work() -> None:
-    mm = Operator("aten::mm", ((4, 8), (8, 2)), ("float", "float"))
-    addmm = Operator("aten::addmm", ((2,), (4, 8), (8, 2)), ("float",) * 3)
-    assert same_inputs(mm, addmm)
-    assert not same_inputs(mm, replace(addmm, dtypes=("c10::Half",) * 3))
+def test_inputs_are_the_same_whatever_the_result_is_written_to_and_however_the_product_is_spelled() -> None:
+    assert same_inputs(MM, replace(MM, dims=(*MM.dims, (4, 2)), dtypes=("float",) * 3))
+    assert not same_inputs(MM, replace(MM, dims=((4, 8), (8, 3)), dtypes=("float",) * 2))
+    assert not same_inputs(MM, replace(MM, dims=(*MM.dims, (4, 2), (4, 2)), dtypes=("float",) * 4))
+    assert same_inputs(MM, ADDMM)
+    assert not same_inputs(MM, replace(ADDMM, dtypes=("c10::Half",) * 3))
 
 
-CUDNN = "aten::_cudnn_attention_forward"
 HEADS = ((1, 8, 512, 256),) * 3
 
 
 def cudnn(*, causal: str = "True", mask: tuple[int, ...] = (), values: bool = True) -> Operator:
-    dims = (*HEADS, mask, *((),) * 9)
-    return Operator(
-        CUDNN, dims, ("bf16",) * 13, ("", "", "", "", "", "", "512", "512", "False", "0.", causal) if values else ()
-    )
+    said = (*("",) * 8, "False", "0.", causal) if values else ()
+    return Operator("aten::_cudnn_attention_forward", (*HEADS, mask, *((),) * 9), ("bf16",) * 13, said)
 
 
 def test_attention_tells_its_mask_and_whether_it_is_causal() -> None:
@@ -127,27 +120,100 @@ WHOLE = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_stage3_ffma_align
 SUM = WHOLE.replace("execute_kernel", "execute_split_k_kernel")
 
 
-def test_a_triton_kernel_that_may_stand_for_what_eager_did_prepares_nothing() -> None:
-    one = attention(8, 16, 32, call=0)
-    fused = triton("add_native_layer_norm", (16, 32), call=1)
-    told = find_evidence("substituted", [one, eager("add", (16, 32), call=1)], [one, fused])
-    assert not any(each.kind == "inputs_prepared" for each in told)
-    told = find_evidence("defused", [one, eager("add", (16, 32), call=1)], [one, fused, replace(fused, call=2)])
-    assert Evidence("inputs_prepared", {"kernels": 1}) in told
+SPLIT = product(64, 64, 4096, call=0, kernel=WHOLE)
+LONG = product(64, 64, 4096, call=0, kernel="gemm_128x64_bias")
+PARTS = replace(LONG, name="gemm_64x64_splitK")
+EFFICIENT = replace(FLASH.operator, name="aten::_efficient_attention_forward")  # type: ignore[type-var]
 
 
-def test_a_product_that_is_summed_up_afterwards_is_said_to_be_split() -> None:
-    before = product(64, 64, 4096, call=0, kernel=WHOLE)
-    after = [replace(before, name=WHOLE.replace("32x32", "64x64")), replace(before, name=SUM.replace("32x32", "64x64"))]
-    told = find_evidence("substituted", [before], after)
-    assert Evidence("split_along_k", {"is_split": True}) in told
+def attending(us: float, keys: tuple[int, ...], operator: Operator) -> Activity:
+    operator = replace(operator, dims=(HEADS[0], keys, keys, *operator.dims[3:]))
+    return Activity("cudnn_flash_fprop", "attention", us, operator, (operator.name,), 0)
 
 
-def test_the_sum_of_a_split_product_is_no_product_in_float32() -> None:
-    before = product(64, 64, 4096, call=0)
-    after = [replace(before, name=WHOLE, operator=None), replace(before, name=SUM, operator=None)]
-    told = find_evidence("defused", [before], after)
-    assert Evidence("single_precision", {"products": 1, "before": "bfloat16"}) in told
+GROWN = {"before": [1, 1, 512, 256], "after": [1, 8, 512, 256]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "a", "b", "told"),
+    [
+        # Attention that became products in float32.
+        (
+            *("defused", [FLASH], [BMM, triton("_safe_softmax", (8, 16, 16), call=2), BMM]),
+            {
+                "attention_lost": {"kernel": "flash_fprop", "products": 2, "other_kernels": 1},
+                "single_precision": {"products": 2, "before": "bfloat16"},
+            },
+        ),
+        # A product that lost its bias and was split.
+        (
+            *("substituted", [LONG]),
+            [make_activity("copy", "copy", "addmm", (), 0), PARTS, replace(PARTS, name="splitKreduce_kernel")],
+            {
+                "epilogue_lost": {"kernels_beside": 1},
+                "split_along_k": {"is_split": True},
+                "other_kernel": {"before": "gemm_128x64_bias", "after": "gemm_64x64_splitK"},
+            },
+        ),
+        # One that is summed up afterwards is split too; and that sum is no product in float32.
+        (
+            *("substituted", [SPLIT], [replace(SPLIT, name=name.replace("32x32", "64x64")) for name in (WHOLE, SUM)]),
+            {
+                "split_along_k": {"is_split": True},
+                "other_kernel": {"before": WHOLE, "after": WHOLE.replace("32x32", "64x64")},
+            },
+        ),
+        (
+            *("substituted", [product(64, 64, 4096, call=0, kernel="gemm")]),
+            [replace(SPLIT, name=name, operator=None) for name in (WHOLE, SUM)],
+            {
+                "single_precision": {"products": 1, "before": "bfloat16"},
+                "epilogue_lost": {"kernels_beside": 0},
+                "split_along_k": {"is_split": True},
+                "other_kernel": {"before": "gemm", "after": WHOLE},
+            },
+        ),
+        # A Triton kernel that may stand for what eager did prepares nothing; one more of them does.
+        ("fused", [FLASH, GELU], [FLASH, FUSED_GELU], {}),
+        ("defused", [FLASH, GELU], [FLASH, FUSED_GELU, FUSED_GELU], {"inputs_prepared": {"kernels": 1}}),
+        # Attention by another operator.
+        (
+            *("substituted", [FLASH], [replace(FLASH, name="fmha_cutlassF", operator=EFFICIENT)]),
+            {
+                "other_kernel": {"before": "flash_fprop", "after": "fmha_cutlassF"},
+                "attention_asked_otherwise": {
+                    "operator": {
+                        "before": "aten::_scaled_dot_product_cudnn_attention",
+                        "after": "aten::_efficient_attention_forward",
+                    }
+                },
+            },
+        ),
+        # Attention that was given a mask, and what that costs.
+        (
+            "substituted",
+            [attending(16.0, (1, 1, 512, 256), cudnn())],
+            [attending(34.0, (1, 8, 512, 256), cudnn(causal="False", mask=(1, 1, 512, 512)))],
+            {
+                "attention_asked_otherwise": {
+                    "is_causal": {"before": True, "after": False},
+                    "mask": {"before": None, "after": [1, 1, 512, 512]},
+                    "key": GROWN,
+                    "value": GROWN,
+                },
+                "same_kernel_other_time": {"before_us": 16.0, "after_us": 34.0},
+            },
+        ),
+        # An operator that adds in place of one that does not.
+        (
+            *("substituted", [replace(GEMM, operator=replace(GEMM.operator, name="aten::mm"))], [GEMM]),
+            {"other_operator": {"work": "product", "before": "aten::mm", "after": "aten::addmm"}},
+        ),
+    ],
+)
+def test_what_shows_that_a_library_kernel_was_exchanged(kind, a, b, told) -> None:
+    assert kind_of(a, b) == kind
+    assert {each.kind: each.facts for each in find_evidence(kind, a, b)} == told
 
 
 @pytest.mark.parametrize(
@@ -173,22 +239,25 @@ def test_what_is_done_beside_a_product_is_told_by_operators_templates_and_kernel
     assert kernel_epilogue("nvjet_tst_128x64_bias_TNT") == {"add"}
 
 
-def test_each_kind_of_library_kernel_is_counted_by_itself() -> None:
-    attends, multiplies, adds = attention(8, 16, 32, call=0), product(8, 8, 8, call=1), eager("add", (8,), call=2)
-    other = replace(multiplies, call=3)
-    told = label_of("defused", [attends, multiplies, other, adds], [attends, multiplies], 3)
-    assert isinstance(told, GroupLabel)
-    assert (told.kind, told.repeats) == ("defused", 3)
-    assert told.before == KernelCounts(4, 0, (("attention", 1), ("product", 2)))
-    assert told.after == KernelCounts(2, 0, (("attention", 1), ("product", 1)))
+ONCE = KernelCounts(1, 0, (("product", 1),))
 
 
-def test_what_sums_up_a_split_product_is_one_more_kernel() -> None:
-    multiplies = product(8, 8, 8, call=1)
-    told = label_of("substituted", [multiplies], [multiplies, replace(multiplies, name=SUM)], 1)
-    assert isinstance(told, GroupLabel)
-    assert told.before == KernelCounts(1, 0, (("product", 1),))
-    assert told.after == KernelCounts(2, 0, (("product", 1),))
+@pytest.mark.parametrize(
+    ("kind", "a", "b", "before", "after"),
+    [
+        # Each kind of library kernel by itself.
+        (
+            *("defused", [FLASH, GEMM, GEMM, GELU], [FLASH, GEMM]),
+            KernelCounts(4, 0, (("attention", 1), ("product", 2))),
+            KernelCounts(2, 0, (("attention", 1), ("product", 1))),
+        ),
+        # What sums up a split product is one more kernel, and no product.
+        ("substituted", [GEMM], [GEMM, replace(GEMM, name=SUM)], ONCE, KernelCounts(2, 0, (("product", 1),))),
+    ],
+)
+def test_a_label_counts_the_kernels_of_both_sides(kind, a, b, before, after) -> None:
+    label = label_of(kind, a, b, 3)
+    assert (label.kind, label.repeats, label.before, label.after) == (kind, 3, before, after)
 
 
 def test_the_library_kernel_s_inputs_or_the_longest_one_s_are_told() -> None:

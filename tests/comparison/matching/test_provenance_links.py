@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sides import make_pair, scaled
 
-from tracekit.comparison.matching import check_partition
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
 from tracekit.comparison.matching.groups import group_by_cells
-from tracekit.comparison.matching.provenance_links import Link, Linked, link
+from tracekit.comparison.matching.pairing import Cell, check_partition
+from tracekit.comparison.matching.provenance_links import link
+from tracekit.model.comparison import Side
 from tracekit.model.note import Note
 from tracekit.model.provenance import (
     CompiledActivity,
@@ -33,22 +34,26 @@ from tracekit.model.sequence import Activity, Operator, Sequence
 
 FAMILIES = {"gemm": "gemm", "nvjet": "gemm", "flash": "attention", "Memset": "memset", "splitk": "gemm_part"}
 
+#: An eager operator and the kernels it launched; a launch site with the positions of its nodes.
+Launched = tuple[EagerOp, abc.Sequence[str]]
+Sites = abc.Sequence[tuple[str, abc.Sequence[int] | None]]
+Positions = tuple[int, ...]
+
 
 def make_sequence(names: abc.Sequence[str], steps: int = 1) -> Sequence:
+    def family(name: str) -> str:
+        return next((kind for begin, kind in FAMILIES.items() if name.startswith(begin)), "other")
+
     activities = tuple(Activity(name, family(name), 1.0, None) for name in [*names] * steps)
     return Sequence(activities, 1 / steps, "none")
 
 
-def family(name: str) -> str:
-    return next((kind for begin, kind in FAMILIES.items() if name.startswith(begin)), "other")
+def ran(name: str, *kernels: str, module: str = "m", line: str = "m.py:1") -> Launched:
+    """An eager operator, and what it launched."""
+    return EagerOp(f"aten.{name}.default", module, line, (TensorShape((8,), "float32"),), 0, None), kernels
 
 
-def make_op(name: str, module: str = "m", line: str = "m.py:1", *, size: int = 8) -> EagerOp:
-    return EagerOp(f"aten.{name}.default", module, line, (TensorShape((size,), "float32"),), 0, None)
-
-
-def make_eager(*launched: tuple[EagerOp, abc.Sequence[str]]) -> EagerOps:
-    """Operators with the kernels each launched."""
+def make_eager(*launched: Launched) -> EagerOps:
     activities = [TaggedActivity(kernel, i) for i, (_, kernels) in enumerate(launched) for kernel in kernels]
     return EagerOps(1, "2.13", tuple(op for op, _ in launched), tuple(activities))
 
@@ -56,25 +61,10 @@ def make_eager(*launched: tuple[EagerOp, abc.Sequence[str]]) -> EagerOps:
 _order = count()
 
 
-def make_node(op: str, module: str | None = "m", line: str = "m.py:1", *, target: str = "", size: int = 8) -> GraphNode:
-    number = next(_order)
-    sizes = (TensorShape((size,), "float32"),)
-    operator = f"aten.{op}.default"
-    return GraphNode(f"{op}_{number}", target or operator, operator, module, line, number, sizes)
-
-
-def make_graph(
-    nodes: abc.Sequence[GraphNode], sites: abc.Sequence[tuple[str, abc.Sequence[int] | None]], **changes: Any
-) -> Any:
-    made = tuple(LaunchSite(kernel, None if some is None else tuple(some)) for kernel, some in sites)
-    return replace(CompiledGraph("k0", False, "m", tuple(nodes), made), **changes)
-
-
-def make_compiled(
-    graph: CompiledGraph, activities: abc.Sequence[CompiledActivity], modules: abc.Sequence[str] = ("m",)
-) -> CompiledSites:
-    calls = tuple(GraphCall(0, module) for module in modules)
-    return CompiledSites(1, "2.13", (graph,), calls, tuple(activities))
+def make_node(op: str, line: str = "m.py:1", module: str | None = "m") -> GraphNode:
+    number, operator = next(_order), f"aten.{op}.default"
+    sizes = (TensorShape((8,), "float32"),)
+    return GraphNode(f"{op}_{number}", operator, operator, module, line, number, sizes)
 
 
 def in_call(call: int, *launched: tuple[str, str]) -> list[CompiledActivity]:
@@ -88,246 +78,248 @@ def in_call(call: int, *launched: tuple[str, str]) -> list[CompiledActivity]:
     return made
 
 
-def replayed(call: int, *names: str) -> list[CompiledActivity]:
-    return [CompiledActivity(name, call) for name in names]
+def outside(name: str) -> list[CompiledActivity]:
+    return [CompiledActivity(name, None)]
 
 
-def linked(eager: EagerOps, compiled: CompiledSites, steps: int = 1) -> Linked:
-    a = make_sequence([activity.name for activity in eager.activities], steps)
+def replayed(*names: str) -> list[CompiledActivity]:
+    return [CompiledActivity(name, 0) for name in names]
+
+
+LINEAR = ran("addmm", "gemm_eager")
+ADD, RELU = ran("add", "vectorized_add", line="m.py:2"), ran("relu", "vectorized_relu", line="m.py:3")
+BLOCK = (LINEAR, ADD, RELU)
+NODES = [make_node("addmm"), make_node("add", "m.py:2"), make_node("relu", "m.py:3")]
+FUSED = "triton_poi_fused_add_relu_0"
+SITES: Sites = [("extern_kernels.addmm", [0]), (FUSED, [1, 2])]
+RUN = in_call(0, ("nvjet_compiled", "aten::addmm"), (FUSED, FUSED))
+
+
+def make_compiled(
+    run: abc.Sequence[CompiledActivity] = RUN,
+    nodes: abc.Sequence[GraphNode] = NODES,
+    sites: Sites = SITES,
+    modules: abc.Sequence[str | None] = ("m",),
+    **changes: Any,
+) -> CompiledSites:
+    made = tuple(LaunchSite(kernel, None if some is None else tuple(some)) for kernel, some in sites)
+    graph = replace(CompiledGraph("k0", False, modules[0], tuple(nodes), made), **changes)
+    return CompiledSites(1, "2.13", (graph,), tuple(GraphCall(0, module) for module in modules), tuple(run))
+
+
+def linked(
+    eager: abc.Sequence[Launched], compiled: CompiledSites, steps: int = 1
+) -> tuple[tuple[Cell, ...], tuple[Note, ...]]:
+    a = make_sequence([kernel for _, kernels in eager for kernel in kernels], steps)
     b = make_sequence([activity.name for activity in compiled.activities], steps)
-    return link(a, b, eager, compiled)
+    return link(a, b, make_eager(*eager), compiled)
 
 
-def pairs(found: Linked) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
-    return {(each.a_positions, each.b_positions) for each in found.links}
+def pairs(cells: abc.Iterable[Cell]) -> set[tuple[Positions, Positions]]:
+    return {(cell.a, cell.b) for cell in cells}
 
 
-LINEAR = (make_op("addmm", line="m.py:1"), ["gemm_eager"])
-ADD = (make_op("add", line="m.py:2"), ["vectorized_add"])
-RELU = (make_op("relu", line="m.py:3"), ["vectorized_relu"])
-NODES = [make_node("addmm", line="m.py:1"), make_node("add", line="m.py:2"), make_node("relu", line="m.py:3")]
-SITES: list[tuple[str, abc.Sequence[int] | None]] = [
-    ("extern_kernels.addmm", [0]),
-    ("triton_poi_fused_add_relu_0", [1, 2]),
-]
-RUN = in_call(0, ("nvjet_compiled", "aten::addmm"), ("triton_poi_fused_add_relu_0", "triton_poi_fused_add_relu_0"))
+def pairs_of(eager: abc.Sequence[Launched], *compiled: Any, steps: int = 1) -> set[tuple[Positions, Positions]]:
+    return pairs(linked(eager, make_compiled(*compiled), steps)[0])
+
+
+def told(a: Positions, b: Positions, *where: str, exact: bool = True) -> Cell:
+    return Cell(a, b, "provenance", where, exact)
 
 
 #: The links between these.
-BOTH = {Link((0,), (0,), ("m", "m.py:1"), True), Link((1, 2), (1,), ("m", "m.py:2", "m.py:3"), True)}
+BOTH = {told((0,), (0,), "m", "m.py:1"), told((1, 2), (1,), "m", "m.py:2", "m.py:3")}
 ADDED = "triton_poi_fused_more_1"
 
 
 def test_a_fused_kernel_is_linked_to_the_kernels_of_every_operator_in_it() -> None:
-    found = linked(make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(NODES, SITES), RUN))
-    assert set(found.links) == BOTH
-    assert (found.a_aligned, found.b_aligned, found.notes) == (3, 2, ())
+    cells, notes = linked(BLOCK, make_compiled())
+    assert (set(cells), notes) == (BOTH, ())
+    assert pairs_of(BLOCK, steps=2) == {((0, 3), (0, 2)), ((1, 2, 4, 5), (1, 3))}
 
 
 @pytest.mark.parametrize(
     ("op", "node", "nodes_of_site", "link", "code"),
     [
         # Computed again in a second kernel it counts once.
-        ("mul", make_node("mul", line="m.py:4"), [1, 3], Link((3,), (2,), ("m", "m.py:4"), True), None),
+        ("mul", make_node("mul", "m.py:4"), [1, 3], told((3,), (2,), "m", "m.py:4"), None),
         # A node that needs no launch is work saved; of an operator that no graph knows that is not exact.
-        ("cat", make_node("cat", line="m.py:4"), (), Link((3,), (), ("m", "m.py:4"), True), None),
-        ("clone", None, (), Link((3,), (), ("m", "m.py:4"), False), "operators_without_counterpart"),
+        ("cat", make_node("cat", "m.py:4"), (), told((3,), (), "m", "m.py:4"), None),
+        ("clone", None, (), told((3,), (), "m", "m.py:4", exact=False), "operators_without_counterpart"),
         # A site of no operator is work added.
         (
-            *(None, make_node("arange", "m.mask", "mask.py:9"), [3]),
-            *(Link((), (2,), ("m.mask", "mask.py:9"), False), "unexplained_launch_sites"),
+            *(None, make_node("arange", "mask.py:9", "m.mask"), [3]),
+            *(told((), (2,), "m.mask", "mask.py:9", exact=False), "unexplained_launch_sites"),
         ),
         # An operator and a site of one module that lack a partner, or a site that Inductor tells nothing of, are left.
-        ("sum", make_node("arange", "m", "m.py:9"), [3], None, "unexplained_launch_sites"),
+        ("sum", make_node("arange", "m.py:9"), [3], None, "unexplained_launch_sites"),
         ("sum", None, None, None, "unexplained_launch_sites"),
     ],
 )
-def test_one_more_operator_or_site_is_linked_as_far_as_it_is_known(
-    op: str | None, node: GraphNode | None, nodes_of_site: abc.Sequence[int] | None, link: Link | None, code: str | None
-) -> None:
+def test_one_more_operator_or_site_is_linked_as_far_as_it_is_known(op, node, nodes_of_site, link, code):
     """`nodes_of_site` are those of one more site; empty where there is none, None where Inductor does not say."""
-    more = [(make_op(op, line="m.py:4"), ["kernel"])] if op else []
+    more = [ran(op, "kernel", line="m.py:4")] if op else []
     has_site = nodes_of_site is None or len(nodes_of_site) > 0
     sites = [*SITES, *([(ADDED, nodes_of_site)] if has_site else [])]
     run = [*RUN, *([CompiledActivity(ADDED, 0, ADDED, 2)] if has_site else [])]
-    compiled = make_compiled(make_graph([*NODES, *([node] if node else [])], sites), run)
-    found = linked(make_eager(LINEAR, ADD, RELU, *more), compiled)
-    assert set(found.links) == BOTH | ({link} if link else set())
-    assert code is None or code in [note.code for note in found.notes]
-
-
-def test_steps_that_follow_one_another_are_linked_alike() -> None:
-    found = linked(make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(NODES, SITES), RUN), steps=2)
-    assert pairs(found) == {((0, 3), (0, 2)), ((1, 2, 4, 5), (1, 3))}
+    cells, notes = linked([*BLOCK, *more], make_compiled(run, [*NODES, *([node] if node else [])], sites))
+    assert set(cells) == BOTH | ({link} if link else set())
+    assert code is None or code in [note.code for note in notes]
 
 
 def test_a_library_call_takes_all_that_it_launched() -> None:
-    eager = make_eager((LINEAR[0], ["Memset", "gemm_eager", "splitk_reduce"]), ADD, RELU)
-    run = in_call(0, ("nvjet", "aten::addmm"), ("splitk", "aten::addmm"), (SITES[1][0], SITES[1][0]))
-    assert pairs(linked(eager, make_compiled(make_graph(NODES, SITES), run))) == {((0, 1, 2), (0, 1)), ((3, 4), (2,))}
+    eager = ran("addmm", "Memset", "gemm_eager", "splitk_reduce"), ADD, RELU
+    run = in_call(0, ("nvjet", "aten::addmm"), ("splitk", "aten::addmm"), (FUSED, FUSED))
+    assert pairs_of(eager, run) == {((0, 1, 2), (0, 1)), ((3, 4), (2,))}
 
 
 def test_views_neither_link_nor_count() -> None:
-    nodes = [*NODES, make_node("view", line="m.py:1")]
-    sites = [SITES[0], (SITES[1][0], [1, 2, 3])]
-    eager = make_eager(LINEAR, (make_op("view", line="m.py:1"), []), ADD, RELU)
-    assert pairs(linked(eager, make_compiled(make_graph(nodes, sites), RUN))) == {((0,), (0,)), ((1, 2), (1,))}
+    sites = [SITES[0], (FUSED, [1, 2, 3])]
+    found = pairs_of((LINEAR, ran("view"), ADD, RELU), RUN, [*NODES, make_node("view")], sites)
+    assert found == {((0,), (0,)), ((1, 2), (1,))}
 
 
 def test_a_library_call_that_lists_its_inputs_is_linked_to_itself_alone() -> None:
     name = "_scaled_dot_product_flash_attention"
-    nodes = [make_node("add", line="m.py:1"), make_node(name, line="m.py:2")]
-    sites = [("triton_poi_fused_add_0", [0]), (f"torch.ops.aten.{name}.default", [0, 1])]
+    sites: Sites = [("triton_poi_fused_add_0", [0]), (f"torch.ops.aten.{name}.default", [0, 1])]
     run = in_call(0, ("triton_poi_fused_add_0",) * 2, ("flash_fwd", f"aten::{name}"))
-    eager = make_eager((make_op("add"), ["vectorized_add"]), (make_op(name, line="m.py:2"), ["flash_fwd"]))
-    assert pairs(linked(eager, make_compiled(make_graph(nodes, sites), run))) == {((0,), (0,)), ((1,), (1,))}
+    eager = ran("add", "vectorized_add"), ran(name, "flash_fwd", line="m.py:2")
+    assert pairs_of(eager, run, [make_node("add"), make_node(name, "m.py:2")], sites) == {((0,), (0,)), ((1,), (1,))}
 
 
 def test_copies_into_a_cuda_graph_are_work_added() -> None:
-    run = in_call(0, ("multi_tensor_apply", "aten::_foreach_copy_"))
-    run += replayed(0, "nvjet_compiled", "triton_poi_fused_add_relu_0")
-    found = linked(make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(NODES, SITES), run))
-    assert pairs(found) == {((), (0,)), ((0,), (1,)), ((1, 2), (2,))}
+    run = [*in_call(0, ("multi_tensor_apply", "aten::_foreach_copy_")), *replayed("nvjet_compiled", FUSED)]
+    assert pairs_of(BLOCK, run) == {((), (0,)), ((0,), (1,)), ((1, 2), (2,))}
 
 
 def test_a_replay_without_operators_is_told_apart_by_names_and_families() -> None:
-    nodes = [make_node("addmm", line="m.py:1"), make_node("mm", line="m.py:2"), make_node("relu", line="m.py:3")]
-    sites = [("extern_kernels.addmm", [0]), ("extern_kernels.mm", [1]), ("triton_poi_fused_relu_0", [2])]
-    run = replayed(0, "nvjet_a", "splitk_reduce", "Memset", "nvjet_b", "triton_poi_fused_relu_0")
-    eager = make_eager(
-        (make_op("addmm", line="m.py:1"), ["gemm_a"]),
-        (make_op("mm", line="m.py:2"), ["gemm_b"]),
-        (make_op("relu", line="m.py:3"), ["vectorized_relu"]),
-    )
-    found = linked(eager, make_compiled(make_graph(nodes, sites), run))
-    assert pairs(found) == {((0,), (0, 1)), ((1,), (2, 3)), ((2,), (4,))}
+    nodes = [make_node("addmm"), make_node("mm", "m.py:2"), make_node("relu", "m.py:3")]
+    sites: Sites = [("extern_kernels.addmm", [0]), ("extern_kernels.mm", [1]), ("triton_poi_fused_relu_0", [2])]
+    run = replayed("nvjet_a", "splitk_reduce", "Memset", "nvjet_b", "triton_poi_fused_relu_0")
+    eager = LINEAR, ran("mm", "gemm_b", line="m.py:2"), RELU
+    assert pairs_of(eager, run, nodes, sites) == {((0,), (0, 1)), ((1,), (2, 3)), ((2,), (4,))}
 
 
-def test_library_calls_of_a_replay_that_cannot_be_told_apart_are_linked_together_and_said() -> None:
-    nodes = [make_node("addmm", line="m.py:1"), make_node("sort", line="m.py:2")]
-    sites = [("extern_kernels.addmm", [0]), ("torch.ops.aten.sort.default", [1])]
-    eager = make_eager((make_op("addmm"), ["gemm_a"]), (make_op("sort", line="m.py:2"), ["radix"]))
-    found = linked(eager, make_compiled(make_graph(nodes, sites), replayed(0, "nvjet", "radix", "radix")))
-    assert [(each.a_positions, each.b_positions, each.exact) for each in found.links] == [((0, 1), (0, 1, 2), False)]
-    assert "ambiguous_launch_sites" in [note.code for note in found.notes]
+MULTIPLIED = [(f"triton_poi_fused_mul_{i}", [i]) for i in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("eager", "nodes", "sites", "run", "link", "note"),
+    [
+        # Library calls of a replay that cannot be told apart.
+        (
+            [LINEAR, ran("sort", "radix", line="m.py:2")],
+            [make_node("addmm"), make_node("sort", "m.py:2")],
+            [("extern_kernels.addmm", [0]), ("torch.ops.aten.sort.default", [1])],
+            replayed("nvjet", "radix", "radix"),
+            *(((0, 1), (0, 1, 2)), Note("ambiguous_launch_sites", facts={"groups": 1})),
+        ),
+        # Unequal numbers.
+        (
+            [ran("mul", "mul_a"), ran("mul", "mul_b")],
+            *([make_node("mul") for _ in range(3)], MULTIPLIED, in_call(0, *((name, name) for name, _ in MULTIPLIED))),
+            ((0, 1), (0, 1, 2)),
+            Note("operators_linked_by_elimination", facts={"operators": 2, "of_operators": 2}),
+        ),
+        # An operator that became another on its line.
+        (
+            [ran("_scaled_dot_product_flash_attention", "flash_fwd")],
+            [make_node("bmm"), make_node("_softmax")],
+            [("extern_kernels.bmm", [0]), ("triton_per_fused__softmax_0", [1])],
+            in_call(0, ("gemm", "aten::bmm"), ("triton_per_fused__softmax_0",) * 2),
+            ((0,), (0, 1)),
+            Note("operators_linked_by_elimination", facts={"operators": 1, "of_operators": 1}),
+        ),
+    ],
+)
+def test_what_cannot_be_told_apart_is_linked_together_and_said(eager, nodes, sites, run, link, note):
+    cells, notes = linked(eager, make_compiled(run, nodes, sites))
+    assert [(cell.a, cell.b, cell.exact) for cell in cells] == [(*link, False)]
+    assert note in notes
 
 
 def test_one_graph_for_several_modules_is_linked_call_by_call() -> None:
-    nodes = [make_node("relu", "m.0", "b.py:1"), make_node("tanh", None, "b.py:2")]
-    graph = make_graph(nodes, [("triton_poi_fused_relu_0", [0]), ("triton_poi_fused_tanh_1", [1])], root="m.0")
+    nodes = [make_node("relu", "b.py:1", "m.0"), make_node("tanh", "b.py:2", None)]
     names = ("triton_poi_fused_relu_0", "triton_poi_fused_tanh_1")
     run = [each for call in range(2) for each in in_call(call, *((name, name) for name in names))]
-    eager = make_eager(
-        *(
-            (make_op(op, f"m.{i}", f"b.py:{line}"), [f"vectorized_{op}"])
-            for i in range(2)
-            for line, op in ((1, "relu"), (2, "tanh"))
-        )
-    )
-    found = linked(eager, make_compiled(graph, run, ("m.0", "m.1")))
-    assert pairs(found) == {((i,), (i,)) for i in range(4)}
-    assert all(each.exact for each in found.links)
-
-
-def test_unequal_numbers_are_linked_together_and_said_to_be_approximate() -> None:
-    nodes = [make_node("mul", line="m.py:1"), make_node("mul", line="m.py:1"), make_node("mul", line="m.py:1")]
-    sites = [(f"triton_poi_fused_mul_{i}", [i]) for i in range(3)]
-    eager = make_eager((make_op("mul"), ["mul_a"]), (make_op("mul"), ["mul_b"]))
-    run = in_call(0, *((name, name) for name, _ in sites))
-    found = linked(eager, make_compiled(make_graph(nodes, sites), run))
-    assert [(each.a_positions, each.b_positions, each.exact) for each in found.links] == [((0, 1), (0, 1, 2), False)]
-    facts = {"operators": 2, "of_operators": 2}
-    assert Note("operators_linked_by_elimination", facts=facts) in found.notes
-
-
-def test_an_operator_that_became_another_on_its_line_is_linked_approximately() -> None:
-    nodes = [make_node("bmm", line="m.py:1"), make_node("_softmax", line="m.py:1")]
-    sites = [("extern_kernels.bmm", [0]), ("triton_per_fused__softmax_0", [1])]
-    run = in_call(0, ("gemm", "aten::bmm"), ("triton_per_fused__softmax_0",) * 2)
-    eager = make_eager((make_op("_scaled_dot_product_flash_attention"), ["flash_fwd"]))
-    found = linked(eager, make_compiled(make_graph(nodes, sites), run))
-    assert [(each.a_positions, each.b_positions, each.exact) for each in found.links] == [((0,), (0, 1), False)]
+    eager = [
+        ran(op, f"vectorized_{op}", module=f"m.{i}", line=f"b.py:{line}")
+        for i in range(2)
+        for line, op in ((1, "relu"), (2, "tanh"))
+    ]
+    cells, _ = linked(eager, make_compiled(run, nodes, [(names[0], [0]), (names[1], [1])], ("m.0", "m.1")))
+    assert pairs(cells) == {((i,), (i,)) for i in range(4)}
+    assert all(cell.exact for cell in cells)
 
 
 def test_what_was_not_compiled_is_linked_kernel_by_kernel() -> None:
-    before, after = (
-        (make_op("embedding", "t5", "t.py:1"), ["embedding_kernel"]),
-        (make_op("exp", "", "p.py:1"), ["exp"]),
-    )
-    eager = make_eager(before, LINEAR, ADD, RELU, after)
-    run = [CompiledActivity("embedding_kernel", None), *RUN, CompiledActivity("exp", None)]
-    found = linked(eager, make_compiled(make_graph(NODES, SITES), run))
-    assert Link((0,), (0,), ("t5", "t.py:1"), True) in found.links
-    assert Link((4,), (3,), ("p.py:1",), True) in found.links
-    assert len(found.links) == 4
+    before, after = ran("embedding", "embedding", module="t5", line="t.py:1"), ran("exp", "exp", module="", line="p:1")
+    run = [*outside("embedding"), *RUN, *outside("exp")]
+    cells, _ = linked([before, *BLOCK, after], make_compiled(run))
+    assert {told((0,), (0,), "t5", "t.py:1"), told((4,), (3,), "p:1")} < set(cells)
+    assert len(cells) == 4
 
 
-def test_what_runs_between_two_graphs_of_a_broken_model_is_not_taken_for_work_saved() -> None:
-    between = (make_op("nonzero", "m", "m.py:9"), ["nonzero_kernel"])
-    eager = make_eager(LINEAR, ADD, RELU, between)
-    run = [*RUN, CompiledActivity("nonzero_kernel", None)]
-    found = linked(eager, make_compiled(make_graph(NODES, SITES), run))
-    assert Link((3,), (2,), ("m", "m.py:9"), True) in found.links
-    run = [*RUN, CompiledActivity("another_kernel", None)]
-    assert pairs(linked(eager, make_compiled(make_graph(NODES, SITES), run))) == {((0,), (0,)), ((1, 2), (1,))}
+@pytest.mark.parametrize(("kernel", "linked_too"), [("nonzero", {told((3,), (2,), "m", "m.py:9")}), ("another", set())])
+def test_what_runs_between_two_graphs_of_a_broken_model_is_not_taken_for_work_saved(kernel, linked_too):
+    cells, _ = linked([*BLOCK, ran("nonzero", "nonzero", line="m.py:9")], make_compiled([*RUN, *outside(kernel)]))
+    assert set(cells) == BOTH | linked_too
 
 
 def test_a_graph_without_provenance_leaves_its_kernels_to_others_and_says_so() -> None:
-    graph = make_graph([], [], without="it came from a cache that was filled without provenance")
-    compiled = replace(make_compiled(graph, RUN), notes=("graph 0: it came from a cache",))
-    found = linked(make_eager(LINEAR, ADD, RELU), compiled)
-    assert not [each for each in found.links if each.b_positions]
-    assert Note("provenance_noted", facts={"message": "graph 0: it came from a cache"}) in found.notes
+    why = "it came from a cache that was filled without provenance"
+    compiled = replace(make_compiled(RUN, [], [], without=why), notes=(f"graph 0: {why}",))
+    cells, notes = linked(BLOCK, compiled)
+    assert not [cell for cell in cells if cell.b]
+    assert Note("provenance_noted", facts={"message": f"graph 0: {why}"}) in notes
 
 
 def test_without_gpu_work_nothing_is_linked() -> None:
-    compiled = make_compiled(make_graph(NODES, SITES), [])
-    found = link(make_sequence(["x"]), make_sequence(["x"]), make_eager(LINEAR), compiled)
-    assert (found.links, found.a_aligned) == ((), 0)
-    assert found.notes == (Note("provenance_without_work"),)
+    found = link(make_sequence(["x"]), make_sequence(["x"]), make_eager(LINEAR), make_compiled([]))
+    assert found == ((), (Note("provenance_without_work"),))
 
 
-def test_kernels_the_recording_has_besides_are_counted_and_left_out() -> None:
-    eager, compiled = make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(NODES, SITES), RUN)
-    a = make_sequence(["gemm_eager", "stranger", "vectorized_add", "vectorized_relu"])
-    b = make_sequence(["nvjet_compiled", "triton_poi_fused_add_relu_0"])
-    found = link(a, b, eager, compiled)
-    assert pairs(found) == {((0,), (0,)), ((2, 3), (1,))}
-    assert found.a_aligned == 3
-    facts = {"activities": 1, "of_activities": 4}
-    assert found.notes == (Note("not_in_provenance", subject="eager", facts=facts),)
-
-
-def test_kernels_the_recording_lacks_are_said() -> None:
-    eager, compiled = make_eager(LINEAR, ADD, RELU), make_compiled(make_graph(NODES, SITES), RUN)
-    b = make_sequence(["nvjet_compiled", "triton_poi_fused_add_relu_0"])
-    found = link(make_sequence(["gemm_eager", "vectorized_relu"]), b, eager, compiled)
-    assert pairs(found) == {((0,), (0,)), ((1,), (1,))}
-    assert Note("only_in_provenance", subject="eager", facts={"activities": 1}) in found.notes
+@pytest.mark.parametrize(
+    ("names", "links", "note"),
+    [
+        (
+            *(["gemm_eager", "stranger", "vectorized_add", "vectorized_relu"], {((0,), (0,)), ((2, 3), (1,))}),
+            Note("not_in_provenance", subject="eager", facts={"activities": 1, "of_activities": 4}),
+        ),
+        (
+            *(["gemm_eager", "vectorized_relu"], {((0,), (0,)), ((1,), (1,))}),
+            Note("only_in_provenance", subject="eager", facts={"activities": 1}),
+        ),
+    ],
+)
+def test_kernels_that_one_recording_alone_has_are_left_out_and_counted(
+    names: list[str], links: Any, note: Note
+) -> None:
+    b = make_sequence([each.name for each in RUN])
+    cells, notes = link(make_sequence(names), b, make_eager(*BLOCK), make_compiled())
+    assert (pairs(cells), notes) == (links, (note,))
 
 
 @settings(deadline=None)
 @given(st.data())
 def test_no_position_is_ever_in_two_links(data: st.DataObject) -> None:
     """Whatever the recordings have more or less than the run that was asked."""
-    eager = make_eager(LINEAR, ADD, RELU, (make_op("cat", line="m.py:4"), ["CatArray"]))
-    run = [CompiledActivity("embedding", None), *RUN, *replayed(0, "Memset"), CompiledActivity("exp", None)]
-    compiled = make_compiled(make_graph([*NODES, make_node("cat", line="m.py:4")], SITES), run)
+    eager = make_eager(*BLOCK, ran("cat", "CatArray", line="m.py:4"))
+    run = [*outside("embedding"), *RUN, *replayed("Memset"), *outside("exp")]
+    compiled = make_compiled(run, [*NODES, make_node("cat", "m.py:4")])
     names = sorted({each.name for each in (*eager.activities, *compiled.activities)})
     some = st.lists(st.sampled_from(names), max_size=12)
     a, b = make_sequence(data.draw(some)), make_sequence(data.draw(some))
-    found = link(a, b, eager, compiled)
-    for side, sequence in (("a_positions", a), ("b_positions", b)):
-        used = [i for each in found.links for i in getattr(each, side)]
+    cells, _ = link(a, b, eager, compiled)
+    for used, sequence in (([i for each in cells for i in each.a], a), ([i for each in cells for i in each.b], b)):
         assert len(used) == len(set(used))
         assert set(used) <= set(range(len(sequence.activities)))
-    assert all(each.a_positions or each.b_positions for each in found.links)
+    assert all(each.a or each.b for each in cells)
 
 
-A, B = make_pair(scaled(1.5), scaled(1.1))
-SHAPE = (TensorShape((4, 8), "float32"),)
 LINE = "model.py:7"
-FUSED = "triton_poi_fused_add_mul_0"
+FUSED_MUL = "triton_poi_fused_add_mul_0"
+COPY = Activity("Memcpy DtoH (Device -> Pageable)", "memcpy", 2, None)
 
 
 def make_work(name: str, op: str, us: float, family: str = "pointwise") -> Activity:
@@ -336,49 +328,51 @@ def make_work(name: str, op: str, us: float, family: str = "pointwise") -> Activ
 
 #: Of two equal blocks: an addition and a product of elements, which the compiled form does in one kernel; behind them
 #: a copy that nobody was asked about.
-EAGER = tuple(
-    activity for _ in range(2) for activity in (make_work("add", "aten::add", 3), make_work("mul", "aten::mul", 4))
+EAGER = (make_work("add", "aten::add", 3), make_work("mul", "aten::mul", 4)) * 2
+COMPILED = (make_work(FUSED_MUL, FUSED_MUL, 5, "triton"),) * 2
+PARTS = [(name, f"blocks.{block}") for block in (0, 1) for name in ("add", "mul")]
+OPS = make_eager(*(ran(name, name, module=module, line=LINE) for name, module in PARTS))
+OPS = replace(OPS, activities=(*OPS.activities, TaggedActivity(COPY.name, None)))
+GRAPH = make_compiled(
+    [*(CompiledActivity(FUSED_MUL, 0, FUSED_MUL, i) for i in (0, 1)), *outside(COPY.name)],
+    [make_node(name, LINE, module) for name, module in PARTS],
+    [(FUSED_MUL, (0, 1)), (FUSED_MUL, (2, 3))],
+    (None,),
 )
-COMPILED = tuple(make_work(FUSED, FUSED, 5, "triton") for _ in range(2))
-COPY = Activity("Memcpy DtoH (Device -> Pageable)", "memcpy", 2, None)
+A, B = make_pair(scaled(1.5), scaled(1.1))
 
 
-def eager_ops() -> EagerOps:
-    ops = tuple(
-        EagerOp(name, f"blocks.{block}", LINE, SHAPE, 384, None)
-        for block in (0, 1)
-        for name in ("aten.add", "aten.mul")
-    )
-    tagged = [TaggedActivity(name, i) for i, name in enumerate(("add", "mul", "add", "mul"))]
-    return EagerOps(1, "2.11", ops, (*tagged, TaggedActivity(COPY.name, None)))
+def eager_side(*work: Activity, steps: int = 1, starts: Positions = (), ops: EagerOps | None = OPS) -> Side:
+    return replace(A, sequence=Sequence(work or EAGER, 1 / steps, "own", starts), provenance=ops)
 
 
-def compiled_sites() -> CompiledSites:
-    nodes = tuple(
-        GraphNode(f"{name}_{block}", f"aten.{name}", f"aten.{name}", f"blocks.{block}", LINE, 2 * block + i, SHAPE)
-        for block in (0, 1)
-        for i, name in enumerate(("add", "mul"))
-    )
-    graph = CompiledGraph("key", False, None, nodes, (LaunchSite(FUSED, (0, 1)), LaunchSite(FUSED, (2, 3))))
-    activities = tuple(CompiledActivity(FUSED, 0, FUSED, i) for i in range(2))
-    return CompiledSites(1, "2.11", (graph,), (GraphCall(0, None),), (*activities, CompiledActivity(COPY.name, None)))
+def compiled_side(*work: Activity, steps: int = 1, starts: Positions = (), **changes: Any) -> Side:
+    sequence = Sequence(work or COMPILED, 1 / steps, "own", starts)
+    return replace(B, sequence=sequence, provenance=GRAPH, **changes)
+
+
+def cells_of(a: Side, b: Side) -> tuple[tuple[Cell, ...], tuple[Note, ...]]:
+    cells, notes = find_cells(a, b)
+    assert cells is not None
+    check_partition(cells, len(a.sequence.activities), len(b.sequence.activities))
+    return cells, notes
+
+
+def through_provenance(cells: abc.Iterable[Cell]) -> set[tuple[Positions, Positions]]:
+    """The links of fused kernels."""
+    return pairs(cell for cell in cells if cell.how == "provenance" and len(cell.a) == 2)
 
 
 def test_provenance_comes_first_and_alignment_takes_the_rest():
-    a = replace(A, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
-    b = replace(B, sequence=Sequence((*COMPILED, COPY), 1, "own"), provenance=compiled_sites())
-    cells, amiss = find_cells(a, b)
-    check_partition(cells, 5, 3)
-    assert {(cell.a, cell.b) for cell in cells if cell.how == "provenance"} >= {((0, 1), (0,)), ((2, 3), (1,))}
-    assert {(cell.a, cell.b) for cell in cells} == {((0, 1), (0,)), ((2, 3), (1,)), ((4,), (2,))}
+    cells, amiss = cells_of(eager_side(*EAGER, COPY), compiled_side(*COMPILED, COPY))
+    assert through_provenance(cells) == {((0, 1), (0,)), ((2, 3), (1,))}
+    assert pairs(cells) == {((0, 1), (0,)), ((2, 3), (1,)), ((4,), (2,))}
     assert amiss == ()
 
 
 def test_equal_blocks_are_one_group_under_the_pattern_of_their_modules():
-    a = replace(A, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
-    b = replace(B, sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
-    cells, _ = find_cells(a, b)
-    (group,) = group_by_cells(a.sequence, b.sequence, cells)
+    a, b = eager_side(), compiled_side()
+    (group,) = group_by_cells(a.sequence, b.sequence, cells_of(a, b)[0])
     assert (group.kind, group.how, group.repeats) == ("fused", "provenance", 2)
     assert group.where == ("blocks.*", LINE)
     assert (group.delta_count, group.delta_us) == (-2, -4)
@@ -386,60 +380,47 @@ def test_equal_blocks_are_one_group_under_the_pattern_of_their_modules():
     assert group.traffic.eager_bytes == 2 * 2 * 256
 
 
-def test_provenance_is_of_no_use_across_runs_or_backwards():
-    a = replace(A, path="one/eager-light.json", sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
-    b = replace(B, path="one/compiled-light.json", sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
-    for one, other, reason in ((a, replace(b, path="two/compiled-light.json"), "two_runs"), (b, a, "other_forms")):
-        cells, _ = find_cells(one, other)
-        assert all(cell.how != "provenance" for cell in cells)
-        assert why_no_provenance(one, other) == reason
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        (eager_side(), compiled_side(path="two/compiled-light.json"), "two_runs"),
+        (compiled_side(), eager_side(), "other_forms"),
+        # Nobody knows where each step begins.
+        (eager_side(), compiled_side(*COMPILED, *COMPILED, COPY, steps=2), "steps_differ"),
+    ],
+)
+def test_provenance_is_of_no_use_across_runs_backwards_or_to_steps_of_unknown_beginnings(a: Side, b: Side, reason: str):
+    a, b = with_as_many_steps(a, b)
+    assert all(cell.how != "provenance" for cell in cells_of(a, b)[0])
+    assert why_no_provenance(a, b) == reason
 
 
 def test_one_step_that_differs_costs_the_others_no_provenance():
-    a = replace(A, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
     stranger = Activity("Memset (Device)", "memset", 1, None)
-    steps = ((*COMPILED, COPY), (*COMPILED, stranger, COPY), (*COMPILED, COPY))
-    work = Sequence(tuple(each for step in steps for each in step), 1 / 3, "own", starts=(0, 3, 7))
-    a, b = with_as_many_steps(a, replace(B, sequence=work, provenance=compiled_sites()))
+    work = (*COMPILED, COPY, *COMPILED, stranger, COPY, *COMPILED, COPY)
+    a, b = with_as_many_steps(eager_side(*EAGER, COPY), compiled_side(*work, steps=3, starts=(0, 3, 7)))
     assert a.sequence.starts == (0, 5, 10)
-    cells, notes = find_cells(a, b)
-    check_partition(cells, 15, 10)
-    linked = {(cell.a, cell.b) for cell in cells if cell.how == "provenance" and len(cell.a) == 2}
-    assert linked == {((at, at + 1), (bt,)) for at, bt in ((0, 0), (2, 1), (5, 3), (7, 4), (10, 7), (12, 8))}
+    cells, notes = cells_of(a, b)
+    expected = ((0, 0), (2, 1), (5, 3), (7, 4), (10, 7), (12, 8))
+    assert through_provenance(cells) == {((at, at + 1), (bt,)) for at, bt in expected}
     assert [(cell.a, cell.how) for cell in cells if 5 in cell.b] == [((), "unmatched")]
-    facts = {"activities": 1, "of_activities": 4}
-    assert Note("not_in_provenance", subject="compiled", facts=facts) in notes
-    groups = {group.kind: group for group in group_by_cells(a.sequence, work, cells)}
+    assert Note("not_in_provenance", subject="compiled", facts={"activities": 1, "of_activities": 4}) in notes
+    groups = {group.kind: group for group in group_by_cells(a.sequence, b.sequence, cells)}
     assert (groups["fused"].how, groups["fused"].repeats) == ("provenance", 2)
 
 
-def test_steps_of_unknown_beginnings_are_aligned_as_one_and_that_is_said():
-    a = replace(A, sequence=Sequence(EAGER, 1, "own"), provenance=eager_ops())
-    b = replace(B, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"), provenance=compiled_sites())
-    cells, _ = find_cells(*with_as_many_steps(a, b))
-    check_partition(cells, 8, 5)
-    assert all(cell.how != "provenance" for cell in cells)
-    assert why_no_provenance(*with_as_many_steps(a, b)) == "steps_differ"
-
-
-def test_an_empty_step_stands_beside_none_and_nothing_is_said_of_it():
-    eager = (*EAGER, COPY, *EAGER, COPY)
-    a = replace(A, sequence=Sequence(eager, 1 / 3, "own", starts=(0, 0, 5)), provenance=eager_ops())
-    for starts in ((0, 0, 3), (0, 3, 3), (0, 3, 6)):
-        work = Sequence((*COMPILED, COPY, *COMPILED, COPY), 1 / 3, "own", starts=starts)
-        cells, notes = find_cells(a, replace(B, sequence=work, provenance=compiled_sites()))
-        check_partition(cells, 10, 6)
-        linked = {(cell.a, cell.b) for cell in cells if cell.how == "provenance" and len(cell.a) == 2}
-        assert linked == {((0, 1), (0,)), ((2, 3), (1,)), ((5, 6), (3,)), ((7, 8), (4,))}
-        assert all(cell.a and cell.b for cell in cells)
-        assert notes == ()
+@pytest.mark.parametrize("starts", [(0, 0, 3), (0, 3, 3), (0, 3, 6)])
+def test_an_empty_step_stands_beside_none_and_nothing_is_said_of_it(starts: Positions):
+    a = eager_side(*EAGER, COPY, *EAGER, COPY, steps=3, starts=(0, 0, 5))
+    cells, notes = cells_of(a, compiled_side(*COMPILED, COPY, *COMPILED, COPY, steps=3, starts=starts))
+    assert through_provenance(cells) == {((0, 1), (0,)), ((2, 3), (1,)), ((5, 6), (3,)), ((7, 8), (4,))}
+    assert all(cell.a and cell.b for cell in cells)
+    assert notes == ()
 
 
 def test_what_ran_beside_an_empty_step_matches_nothing_silently():
-    a = replace(A, sequence=Sequence((*EAGER, COPY), 1, "own"), provenance=eager_ops())
-    work = Sequence((*COMPILED, COPY, *COMPILED, COPY), 1 / 3, "own", starts=(0, 3, 3))
-    cells, notes = find_cells(*with_as_many_steps(a, replace(B, sequence=work, provenance=compiled_sites())))
-    check_partition(cells, 15, 6)
+    b = compiled_side(*COMPILED, COPY, *COMPILED, COPY, steps=3, starts=(0, 3, 3))
+    cells, notes = cells_of(*with_as_many_steps(eager_side(*EAGER, COPY), b))
     lonely = [cell for cell in cells if not cell.b]
     assert sorted(at for cell in lonely for at in cell.a) == [5, 6, 7, 8, 9]
     assert {cell.how for cell in lonely} == {"unmatched"}
@@ -448,32 +429,26 @@ def test_what_ran_beside_an_empty_step_matches_nothing_silently():
 
 def test_steps_of_the_same_kernels_for_other_operators_are_matched_each_for_itself():
     add, mul = (make_work("elementwise", op, 3) for op in ("aten::add", "aten::mul"))
-    a = replace(A, sequence=Sequence((add, mul, add, mul), 1 / 2, "own", starts=(0, 2)))
-    b = replace(B, sequence=Sequence((add, mul, mul, add), 1 / 2, "own", starts=(0, 2)))
-    cells, _ = find_cells(a, b)
-    check_partition(cells, 4, 4)
-    pairs = {(cell.a, cell.b) for cell in cells if cell.a and cell.b}
-    assert pairs >= {((0,), (0,)), ((1,), (1,))}
-    assert not pairs & {((2,), (2,)), ((3,), (3,))}
+    a = eager_side(add, mul, add, mul, steps=2, starts=(0, 2), ops=None)
+    cells, _ = cells_of(a, eager_side(add, mul, mul, add, steps=2, starts=(0, 2), ops=None))
+    found = pairs(cell for cell in cells if cell.a and cell.b)
+    assert found >= {((0,), (0,)), ((1,), (1,))}
+    assert not found & {((2,), (2,)), ((3,), (3,))}
 
 
 def test_what_provenance_told_by_elimination_is_no_exact_group():
-    ops = eager_ops()
-    unlike = tuple(replace(op, outputs=(TensorShape((9, 9), "float32"),)) for op in ops.ops[:2])
-    a = replace(A, sequence=Sequence(EAGER, 1, "own"), provenance=replace(ops, ops=(*unlike, *ops.ops[2:])))
-    b = replace(B, sequence=Sequence(COMPILED, 1, "own"), provenance=compiled_sites())
-    cells, _ = find_cells(a, b)
+    unlike = tuple(replace(op, outputs=(TensorShape((9, 9), "float32"),)) for op in OPS.ops[:2])
+    a, b = eager_side(ops=replace(OPS, ops=(*unlike, *OPS.ops[2:]))), compiled_side()
+    cells, _ = cells_of(a, b)
     assert {cell.a: cell.exact for cell in cells} == {(0, 1): False, (2, 3): True}
     assert sorted(group.exact for group in group_by_cells(a.sequence, b.sequence, cells)) == [False, True]
 
 
 def test_a_side_whose_steps_are_alike_is_repeated_beside_one_whose_steps_are_not():
-    a = replace(A, sequence=Sequence(EAGER, 1, "own"))
-    b = replace(B, sequence=Sequence((*COMPILED, *COMPILED, COPY), 1 / 2, "own"))
+    a, b = eager_side(ops=None), compiled_side(*COMPILED, *COMPILED, COPY, steps=2)
     one, other = with_as_many_steps(a, b)
     assert (len(one.sequence.activities), one.sequence.per_step) == (8, 1 / 2)
     assert other.sequence == b.sequence
-    cells, _ = find_cells(one, other)
-    groups = group_by_cells(one.sequence, other.sequence, cells)
+    groups = group_by_cells(one.sequence, other.sequence, cells_of(one, other)[0])
     assert sum(group.delta_us for group in groups) == 10 + 2 / 2 - 14
     assert with_as_many_steps(a, a) == (a, a)

@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from tests.committed import RUNS
@@ -18,11 +17,13 @@ from tests.traces import DATA
 
 from tracekit.analysis import analyze
 from tracekit.analysis.sequence import list_work
-from tracekit.comparison import compare
-from tracekit.comparison.matching import Cell, align, check_partition, lend_operators
-from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
+from tracekit.comparison.matching.alignment import align
+from tracekit.comparison.matching.cells import find_cells, lend_operators, why_no_provenance, with_as_many_steps
+from tracekit.comparison.matching.coverage import measure_coverage
+from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.matching.operators import without_number
-from tracekit.model.comparison import Comparison, GroupMember, Side
+from tracekit.comparison.matching.pairing import Cell, check_partition
+from tracekit.model.comparison import GroupMember, KernelGroup, Side
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.tracefile import read_trace
 from tracekit.walks.reading import Reading
@@ -45,8 +46,13 @@ def work_of(name: str, lender: str | None = None) -> Sequence:
 
 
 @cache
-def cells_of(a: str, b: str) -> tuple[Cell, ...]:
-    return align(work_of(a), work_of(b))
+def cells_of(a: str, b: str, lender: str | None = None) -> tuple[Cell, ...]:
+    return align(work_of(a), work_of(b, lender))
+
+
+@cache
+def groups_of(a: str, b: str, lender: str | None = None) -> tuple[KernelGroup, ...]:
+    return group_kernels(side_of(a), side_of(b, lender), cells_of(a, b, lender))
 
 
 def to(begin: int, end: int) -> tuple[int, ...]:
@@ -161,7 +167,7 @@ def test_a_cuda_graph_with_lent_operators_is_matched_as_the_default_mode_is() ->
     graph = work_of("flux_reduce-overhead", "flux_default")
     assert graph.operators == "lent"
     assert sum(each.operator is None for each in graph.activities) < 0.01 * len(graph.activities)
-    cells = align(work_of("flux_eager"), graph)
+    cells = cells_of("flux_eager", "flux_reduce-overhead", "flux_default")
     names = [each.name for each in work_of("flux_default").activities]
     expected = {positions: [names[at] for at in others] for positions, others in FLUX_DOUBLE_BLOCK.items()}
     found = {cell.a: [graph.activities[at].name for at in cell.b] for cell in cells}
@@ -176,42 +182,31 @@ def test_a_recording_against_itself_is_unchanged_kernel_by_kernel(name: str) -> 
     assert all(cell.a == cell.b for cell in cells)
 
 
-@cache
-def compared(a: str, b: str, lender: str | None = None) -> Comparison:
-    return compare(side_of(a), side_of(b, lender))
+def check_groups(side: Side, members: list[GroupMember]) -> None:
+    """Against the recording itself: every name as often and as long as in the file."""
+    counts, times = Counter[str](), Counter[str]()
+    for each in members:
+        counts[each.name] += each.count
+        times[each.name] += each.total_us
+    recorded = (*side.analysis.kernels.by_name, *side.analysis.copies.by_name)
+    assert counts == pytest.approx({each.name: each.count / side.steps for each in recorded})
+    assert times == pytest.approx({each.name: each.total_us / side.steps for each in recorded})
 
 
-def check_groups(comparison: Comparison) -> None:
-    """Against the recordings themselves: every name as often and as long as in the file, on each side."""
-    for side, members in (
-        (comparison.a, [each for group in comparison.groups for each in group.a]),
-        (comparison.b, [each for group in comparison.groups for each in group.b]),
-    ):
-        times: dict[str, tuple[float, float]] = {}
-        for each in members:
-            count, us = times.get(each.name, (0.0, 0.0))
-            times[each.name] = count + each.count, us + each.total_us
-        recorded = (*side.analysis.kernels.by_name, *side.analysis.copies.by_name)
-        assert times.keys() == {each.name for each in recorded}
-        for each in recorded:
-            assert times[each.name] == pytest.approx((each.count / side.steps, each.total_us / side.steps))
-
-
-def check_kinds(comparison: Comparison) -> None:
+def check_kinds(groups: tuple[KernelGroup, ...]) -> None:
     """That no group is called what its kernels contradict."""
-    for group in comparison.groups:
+    for group in groups:
         a, b = _counts(group.a), _counts(group.b)
         assert (group.kind == "eliminated") == (not b and group.how != "unmatched"), group
         assert (group.kind == "added") == (not a and group.how != "unmatched"), group
         assert (group.kind == "unmatched") == (group.how == "unmatched"), group
-        if group.kind == "unchanged":
-            assert a == b, group
-        if group.kind == "fused":
-            assert group.delta_count < 0 or any(each.name.startswith("triton_") for each in group.b), group
-        if group.kind == "defused":
-            assert group.delta_count > 0, group
-        if group.kind == "substituted":
-            assert group.evidence, group
+        holds = {
+            "unchanged": a == b,
+            "fused": group.delta_count < 0 or any(each.name.startswith("triton_") for each in group.b),
+            "defused": group.delta_count > 0,
+            "substituted": bool(group.evidence),
+        }
+        assert holds.get(group.kind, True), group
 
 
 def _counts(members: tuple[GroupMember, ...]) -> Counter[str]:
@@ -235,14 +230,16 @@ def _counts(members: tuple[GroupMember, ...]) -> Counter[str]:
 def test_nearly_all_gpu_time_is_matched_and_no_group_is_called_what_it_is_not(
     a: str, b: str, lender: str | None, least: float
 ) -> None:
-    comparison = compared(a, b, lender)
-    check_groups(comparison)
-    check_kinds(comparison)
-    assert min(comparison.coverage.a_time_matched, comparison.coverage.b_time_matched) >= least
+    groups = groups_of(a, b, lender)
+    check_groups(side_of(a), [each for group in groups for each in group.a])
+    check_groups(side_of(b), [each for group in groups for each in group.b])
+    check_kinds(groups)
+    coverage = measure_coverage(groups)
+    assert min(coverage.a_time_matched, coverage.b_time_matched) >= least
 
 
 def test_vit_s_lost_attention_is_the_largest_change_and_says_what_it_became() -> None:
-    group = compared("vit_eager", "vit_default").groups[0]
+    group = groups_of("vit_eager", "vit_default")[0]
     assert (group.kind, group.repeats, group.delta_count) == ("defused", 24, 24 * (7 - 2))
     lost, single = group.evidence[:2]
     assert lost.kind == "attention_lost"
@@ -251,17 +248,13 @@ def test_vit_s_lost_attention_is_the_largest_change_and_says_what_it_became() ->
 
 
 def test_names_alone_are_no_exact_match_and_lent_operators_are() -> None:
-    bare, lent = (compared("vit_eager", "vit_reduce-overhead", each) for each in (None, "vit_default"))
-    for comparison, how, inexact in ((bare, "names", True), (lent, "anchors", False)):
-        matched = [group for group in comparison.groups if group.kind != "unmatched"]
-        assert {group.how for group in matched} == {how}
-        assert (comparison.coverage.b_time_inexact > 0.9) == inexact
+    bare, lent = (groups_of("vit_eager", "vit_reduce-overhead", each) for each in (None, "vit_default"))
     # What copies the inputs into the graph is new in B; names alone do not tell.
-    assert [group.kind for group in lent.groups if not group.a] == ["added"]
-    assert [group.kind for group in bare.groups if not group.a] == ["unmatched"]
+    for groups, how, inexact, new in ((bare, "names", True, "unmatched"), (lent, "anchors", False, "added")):
+        assert {group.how for group in groups if group.kind != "unmatched"} == {how}
+        assert (measure_coverage(groups).b_time_inexact > 0.9) == inexact
+        assert [group.kind for group in groups if not group.a] == [new]
 
-
-TRACES = Path(__file__).parents[3] / "traces"
 
 #: The share of GPU time, of A and of B, that alignment must put beside the same work as provenance does. Provenance is
 #: no truth either: it lists kernels together that alignment tells apart, and may be wrong where it is not exact.
@@ -273,22 +266,12 @@ FLOORS = {
 }
 
 
-@cache
-def sides_of(run: str) -> tuple[Side, Side]:
-    reading = Reading(shapes=True)
-    return with_as_many_steps(*(load_side(TRACES / run, form=form, reading=reading) for form in ("eager", "compiled")))  # type: ignore[arg-type]
+Partners = dict[int, frozenset[int]]
 
 
-def agreement(
-    cells: tuple[Cell, ...],
-    others: tuple[Cell, ...],
-    own: tuple[Activity, ...],
-    far: tuple[Activity, ...],
-    side: Literal["a", "b"],
-) -> float:
+def agreement(one: Partners, other: Partners, own: tuple[Activity, ...], far: tuple[Activity, ...]) -> float:
     """Of each activity's partners on the far side, the share of time that both have of what either has; the mean over
     all activities, by their time. 1 where both say that there is none."""
-    one, other = partners(cells, side), partners(others, side)
     agreed = 0.0
     for at, activity in enumerate(own):
         either, both = (
@@ -298,22 +281,15 @@ def agreement(
     return agreed / sum(each.duration_us for each in own)
 
 
-def partners(cells: tuple[Cell, ...], side: Literal["a", "b"]) -> dict[int, frozenset[int]]:
-    if side == "a":
-        return {at: frozenset(cell.b) for cell in cells for at in cell.a}
-    return {at: frozenset(cell.a) for cell in cells for at in cell.b}
-
-
-def test_every_committed_run_has_a_floor() -> None:
-    assert sorted(FLOORS) == sorted(each.name for each in RUNS)
-
-
-@pytest.mark.parametrize("run", FLOORS)
-def test_alignment_says_mostly_what_provenance_says(run: str) -> None:
-    a, b = sides_of(run)
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_alignment_says_mostly_what_provenance_says(run: Path) -> None:
+    forms = (load_side(run, form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
+    a, b = with_as_many_steps(*forms)
     told, _ = find_cells(a, b)
     assert why_no_provenance(a, b) is None
     found = align(a.sequence, b.sequence)
     one, other = a.sequence.activities, b.sequence.activities
-    shares = agreement(told, found, one, other, "a"), agreement(told, found, other, one, "b")
-    assert min(share - floor for share, floor in zip(shares, FLOORS[run], strict=True)) >= 0, shares
+    of_a = ({at: frozenset(cell.b) for cell in cells for at in cell.a} for cells in (told, found))
+    of_b = ({at: frozenset(cell.a) for cell in cells for at in cell.b} for cells in (told, found))
+    shares = agreement(*of_a, one, other), agreement(*of_b, other, one)
+    assert min(share - floor for share, floor in zip(shares, FLOORS[run.name], strict=True)) >= 0, shares

@@ -11,45 +11,37 @@ from typing import Any
 import pytest
 from tests.sweeps import GIB, compiled_cell, eager_cell, make_failure, make_result
 
-from tracekit.comparison.sweeping import read_sweep
 from tracekit.comparison.sweeping.cells import command_of, ends, read_cell, until_done_us
 from tracekit.comparison.sweeping.pooling import pool_eager
+from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.model.child import ChildForm
 from tracekit.model.note import Note
 from tracekit.model.sweep import Cell, CellResult
-from tracekit.model.sweep_figures import CellFigures, EagerPool
+from tracekit.model.sweep_figures import CellFigures
 from tracekit.statistics.interval import Interval
 
 
 def changed(result: CellResult, at: int, **changes: Any) -> CellResult:
     """The cell, with one of its forms changed."""
-    assert result.run is not None
     forms = list(result.run.forms)
     forms[at] = replace(forms[at], **changes)
     return replace(result, run=replace(result.run, forms=tuple(forms)))
 
 
 def form(result: CellResult, at: int) -> ChildForm:
-    assert result.run is not None
     return result.run.forms[at]
-
-
-def with_calls(result: CellResult, wall_us: tuple[float, ...]) -> CellResult:
-    return changed(result, 0, times=replace(form(result, 0).times, wall_us=wall_us, device_us=None))  # type: ignore[type-var]
 
 
 def test_mean_and_median_come_with_their_intervals_and_an_outlier_moves_the_mean() -> None:
     result = make_result(eager_cell(), 1000.0, seed=3)
     times = form(result, 0).times
-    assert times is not None
+    disturbed = replace(times, wall_us=(*times.wall_us[:-1], 50_000.0), device_us=None)
     found = read_cell(result, 1000).eager
-    slow = read_cell(with_calls(result, (*times.wall_us[:-1], 50_000.0)), 1).eager
-    assert found is not None and slow is not None
+    slow = read_cell(changed(result, 0, times=disturbed), 1).eager
     assert (found.calls, found.mean_us) == (40, pytest.approx(fmean(times.wall_us)))
     assert (found.median_us, found.device_median_us) == (median(times.wall_us), pytest.approx(0.9 * found.median_us))
     widths = []
     for each in (found, slow):
-        assert each.mean_ci95 is not None and each.median_ci95 is not None
         assert each.median_ci95[0] < each.median_us < each.median_ci95[1] < 1.01 * each.median_us
         assert each.mean_ci95[0] < each.mean_us < each.mean_ci95[1]
         widths.append(each.mean_ci95[1] - each.mean_ci95[0])
@@ -70,23 +62,17 @@ def test_a_cold_start_is_the_calls_that_were_made_and_then_steady_ones() -> None
 def test_eager_memory_beside_a_compiled_form_is_known_of_its_warm_up_alone() -> None:
     for cell, steady in ((compiled_cell(), None), (eager_cell(), 2 * GIB)):
         found = read_cell(make_result(cell), 1000).eager
-        assert found is not None
         assert (found.memory_bytes, found.warmup_memory_bytes) == (steady, 2 * GIB)
-
-
-def test_a_warm_up_that_held_more_is_told_besides() -> None:
+    # A warm-up that held more is told besides.
     result = make_result(compiled_cell(), reserved=2.0)
     memory = form(result, 1).memory
-    assert memory is not None
     heavy = replace(memory, warmup=replace(memory.warmup, reserved_bytes=9))
     found = read_cell(changed(result, 1, memory=heavy), 1000).compiled
-    assert found is not None
     assert (found.memory_bytes, found.warmup_memory_bytes) == (2 * GIB, 9)
 
 
 def test_a_compiled_cell_that_failed_before_it_was_warm_has_no_start_of_its_own() -> None:
     result = make_result(compiled_cell())
-    assert result.run is not None
     half = replace(result, outcome="failed", run=replace(result.run, forms=result.run.forms[:1]))
     found = read_cell(half, 1000)
     assert (found.first_call_us, found.soon_us, found.conditions.sm_clock_mhz) == (None, None, None)
@@ -104,7 +90,6 @@ def test_a_compiled_cell_that_failed_before_it_was_warm_has_no_start_of_its_own(
 def test_what_came_from_a_cache_is_told(hits: int, empty: bool, notes: tuple[Note, ...]) -> None:
     result = make_result(compiled_cell())
     facts = form(result, 1).compilation
-    assert facts is not None
     facts = replace(facts, graphs=3, cache_hits=hits, cache_was_empty=empty)
     found = read_cell(changed(result, 1, compilation=facts), 1000)
     assert (found.cache_hits, found.cache_was_empty, found.load_seconds) == (hits, empty, 3.0)
@@ -151,63 +136,48 @@ def test_a_model_of_ones_own_keeps_its_options_and_a_cell_that_ran_prompt_and_fu
     assert "--prompt 'a dog'" in ran and "--fullgraph" in ran
 
 
-def pooled(*results: CellResult, calls: int = 1000) -> EagerPool:
-    pool = pool_eager(results, calls)
-    assert pool is not None
-    return pool
-
-
 def test_eager_is_pooled_over_processes_which_count_alike() -> None:
     cells = eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead")
     results = [
         make_result(cell, us, seed=at) for at, (cell, us) in enumerate(zip(cells, (9e3, 10e3, 11e3), strict=True))
     ]
-    pool = pooled(*results)
+    pool = pool_eager(results, 1000)
     assert (pool.processes, pool.calls) == (3, 120)
     assert pool.median_us == pytest.approx((9e3 * 10e3 * 11e3) ** (1 / 3), rel=0.005)
     assert pool.spread == pytest.approx(11 / 9 - 1, rel=0.02)
     # Student's t of three processes: 4.3 standard errors of the logarithms.
     logs = [math.log(us) for us in (9e3, 10e3, 11e3)]
     error = math.sqrt(sum((log - fmean(logs)) ** 2 for log in logs) / 2 / 3)
-    assert pool.median_ci95 is not None
     assert math.log(pool.median_ci95[1] / pool.median_us) == pytest.approx(4.303 * error, rel=0.05)
-    assert pooled(*results[:2]).median_ci95 is None
-    one = pooled(results[0])
-    assert one.median_ci95 is not None and one.median_ci95[1] - one.median_ci95[0] < 0.01 * one.median_us
+    assert pool_eager(results[:2], 1000).median_ci95 is None
+    one = pool_eager(results[:1], 1000)
+    assert one.median_ci95[1] - one.median_ci95[0] < 0.01 * one.median_us
 
 
-def started(first_us: float, cell: Cell, steady_bytes: int | None = None) -> CellResult:
+def started(first_us: float, cell: Cell, steady_bytes: int = 2 * GIB) -> CellResult:
     """A cell whose eager form's first call took so long, and whose steady calls held so much."""
     result = make_result(cell, share=0.0)
-    assert result.run is not None
-    first, *rest = result.run.forms
-    memory = first.memory
-    assert memory is not None
-    if steady_bytes is not None:
-        memory = replace(memory, steady=replace(memory.warmup, reserved_bytes=steady_bytes))
-    first = replace(first, warmup_us=(first_us, 10_000.0), memory=memory)
-    return replace(result, run=replace(result.run, forms=(first, *rest)))
+    memory = form(result, 0).memory
+    memory = replace(memory, steady=replace(memory.warmup, reserved_bytes=steady_bytes))
+    return changed(result, 0, warmup_us=(first_us, 10_000.0), memory=memory)
 
 
 def test_memory_is_that_of_a_process_without_a_compiled_form_and_the_start_the_middle_one_of_all() -> None:
     own, beside = started(77.0, eager_cell(), 3 * GIB), started(5_000.0, compiled_cell())
-    pool, without = pooled(beside, own), pooled(beside)
+    pool, without = pool_eager([beside, own], 1000), pool_eager([beside], 1000)
     assert (pool.memory_bytes, pool.first_call_us) == (3 * GIB, (77.0 + 5_000.0) / 2)
     assert (without.memory_bytes, without.first_call_us) == (None, 5_000.0)
     assert (pool.warmup_memory_bytes, without.warmup_memory_bytes) == (2 * GIB, 2 * GIB)
     three = [started(us, eager_cell()) for us in (30_000.0, 20_000.0)] + [started(500_000.0, compiled_cell())]
-    pool = pooled(*three, calls=3)
+    pool = pool_eager(three, 3)
     assert (pool.first_call_us, pool.soon_us) == (30_000.0, pytest.approx(50_000.0))
 
 
-def test_a_pooled_device_time_is_the_mean_of_processes() -> None:
+def test_a_pooled_device_time_is_the_mean_of_processes_that_came_to_an_end() -> None:
     results = [make_result(eager_cell(), us, share=0.0) for us in (10_000.0, 10_000.0, 40_000.0)]
-    assert pooled(*results).device_median_us == pytest.approx(0.9 * 20_000.0)
-
-
-def test_eager_of_a_cell_that_did_not_end_is_not_pooled() -> None:
     half = replace(make_result(compiled_cell(), 99_000.0), outcome="killed")
-    assert pooled(make_result(eager_cell()), half).processes == 1
+    pool = pool_eager([*results, half], 1000)
+    assert (pool.processes, pool.device_median_us) == (3, pytest.approx(0.9 * 20_000.0))
     assert pool_eager([half], 1000) is None
 
 
@@ -229,13 +199,12 @@ def test_a_gain_or_loss_no_larger_than_eager_processes_differ_by_is_marked(speed
     cell = compiled(12_000.0, 12_000.0 / speedup)
     assert cell.within_eager_spread is within
     # The verdict stays.
-    assert cell.verdict is not None and (cell.verdict.result == "faster") == (speedup > 1.02)
+    assert (cell.verdict.result == "faster") == (speedup > 1.02)
 
 
 def test_the_spread_is_of_the_cells_own_work_and_no_change_is_within_a_spread_of_nothing() -> None:
-    assert compiled(13_000.0, 12_000.0).within_eager_spread is True
-    assert compiled(10_100.0, 9_350.0, batch_size=16).within_eager_spread is False
-    assert compiled(10_000.0, 10_000.0).within_eager_spread is True
+    cells = compiled(13_000.0, 12_000.0), compiled(10_100.0, 9_350.0, batch_size=16), compiled(10_000.0, 10_000.0)
+    assert [cell.within_eager_spread for cell in cells] == [True, False, True]
 
 
 def test_of_one_process_nobody_knows_and_eager_and_failed_cells_have_no_change() -> None:

@@ -16,7 +16,7 @@ from tests.report.conftest import HOSTILE_NAMES
 from tests.report.showing import printed, sweep_markdown, sweep_page, written
 from tests.sweeps import compiled_cell, eager_cell, make_asked, make_failure, make_result
 
-from tracekit.comparison.sweeping import read_sweep
+from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.model.note import Note
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep

@@ -11,7 +11,7 @@ from tests.report.showing import sweep_markdown, sweep_page
 from tests.sweeps import compiled_cell, eager_cell, make_result
 
 from tracekit.cli.sweep_report import load_sweep
-from tracekit.comparison.sweeping import read_sweep
+from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.report.contract import sweep_json

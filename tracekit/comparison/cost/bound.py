@@ -43,9 +43,11 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
         return None
     work, true_us = _work(side, sequence), side.unprofiled_idle_us
     basis: Basis = "trace" if true_us is None else "unprofiled"
+    stacks = any(each.code == "python_stacks_recorded" for each in side.analysis.health)
+    slowed = WITH_STACKS if stacks else WITHOUT_STACKS
     if true_us is None:
         whole = {cause: us for cause, us in side.idle_by_cause().items() if cause != "profiler"}
-        slowed_us = max((math.fsum(whole.values()) + side.busy_us) / _most_slowed(side) - side.busy_us, 0.0)
+        slowed_us = max((math.fsum(whole.values()) + side.busy_us) / slowed - side.busy_us, 0.0)
         idle = [_parts(side, whole), _parts(side, shrink_idle(whole, slowed_us))]
     else:
         causes = side.calibrated_idle_by_cause() or {}
@@ -64,9 +66,7 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
     items = sum(queue.items for queue in side.analysis.queue or ())
     starved = sum(queue.starved_items for queue in side.analysis.queue or ()) / items if items else None
     unknown = _why_unknown(side, sequence) if cases[0]["unknown"] else None
-    if_slowed = None
-    if basis == "trace" and kinds != [None, None]:
-        if_slowed = BoundIfSlowed(_most_slowed(side), *kinds)
+    if_slowed = BoundIfSlowed(slowed, *kinds) if basis == "trace" and kinds != [None, None] else None
     return Bound(kind, basis, cases[0], starved, unknown, if_slowed)
 
 
@@ -90,11 +90,6 @@ def _parts(side: Side, causes: Mapping[str, float], unseen_us: float = 0.0) -> P
 
 def _host_us(causes: Mapping[str, float]) -> float:
     return math.fsum(us for cause, us in causes.items() if cause not in ("device", "profiler", "compile"))
-
-
-def _most_slowed(side: Side) -> float:
-    stacks = any(each.code == "python_stacks_recorded" for each in side.analysis.health)
-    return WITH_STACKS if stacks else WITHOUT_STACKS
 
 
 def _work(side: Side, sequence: Sequence | None) -> Parts:

@@ -14,28 +14,29 @@ from tracekit.model.sequence import Operator
 
 Shape = tuple[int, ...]
 
+
+def aten(names: str) -> tuple[str, ...]:
+    """Operators by their names in traces."""
+    return tuple(f"aten::{name}" for name in names.split())
+
+
 #: Where the two factors stand among an operator's inputs.
 MATMULS = {
-    **dict.fromkeys(("aten::mm", "aten::_int_mm", "aten::_scaled_mm", "aten::bmm"), 0),
-    **dict.fromkeys(("aten::addmm", "aten::_addmm_activation", "aten::baddbmm"), 1),
+    **dict.fromkeys(aten("mm _int_mm _scaled_mm bmm"), 0),
+    **dict.fromkeys(aten("addmm _addmm_activation baddbmm"), 1),
 }
 
 #: Attention whose query, key and value are (batch, heads, length, width). A backward has the gradient before them.
-ATTENTION = (
-    "aten::_scaled_dot_product_flash_attention",
-    "aten::_scaled_dot_product_efficient_attention",
-    "aten::_scaled_dot_product_cudnn_attention",
-    "aten::_scaled_dot_product_fused_attention_overrideable",
-    "aten::_cudnn_attention_forward",
-    "aten::_scaled_dot_product_flash_attention_backward",
-    "aten::_scaled_dot_product_efficient_attention_backward",
-    "aten::_scaled_dot_product_cudnn_attention_backward",
-    "aten::_cudnn_attention_backward",
+ATTENTION = aten(
+    """_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward
+    _scaled_dot_product_efficient_attention _scaled_dot_product_efficient_attention_backward
+    _scaled_dot_product_cudnn_attention _scaled_dot_product_cudnn_attention_backward
+    _scaled_dot_product_fused_attention_overrideable _cudnn_attention_forward _cudnn_attention_backward"""
 )
 #: The same where they are (batch, length, heads, width).
-ATTENTION_BY_LENGTH = (
-    *("aten::_flash_attention_forward", "aten::_efficient_attention_forward"),
-    *("aten::_flash_attention_backward", "aten::_efficient_attention_backward"),
+ATTENTION_BY_LENGTH = aten(
+    """_flash_attention_forward _flash_attention_backward
+    _efficient_attention_forward _efficient_attention_backward"""
 )
 
 #: Its inputs are (..., k) and (n, k), and perhaps a bias.

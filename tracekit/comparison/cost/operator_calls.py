@@ -6,7 +6,7 @@ that lists of tensors, results and the operations by torch's own formula are exa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tracekit.comparison.cost.flops import flops_of, is_counted
@@ -16,7 +16,7 @@ from tracekit.comparison.matching.operators import is_library, plain_name
 from tracekit.model.comparison import Side
 from tracekit.model.dtypes import ELEMENT_BYTES
 from tracekit.model.provenance import EagerOp, EagerOps
-from tracekit.model.sequence import Activity, NotedCall, Operator, Traffic
+from tracekit.model.sequence import Activity, NotedCall, Operator
 
 #: Operators that touch some rows of a tensor: the bytes of all of it say nothing.
 PICKING = ("embedding", "gather", "index", "scatter", "take", "put")
@@ -80,18 +80,6 @@ def find_calls(activities: Sequence[Activity]) -> dict[int, Call]:
     return calls
 
 
-def traffic_of(eager: Iterable[Call], compiled: Iterable[Call]) -> Traffic:
-    """Estimated traffic of eager calls, each with its own inputs and outputs, and of compiled ones."""
-    before, after = ([call.bytes for call in calls] for calls in (eager, compiled))
-    return Traffic(_known_sum(before), _known_sum(after), before.count(None), after.count(None))
-
-
-def _known_sum(sizes: Sequence[int | None]) -> int | None:
-    """None where none of several is known."""
-    known = [size for size in sizes if size is not None]
-    return sum(known) if known or not sizes else None
-
-
 def note_calls(side: Side) -> Side:
     """The side with `noted` at every activity whose operator call the run's tagging pass knows."""
     if side.sequence is None or not isinstance(side.provenance, EagerOps):
@@ -104,7 +92,10 @@ def note_calls(side: Side) -> Side:
         for at in positions:
             call = activities[at].operator_call
             calls.setdefault(UNNUMBERED + number if call is None else call, []).append(at)
-        main = _main_call(calls, activities)
+        # The call that the operator is there for: the only one, or the only product, attention or convolution of them.
+        first = {call: activities[some[0]].operator for call, some in calls.items()}
+        likely = [call for call, each in first.items() if len(calls) == 1 or (each and is_counted(each.name))]
+        main = likely[0] if len(likely) == 1 else None
         sizes = op.outputs[0].sizes if op.outputs else (None,)
         output = tuple(size for size in sizes if size is not None) if None not in sizes else None
         for call, some in calls.items():
@@ -129,18 +120,6 @@ def _launched(activities: Sequence[Activity], eager: EagerOps, steps: int) -> li
         if op is not None:
             found.setdefault((step, op), []).append(at)
     return [(eager.ops[op], positions) for (_, op), positions in found.items()]
-
-
-def _main_call(calls: Mapping[int, list[int]], activities: Sequence[Activity]) -> int | None:
-    """The call that the operator is there for: the only one, or the only product, attention or convolution of them."""
-    if len(calls) == 1:
-        return next(iter(calls))
-    counted = [
-        call
-        for call, some in calls.items()
-        if (operator := activities[some[0]].operator) is not None and is_counted(operator.name)
-    ]
-    return counted[0] if len(counted) == 1 else None
 
 
 def bytes_of_noted(op: EagerOp) -> int | None:

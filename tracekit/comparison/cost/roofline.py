@@ -9,6 +9,7 @@ from typing import Literal
 
 from tracekit.comparison.cost.flops import MATMULS
 from tracekit.comparison.cost.operator_calls import Call
+from tracekit.comparison.cost.traffic import sum_if_known
 from tracekit.model.comparison import Side
 from tracekit.model.sequence import Activity, Peak, Rates
 
@@ -91,15 +92,15 @@ def rates_of(calls: Sequence[Call], peak: Peak | None) -> Rates:
     """What calls of one operator did and how fast, the mean of them, by estimate. A call takes as long as all it
     launched. None for what is not known of each of them."""
     us = math.fsum(call.duration_us for call in calls)
-    size = _sum([call.bytes for call in calls])
+    size = sum_if_known(*(call.bytes for call in calls))
     # More bytes than the device's memory could have moved: a cache served them, or the call did not touch all of its
     # inputs. Which, nobody can tell.
     if size is not None and peak and size > peak.gb_per_s * us * 1e3:
         size = None
-    flops = _sum([call.flops for call in calls])
+    flops = sum_if_known(*(call.flops for call in calls))
     bandwidth = size / us / 1e3 if size is not None and us else None
     arithmetic = flops / us / 1e6 if flops is not None and us else None
-    top = _arithmetic_peak(calls[0], peak) if calls else None
+    top = _arithmetic_peak(calls[0], peak)
     return Rates(
         bytes=None if size is None else size / len(calls),
         flops=None if flops is None else flops / len(calls),
@@ -108,11 +109,6 @@ def rates_of(calls: Sequence[Call], peak: Peak | None) -> Rates:
         bandwidth_share=bandwidth / peak.gb_per_s if bandwidth is not None and peak else None,
         arithmetic_share=arithmetic / top if arithmetic is not None and top else None,
     )
-
-
-def _sum(figures: Sequence[int | None]) -> int | None:
-    known = [figure for figure in figures if figure is not None]
-    return sum(known) if known and len(known) == len(figures) else None
 
 
 def limit_of(activity: Activity, peak: Peak | None) -> Limit | None:

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from math import prod
 
 from tracekit.comparison.cost.convolutions import BACKWARD, find_convolution
-from tracekit.comparison.cost.flops import MATMULS, attention_sizes, factors_of, gradients_of, is_counted
+from tracekit.comparison.cost.flops import MATMULS, aten, attention_sizes, factors_of, gradients_of, is_counted
 from tracekit.model.dtypes import CPP_ELEMENT_BYTES
 from tracekit.model.sequence import Operator
 
@@ -30,34 +30,18 @@ BINARY = """add sub rsub mul div true_divide floor_divide fmod remainder maximum
     bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor masked_fill sigmoid_backward tanh_backward
     silu_backward gelu_backward threshold_backward eq ne lt le gt ge"""
 TERNARY = "where addcmul addcdiv lerp"
-READ = {f"aten::{name}": count for count, names in ((1, UNARY), (2, BINARY), (3, TERNARY)) for name in names.split()}
+READ = {name: count for count, names in ((1, UNARY), (2, BINARY), (3, TERNARY)) for name in aten(names)}
 #: Their output is one byte for each element.
-TRUTH = tuple(
-    f"aten::{name}"
-    for name in (
-        *("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "logical_not"),
-        *("isnan", "isinf", "isfinite"),
-    )
-)
+TRUTH = aten("eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf isfinite")
 #: They write their first input and read none of it.
-FILLING = ("aten::fill_", "aten::zero_", "aten::normal_", "aten::uniform_", "aten::random_", "aten::bernoulli_")
+FILLING = aten("fill_ zero_ normal_ uniform_ random_ bernoulli_")
 #: All their tensors are read, and what is written is as large as the first.
-NORMALIZING = tuple(
-    f"aten::{name}"
-    for name in (
-        *("_softmax", "_log_softmax", "_safe_softmax", "_masked_softmax", "native_layer_norm", "native_group_norm"),
-        *("native_batch_norm", "cudnn_batch_norm", "_batch_norm_with_update", "batch_norm_elemt", "_fused_rms_norm"),
-        "cumsum",
-    )
+NORMALIZING = aten(
+    """_softmax _log_softmax _safe_softmax _masked_softmax native_layer_norm native_group_norm native_batch_norm
+    cudnn_batch_norm _batch_norm_with_update batch_norm_elemt _fused_rms_norm cumsum"""
 )
 #: What they write is small beside what they read, and its size is not recorded: left out.
-REDUCING = tuple(
-    f"aten::{name}"
-    for name in (
-        *("sum", "mean", "var", "std", "var_mean", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all"),
-        *("norm", "prod", "linalg_vector_norm"),
-    )
-)
+REDUCING = aten("sum mean var std var_mean amax amin max min argmax argmin any all norm prod linalg_vector_norm")
 
 TRITON = "triton_"
 #: Operators that read some rows of an input: how many, its size does not say.
@@ -82,7 +66,7 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
     if operator.name == "aten::copy_":
         return _sum_of(operator, (0, 1))
     if operator.name in NORMALIZING:
-        return _plus(_sum_of(operator, range(len(operator.dims))), _size(operator, 0))
+        return sum_if_known(_sum_of(operator, range(len(operator.dims))), _size(operator, 0))
     if operator.name in REDUCING:
         return _size(operator, 0)
     if operator.name in ("aten::embedding", "aten::index_select", "aten::gather"):
@@ -97,17 +81,17 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
             # Along which dimension is not recorded.
             return None
         picked = rows * each if output is None else prod(output)
-        return _plus(_size(operator, places), 2 * picked * width)
+        return sum_if_known(_size(operator, places), 2 * picked * width)
     in_place = operator.name.endswith("_") and not operator.name.endswith("__")
     name = operator.name.rstrip("_") if in_place else operator.name
     if name not in READ:
         return None
     read = [position for position in range(min(READ[name], len(operator.dims))) if operator.dims[position]]
     written = operator.dims[0] if in_place else _broadcast([operator.dims[position] for position in read])
-    width = _width_of_result(operator, read) if not in_place else CPP_ELEMENT_BYTES.get(operator.dtypes[0])
+    width = CPP_ELEMENT_BYTES.get(operator.dtypes[0]) if in_place else _width_of_result(operator, read)
     if written is None or width is None:
         return None
-    return _plus(_sum_of(operator, read), prod(written) * (1 if name in TRUTH else width))
+    return sum_if_known(_sum_of(operator, read), prod(written) * (1 if name in TRUTH else width))
 
 
 def _size(operator: Operator, position: int) -> int | None:
@@ -119,12 +103,13 @@ def _size(operator: Operator, position: int) -> int | None:
 
 
 def _sum_of(operator: Operator, positions: Sequence[int]) -> int | None:
-    return _plus(*(_size(operator, position) for position in positions))
+    return sum_if_known(*(_size(operator, position) for position in positions))
 
 
-def _plus(*sizes: int | None) -> int | None:
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
+def sum_if_known(*figures: int | None) -> int | None:
+    """None where one of them is not known."""
+    known = [figure for figure in figures if figure is not None]
+    return sum(known) if len(known) == len(figures) else None
 
 
 def _of_matmul(operator: Operator) -> int | None:
@@ -137,7 +122,7 @@ def _of_matmul(operator: Operator) -> int | None:
     width = CPP_ELEMENT_BYTES.get(operator.dtypes[first])
     # Of `linear` the bias stands behind, of the others the result may.
     read = range(first + 2) if operator.name in MATMULS else range(len(operator.dims))
-    return None if width is None else _plus(_sum_of(operator, read), batch * m * n * width)
+    return None if width is None else sum_if_known(_sum_of(operator, read), batch * m * n * width)
 
 
 def _of_attention(operator: Operator) -> int | None:
@@ -159,11 +144,11 @@ def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
     if operator.name == BACKWARD:
         asked = gradients_of(operator)
         written = [position for position, wanted in zip((1, 2), asked or (), strict=False) if wanted]
-        return _plus(_sum_of(operator, (0, 1, 2)), _sum_of(operator, written)) if asked else None
+        return sum_if_known(_sum_of(operator, (0, 1, 2)), _sum_of(operator, written)) if asked else None
     found, width = find_convolution(operator, output), CPP_ELEMENT_BYTES.get(operator.dtypes[0])
     if found is None or found.result is None or width is None:
         return None
-    return _plus(_sum_of(operator, range(len(operator.dims))), prod(found.result) * width)
+    return sum_if_known(_sum_of(operator, range(len(operator.dims))), prod(found.result) * width)
 
 
 def _broadcast(shapes: Sequence[Shape]) -> Shape | None:

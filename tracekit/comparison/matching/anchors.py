@@ -4,8 +4,8 @@ cut both into segments."""
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -38,7 +38,10 @@ class Tie:
 def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
     """Pairs in order of A. Anchors without a partner are in none."""
     one, other = ([i for i, unit in enumerate(side) if unit.kind] for side in (a, b))
-    by_size = _sizes_known(a, one) and _sizes_known(b, other)
+    by_size = all(
+        sum(units[i].size is not None for i in anchors) >= KNOWN_ENOUGH * len(anchors)
+        for units, anchors in ((a, one), (b, other))
+    )
     a_keys, b_keys = (
         [(units[i].kind, units[i].size) if by_size else (units[i].kind,) for i in anchors]
         for units, anchors in ((a, one), (b, other))
@@ -53,8 +56,7 @@ def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
             [(*key, *(name for name in each if not is_helper(name))) for key, each in zip(keys, side, strict=True)]
             for keys, side in zip((a_keys, b_keys), names, strict=True)
         )
-        pairs += _moved(a_kernels, b_kernels, pairs, {i for i, _ in pairs}, {j for _, j in pairs})
-        pairs.sort()
+        pairs = sorted((*pairs, *_moved(a_kernels, b_kernels, pairs)))
     decomposed = _decomposed_attention(a_keys, b_keys, pairs)
     composed = [(parts, j) for j, parts in _decomposed_attention(b_keys, a_keys, sorted((j, i) for i, j in pairs))]
     a_taken = {i for i, _ in (*pairs, *decomposed)} | {i for parts, _ in composed for i in parts}
@@ -68,15 +70,11 @@ def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
             if 0 < len(left) == len(right) <= NEAR and [a_keys[p][0] for p in left] == [b_keys[q][0] for q in right]:
                 pairs = [*pairs, *zip(left, right, strict=True)]
     else:
-        pairs = [*pairs, *_moved(a_keys, b_keys, pairs, a_taken, b_taken)]
+        pairs = [*pairs, *_moved(a_keys, b_keys, pairs, (a_taken, b_taken))]
     ties = [Tie((one[i],), (other[j],), by_size and a_keys[i] == b_keys[j]) for i, j in sorted(pairs)]
     ties += [Tie((one[i],), tuple(other[j] for j in parts), by_size) for i, parts in decomposed]
     ties += [Tie(tuple(one[i] for i in parts), (other[j],), by_size) for parts, j in composed]
     return tuple(sorted(ties, key=lambda tie: tie.a))
-
-
-def _sizes_known(units: Sequence[Unit], anchors: list[int]) -> bool:
-    return sum(units[i].size is not None for i in anchors) >= KNOWN_ENOUGH * len(anchors)
 
 
 def _pair(a: Sequence[Key], b: Sequence[Key]) -> Pairs:
@@ -85,9 +83,8 @@ def _pair(a: Sequence[Key], b: Sequence[Key]) -> Pairs:
     Of several of one key the first of A is the first of B: they do not overtake each other.
     """
     in_order = common_subsequence(a, b)
-    moved = _moved(a, b, in_order, {i for i, _ in in_order}, {j for _, j in in_order})
     by_key: dict[Key, Pairs] = defaultdict(list)
-    for i, j in (*in_order, *moved):
+    for i, j in (*in_order, *_moved(a, b, in_order)):
         by_key[a[i]].append((i, j))
     a_places, b_places = _places(a), _places(b)
     found: Pairs = []
@@ -102,32 +99,30 @@ def _pair(a: Sequence[Key], b: Sequence[Key]) -> Pairs:
     return sorted(found)
 
 
-def _places(keys: Sequence[Key]) -> dict[Key, list[int]]:
-    found: dict[Key, list[int]] = defaultdict(list)
+def _places(keys: Sequence[Key], taken: Collection[int] = ()) -> dict[Key, deque[int]]:
+    """Where each key stands, in order, but for what is taken."""
+    found: dict[Key, deque[int]] = defaultdict(deque)
     for i, key in enumerate(keys):
-        found[key].append(i)
+        if i not in taken:
+            found[key].append(i)
     return found
 
 
-def _moved(a: Sequence[Key], b: Sequence[Key], pairs: Pairs, a_taken: set[int], b_taken: set[int]) -> Pairs:
+def _moved(
+    a: Sequence[Key], b: Sequence[Key], pairs: Pairs, also_taken: tuple[set[int], set[int]] = (set(), set())
+) -> Pairs:
     """What is not taken and stands near on the two sides, measured by the pairs before it."""
-    waiting: dict[Key, list[int]] = defaultdict(list)
-    for j in range(len(b) - 1, -1, -1):
-        if j not in b_taken:
-            waiting[b[j]].append(j)
-    found: Pairs = []
-    for i, key in enumerate(a):
-        near = _take_near(waiting[key], _expected_place(i, pairs)) if i not in a_taken else None
-        if near is not None:
-            found.append((i, near))
-    return found
+    a_taken, b_taken = ({pair[side] for pair in pairs} | also_taken[side] for side in (0, 1))
+    waiting = _places(b, b_taken)
+    nearest = ((i, _take_near(waiting[key], _expected_place(i, pairs))) for i, key in enumerate(a) if i not in a_taken)
+    return [(i, near) for i, near in nearest if near is not None]
 
 
-def _take_near(waiting: list[int], place: int) -> int | None:
+def _take_near(waiting: deque[int], place: int) -> int | None:
     """Takes the next one that is near the place; those too far before it are dropped."""
-    while waiting and waiting[-1] < place - NEAR:
-        waiting.pop()
-    return waiting.pop() if waiting and waiting[-1] <= place + NEAR else None
+    while waiting and waiting[0] < place - NEAR:
+        waiting.popleft()
+    return waiting.popleft() if waiting and waiting[0] <= place + NEAR else None
 
 
 def _expected_place(i: int, pairs: Pairs) -> int:
@@ -143,11 +138,7 @@ def _decomposed_attention(
 ) -> list[tuple[int, tuple[int, int]]]:
     """Attention of one side that the other does with two batched products: queries by keys, and what comes of them by
     values."""
-    tied, taken = {i for i, _ in pairs}, {j for _, j in pairs}
-    waiting: dict[Key, list[int]] = defaultdict(list)
-    for j in range(len(parts) - 1, -1, -1):
-        if j not in taken:
-            waiting[parts[j]].append(j)
+    tied, waiting = {i for i, _ in pairs}, _places(parts, {j for _, j in pairs})
     found: list[tuple[int, tuple[int, int]]] = []
     for i, key in enumerate(whole):
         if key[0] != "attention" or i in tied:

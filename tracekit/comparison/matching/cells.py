@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from collections.abc import Sequence as PySequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
@@ -45,7 +46,7 @@ def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[Note, .
     found: list[Cell] = []
     matched: dict[Hashable, tuple[tuple[Cell, ...], tuple[Note, ...]]] = {}
     for a_at, b_at in zip(one, other, strict=True):
-        a_step, b_step = _one_step(a.sequence, a_at), _one_step(b.sequence, b_at)
+        a_step, b_step = _part(a.sequence, a_at), _part(b.sequence, b_at)
         key = _content(a_step), _content(b_step)
         if key not in matched:
             matched[key] = _match(a_step, b_step, a, b)
@@ -60,8 +61,14 @@ def _steps(sequence: Sequence) -> list[range]:
     return [range(begin, end) for begin, end in zip(begins, (*begins[1:], len(sequence.activities)), strict=True)]
 
 
-def _one_step(sequence: Sequence, at: range) -> Sequence:
-    return replace(sequence, activities=sequence.activities[at.start : at.stop], per_step=1.0, starts=())
+def _part(sequence: Sequence, at: Iterable[int]) -> Sequence:
+    """These activities as one step."""
+    return replace(sequence, activities=tuple(sequence.activities[each] for each in at), per_step=1.0, starts=())
+
+
+def _placed(cell: Cell, a_at: PySequence[int], b_at: PySequence[int]) -> Cell:
+    """The cell of a part of both sides, with its positions in the whole."""
+    return replace(cell, a=tuple(a_at[at] for at in cell.a), b=tuple(b_at[at] for at in cell.b))
 
 
 def _content(sequence: Sequence) -> Hashable:
@@ -73,30 +80,18 @@ def _content(sequence: Sequence) -> Hashable:
     )
 
 
-def _placed(cell: Cell, a_at: range | list[int], b_at: range | list[int]) -> Cell:
-    """The cell of a part of both sides, with its positions in the whole."""
-    return replace(cell, a=tuple(a_at[at] for at in cell.a), b=tuple(b_at[at] for at in cell.b))
-
-
 def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell, ...], tuple[Note, ...]]:
     """The cells of one step of each side, by provenance where it is of use."""
     eager, compiled = a.provenance, b.provenance
-    if not one.activities or not other.activities:
+    of_use = one.activities and other.activities and not why_no_provenance(a, b)
+    if not of_use or not isinstance(eager, EagerOps) or not isinstance(compiled, CompiledSites):
         return align(one, other), ()
-    if not isinstance(eager, EagerOps) or not isinstance(compiled, CompiledSites) or why_no_provenance(a, b):
-        return align(one, other), ()
-    linked = link(one, other, eager, compiled)
-    cells = [
-        Cell(each.a_positions, each.b_positions, "provenance", each.where, exact=each.exact) for each in linked.links
-    ]
+    cells, notes = link(one, other, eager, compiled)
     a_linked, b_linked = {at for cell in cells for at in cell.a}, {at for cell in cells for at in cell.b}
     a_rest = [at for at in range(len(one.activities)) if at not in a_linked]
     b_rest = [at for at in range(len(other.activities)) if at not in b_linked]
-    aligned = align(
-        replace(one, activities=tuple(one.activities[at] for at in a_rest), starts=()),
-        replace(other, activities=tuple(other.activities[at] for at in b_rest), starts=()),
-    )
-    return (*cells, *(_placed(cell, a_rest, b_rest) for cell in aligned)), linked.notes
+    aligned = align(_part(one, a_rest), _part(other, b_rest))
+    return (*cells, *(_placed(cell, a_rest, b_rest) for cell in aligned)), notes
 
 
 def why_no_provenance(a: Side, b: Side) -> NoProvenance | None:

@@ -11,10 +11,10 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from tracekit.comparison.matching.pairing import Pairing, Side
 from tracekit.comparison.matching.units import Signature, Unit
@@ -47,6 +47,10 @@ TOO_EARLY, TOO_LATE, OUT_OF_ORDER = -0.1, -0.25, -0.8
 LEAST = 0.05
 #: At most this many operators that a kernel does not name are in it for standing between two that it does.
 MOST_BETWEEN = 3
+
+#: How many library calls stand before the place where an operator would stand on the fused side if the calls around it
+#: were all that counted, and before the end of that place.
+Bounds = tuple[int, int]
 
 
 def likeness(plain: Unit, fused: Unit) -> float:
@@ -95,31 +99,21 @@ def _agreement(size: int, others: frozenset[int]) -> float:
     return PARTLY_SIZED / math.sqrt(min(factors)) if factors and min(factors) <= LARGEST_FACTOR else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Kernels:
+class Kernels(NamedTuple):
     """Fused kernels of one segment that are all the same: positions among the units of their side."""
 
     segment: int
     members: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """How many library calls stand before the place where an operator would stand on the fused side if the calls around
-    it were all that counted, and before the end of that place."""
-
-    after: int
-    before: int
-
-
-def list_kernels(side: Side, candidates: Iterable[int]) -> list[Kernels]:
+def list_kernels(side: Side) -> list[Kernels]:
     """In order of segments, and within a segment of the first of them."""
     found: dict[tuple[int, Signature], list[int]] = defaultdict(list)
-    for at in candidates:
-        if side.units[at].fused is not None:
-            found[side.segments[at], side.units[at].signature].append(at)
-    kernels = (Kernels(segment, tuple(members)) for (segment, _), members in found.items())
-    return sorted(kernels, key=lambda each: (each.segment, each.members))
+    for at, unit in enumerate(side.units):
+        # A product from a template of Inductor's is tied, and may do more than the product.
+        if unit.fused and (at not in side.done or unit.kind is not None):
+            found[side.segments[at], unit.signature].append(at)
+    return sorted(Kernels(segment, tuple(members)) for (segment, _), members in found.items())
 
 
 def assign(
@@ -147,9 +141,9 @@ def assign(
             continue
         fits: list[float] = []
         for k in near:
-            score, own = likeness(plain.units[at], fused.units[kernels[k].members[0]]), bounds[place]
+            score, (after, before) = likeness(plain.units[at], fused.units[kernels[k].members[0]]), bounds[place]
             # What it costs that library calls stand between the operator's place and the nearest of equal kernels.
-            costs = (TOO_EARLY * max(own.after - r, 0) + TOO_LATE * max(r - own.before, 0) for r in ranks[k])
+            costs = (TOO_EARLY * max(after - r, 0) + TOO_LATE * max(r - before, 0) for r in ranks[k])
             fits.append(max(score + max(*costs, OUT_OF_ORDER), LEAST) if score else 0.0)
         path.extend(at, near, fits, new_stretch=new_stretch and place > 0)
     found |= path.best()
@@ -176,26 +170,18 @@ class _Path:
 
     def extend(self, operator: int, near: range, fits: list[float], *, new_stretch: bool) -> None:
         """By an operator, how well it fits the kernels near it, and whether a library call stands before it."""
-        came_from, scores = self._reach(near, new_stretch=new_stretch)
-        self._steps.append((operator, near, [fit > 0 for fit in fits], came_from))
-        self._near = near
-        self._scores = [score + (fit or LEFT_OUT) for score, fit in zip(scores, fits, strict=True)]
-
-    def _reach(self, near: range, *, new_stretch: bool) -> tuple[list[int], list[float]]:
-        """For each kernel the kernel before it on the best way there, and what that way is worth."""
-        if not self._scores:
-            return [-1] * len(near), [0.0] * len(near)
         forward, backward = (NEW_STRETCH, NEW_STRETCH) if new_stretch else (FORWARD, BACKWARD)
         before, behind = _running_best(self._scores), _running_best(self._scores[::-1])
         last = len(self._scores) - 1
         came_from: list[int] = []
         scores: list[float] = []
-        for k in near:
+        for k, fit in zip(near, fits, strict=True):
             at = k - self._near.start
-            ways = []
+            # For the first operator there is no kernel before.
+            ways = [] if self._scores else [(0.0, -1)]
             if 0 <= at <= last:
                 ways.append((self._scores[at], at))
-            if at > 0:
+            if self._scores and at > 0:
                 best = before[min(at - 1, last)]
                 ways.append((self._scores[best] - forward, best))
             if at < last:
@@ -203,8 +189,9 @@ class _Path:
                 ways.append((self._scores[best] - backward, best))
             score, way = max(ways)
             came_from.append(way + self._near.start)
-            scores.append(score)
-        return came_from, scores
+            scores.append(score + (fit or LEFT_OUT))
+        self._steps.append((operator, near, [fit > 0 for fit in fits], came_from))
+        self._near, self._scores = near, scores
 
     def best(self) -> dict[int, int]:
         """For each operator that fits it the kernel."""
@@ -219,13 +206,11 @@ class _Path:
 
 def _running_best(scores: list[float]) -> list[int]:
     """Where the best of the first 1, 2, 3 ... stands."""
-    found: list[int] = []
-    best = 0
-    for at, score in enumerate(scores):
-        if score > scores[best]:
-            best = at
-        found.append(best)
-    return found
+
+    def better(best: int, at: int) -> int:
+        return at if scores[at] > scores[best] else best
+
+    return list(accumulate(range(len(scores)), better))
 
 
 def _with_known_size(

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from tracekit.comparison.cost.operator_calls import Call, find_calls, note_calls, traffic_of
+from tracekit.comparison.cost.operator_calls import Call, find_calls, note_calls
 from tracekit.comparison.cost.roofline import peak_of_side, rates_of
 from tracekit.comparison.matching.cells import find_cells, with_as_many_steps
 from tracekit.comparison.matching.groups_by_name import group_by_names, largest_first, time_of
@@ -98,8 +98,10 @@ def match_work(a: Side, b: Side) -> Matching | None:
     cells, _ = find_cells(a, b)
     if a.sequence is None or b.sequence is None or cells is None:
         return None
-    gathered = gather_cells(a.sequence, b.sequence, cells, (peak_of_side(a), peak_of_side(b)))
-    work = [MatchedWork(group, cell.a, cell.b, cell.where) for group, some in gathered for cell in some]
+    groups = group_by_cells(a.sequence, b.sequence, cells, (peak_of_side(a), peak_of_side(b)))
+    of_a = {at: group for group in groups for at in group.a_at}
+    of_b = {at: group for group in groups for at in group.b_at}
+    work = [MatchedWork(of_a[c.a[0]] if c.a else of_b[c.b[0]], c.a, c.b, c.where) for c in cells]
     return Matching(a.sequence, b.sequence, tuple(sorted(work, key=lambda each: (not each.a, each.a or each.b))))
 
 
@@ -108,13 +110,6 @@ def group_by_cells(
 ) -> tuple[KernelGroup, ...]:
     """Cells with the same kernels, operators and shapes together, per step. The cells are a partition of both sides,
     however they were found. `peaks` are those of the two devices, for shares of them."""
-    return tuple(group for group, _ in gather_cells(a, b, cells, peaks))
-
-
-def gather_cells(
-    a: Sequence, b: Sequence, cells: tuple[Cell, ...], peaks: Peaks = (None, None)
-) -> tuple[tuple[KernelGroup, tuple[Cell, ...]], ...]:
-    """Each group with its cells."""
     check_partition(cells, len(a.activities), len(b.activities))
     a_calls, b_calls = find_calls(a.activities), find_calls(b.activities)
     # Pieces of the same work, divided by shape as long as there are few.
@@ -132,9 +127,7 @@ def gather_cells(
     for by_shape in by_work.values():
         some = list(by_shape.values())
         found += some if len(some) <= MOST_SHAPES else [[piece for pieces in some for piece in pieces]]
-    return tuple(
-        (_group(pieces, a.per_step, b.per_step, peaks), tuple(piece.cell for piece in pieces)) for pieces in found
-    )
+    return tuple(_group(pieces, a.per_step, b.per_step, peaks) for pieces in found)
 
 
 def _places(pieces: Iterable[Piece]) -> tuple[str, ...]:
@@ -147,7 +140,11 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peaks: Pea
     a = _members((each for piece in pieces for each in piece.a), a_per_step)
     b = _members((each for piece in pieces for each in piece.b), b_per_step)
     repeats = len(pieces) * (a_per_step if first.a else b_per_step)
-    a_typical, b_typical = _mean_times([piece.a for piece in pieces]), _mean_times([piece.b for piece in pieces])
+    # The activities of the first piece, with the mean times of all.
+    typical = [
+        [replace(some[0], duration_us=fmean(each.duration_us for each in some)) for some in zip(*sides, strict=True)]
+        for sides in ([piece.a for piece in pieces], [piece.b for piece in pieces])
+    ]
     return KernelGroup(
         kind=kind,
         label=label_of(kind, first.a, first.b, repeats),
@@ -159,7 +156,7 @@ def _group(pieces: list[Piece], a_per_step: float, b_per_step: float, peaks: Pea
         where=first.cell.where if len(pieces) == 1 else _places(pieces),
         repeats=repeats,
         exact=first.cell.exact,
-        evidence=find_evidence(kind, a_typical, b_typical),
+        evidence=find_evidence(kind, *typical),
         traffic=_traffic(pieces, a_per_step, b_per_step),
         rates=_rates(pieces, peaks),
         sizes=sizes_of(first.a or first.b) if len({piece.shapes for piece in pieces}) == 1 else "",
@@ -177,27 +174,16 @@ def _members(activities: Iterable[Activity], per_step: float) -> tuple[GroupMemb
     return largest_first(GroupMember(name, count * per_step, times[name] * per_step) for name, count in counts.items())
 
 
-def _mean_times(pieces: list[tuple[Activity, ...]]) -> tuple[Activity, ...]:
-    """The activities of the first piece, with the mean times of all."""
-    return tuple(
-        replace(some[0], duration_us=fmean(each.duration_us for each in some)) for some in zip(*pieces, strict=True)
-    )
-
-
 def _traffic(pieces: list[Piece], a_per_step: float, b_per_step: float) -> Traffic | None:
     """Of all pieces together, each with its own sizes; None where those of no call are known."""
-    of_one = traffic_of(
-        (call for piece in pieces for call in piece.a_calls), (call for piece in pieces for call in piece.b_calls)
-    )
-    eager, compiled = of_one.eager_bytes, of_one.compiled_bytes
-    if not (eager or compiled) and (of_one.eager_missing or of_one.compiled_missing):
-        return None
-    return Traffic(
-        None if eager is None else eager * a_per_step,
-        None if compiled is None else compiled * b_per_step,
-        of_one.eager_missing * a_per_step,
-        of_one.compiled_missing * b_per_step,
-    )
+    totals: list[float | None] = []
+    missing: list[float] = []
+    for side, per_step in (("a_calls", a_per_step), ("b_calls", b_per_step)):
+        sizes = [call.bytes for piece in pieces for call in getattr(piece, side)]
+        known = [size for size in sizes if size is not None]
+        totals.append(sum(known) * per_step if known or not sizes else None)
+        missing.append(sizes.count(None) * per_step)
+    return Traffic(totals[0], totals[1], *missing) if any(totals) or not any(missing) else None
 
 
 def _rates(pieces: list[Piece], peaks: Peaks) -> Rates | None:

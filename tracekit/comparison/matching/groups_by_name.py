@@ -4,7 +4,7 @@ activities are not known one by one."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side
 from tracekit.model.groups import GroupLabel, Label, NamedFamily
@@ -14,26 +14,21 @@ from tracekit.model.groups import GroupLabel, Label, NamedFamily
 FAMILIES: tuple[NamedFamily, ...] = ("gemm", "attention", "convolution", "communication", "memcpy", "memset")
 ELEMENT_WISE: NamedFamily = "element_wise"
 
-Members = tuple[GroupMember, ...]
-
 
 def group_by_names(a: Side, b: Side) -> tuple[KernelGroup, ...]:
     """Every kernel and copy of both sides in exactly one group, per step."""
     a_members, b_members = _per_step(a), _per_step(b)
     same = {key for key in a_members if key in b_members and math.isclose(a_members[key].count, b_members[key].count)}
     groups = [_group("unchanged", key[1], (a_members[key],), (b_members[key],)) for key in same]
-    for family in (*FAMILIES, ELEMENT_WISE):
-        one, other = (
-            tuple(
-                member
-                for key, member in members.items()
-                if key not in same and (key[0] if key[0] in FAMILIES else ELEMENT_WISE) == family
-            )
-            for members in (a_members, b_members)
-        )
-        if one or other:
-            kind = _kind(family, one, other)
-            groups.append(_group(kind, GroupLabel(kind, family=family), one, other))
+    by_family: dict[NamedFamily, tuple[list[GroupMember], list[GroupMember]]] = {}
+    for number, members in enumerate((a_members, b_members)):
+        for key, member in members.items():
+            if key not in same:
+                family = next((each for each in FAMILIES if each == key[0]), ELEMENT_WISE)
+                by_family.setdefault(family, ([], []))[number].append(member)
+    for family, (one, other) in by_family.items():
+        kind = _kind(family, one, other)
+        groups.append(_group(kind, GroupLabel(kind, family=family), one, other))
     return tuple(groups)
 
 
@@ -47,7 +42,7 @@ def _per_step(side: Side) -> dict[tuple[str, str], GroupMember]:
     }
 
 
-def _kind(family: NamedFamily, a: Members, b: Members) -> GroupKind:
+def _kind(family: NamedFamily, a: Sequence[GroupMember], b: Sequence[GroupMember]) -> GroupKind:
     """Names cannot tell that work is gone or new: kernels of another family may do it."""
     if not a or not b:
         return "unmatched"
@@ -61,8 +56,8 @@ def _kind(family: NamedFamily, a: Members, b: Members) -> GroupKind:
     return "fused" if _count(b) < _count(a) else "unmatched"
 
 
-def _group(kind: GroupKind, label: Label, a: Members, b: Members) -> KernelGroup:
-    a, b = largest_first(a), largest_first(b)
+def _group(kind: GroupKind, label: Label, *sides: Iterable[GroupMember]) -> KernelGroup:
+    a, b = map(largest_first, sides)
     return KernelGroup(
         kind=kind,
         label=label,
@@ -80,7 +75,7 @@ def _count(members: Iterable[GroupMember]) -> float:
     return sum(member.count for member in members)
 
 
-def largest_first(members: Iterable[GroupMember]) -> Members:
+def largest_first(members: Iterable[GroupMember]) -> tuple[GroupMember, ...]:
     return tuple(sorted(members, key=lambda member: (-member.total_us, member.name)))
 
 

@@ -20,7 +20,7 @@ from tracekit.comparison.matching.fusion import (
     named_by,
     spread_words,
 )
-from tracekit.comparison.matching.pairing import Pairing, Side
+from tracekit.comparison.matching.pairing import Pairing
 from tracekit.comparison.matching.units import Unit
 
 #: How many kernels further one may take an operator from.
@@ -33,44 +33,38 @@ def join_same(pairing: Pairing) -> None:
     """Units of one segment that are the same on both sides: by kernel and operator, then by operator alone, with its
     inputs' shapes."""
 
-    def by_operators(unit: Unit) -> object:
-        # None where nothing is known.
-        return None if unit.fused or not unit.signature.operators else unit.signature.operators
-
     def by_kernels(unit: Unit) -> object:
         return unit.signature.names if pairing.by_names else unit.signature
 
+    def by_operators(unit: Unit) -> object:
+        # None where nothing is known.
+        return None if unit.fused else unit.signature.operators or None
+
     for key_of in (by_kernels, by_operators):
-        left, right = _left_by_segment(pairing.plain), _left_by_segment(pairing.fused)
-        for segment in left.keys() & right.keys():
-            sides = ((pairing.plain, left[segment]), (pairing.fused, right[segment]))
-            keys, others = ([key_of(side.units[at]) for at in some] for side, some in sides)
-            for i, j in common_subsequence(keys, others):
+        for left, right in _left_in_segments(pairing):
+            left = [i for i in left if pairing.plain.units[i].kind is None]
+            right = [j for j in right if pairing.fused.units[j].kind is None]
+            keys = [key_of(pairing.plain.units[i]) for i in left]
+            for i, j in common_subsequence(keys, [key_of(pairing.fused.units[j]) for j in right]):
                 if keys[i] is not None:
-                    pairing.join([left[segment][i]], [right[segment][j]])
+                    pairing.join([left[i]], [right[j]])
 
 
-def _left_by_segment(side: Side) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = defaultdict(list)
-    for at in side.left():
-        if side.units[at].kind is None:
-            found[side.segments[at]].append(at)
-    return found
+def _left_in_segments(pairing: Pairing) -> list[tuple[list[int], list[int]]]:
+    """What is left of the plain and of the fused side, segment by segment."""
+    found: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for number, side in enumerate((pairing.plain, pairing.fused)):
+        for at in side.left():
+            found[side.segments[at]][number].append(at)
+    return list(found.values())
 
 
 def join_fused(pairing: Pairing) -> None:
     """Operators with the kernels whose names list them, as sizes and order have it."""
     free = [i for i in pairing.plain.left() if pairing.plain.units[i].kind is None]
-    # A product from a template of Inductor's is tied, and may do more than the product.
-    candidates = [
-        j
-        for j, unit in enumerate(pairing.fused.units)
-        if unit.fused and (j not in pairing.fused.done or unit.kind is not None)
-    ]
-    kernels = list_kernels(pairing.fused, candidates)
-    found = assign(pairing, free, kernels, _bounds(pairing, free))
+    kernels = list_kernels(pairing.fused)
     assigned: dict[int, list[int]] = defaultdict(list)
-    for i, k in sorted(found.items()):
+    for i, k in sorted(assign(pairing, free, kernels, _bounds(pairing, free)).items()):
         assigned[k].append(i)
     _share_out(pairing, kernels, assigned)
     for k, some in assigned.items():
@@ -89,7 +83,7 @@ def _bounds(pairing: Pairing, free: Sequence[int]) -> list[Bounds]:
         before = max(partner[tied[at - 1]]) if at else -1
         behind = (min(partner[each]) for each in tied[at : at + MOST])
         after = next((each for each in behind if each > before), len(pairing.fused.units))
-        found.append(Bounds(bisect_left(ranks, before + 1), bisect_left(ranks, after)))
+        found.append((bisect_left(ranks, before + 1), bisect_left(ranks, after)))
     return found
 
 
@@ -242,14 +236,7 @@ def _does_only(unit: Unit, word: str) -> bool:
 def join_places(pairing: Pairing) -> None:
     """What is left of both sides between two library calls that are the same ones on both: told by elimination. Without
     library calls of its own, nor copies, which no kernel does instead."""
-    if not pairing.ties:
-        return
-    places: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    for i in pairing.plain.left():
-        places[pairing.plain.segments[i]][0].append(i)
-    for j in pairing.fused.left():
-        places[pairing.fused.segments[j]][1].append(j)
-    for plain, fused in places.values():
+    for plain, fused in _left_in_segments(pairing) if pairing.ties else ():
         units = [*(pairing.plain.units[i] for i in plain), *(pairing.fused.units[j] for j in fused)]
         few = plain and fused and max(len(plain), len(fused)) <= FEW
         if few and not any(unit.kind or unit.copies for unit in units):

@@ -5,12 +5,11 @@ docs/kinds.md has the rules in words.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tracekit.comparison.cost.convolutions import moved_last
-from tracekit.comparison.matching.inputs import Dims, masking_of, same_inputs, same_kernel
+from tracekit.comparison.matching.inputs import masking_of, same_inputs, same_kernel
 from tracekit.comparison.matching.operators import (
     KIND_OF_FAMILY,
     epilogues_differ,
@@ -18,11 +17,10 @@ from tracekit.comparison.matching.operators import (
     is_library,
     kernel_epilogue,
     library_family,
-    without_number,
 )
 from tracekit.model.comparison import GroupKind
 from tracekit.model.groups import Evidence
-from tracekit.model.sequence import Activity, Operator
+from tracekit.model.sequence import Activity
 
 LOW_PRECISION = ("c10::BFloat16", "c10::Half")
 #: How names of products in single precision read, where operators do not tell.
@@ -56,18 +54,15 @@ def kind_of(a: Activities, b: Activities) -> GroupKind:
 
 def without_same(a: Activities, b: Activities) -> tuple[list[Activity], list[Activity]]:
     """What is left of both sides once the kernels that are the same on both are taken away, one for one."""
-    free: dict[str, list[int]] = defaultdict(list)
-    for j, each in enumerate(b):
-        free[without_number(each.name)].append(j)
     left: list[Activity] = []
+    free = dict(enumerate(b))
     for each in a:
-        candidates = free[without_number(each.name)]
-        same = next((j for j in candidates if same_kernel(each, b[j])), None)
+        same = next((j for j, other in free.items() if same_kernel(each, other)), None)
         if same is None:
             left.append(each)
         else:
-            candidates.remove(same)
-    return left, [b[j] for j in sorted(j for some in free.values() for j in some)]
+            del free[same]
+    return left, list(free.values())
 
 
 def _library(activities: Activities) -> list[Activity]:
@@ -128,13 +123,9 @@ def _lost_epilogue(a: Activities, b: Activities) -> Iterator[Evidence]:
 def _has_epilogue(activities: Activities) -> bool:
     """By the kernel's name; or where nothing but the product could have added the bias."""
     library = _library(activities)
-    if any(each.family == "gemm" and kernel_epilogue(each.name) for each in library):
-        return True
-    return any(
-        matmul.operator is not None
-        and matmul.operator.name == "aten::addmm"
-        and all(each is matmul or each.family in ("memset", "gemm") for each in activities)
-        for matmul in library
+    adding = [each for each in library if each.operator and each.operator.name == "aten::addmm"]
+    return any(each.family == "gemm" and kernel_epilogue(each.name) for each in library) or any(
+        all(each is matmul or each.family in ("memset", "gemm") for each in activities) for matmul in adding
     )
 
 
@@ -172,19 +163,15 @@ def _other_attention(a: Activities, b: Activities) -> Iterator[Evidence]:
     if was and now:
         if None not in (was.causal, now.causal) and was.causal != now.causal:
             found["is_causal"] = {"before": was.causal, "after": now.causal}
-        if _listed(was.mask) != _listed(now.mask):
-            found["mask"] = {"before": _listed(was.mask), "after": _listed(now.mask)}
+        pairs = [("mask", was.mask, now.mask)]
         if before.name == after.name:
-            for name, dims, others in zip(("query", "key", "value"), before.dims, after.dims, strict=False):
-                if dims != others:
-                    found[name] = {"before": list(dims), "after": list(others)}
+            pairs += zip(("query", "key", "value"), before.dims, after.dims, strict=False)
+        for name, *sizes in pairs:
+            if sizes[0] != sizes[1]:
+                one_size, other_size = (list(dims) if dims is not None else None for dims in sizes)
+                found[name] = {"before": one_size, "after": other_size}
     if found:
         yield Evidence("attention_asked_otherwise", found)
-
-
-def _listed(dims: Dims | None) -> list[int] | None:
-    """A mask's sizes; None where there is none."""
-    return list(dims) if dims else None
 
 
 def _other_time(a: Activities, b: Activities) -> Iterator[Evidence]:
@@ -197,9 +184,6 @@ def _other_time(a: Activities, b: Activities) -> Iterator[Evidence]:
     one, other = before.operator, after.operator
     facts: dict[str, Any] = {"before_us": before.duration_us, "after_us": after.duration_us}
     if one and other and before.family != "attention" and not same_inputs(one, other):
-        facts["inputs"] = {"before": _sizes(one), "after": _sizes(other)}
+        before_sizes, after_sizes = ([list(dims) for dims in each.dims if dims] for each in (one, other))
+        facts["inputs"] = {"before": before_sizes, "after": after_sizes}
     yield Evidence("same_kernel_other_time", facts)
-
-
-def _sizes(operator: Operator) -> list[list[int]]:
-    return [list(dims) for dims in operator.dims if dims]

@@ -7,13 +7,15 @@ the join does not use, check it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
 
 from tracekit.comparison.matching.launch_sites import Site
 from tracekit.comparison.matching.operators import does_no_work, is_generated, kind_of_operator, plain_name
-from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOp, EagerOps, GraphCall, GraphNode, LaunchSite
+from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOps, GraphCall, GraphNode, LaunchSite
 
 #: What Inductor leaves to libraries, under whichever name suits it.
 MULTIPLYING = ("product", "convolution")
@@ -49,9 +51,12 @@ class Join:
     unexplained: tuple[Unexplained, ...]
     wrong_sizes: int
 
-    def may_be_unexplained(self, module: str) -> bool:
-        """Whether a site without operators may do the work of an operator of this module."""
-        return any(each.modules is None or module in each.modules for each in self.unexplained)
+
+class _Place(NamedTuple):
+    backward: bool
+    module: str
+    line: str | None
+    operator: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,67 +65,55 @@ class _Work:
 
     call: int
     node: GraphNode
-    module: str
+    place: _Place
     sites: tuple[int, ...]
-    is_backward: bool
-
-    @property
-    def operator(self) -> str:
-        return plain_name(self.node.op or self.node.target)
 
 
 Key = tuple[object, ...]
 
-
-#: How an operator and a node are recognised: the first way that both sides have in common. Where only the line or only
-#: the module agrees a pass of the compiler has replaced the operator.
-STAGES: tuple[tuple[Callable[[EagerOp], Key], Callable[[_Work], Key], bool], ...] = (
-    (
-        lambda op: (op.backward, op.module, op.line, plain_name(op.name)),
-        lambda work: (work.is_backward, work.module, work.node.line, work.operator),
-        True,
-    ),
-    (lambda op: (op.backward, op.module, op.line), lambda work: (work.is_backward, work.module, work.node.line), False),
-    (
-        lambda op: (op.backward, op.module, plain_name(op.name)),
-        lambda work: (work.is_backward, work.module, work.operator),
-        False,
-    ),
-)
+#: By what an operator and a node are recognised: the first way that both sides have in common. Where only the line or
+#: only the module agrees a pass of the compiler has replaced the operator.
+EXACTLY = attrgetter("backward", "module", "line", "operator")
+STAGES = (EXACTLY, attrgetter("backward", "module", "line"), attrgetter("backward", "module", "operator"))
 
 
 def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
     """Every eager operator that does work inside compiled modules, with its sites."""
+    places = [_Place(op.backward, op.module, op.line, plain_name(op.name)) for op in eager.ops]
     ops = [i for i, op in enumerate(eager.ops) if not does_no_work(op.name)]
     work: list[_Work] = []
     owners = [_sites_of_nodes(graph) for graph in compiled.graphs]
     for number, call in enumerate(compiled.calls):
         if call.graph is not None:
             graph = compiled.graphs[call.graph]
-            nodes_with_sites = [(graph.nodes[i], sites) for i, sites in owners[call.graph].items()]
-            work += [_Work(number, n, _module(n, graph, call), some, graph.is_backward) for n, some in nodes_with_sites]
+            for i, own in owners[call.graph].items():
+                node = graph.nodes[i]
+                operator = plain_name(node.op or node.target)
+                place = _Place(graph.is_backward, _module(node, graph, call), node.line, operator)
+                work.append(_Work(number, node, place, own))
     joined: list[Joined] = []
     wrong_sizes = 0
-    for op_key, work_key, exact in STAGES:
+    for key_of in STAGES:
         by_key: dict[Key, list[_Work]] = {}
         for each in work:
-            by_key.setdefault(work_key(each), []).append(each)
+            by_key.setdefault(key_of(each.place), []).append(each)
         ops_by_key: dict[Key, list[int]] = {}
         for i in ops:
-            ops_by_key.setdefault(op_key(eager.ops[i]), []).append(i)
+            ops_by_key.setdefault(key_of(places[i]), []).append(i)
         common = ops_by_key.keys() & by_key.keys()
         for key in sorted(common, key=repr):
             for some, nodes, same_number in _paired(ops_by_key[key], by_key[key]):
+                exact = same_number and key_of is EXACTLY
                 sites = tuple(dict.fromkeys((each.call, site) for each in nodes for site in each.sites))
                 made = {output.numel() for each in nodes for output in each.node.outputs}
                 for i in some:
                     # Whether an output of the operator is as large as one of the nodes'; unknown sizes agree with any.
                     wanted = {output.numel() for output in eager.ops[i].outputs}
                     fits = not wanted or not made or None in made or not wanted.isdisjoint(made)
-                    wrong_sizes += exact and same_number and not fits
-                    joined.append(Joined(i, sites, exact and same_number and fits))
-        ops = [i for i in ops if op_key(eager.ops[i]) not in common]
-        work = [each for each in work if work_key(each) not in common]
+                    wrong_sizes += exact and not fits
+                    joined.append(Joined(i, sites, exact and fits))
+        ops = [i for i in ops if key_of(places[i]) not in common]
+        work = [each for each in work if key_of(each.place) not in common]
     roots = {call.module for call in compiled.calls if call.module}
     return Join(
         joined=tuple(sorted(joined, key=lambda each: each.op)),
@@ -203,16 +196,11 @@ def _nodes_of_site(graph: CompiledGraph, site: LaunchSite) -> tuple[int, ...]:
 def _unexplained(compiled: CompiledSites, joined: Sequence[Joined]) -> Iterator[Unexplained]:
     known = {site for each in joined for site in each.sites}
     for number, call in enumerate(compiled.calls):
-        if call.graph is None:
-            continue
-        graph = compiled.graphs[call.graph]
-        for i, site in enumerate(graph.sites):
-            if (number, i) in known:
+        graph = compiled.graphs[call.graph] if call.graph is not None else None
+        for i, site in enumerate(graph.sites if graph else ()):
+            if graph is None or (number, i) in known:
                 continue
-            if site.nodes is None:
-                yield Unexplained((number, i), None, ())
-                continue
-            nodes = [graph.nodes[node] for node in site.nodes]
+            nodes = [graph.nodes[node] for node in site.nodes or ()]
             modules = dict.fromkeys(_module(node, graph, call) for node in nodes)
             lines = dict.fromkeys(node.line for node in nodes if node.line)
-            yield Unexplained((number, i), tuple(modules), tuple(lines))
+            yield Unexplained((number, i), None if site.nodes is None else tuple(modules), tuple(lines))

@@ -22,14 +22,10 @@ ATTENTION = ("attention", "flash_attn", "fmha")
 CONVOLUTION = re.compile(r"conv(?:olution|\dd|_transpose\dd)")
 #: Operators that compute nothing: another view of the same memory, or memory yet to be written.
 NO_WORK = frozenset(
-    (
-        *("alias", "as_strided", "_reshape_alias", "chunk", "detach", "diagonal", "empty", "empty_like"),
-        *("empty_strided", "expand", "lift_fresh", "movedim", "narrow", "new_empty", "new_empty_strided", "permute"),
-        *("reinterpret_tensor", "reshape", "resolve_conj", "resolve_neg", "select", "set_", "slice", "split"),
-        *("split_with_sizes", "squeeze", "swapaxes", "t", "to", "transpose", "unbind", "unfold", "unflatten"),
-        *("unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "unsqueeze", "view", "view_as_real"),
-        *("view_as_complex", "_unsafe_view", "view_as"),
-    )
+    """alias as_strided _reshape_alias chunk detach diagonal empty empty_like empty_strided expand lift_fresh movedim
+    narrow new_empty new_empty_strided permute reinterpret_tensor reshape resolve_conj resolve_neg select set_ slice
+    split split_with_sizes squeeze swapaxes t to transpose unbind unfold unflatten unsafe_chunk unsafe_split
+    unsafe_split_with_sizes unsqueeze view view_as view_as_complex view_as_real _unsafe_view""".split()
 )
 
 #: What Inductor calls its kernels: category, operators in alphabetical order, a number. `tem` are its templates of

@@ -6,220 +6,163 @@ of other recordings of the same forms, and run the same kernels in the same orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tracekit.comparison.matching.common_subsequence import places_in_table, same_launches
-from tracekit.comparison.matching.launch_site_operators import Join, join_operators
-from tracekit.comparison.matching.launch_sites import Placed, place
-from tracekit.comparison.matching.pairing import UnionFind
+from tracekit.comparison.matching.launch_site_operators import Join, Joined, join_operators
+from tracekit.comparison.matching.launch_sites import Placed, place, positions_by
+from tracekit.comparison.matching.pairing import Cell, UnionFind
 from tracekit.model.note import Note
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Sequence as GpuSequence
 
-#: Of a link's places so many are named.
+#: Of a cell's places so many are named.
 MOST_PLACES = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """Activities of the eager form and of the compiled form (positions in their sequences) that do the same work.
-
-    Without positions in b the compiled form does not need the work; without positions in a the compiler added it.
-    `where` are modules and lines of user code. `exact`: every piece of it was identified, none by elimination.
-    """
-
-    a_positions: tuple[int, ...]
-    b_positions: tuple[int, ...]
-    where: tuple[str, ...]
-    exact: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """What provenance says of two sequences. No position is in two links; what is in none is for others to match.
-
-    `a_aligned` and `b_aligned` are the positions that the runs with provenance hold too. `notes` say what is amiss.
-    """
-
-    links: tuple[Link, ...]
-    a_aligned: int
-    b_aligned: int
-    notes: tuple[Note, ...]
-
-
-def link(a: GpuSequence, b: GpuSequence, eager: EagerOps, compiled: CompiledSites) -> Linked:
-    """The links between the eager sequence `a` and the compiled sequence `b`."""
-    noted = [Note("provenance_noted", facts={"message": message}) for message in compiled.notes]
-    if not eager.activities or not compiled.activities:
-        return Linked((), 0, 0, (*noted, Note("provenance_without_work")))
-    in_eager, in_compiled = (
-        places_in_table([each.name for each in sequence.activities], [each.name for each in asked], _steps(sequence))
-        for sequence, asked in ((a, eager.activities), (b, compiled.activities))
-    )
-    placed = place(compiled, {activity.name: activity.family for activity in b.activities})
-    join = join_operators(eager, compiled)
-    linking = _Linking(a, b, eager, compiled, in_eager, in_compiled)
-    links = linking.links(placed, join)
-    return Linked(
-        links=links,
-        a_aligned=sum(i is not None for i in in_eager),
-        b_aligned=sum(i is not None for i in in_compiled),
-        notes=(*noted, *_notes(linking, placed, join)),
-    )
-
-
-def _steps(sequence: GpuSequence) -> int:
-    """How many steps follow one another in the sequence."""
-    return max(round(1 / sequence.per_step), 1)
-
 
 #: An eager operator, a launch site, or activities that were placed together: what kind, and which.
 Thing = tuple[Literal["op", "site", "launched"], Any]
+#: For each position of a sequence the activity of the run with provenance; None where that has none.
+Places = list[int | None]
 
 
-@dataclass(frozen=True)
+def link(
+    a: GpuSequence, b: GpuSequence, eager: EagerOps, compiled: CompiledSites
+) -> tuple[tuple[Cell, ...], tuple[Note, ...]]:
+    """Cells of the eager sequence `a` and the compiled sequence `b`, and what is amiss. No position is in two of them;
+    what is in none is for others to match.
+
+    A cell without positions in b is work that the compiled form does not need, one without positions in a is work that
+    the compiler added. `where` are modules and lines of user code. `exact`: every piece of it was identified.
+    """
+    noted = [Note("provenance_noted", facts={"message": message}) for message in compiled.notes]
+    if not eager.activities or not compiled.activities:
+        return (), (*noted, Note("provenance_without_work"))
+    places: list[Places] = []
+    for side, sequence, asked in (("eager", a, eager.activities), ("compiled", b, compiled.activities)):
+        steps = max(round(1 / sequence.per_step), 1)
+        names = [each.name for each in sequence.activities]
+        found = places_in_table(names, [each.name for each in asked], steps)
+        places.append(found)
+        if strange := found.count(None):
+            facts = {"activities": strange, "of_activities": len(found)}
+            noted.append(Note("not_in_provenance", subject=side, facts=facts))
+        if (missing := len(asked) * steps - (len(found) - strange)) > 0:
+            noted.append(Note("only_in_provenance", subject=side, facts={"activities": missing}))
+    placed = place(compiled, {activity.name: activity.family for activity in b.activities})
+    join = join_operators(eager, compiled)
+    return _Linking(a, b, eager, compiled, places[0], places[1], placed, join).cells(), (*noted, *_doubts(placed, join))
+
+
+def _doubts(placed: Sequence[Placed], join: Join) -> Iterator[Note]:
+    inexact = sum(not each.exact for each in placed)
+    approximate = {"operators": sum(not each.exact for each in join.joined), "of_operators": len(join.joined)}
+    for code, facts in (
+        ("ambiguous_launch_sites", {"groups": inexact}),
+        ("operators_linked_by_elimination", approximate),
+        ("operators_of_other_sizes", {"operators": join.wrong_sizes}),
+        ("operators_without_counterpart", {"operators": len(join.unmatched)}),
+        ("unexplained_launch_sites", {"sites": len(join.unexplained)}),
+    ):
+        # The first figure is how many there are.
+        if next(iter(facts.values())):
+            yield Note(code, facts=facts)
+
+
+@dataclass(frozen=True, slots=True)
 class _Linking:
-    """`in_eager` and `in_compiled` are, for each position, the activity of the run with provenance."""
-
     a: GpuSequence
     b: GpuSequence
     eager: EagerOps
     compiled: CompiledSites
-    in_eager: list[int | None]
-    in_compiled: list[int | None]
+    in_eager: Places
+    in_compiled: Places
+    placed: Sequence[Placed]
+    join: Join
 
-    def links(self, placed: tuple[Placed, ...], join: Join) -> tuple[Link, ...]:
+    def cells(self) -> tuple[Cell, ...]:
         """Those through graphs, those of what runs outside of them, and what only one side has."""
-        through = tuple(self._through_graphs(placed, join))
+        ops = [None if at is None else self.eager.activities[at].op for at in self.in_eager]
+        of_op, of_activity = positions_by(ops), positions_by(self.in_compiled)
+        found = list(self._through_graphs(of_op, of_activity))
+        a_taken, b_taken = {i for cell in found for i in cell.a}, {i for cell in found for i in cell.b}
         # What no graph call launched.
         b_outside = [
             i
-            for i in self._positions_without(self.in_compiled, (i for each in through for i in each.b_positions))
-            if (place := self.in_compiled[i]) is not None and self.compiled.activities[place].call is None
+            for i, at in enumerate(self.in_compiled)
+            if at is not None and i not in b_taken and self.compiled.activities[at].call is None
         ]
-        a_outside = self._positions_without(self.in_eager, (i for each in through for i in each.a_positions))
-        outside = self._outside_graphs(a_outside, b_outside, join)
-        a_taken = {i for each in (*through, *outside) for i in each.a_positions}
-        b_taken = {i for each in (*through, *outside) for i in each.b_positions}
+        a_outside = [i for i, at in enumerate(self.in_eager) if at is not None and i not in a_taken]
+        outside = list(self._outside_graphs(a_outside, b_outside, ops))
+        a_taken |= {i for cell in outside for i in cell.a}
+        b_taken |= {i for cell in outside for i in cell.b}
+        found += outside
         # Where work outside of graphs has found no partner it may be that of an operator that no graph has.
-        saved = () if set(b_outside) - b_taken else self._saved(a_taken, join)
-        return (*through, *outside, *saved, *self._added(placed, b_taken, join))
+        if b_taken.issuperset(b_outside):
+            found += self._saved(of_op, a_taken)
+        return (*found, *self._added(of_activity, b_taken))
 
-    def _positions_without(self, places: Sequence[int | None], taken: Iterable[int]) -> list[int]:
-        """What the run with provenance holds too, and is not taken."""
-        known = set(taken)
-        return [i for i, place in enumerate(places) if place is not None and i not in known]
-
-    def _through_graphs(self, placed: tuple[Placed, ...], join: Join) -> Iterator[Link]:
+    def _through_graphs(self, of_op: dict[int, list[int]], of_activity: dict[int, list[int]]) -> Iterator[Cell]:
         """Operators, sites and activities that hang together."""
         groups: UnionFind[Thing] = UnionFind()
         inexact: set[Thing] = set()
-        for number, each in enumerate(placed):
-            things: list[Thing] = [("launched", number), *(("site", site) for site in each.sites)]
-            groups.join(things)
-            inexact |= set() if each.exact else {things[0]}
-        for joined in join.joined:
-            things = [("op", joined.op), *(("site", site) for site in joined.sites)]
-            groups.join(things)
-            inexact |= set() if joined.exact else {things[0]}
-        of_op, of_activity = self._positions_of_ops(), self._positions_of_activities()
+        things: list[tuple[Thing, Placed | Joined]] = [(("launched", at), each) for at, each in enumerate(self.placed)]
+        things += [(("op", each.op), each) for each in self.join.joined]
+        for thing, each in things:
+            groups.join([thing, *(("site", site) for site in each.sites)])
+            inexact |= set() if each.exact else {thing}
         for members in groups.groups():
             ops = [key for kind, key in members if kind == "op"]
-            launched = [placed[key] for kind, key in members if kind == "launched"]
+            launched = [self.placed[key] for kind, key in members if kind == "launched"]
             a = sorted(i for op in ops for i in of_op.get(op, ()))
             b = sorted(i for each in launched for k in each.activities for i in of_activity.get(k, ()))
             exact = inexact.isdisjoint(members)
             # Nodes without a launch are work saved; launches of a graph's that are no site's are work added.
             no_site = all(kind != "site" for kind, _ in members)
             if (a and b) or ((a or (b and exact)) and no_site):
-                yield Link(tuple(a), tuple(b), self._where(ops), exact)
+                yield Cell(tuple(a), tuple(b), "provenance", self._where(ops), exact)
 
-    def _saved(self, taken: set[int], join: Join) -> Iterator[Link]:
+    def _outside_graphs(self, a: list[int], b: list[int], ops: Places) -> Iterator[Cell]:
+        """What neither form compiled runs alike in both: the same kernels in the same order. Between the graphs of a
+        broken model that may be operators inside compiled modules too."""
+        joined, unmatched = {each.op for each in self.join.joined}, set(self.join.unmatched)
+        a = [i for i in a if ops[i] not in joined]
+        certain = [i for i in a if ops[i] not in unmatched]
+        b_names = [self.b.activities[j].name for j in b]
+        if [self.a.activities[i].name for i in certain] == b_names:
+            a = certain
+        a_names = [self.a.activities[i].name for i in a]
+        for i, j in same_launches(a_names, b_names):
+            where = () if (op := ops[a[i]]) is None else self._where([op])
+            yield Cell((a[i],), (b[j],), "provenance", where, a_names == b_names)
+
+    def _saved(self, of_op: dict[int, list[int]], taken: set[int]) -> Iterator[Cell]:
         """Operators that no graph has a node for, in modules where every site stands for others: nobody does their
         work."""
-        of_op = self._positions_of_ops()
-        for op in join.unmatched:
+        for op in self.join.unmatched:
             positions = [i for i in of_op.get(op, ()) if i not in taken]
-            if positions and not join.may_be_unexplained(self.eager.ops[op].module):
-                yield Link(tuple(positions), (), self._where([op]), exact=False)
+            module = self.eager.ops[op].module
+            explained = all(each.modules is not None and module not in each.modules for each in self.join.unexplained)
+            if positions and explained:
+                yield Cell(tuple(positions), (), "provenance", self._where([op]), exact=False)
 
-    def _added(self, placed: tuple[Placed, ...], taken: set[int], join: Join) -> Iterator[Link]:
+    def _added(self, of_activity: dict[int, list[int]], taken: set[int]) -> Iterator[Cell]:
         """Sites that stand for no operator, in modules where every operator has others: work of the compiler's own."""
-        modules = {self.eager.ops[op].module for op in join.unmatched}
+        modules = {self.eager.ops[op].module for op in self.join.unmatched}
         own = {
-            each.site: each
-            for each in join.unexplained
+            each.site: (*filter(None, each.modules), *each.lines)
+            for each in self.join.unexplained
             if each.modules is not None and modules.isdisjoint(each.modules)
         }
-        of_activity = self._positions_of_activities()
-        for each in placed:
-            unexplained = [own[site] for site in each.sites if site in own]
+        for each in self.placed:
             positions = sorted(i for k in each.activities for i in of_activity.get(k, ()) if i not in taken)
-            if positions and unexplained and len(unexplained) == len(each.sites):
-                where = dict.fromkeys(place for some in unexplained for place in (*(some.modules or ()), *some.lines))
-                yield Link((), tuple(positions), tuple(filter(None, where))[:MOST_PLACES], exact=False)
-
-    def _positions_of_ops(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for i in range(len(self.in_eager)):
-            if (op := self._op_at(i)) is not None:
-                found.setdefault(op, []).append(i)
-        return found
-
-    def _positions_of_activities(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for i, activity in enumerate(self.in_compiled):
-            if activity is not None:
-                found.setdefault(activity, []).append(i)
-        return found
+            if positions and each.sites and own.keys() >= set(each.sites):
+                where = dict.fromkeys(place for site in each.sites for place in own[site])
+                yield Cell((), tuple(positions), "provenance", tuple(where)[:MOST_PLACES], exact=False)
 
     def _where(self, ops: Sequence[int]) -> tuple[str, ...]:
         """Modules, then lines, each once."""
         some = [self.eager.ops[op] for op in sorted(ops)]
         places = dict.fromkeys([op.module for op in some if op.module] + [op.line for op in some if op.line])
         return tuple(places)[:MOST_PLACES]
-
-    def _outside_graphs(self, a: list[int], b: list[int], join: Join) -> tuple[Link, ...]:
-        """What neither form compiled runs alike in both: the same kernels in the same order. Between the graphs of a
-        broken model that may be operators inside compiled modules too."""
-        joined, unmatched = {each.op for each in join.joined}, set(join.unmatched)
-        a = [i for i in a if self._op_at(i) not in joined]
-        a_names, b_names = [self.a.activities[i].name for i in a], [self.b.activities[j].name for j in b]
-        certain = [i for i in a if self._op_at(i) not in unmatched]
-        if (certain_names := [self.a.activities[i].name for i in certain]) == b_names:
-            a, a_names = certain, certain_names
-        return tuple(
-            Link((a[i],), (b[j],), () if (op := self._op_at(a[i])) is None else self._where([op]), a_names == b_names)
-            for i, j in same_launches(a_names, b_names)
-        )
-
-    def _op_at(self, position: int) -> int | None:
-        activity = self.in_eager[position]
-        return None if activity is None else self.eager.activities[activity].op
-
-
-def _notes(linking: _Linking, placed: tuple[Placed, ...], join: Join) -> Iterator[Note]:
-    sides = (
-        ("eager", linking.in_eager, len(linking.eager.activities) * _steps(linking.a)),
-        ("compiled", linking.in_compiled, len(linking.compiled.activities) * _steps(linking.b)),
-    )
-    for side, found, asked in sides:
-        strange = sum(i is None for i in found)
-        missing = asked - (len(found) - strange)
-        if strange:
-            yield Note("not_in_provenance", subject=side, facts={"activities": strange, "of_activities": len(found)})
-        if missing > 0:
-            yield Note("only_in_provenance", subject=side, facts={"activities": missing})
-    if inexact := sum(not each.exact for each in placed):
-        yield Note("ambiguous_launch_sites", facts={"groups": inexact})
-    if approximate := sum(not each.exact for each in join.joined):
-        facts = {"operators": approximate, "of_operators": len(join.joined)}
-        yield Note("operators_linked_by_elimination", facts=facts)
-    if join.wrong_sizes:
-        yield Note("operators_of_other_sizes", facts={"operators": join.wrong_sizes})
-    if join.unmatched:
-        yield Note("operators_without_counterpart", facts={"operators": len(join.unmatched)})
-    if join.unexplained:
-        yield Note("unexplained_launch_sites", facts={"sites": len(join.unexplained)})

@@ -1,5 +1,1 @@
 """From a sweep's cells to its figures: what each cell says, which cells do the same work, what is best for what."""
-
-from tracekit.comparison.sweeping.works import read_sweep
-
-__all__ = ["read_sweep"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 
@@ -56,19 +56,17 @@ def machine_of(environment: Environment) -> str | None:
 
 def _by_work(results: Sequence[CellResult]) -> Iterator[tuple[CellResult, ...]]:
     """Cells of the same work, size, type, machine and torch. One that never said goes with the first of its work."""
-    groups: dict[str, dict[tuple[object, ...], list[CellResult]]] = {}
-    for result in results:
+    groups: dict[str, dict[tuple[object, ...], list[int]]] = {}
+    for number, result in enumerate(results):
         where: tuple[object, ...] = ()
         if result.run is not None:
             settings, environment = result.run.settings, result.run.environment
             where = settings.size, settings.dtype, machine_of(environment), environment.packages.get("torch")
-        groups.setdefault(result.cell.work, {}).setdefault(where, []).append(result)
-    order = {id(result): number for number, result in enumerate(results)}
+        groups.setdefault(result.cell.work, {}).setdefault(where, []).append(number)
     for group in groups.values():
         silent = group.pop((), [])
-        kept = list(group.values()) or [[]]
-        kept[0].extend(silent)
-        yield from (tuple(sorted(some, key=lambda each: order[id(each)])) for some in kept)
+        first, *others = list(group.values()) or [[]]
+        yield from (tuple(results[number] for number in sorted(some)) for some in (first + silent, *others))
 
 
 def _read_work(group: Sequence[CellResult], calls: int) -> Work:
@@ -119,22 +117,20 @@ def _find_differences(results: Sequence[CellResult]) -> tuple[Statement, ...]:
 def _unlike_cells(results: Sequence[CellResult]) -> Iterator[Note]:
     """What keeps the cells from being compared with each other."""
     ran = [result.run for result in results if result.run]
-    machines = list(dict.fromkeys(name for each in ran if (name := machine_of(each.environment))))
-    torches = list(dict.fromkeys(name for each in ran if (name := each.environment.packages.get("torch"))))
-    if len(machines) > 1:
-        yield Note("several_machines", facts={"machines": machines})
-    if len(torches) > 1:
-        yield Note("several_torches", facts={"versions": torches})
     # Where a number of calls was asked for, nothing else counts.
-    rules = {
+    rules = [
         (rule.rounds,) if rule.rounds is not None else (None, rule.target, rule.budget_seconds)
         for rule in (run.rule for run in ran)
-    }
-    if len(rules) > 1:
-        yield Note("several_timing_rules")
-    versions = list(dict.fromkeys(result.tracekit for result in results))
-    if len(versions) > 1:
-        yield Note("several_tracekits", facts={"versions": versions})
+    ]
+    said: tuple[tuple[str, str | None, Iterable[object]], ...] = (
+        ("several_machines", "machines", [machine_of(run.environment) for run in ran]),
+        ("several_torches", "versions", [run.environment.packages.get("torch") for run in ran]),
+        ("several_timing_rules", None, rules),
+        ("several_tracekits", "versions", [result.tracekit for result in results]),
+    )
+    for code, what, values in said:
+        if len(several := list(dict.fromkeys(filter(None, values)))) > 1:
+            yield Note(code, facts={what: several} if what else {})
 
 
 def _notes_of_works(works: Sequence[Work], groups: Sequence[Sequence[CellResult]]) -> Iterator[Note]:
@@ -157,16 +153,13 @@ def _notes_of_works(works: Sequence[Work], groups: Sequence[Sequence[CellResult]
 def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:
     """A note where cells that have times were measured while others ran. On which host is not known: hosts have no
     names here."""
-    spans = []
-    for result in results:
-        began = datetime.fromisoformat(result.started).timestamp()
-        spans.append((result.cell.key, began, began + result.seconds))
+    begins = [datetime.fromisoformat(result.started).timestamp() for result in results]
+    spans = [(each.cell.key, begin, begin + each.seconds) for each, begin in zip(results, begins, strict=True)]
     timed = [span for span, result in zip(spans, results, strict=True) if result.outcome == "done"]
     beside = 0
     for key, began, ended in timed:
         # A cell does not run beside itself.
-        others = (each for each in spans if each[0] != key)
-        seconds = sum(max(0.0, min(ended, end) - max(began, begin)) for _, begin, end in others)
-        beside += seconds > SHORTEST_SECONDS
+        together = (min(ended, end) - max(began, begin) for other, begin, end in spans if other != key)
+        beside += sum(max(0.0, seconds) for seconds in together) > SHORTEST_SECONDS
     if beside:
         yield Note("cells_side_by_side", facts={"cells": beside, "of_cells": len(timed)})
