@@ -106,8 +106,7 @@ def test_without_another_layout_the_loss_is_told_and_nothing_advised():
     finding = found([convolution(500, FIRST)], [convolution(2000, FIRST)])
     assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
     assert times_of(finding) == (1, 500, 2000)
-    assert finding.facts["shown_by"] == [OF_0]
-    assert not finding.facts["laid_out_by_inductor"]
+    assert (finding.facts["shown_by"], finding.facts["laid_out_by_inductor"]) == ([OF_0], False)
 
 
 @pytest.mark.parametrize(
@@ -137,18 +136,14 @@ def test_a_side_of_one_step_has_as_many_convolutions_as_one_of_several():
     assert rare.facts["after_us"] == pytest.approx(4 * rare.facts["before_us"])
 
 
-def test_more_convolutions_of_the_same_size_are_other_work():
-    one, two = [convolution(500, FIRST)], [convolution(500, LAST)] * 2
-    assert found(one, two, group((0,), (0, 1))) is None
-    assert found(two, one, group((0, 1), (0,))) is None
-
-
 def silent(activity: Activity) -> Activity:
     """The same where stride and padding, and so the size of the result, were not recorded."""
     return replace(activity, operator=replace(activity.operator, values=()))
 
 
-def test_convolutions_of_another_size_type_or_stride_are_other_work():
+def test_more_convolutions_or_those_of_another_size_type_or_stride_are_other_work():
+    one, two = [convolution(500, FIRST)], [convolution(500, LAST)] * 2
+    assert found(one, two, group((0,), (0, 1))) is None and found(two, one, group((0, 1), (0,))) is None
     for changes in ({"data": (8, 12, 8, 10)}, {"type_": "float"}, {"by": 2}):
         assert found([convolution(500, FIRST)], [convolution(2000, LAST, **changes)]) is None
     # Sizes decide where a side's stride was not recorded.
