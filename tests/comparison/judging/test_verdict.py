@@ -265,8 +265,7 @@ def test_a_warm_up_at_other_sizes_tells_nothing_of_a_start_but_fresh_processes_d
     for fresh, answers in ((False, 0), (True, 2)):
         a, b = sides_with_starts(0.5, fresh=fresh)
         compilation = replace(b.form.compilation, diagnostics=Diagnostics(warmed_up_at={"batch_size": 1}))
-        b = replace(b, form=replace(b.form, compilation=compilation))
-        assert len(find_break_even(a, b, judge(a, b, ORDER)[0])) == answers
+        assert len(break_even_of(a, replace(b, form=replace(b.form, compilation=compilation)))) == answers
 
 
 def test_the_range_holds_how_fast_eager_was_in_every_process():
