@@ -285,8 +285,9 @@ def load_provenance(folder: Path, form: FormResult) -> EagerOps | CompiledSites 
     if form.provenance is None:
         return None
     path = inside(folder, form.provenance)
+    kind: type[EagerOps | CompiledSites] = EagerOps if form.name == "eager" else CompiledSites
     content = unpack_gzip(path, MOST_PACKED_BYTES, MOST_PROVENANCE_BYTES)
     try:
-        return msgspec.json.decode(content, type=EagerOps if form.name == "eager" else CompiledSites)
+        return msgspec.json.decode(content, type=kind)
     except UNDECODABLE as error:
         raise TracekitError(f"{path} cannot be read ({error}); record the run again") from None
