@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, ReasonShare, Side, WaterfallPart
-from tracekit.model.gate import Checked, Gate
+from tracekit.model.gate import Checked
 from tracekit.model.groups import Label
 from tracekit.names import short_kernel_name
 from tracekit.numbers import MINUS, count, duration, duration_change, percent, size, times
@@ -22,31 +22,20 @@ OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 LONGEST = 120
 
 
-def gate_outcome(gate: Gate) -> str:
-    """`Gate: failed`; of one that could not be decided what it ends as, where that was asked."""
+def gate_text(comparison: Comparison) -> GateText | None:
+    """What was demanded, and of a gate that could not be decided what it ends as, where that was asked; None where
+    nothing was demanded."""
+    if (gate := comparison.gate) is None:
+        return None
     taken_for = gate.taken_for if gate.outcome == "inconclusive" else None
     ends = {"pass": ", which passes here", "fail": ", which fails here"}
     asked = f"{ends[taken_for]} (--inconclusive {taken_for})" if taken_for in ends else ""
-    return f"Gate: {OUTCOMES[gate.outcome]}{asked}"
-
-
-def gate_text(comparison: Comparison) -> GateText | None:
-    """What was demanded; None where nothing was."""
-    if (gate := comparison.gate) is None:
-        return None
-    outcomes = (each.outcome for each in gate.checked)
-    conditions = tuple(zip(outcomes, gate_sentences(comparison), strict=True))
-    return GateText(gate_outcome(gate), gate.ends_as, conditions)
-
-
-def gate_sentences(comparison: Comparison) -> tuple[str, ...]:
-    """`wall<=+3%: failed. 1.00 ms to 1.05 ms, +4.6 % to +5.4 %; all of its interval says so.`"""
-    sentences = []
-    for checked in comparison.gate.checked if comparison.gate else ():
-        figures = _gate_figures(checked)
-        said = f"{OUTCOMES[checked.outcome]}. {figures}" if figures else OUTCOMES[checked.outcome]
-        sentences.append(f"{checked.condition.text}: {said}; {reason_words(checked.reasons)}.")
-    return tuple(sentences)
+    conditions = []
+    for checked in gate.checked:
+        # `wall<=+3%: failed. 1.00 ms to 1.05 ms, +4.6 % to +5.4 %; all of its interval says so.`
+        said = ". ".join(filter(None, (OUTCOMES[checked.outcome], _gate_figures(checked))))
+        conditions.append((checked.outcome, f"{checked.condition.text}: {said}; {reason_words(checked.reasons)}."))
+    return GateText(f"Gate: {OUTCOMES[gate.outcome]}{asked}", gate.ends_as, tuple(conditions))
 
 
 def _gate_figures(checked: Checked) -> str | None:
@@ -195,13 +184,9 @@ def waterfall_table(comparison: Comparison, names: Names = LETTERS) -> Table | N
         rows.append((label, duration_change(part.delta_us), duration(level), shown))
     rows.append(("residual, not explained", duration_change(waterfall.residual_us), duration(waterfall.b_us), ""))
     rows.append((f"{_end(names[1], comparison.b)}, {ends}", "", duration(waterfall.b_us), ""))
-    kept = 4 if calibrated else 3
-    return Table(
-        caption=f"From {names[0]} to {names[1]}, {shared_scope(comparison, names)}",
-        columns=columns("Part", figures=("Change", "Time so far", "As recorded"))[:kept],
-        rows=tuple(row[:kept] for row in rows),
-        note=waterfall_note(comparison, names),
-    )
+    caption, kept = f"From {names[0]} to {names[1]}, {shared_scope(comparison, names)}", 4 if calibrated else 3
+    heads = columns("Part", figures=("Change", "Time so far", "As recorded"))[:kept]
+    return Table(caption, heads, tuple(row[:kept] for row in rows), waterfall_note(comparison, names))
 
 
 def _end(name: str, side: Side) -> str:
