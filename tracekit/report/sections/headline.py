@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, ReasonShare, Side, WaterfallPart
+from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, Side, WaterfallPart
 from tracekit.model.gate import Checked
 from tracekit.model.groups import Label
 from tracekit.names import short_kernel_name
@@ -65,22 +65,20 @@ def reason_sentence(comparison: Comparison) -> str | None:
     reason = comparison.reason
     if reason is None:
         return None
-    shares = [_share(share) for share in reason.shares]
+    shares = []
+    for share in reason.shares:
+        idle, less = share.kind == "idle", share.delta_us < 0
+        verb, more = ("the GPU waits", "more") if idle else ("GPU work takes", "longer")
+        said = f"{verb} {duration(abs(share.delta_us))} {'less' if less else more}"
+        named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
+        named += [f"all else {duration_change(share.rest_us)}"] if share.rest_us else []
+        if not named and not idle:
+            named = [f"no one group of kernels makes {percent(NAMED_SHARE, 0)} of it"]
+        shares.append(f"{said} ({'; '.join(named)})" if named else said)
     if reason.unexplained_us:
         shares.append(f"another {duration_change(reason.unexplained_us)} is not explained")
     of = f" in the recorded process ({duration_change(reason.change_us)} a call)" if reason.of_one_process else ""
     return f"Why{of}: {'; '.join(shares)}."
-
-
-def _share(share: ReasonShare) -> str:
-    subject, verb = ("the GPU", "waits") if share.kind == "idle" else ("GPU work", "takes")
-    less, more = ("less", "more") if share.kind == "idle" else ("less", "longer")
-    said = f"{subject} {verb} {duration(abs(share.delta_us))} {less if share.delta_us < 0 else more}"
-    named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
-    named += [f"all else {duration_change(share.rest_us)}"] if share.rest_us else []
-    if not named and share.kind == "gpu":
-        named = [f"no one group of kernels makes {percent(NAMED_SHARE, 0)} of it"]
-    return f"{said} ({'; '.join(named)})" if named else said
 
 
 def _part_words(part: WaterfallPart) -> str:
