@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.comparison.matching.test_alignment import SEQUENCES, without_operators
 from tests.sequences import eager, make_activity, make_sequence, product, triton
-from tests.sides import EAGER, Kernels, make_analysis, make_cpu_analysis, make_environment, make_form, make_side
+from tests.sides import Kernels, make_analysis, make_cpu_analysis, make_environment, make_form, make_side
 from tests.traces import analyze, make_copy, make_kernel, make_trace
 
 from tracekit.comparison import compare
@@ -191,13 +191,6 @@ def grouped_by_name(a: Kernels, b: Kernels, *, a_steps: int = 2, b_steps: int = 
     return {str(getattr(group.label, "family", group.label)): group for group in groups}
 
 
-def test_figures_are_per_step_so_recordings_of_different_length_compare():
-    doubled = {name: (family, 2 * count, 2 * us) for name, (family, count, us) in EAGER.items()}
-    groups = grouped_by_name(EAGER, doubled, a_steps=2, b_steps=4)
-    assert {group.kind for group in groups.values()} == {"unchanged"}
-    assert all(math.isclose(group.delta_us, 0, abs_tol=1e-9) for group in groups.values())
-
-
 K = {"k": ("pointwise", 2, 2.0)}
 
 
@@ -233,6 +226,8 @@ def test_every_activity_is_in_exactly_one_group_and_the_changes_add_up(a, b, a_s
     assert sorted(member.name for group in groups for member in group.b) == sorted(b)
     change = sum(us for _, _, us in b.values()) / b_steps - sum(us for _, _, us in a.values()) / a_steps
     assert math.fsum(group.delta_us for group in groups) == pytest.approx(change, abs=1e-6)
+    change = sum(n for _, n, _ in b.values()) / b_steps - sum(n for _, n, _ in a.values()) / a_steps
+    assert math.fsum(group.delta_count for group in groups) == pytest.approx(change, abs=1e-6)
 
 
 def test_a_kernel_and_a_memory_set_of_one_name_are_told_apart_and_a_cpu_run_has_no_groups(tmp_path):
