@@ -118,18 +118,13 @@ def test_what_differs_in_size_or_type_on_b_alone_stays_apart() -> None:
 
 
 def test_each_side_s_traffic_is_per_its_own_steps() -> None:
-    cells = (Cell((0,), (0,), "provenance"), Cell((), (1,), "anchors"))
+    cells = (Cell((0,), (0,), "provenance"), Cell((), (1,), "anchors"), Cell((1,), (), "anchors"))
     more = triton("_mul", *[(8, 64)] * 3, call=1)
-    fused, added = grouped([ADDED], [FUSED, more], *cells, b_per_step=0.5)
-    assert (fused.traffic.eager_bytes, fused.traffic.compiled_bytes) == (MOVED, MOVED / 2)
-    # A is empty here: B's figures are B's.
-    assert (added.traffic.eager_bytes, added.traffic.compiled_bytes) == (0, MOVED / 2)
-
-
-def test_what_is_gone_moved_what_it_moved_and_what_is_added_moves_more() -> None:
-    (gone,) = grouped([ADDED], [], Cell((0,), (), "provenance"))
-    (added,) = grouped([], [ADDED], Cell((), (0,), "provenance"))
-    assert (gone.traffic.removed_bytes, added.traffic.removed_bytes) == (MOVED, -MOVED)
+    fused, added, gone = (each.traffic for each in grouped([ADDED, ADDED], [FUSED, more], *cells, b_per_step=0.5))
+    assert (fused.eager_bytes, fused.compiled_bytes) == (MOVED, MOVED / 2)
+    # A is empty here: B's figures are B's, and what is added moves more.
+    assert (added.eager_bytes, added.compiled_bytes, added.removed_bytes) == (0, MOVED / 2, -MOVED / 2)
+    assert (gone.eager_bytes, gone.compiled_bytes, gone.removed_bytes) == (MOVED, 0, MOVED)
 
 
 def test_calls_of_which_nothing_is_known_are_counted_and_removed_nothing() -> None:
@@ -309,9 +304,7 @@ def test_work_that_is_mostly_aligned_by_elimination_is_doubted() -> None:
     assert (warning.code, warning.facts["shares"]) == ("matched_by_elimination", {"A": 0.79, "B": 0.79})
     assert find_inexact([DOUBTFUL, SURE]) == find_inexact([make_group(9, 9, how="names", exact=False)]) == ()
     assert find_inexact([]) == ()
-
-
-def test_one_note_tells_that_groups_are_doubtful_and_why_provenance_cannot_help() -> None:
+    # One note tells also why provenance cannot help.
     (both,) = find_inexact([DOUBTFUL], "two_runs")
     assert both.facts == {"shares": {"A": 1.0, "B": 1.0}, "no_provenance": "two_runs", "advise_profile": False}
     # What is no use to advise of a run, brings something for a bare trace.
