@@ -153,6 +153,12 @@ def test_equal_products_told_by_names_alone_may_be_paired_wrongly_and_that_is_sa
     }
 
 
+def test_by_names_alone_nothing_is_said_to_be_gone() -> None:
+    a = [FIRST, eager("erfinv", (64, 64), call=1), LAST]
+    found = align(make_sequence(a), make_sequence(without_operators([FIRST, LAST]), "none"))
+    assert [(cell.b, cell.how) for cell in found if cell.a == (1,)] == [((), "unmatched")]
+
+
 def test_without_operators_on_either_side_pytorch_s_kernels_are_told_by_their_names() -> None:
     eager_names = {
         "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>": "pointwise",
