@@ -101,6 +101,11 @@ def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():
     assert finding.saving_us == 15.0
 
 
+@pytest.mark.parametrize(("number", "severity"), [(2, "info"), (3, "warning")])
+def test_three_breaks_are_a_warning_however_cheap(number: int, severity: str):
+    assert findings(Diagnostics(breaks=(ITEM,) * number))["broken_graphs"].severity == severity
+
+
 def test_a_costly_break_is_a_warning_that_saves_no_more_than_the_gpu_waits():
     idle_us = sides(Diagnostics())[1].unprofiled_idle_us
     for cost_us, severity, saving_us in ((40.0, "warning", 40.0), (1e4, "warning", idle_us), (None, "info", None)):

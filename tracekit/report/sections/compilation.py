@@ -58,7 +58,7 @@ def _run_rows(side: Side) -> Iterator[Row]:
         return
     yield "Compiled again, a check had failed", count(len(found.recompiles))
     yield "Parts that run eager", count(len(found.fallbacks))
-    if found.limit_reached:
+    if any(each.kind == "recompile_limit" for each in found.fallbacks):
         yield "Recompile limit", "reached: torch compiles the function no more"
     if guards := [frame.guards for frame in found.frames if frame.guards is not None]:
         yield "Checks that guard compiled code", count(sum(guards))

@@ -215,9 +215,12 @@ def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
     if waterfall is None or waterfall.basis == "trace":
         return closes
     sides = tuple(zip(names, (comparison.a, comparison.b), strict=True))
-    longer = [(f"{letter}'s idle time", side.lengthened_idle_us or 0.0) for letter, side in sides]
-    added = [f"{duration(us)} to {whose}" for whose, us in longer if us > 0]
-    lacking = [f"{duration(-us)} of {whose}" for whose, us in longer if us < 0]
+    added, lacking = [], []
+    for letter, side in sides:
+        if (longer_us := (side.recorded_idle_us or 0.0) - (side.unprofiled_idle_us or 0.0)) > 0:
+            added.append(f"{duration(longer_us)} to {letter}'s idle time")
+        elif longer_us < 0:
+            lacking.append(f"{duration(-longer_us)} of {letter}'s idle time")
     # Idle time is the rest of the call, and can be trusted as far as GPU time.
     differs = [
         f"{duration(us)} ({percent(us / side.busy_us)}) of {letter}'s"
