@@ -33,7 +33,8 @@ class Family:
 
 
 def build_one_forward(family: Family, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The row's model and its inputs on `device`, ready to be called. `size` is already chosen."""
+    """The row's model and its inputs on `device`, ready to be called. `size` is already chosen. Raises TracekitError
+    for pretrained weights that cannot be had or are another model's."""
     row = ROWS[request.workload]
     settings = fill_in(row.info, request, size, device, gpu_iterations=row.gpu_iterations)
     dtype: torch.dtype = getattr(torch, settings.dtype)

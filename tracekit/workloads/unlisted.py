@@ -28,7 +28,6 @@ ANY_TRANSFORMERS = WorkloadInfo(
     scopes={"model": "all of it"},
     # Of most models nobody knows whether they are one graph.
     fullgraph=False,
-    extra="profile",
     takes=("height", "width", "seq_length", "pretrained", "download"),
     inputs="token ids, images, spectra or waves, made here from the configuration",
 )
@@ -112,7 +111,8 @@ def no_such_module(module: str) -> TracekitError:
 
 
 def find_own(name: str) -> WorkloadInfo:
-    """What is known of the model before its code is run."""
+    """What is known of the model before its code is run. Raises TracekitError for a file that is not there, and where
+    no function is named."""
     where, function = split_name(name)
     if not function.isidentifier():
         where = where or name
@@ -135,7 +135,6 @@ def own_info(name: str, size: str) -> WorkloadInfo:
         memory_gib={},
         scopes={"model": "all that it hands over"},
         fullgraph=False,
-        extra="profile",
         takes=("options",),
         resizes=True,
         needs_only_torch=True,
