@@ -55,23 +55,19 @@ def test_a_url_is_read_through_fsspec(plain: Path) -> None:
 
 @pytest.mark.parametrize(
     ("url", "message"),
-    [
-        ("memory://nowhere.json", "is not there"),
-        ("gopher://host/trace.json", "cannot be read"),
-        ("s3://bucket/trace.json", "cannot be reached|cannot be read"),
-    ],
+    [("memory://nowhere.json", "is not there"), ("gopher://host/trace.json", "cannot be read: Value")],
 )
 def test_a_url_that_leads_nowhere_is_one_line(url: str, message: str) -> None:
     pytest.importorskip("fsspec")
-    if url.startswith("s3"):
-        try:
-            import s3fs  # noqa: F401
-
-            pytest.skip("s3fs is here, and would try the network")
-        except ImportError:
-            pass
     with pytest.raises(TracekitError, match=message):
         read_trace(url)
+
+
+def test_a_url_whose_file_system_is_not_installed_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("fsspec")
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(TracekitError, match="cannot be reached: Install s3fs"):
+        read_trace("s3://bucket/trace.json")
 
 
 def test_without_fsspec_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,14 +84,3 @@ def test_a_pipe_is_read_once(plain: Path, tmp_path: Path) -> None:
     trace = read_trace(pipe, cache_folder=tmp_path / "cache")
     writer.join()
     assert trace.activities.height == 2
-
-
-def test_whatever_a_file_system_raises_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    fsspec = pytest.importorskip("fsspec")
-
-    def fail(*_: object, **__: object) -> None:
-        raise RuntimeError("no such bucket")
-
-    monkeypatch.setattr(fsspec, "open", fail)
-    with pytest.raises(TracekitError, match="cannot be read: RuntimeError: no such bucket"):
-        read_trace("memory://bucket/trace.json")

@@ -13,8 +13,8 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from tracekit import store  # noqa: E402
-from tracekit.capture import forms, output_check, provenance, recording, tagging, timing, visible_kernels, warmup  # noqa: E402
-from tracekit.capture.compilation import compilations_wanted, room_for  # noqa: E402
+from tracekit.capture import forms, output_check, provenance, recording, tagging, timing, warmup  # noqa: E402
+from tracekit.capture.compilation import room_for  # noqa: E402
 from tracekit.comparison import compare  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.child import ChildJob  # noqa: E402
@@ -180,7 +180,7 @@ def test_nothing_is_profiled_in_the_runs_own_process_before_its_calls_are_timed_
     note(output_check, "check_outputs")
     note(torch.profiler.profile, "__enter__")
     monkeypatch.setattr("tracekit.capture.device.free_memory_bytes", lambda _device: 2**40)
-    monkeypatch.setattr(visible_kernels, "COMMAND", ["true"])
+    monkeypatch.setattr(recording, "COMMAND", ["true"])
     profile(tmp_path / "run", replace(EAGER, provenance=False), device="cuda")
     assert "__enter__" in done and done[0] == "time_forms"
     assert [each for each in done if each != "__enter__"] == ["time_forms", "record", "record", "check_outputs"]
@@ -206,7 +206,7 @@ def test_warming_up_at_another_size_is_found_in_the_timed_call_it_cost_unless_co
     assert facts.during_timing == 1
     (call,) = facts.diagnostics.timed_calls()
     assert (call.call, call.wall_us) == (1, run.forms[1].wall_us[0])
-    (frame,) = facts.diagnostics.frames_of(call)
+    (frame,) = (each for each in facts.diagnostics.frames if (each.phase, each.call) == (call.phase, call.call))
     (guard,) = frame.because
     assert [guard.facts.get(name) for name in ("kind", "index", "then", "now")] == ["size", "0", "2", "4"]
 
@@ -341,9 +341,9 @@ def test_more_blocks_of_one_class_than_dynamo_compiles_are_all_compiled(monkeypa
 
 def test_no_room_is_made_for_blocks_that_are_alike() -> None:
     before = torch._dynamo.config.recompile_limit
-    with room_for(compilations_wanted(tuple(CompileTarget(str(n), Part()) for n in range(20)))):
+    with room_for(tuple(CompileTarget(str(n), Part()) for n in range(20)))():
         assert torch._dynamo.config.recompile_limit == before
-    with room_for(compilations_wanted(tuple(CompileTarget(str(n), Part(n)) for n in range(1, 21)))):
+    with room_for(tuple(CompileTarget(str(n), Part(n)) for n in range(1, 21)))():
         assert torch._dynamo.config.recompile_limit == 40
     assert torch._dynamo.config.recompile_limit == before
 

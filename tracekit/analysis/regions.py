@@ -36,19 +36,9 @@ def find_regions(trace: Trace, spans: tuple[Span, ...], scope: Scope | None = No
     own = beginning_within(marked, spans)
     regions, guards_ns, entry_ns = _host_times(own)
     graphs = marked.filter(graph)
-    gpu = _gpu_times(scope, graphs if graphs.height else marked.filter(region)) if scope else (None,) * 5
-    return CompiledRegions(
-        regions=regions,
-        graphs=own.filter(graph).height,
-        lookups=own.filter(name == LOOKUP).height,
-        guards_us=guards_ns / 1e3,
-        entry_us=entry_ns / 1e3,
-        gpu_us=gpu[0],
-        all_gpu_us=gpu[1],
-        unlinked_us=gpu[2],
-        activities=gpu[3],
-        all_activities=gpu[4],
-    )
+    gpu = _gpu_times(scope, graphs if graphs.height else marked.filter(region)) if scope else UNKNOWN
+    graph_count, lookups = own.filter(graph).height, own.filter(name == LOOKUP).height
+    return CompiledRegions(regions, graph_count, lookups, guards_ns / 1e3, entry_ns / 1e3, *gpu)
 
 
 def _host_times(events: pl.DataFrame) -> tuple[tuple[RegionTime, ...], int, int]:
@@ -78,18 +68,17 @@ def _host_times(events: pl.DataFrame) -> tuple[tuple[RegionTime, ...], int, int]
     return tuple(regions), guards, entry
 
 
-def _gpu_times(
-    scope: Scope, compiled: pl.DataFrame
-) -> tuple[float | None, float | None, float | None, int | None, int | None]:
-    """GPU time of what was launched within the events of compiled code, of all, and of what has no known launch, in
-    microseconds; and the numbers of activities of the first two."""
-    launched = scope.activities.join(
-        scope.calls.select("call", "thread", launch_ns="start_ns"), on="call", how="left", maintain_order="left"
-    )
-    known = launched["launch_ns"].is_not_null().to_numpy()
+#: GPU time of what was launched within the events of compiled code, of all, and of what has no known launch, in
+#: microseconds; and the numbers of activities of the first two.
+GpuTimes = tuple[float, float, float, int, int] | tuple[None, None, None, None, None]
+UNKNOWN: GpuTimes = (None, None, None, None, None)
+
+
+def _gpu_times(scope: Scope, compiled: pl.DataFrame) -> GpuTimes:
+    known = scope.activities["call"].is_not_null().to_numpy()
     if not known.any():
-        return None, None, None, None, None
-    threads, moments, starts, ends = columns(launched, "thread", "launch_ns", "start_ns", "end_ns")
+        return UNKNOWN
+    threads, moments, starts, ends = columns(scope.activities, "launched_on", "called_ns", "start_ns", "end_ns")
     inside = np.zeros(len(starts), dtype=bool)
     for (thread,), own in compiled.group_by("thread"):
         windows = interval.union(*columns(own, "start_ns", "end_ns"))

@@ -15,8 +15,7 @@ from typing import Any
 import torch
 
 from tracekit.capture import failures
-from tracekit.capture.compilation import callable_of, compilations_wanted, room_for
-from tracekit.capture.inductor import check_compilers, recording_options
+from tracekit.capture.compilation import callable_of, check_compilers, recording_options, room_for
 from tracekit.errors import TracekitError
 from tracekit.model.option import CUDA_GRAPH_MODES
 from tracekit.model.run import FormName, Settings
@@ -50,11 +49,11 @@ def compiled_form(workload: BuiltWorkload) -> Form:
     check_compilers(settings.device)
     torch.compiler.reset()
     switches = tuple(Switch(target, compile_options(settings)) for target in workload.targets)
-    most = compilations_wanted(workload.targets)
+    room = room_for(workload.targets)
 
     @contextmanager
     def ready() -> Iterator[None]:
-        with switched_on(switches), room_for(most), failures.explained(settings):
+        with switched_on(switches), room(), failures.explained(settings):
             yield
 
     def uncalled() -> tuple[str, ...]:
@@ -78,12 +77,9 @@ def marked(call: Callable[[], object], mode: str) -> Callable[[], object]:
 def compile_options(settings: Settings) -> dict[str, Any]:
     """The arguments of torch.compile for these settings."""
     options: dict[str, Any] = {"fullgraph": settings.fullgraph, "dynamic": settings.dynamic}
-    recording = recording_options(settings.device, settings.mode, settings.dynamic)
-    if recording:
-        options["options"] = recording
-    elif settings.mode != "default":
-        options["mode"] = settings.mode
-    return options
+    if recording := recording_options(settings.device, settings.mode, settings.dynamic):
+        return {**options, "options": recording}
+    return options if settings.mode == "default" else {**options, "mode": settings.mode}
 
 
 class Switch:

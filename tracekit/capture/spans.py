@@ -14,9 +14,8 @@ _NOTHING = nullcontext()
 
 
 def region(name: str) -> AbstractContextManager[Any]:
-    """`with tracekit.region("forward"):` names what happens inside, in a recording by `tracekit.record`; without one it
-    does nothing. It goes around calls of compiled code: inside, torch.compile would compile again when recording
-    begins."""
+    """`with tracekit.region("forward"):` names what happens inside, in a recording by `tracekit.record`. It goes around
+    calls of compiled code: inside, torch.compile would compile again when recording begins."""
     return _NOTHING if _span is None else _span(name)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from tracekit.capture.compilation import CompilationWatch, watch_compilation
+from tracekit.capture.compilation import CompilationWatch, cache_is_empty, watch_compilation
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
-from tracekit.capture.inductor import cache_is_empty
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import CompileFacts
@@ -34,9 +33,7 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
     it still compiles after sixteen calls, or if a call makes torch forget what is compiled."""
     progress.phase("eager warm-up" if form.name == "eager" else "compiling")
     walls: list[float] = []
-    compiling_us = 0.0
-    quiet = 0
-    empty = cache_is_empty()
+    compiling_us, quiet, empty = 0.0, 0, cache_is_empty()
 
     def tell(number: int, recording: bool) -> None:
         progress.detail(f"{'CUDA graph' if recording else 'graph'} {number}")
@@ -72,8 +69,7 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
 
 def _facts(form: Form, watch: CompilationWatch, compiling_us: float, cache_was_empty: bool | None) -> CompileFacts:
     if watch.since_start("graphs") == 0:
-        uncalled = form.uncalled()
-        if uncalled:
+        if uncalled := form.uncalled():
             raise TracekitError(
                 f"nothing was compiled, for no call comes to {' or '.join(uncalled[:NAMED])}:"
                 " pass the part that is called, or one inside it, to --scope"

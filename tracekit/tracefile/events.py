@@ -79,9 +79,9 @@ class Header(msgspec.Struct, gc=False):
     with_flops: Number | bool = 0
     with_modules: Number | bool = 0
 
-    def flags(self) -> dict[str, bool]:
-        names = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
-        return {name: bool(getattr(self, name)) for name in names}
+
+#: The settings of the profiler that it states.
+RECORD_FLAGS = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
 
 
 class Ending(Header, gc=False):

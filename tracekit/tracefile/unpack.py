@@ -39,6 +39,8 @@ LONGEST_WAIT_SECONDS = 2.0
 SHORT_WAIT_SECONDS = 0.2
 
 OnBytes = Callable[[int, int | None], None]
+#: What the reader hands over: pieces, then what was raised while reading, None where nothing was.
+Pieces = queue.Queue[bytes | BaseException | None]
 
 
 @dataclass
@@ -52,24 +54,16 @@ class Unpacked:
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
 
-class _Ended(Exception):  # noqa: N818 (it is no error)
-    """The file is over: the last thing in the queue. Holds what was raised while reading it, if anything."""
-
-    def __init__(self, error: BaseException | None) -> None:
-        self.error = error
-
-
 @contextmanager
 def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpacked]:
     """The source's content. `on_bytes(done, total)` is told how much of the file has been read.
 
     Raises TracekitError for an empty file, and for one of which nothing can be unpacked.
     """
-    waiting: queue.Queue[bytes | _Ended] = queue.Queue(QUEUED)
+    waiting: Pieces = queue.Queue(QUEUED)
     content = Unpacked(_handed_over(waiting))
-    reader = threading.Thread(
-        target=_read_all, args=(source, content, waiting, on_bytes), daemon=True, name="tracekit-unpack"
-    )
+    told = source, content, waiting, on_bytes
+    reader = threading.Thread(target=_read_all, args=told, daemon=True, name="tracekit-unpack")
     reader.start()
     try:
         yield content
@@ -83,23 +77,21 @@ def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpack
                 waiting.get(timeout=0.02)
 
 
-def _handed_over(waiting: queue.Queue[bytes | _Ended]) -> Iterator[bytes]:
+def _handed_over(waiting: Pieces) -> Iterator[bytes]:
     while True:
         try:
             # In short waits: under polars' signal handler Ctrl-C ends none that goes on, and input may never come.
             piece = waiting.get(timeout=SHORT_WAIT_SECONDS)
         except queue.Empty:
             continue
-        if isinstance(piece, _Ended):
-            if piece.error:
-                raise piece.error
+        if isinstance(piece, BaseException):
+            raise piece
+        if piece is None:
             return
         yield piece
 
 
-def _read_all(
-    source: Source, content: Unpacked, waiting: queue.Queue[bytes | _Ended], on_bytes: OnBytes | None
-) -> None:
+def _read_all(source: Source, content: Unpacked, waiting: Pieces, on_bytes: OnBytes | None) -> None:
     """The thread: whatever goes wrong in here is raised where the pieces are taken."""
     error: BaseException | None = None
     try:
@@ -110,7 +102,7 @@ def _read_all(
             waiting.put(piece)
     except BaseException as problem:  # noqa: BLE001 (raised again on the other side)
         error = problem
-    waiting.put(_Ended(error))
+    waiting.put(error)
 
 
 def _joined(parts: Iterator[bytes]) -> Iterator[bytes]:
@@ -123,8 +115,7 @@ def _joined(parts: Iterator[bytes]) -> Iterator[bytes]:
         if size >= PIECE_BYTES:
             joined = b"".join(held)
             whole = size - size % PIECE_BYTES
-            for start in range(0, whole, PIECE_BYTES):
-                yield joined[start : start + PIECE_BYTES]
+            yield from (joined[start : start + PIECE_BYTES] for start in range(0, whole, PIECE_BYTES))
             held, size = [joined[whole:]], size - whole
     if size:
         yield b"".join(held)
@@ -170,25 +161,21 @@ class _Gzip:
     errors: tuple[type[Exception], ...] = (igzip_lib.IsalError,)  # type: ignore[assignment] # isal's stub is wrong
 
     def __init__(self) -> None:
-        self._member = isal_zlib.decompressobj(GZIP_FRAME)
+        self.member = isal_zlib.decompressobj(GZIP_FRAME)
 
     def parts(self, packed: bytes) -> Iterator[bytes]:
         while packed:
-            if self._member.eof:
+            if self.member.eof:
                 if not packed.startswith(GZIP_MAGIC[: len(packed)]):
                     # What pads or follows the last member is none.
                     return
-                self._member = isal_zlib.decompressobj(GZIP_FRAME)
-            part = self._member.decompress(packed, PIECE_BYTES)
+                self.member = isal_zlib.decompressobj(GZIP_FRAME)
+            part = self.member.decompress(packed, PIECE_BYTES)
             yield part
-            packed = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
-            while len(part) == PIECE_BYTES and not packed and not self._member.eof:
-                part = self._member.decompress(b"", PIECE_BYTES)
+            packed = self.member.unused_data if self.member.eof else self.member.unconsumed_tail
+            while len(part) == PIECE_BYTES and not packed and not self.member.eof:
+                part = self.member.decompress(b"", PIECE_BYTES)
                 yield part
-
-    @property
-    def whole(self) -> bool:
-        return bool(self._member.eof)
 
 
 class _Zstd:
@@ -198,21 +185,17 @@ class _Zstd:
     errors: tuple[type[Exception], ...] = (zstandard.ZstdError,)
 
     def __init__(self) -> None:
-        self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+        self.member = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
 
     def parts(self, packed: bytes) -> Iterator[bytes]:
         # The library gives out all that a part holds at once, up to 32 KiB a byte; small parts keep that bounded.
         for start in range(0, len(packed), ZSTD_BYTES):
             rest = packed[start : start + ZSTD_BYTES]
             while rest:
-                if self._frame.eof:
-                    self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
-                yield self._frame.decompress(rest)
-                rest = self._frame.unused_data if self._frame.eof else b""
-
-    @property
-    def whole(self) -> bool:
-        return bool(self._frame.eof)
+                if self.member.eof:
+                    self.member = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+                yield self.member.decompress(rest)
+                rest = self.member.unused_data if self.member.eof else b""
 
 
 class _CarefulGzip:
@@ -284,19 +267,17 @@ def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, co
             for piece in unpacker.parts(part):
                 given += len(piece)
                 yield piece
-        content.damaged = not unpacker.whole
+        content.damaged = not unpacker.member.eof
     except unpacker.errors:
         content.damaged = True
-        rescued: Iterator[bytes] = iter(())
-        if trail:
+        if isinstance(unpacker, _Gzip):
             # zlib goes on where the fast library finds fault with codes that are not used.
-            rescued = _rescued(chain(trail.kept, packed), trail.behind, given)
-        elif isinstance(unpacker, _Gzip) and source.path:
-            source.stream.seek(0)
-            rescued = _rescued(_packed(source, None), _CarefulGzip(), given)
-        for piece in rescued:
-            given += len(piece)
-            yield piece
+            if trail is None:
+                source.stream.seek(0)
+            again = chain(trail.kept, packed) if trail else _packed(source, None)
+            for piece in _rescued(again, trail.behind if trail else _CarefulGzip(), given):
+                given += len(piece)
+                yield piece
     if not given:
         raise TracekitError(
             f"{source.name} is a damaged {unpacker.name} file from which nothing can be read; copy or record it again"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import tracekit
+from tracekit.shell import environment_with
 
 #: How often it is looked whether a process has ended.
 LOOK_SECONDS = 0.2
@@ -116,13 +116,6 @@ def start_fresh(
 def tied_command(module: str, words: Sequence[str]) -> list[str]:
     """What runs `python -m MODULE WORD...` in a process that ends with this one."""
     return [sys.executable, "-P", "-m", "tracekit.walks.end_with_parent", str(os.getpid()), module, *words]
-
-
-def environment_with(environment: dict[str, str]) -> dict[str, str]:
-    """This process's environment with that in it, and this tracekit to be imported."""
-    here = str(Path(tracekit.__file__).parents[1])
-    paths = [path for path in (os.environ.get("PYTHONPATH"), here) if path]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
 
 
 def end_group(process: Running) -> None:

@@ -85,8 +85,8 @@ def check(job: CheckJob, word: Path) -> CheckAnswer:
             word.write_text(request.workload)
             check_buildable(request)
         if job.compiled:
+            from tracekit.capture.compilation import check_compilers
             from tracekit.capture.device import pick_device
-            from tracekit.capture.inductor import check_compilers
 
             check_compilers(pick_device())
     except TracekitError as error:

@@ -121,29 +121,21 @@ def test_a_recording_that_did_other_work_is_not_tied_to_the_groups(trace: Trace,
     assert not [track for track in panel.tracks if track.name.startswith("kernel groups")]
 
 
+def arrows(trace: Trace, matching: Matching, **options: Any) -> list[tuple[str, int, int]]:
+    one, other = (draw_panel(trace, side, known=known_of(matching, side), **options) for side in ("a", "b"))
+    return draw_arrows(matching, one, other).rows()
+
+
 def test_arrows_tie_each_step_of_one_side_to_the_same_step_of_the_other(trace: Trace) -> None:
-    matching = matched(trace)
-    one, other = (draw_panel(trace, name, known=known_of(matching, name)) for name in ("a", "b"))
-    assert draw_arrows(matching, one, other).rows() == [
-        ("unchanged", 0, 0),
-        ("fused", 1, 1),
-        ("unchanged", 2, 2),
-        ("fused", 3, 3),
-    ]
+    pairs = [("unchanged", 0, 0), ("fused", 1, 1), ("unchanged", 2, 2), ("fused", 3, 3)]
+    assert arrows(trace, matched(trace)) == pairs
 
 
 def test_arrows_of_pieces_with_unequal_counts_lead_to_the_first_kernel(trace: Trace) -> None:
-    sequence = list_work(trace)
-    matching = Matching(
-        sequence,
-        sequence,
-        (
-            MatchedWork(make_group("fused", "2 -> 1"), (0, 1), (1,), ()),
-            MatchedWork(make_group("added", ""), (), (0,), ()),
-        ),
-    )
-    one, other = (draw_panel(trace, name, known=known_of(matching, name), steps=(0, 0)) for name in ("a", "b"))
-    assert draw_arrows(matching, one, other).rows() == [("fused", 0, 1), ("fused", 1, 1)]
+    fused = MatchedWork(make_group("fused", "2 -> 1"), (0, 1), (1,), ())
+    added = MatchedWork(make_group("added", ""), (), (0,), ())
+    matching = Matching(list_work(trace), list_work(trace), (fused, added))
+    assert arrows(trace, matching, steps=(0, 0)) == [("fused", 0, 1), ("fused", 1, 1)]
 
 
 def test_curves_hold_the_busy_share_and_the_queue(trace: Trace) -> None:
