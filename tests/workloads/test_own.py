@@ -169,16 +169,24 @@ def build(): return Net(), (torch.ones(2),)
 
 
 @pytest.mark.parametrize(
-    ("code", "line"),
+    ("code", "line", "message"),
     [
-        ("1 / 0\ndef build(): ...", "1 / 0"),
-        ("def build():\n    raise ValueError('wrong config')", "raise ValueError('wrong config')"),
-        ("def build():\n def step():\n  return torch.ones(2) @ torch.ones(3)\n return step", "torch.ones(2) @"),
-        (NO_SUCH_NAME, "return x.no_such_name"),
+        ("1 / 0\ndef build(): ...", "1 / 0", "^importing mine.py raised ZeroDivisionError: division by zero, at "),
+        (
+            "def build():\n raise ValueError('no')",
+            "raise ValueError('no')",
+            r"^mine\.py:build\(\) raised ValueError: no",
+        ),
+        (
+            "def build():\n def step():\n  return torch.ones(2) @ torch.ones(3)\n return step",
+            "torch.ones(2) @",
+            "raised",
+        ),
+        (NO_SUCH_NAME, "return x.no_such_name", "^a call of what .* returned raised AttributeError"),
     ],
 )
-def test_what_their_code_raises_is_shown_with_their_frames_only(code: str, line: str) -> None:
-    with pytest.raises(TheirCodeError, match="raised") as caught:
+def test_what_their_code_raises_is_shown_with_their_frames_only(code: str, line: str, message: str) -> None:
+    with pytest.raises(TheirCodeError, match=message) as caught:
         built(code)
     shown = caught.value.traceback
     first = next(each for each in shown.splitlines() if "File" in each)

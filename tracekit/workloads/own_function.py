@@ -19,7 +19,7 @@ import msgspec
 
 from tracekit.errors import TracekitError
 from tracekit.workloads.own_errors import kind_of, their_error
-from tracekit.workloads.unlisted import is_file, no_such_module, split_name
+from tracekit.workloads.unlisted import is_file, no_such_module
 
 #: What tracekit hands to a `build()` that takes it, and how the user chooses it.
 COMMON = {
@@ -34,7 +34,7 @@ MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 def load_function(name: str) -> Callable[..., object]:
     """The function of `my_model.py:build` or `package.module:build`, its file run as a module of its own. Raises
     TracekitError for what keeps it from being had, TheirCodeError for what the code itself raised."""
-    where, function = split_name(name)
+    where, _, function = name.rpartition(":")
     module = _load_module(where)
     if not hasattr(module, function):
         public = {name: each for name, each in vars(module).items() if not name.startswith("_")}

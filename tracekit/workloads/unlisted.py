@@ -78,12 +78,6 @@ def is_own(name: str) -> bool:
     return is_file(where) or (f"{where}:" not in ANY and all(part.isidentifier() for part in where.split(".")))
 
 
-def split_name(name: str) -> tuple[str, str]:
-    """The file or module, and the function in it."""
-    where, _, function = name.rpartition(":")
-    return where, function
-
-
 def is_file(where: str) -> bool:
     """Whether a file is meant, and not a module."""
     return where.endswith(".py")
@@ -91,7 +85,7 @@ def is_file(where: str) -> bool:
 
 def check_module(name: str) -> None:
     """Raises TracekitError where the named package or module is not here. What is in it shows once it is loaded."""
-    where, function = split_name(name)
+    where, _, function = name.rpartition(":")
     top = where.partition(".")[0]
     if is_file(where) or top in {*sys.builtin_module_names, *sys.modules}:
         return
@@ -113,7 +107,7 @@ def no_such_module(module: str) -> TracekitError:
 def find_own(name: str) -> WorkloadInfo:
     """What is known of the model before its code is run. Raises TracekitError for a file that is not there, and where
     no function is named."""
-    where, function = split_name(name)
+    where, _, function = name.rpartition(":")
     if not function.isidentifier():
         where = where or name
         raise TracekitError(f"{name}: name the function that builds the model too, as in {where}:build")
