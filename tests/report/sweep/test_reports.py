@@ -13,7 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 from tests.browser import opened
 from tests.report.conftest import HOSTILE_NAMES
-from tests.report.showing import printed, sweep_markdown, sweep_page, written
+from tests.report.showing import printed, sweep_markdown, sweep_page, text_of, written
 from tests.sweeps import compiled_cell, eager_cell, make_asked, make_failure, make_result
 
 from tracekit.comparison.sweeping.works import read_sweep
@@ -115,6 +115,12 @@ def test_names_tell_no_more_than_is_needed():
     several = swept(*(make_result(compiled_cell("flux", scope=scope)) for scope in ("transformer", "regional")))
     named = label(several)
     assert [named.way(each.cell) for each in several.cells] == ["default of transformer", "default of regional"]
+    # Denoising steps are told though nobody asked for a number; what only some works have is no part of the heading.
+    result = make_result(compiled_cell("flux"))
+    few = replace(result, run=replace(result.run, settings=replace(result.run.settings, steps=4)))
+    assert "4 steps" in label(swept(few)).common
+    sweep = swept(make_result(eager_cell("mlp")), make_result(eager_cell("flux", height=512, width=512)))
+    assert not any("512" in part for part in label(sweep).common)
 
 
 def test_the_page_is_one_file_that_may_fetch_nothing_and_run_its_own_script_alone():
@@ -158,12 +164,6 @@ def test_hostile_names_and_messages_do_nothing(name):
     assert "<img" not in page + html and "\x1b" not in page + rendered(sweep)
 
 
-def section(page: str, name: str) -> str:
-    """The text of one part of the page."""
-    found = re.search(rf'<section id="{name}">(.*?)</section>', page, re.DOTALL)
-    return re.sub(r"<[^>]+>|\s+", " ", found.group(1)) if found else ""
-
-
 def test_beside_a_speed_up_stand_the_medians_of_its_own_process():
     # Eager took three times as long in the process of its own: no figure beside the speed-up may be of that.
     eager = make_result(eager_cell(), 24_000.0, share=0.0)
@@ -171,7 +171,7 @@ def test_beside_a_speed_up_stand_the_medians_of_its_own_process():
     assert r"| vit, batch 1 | 2.00×\~ (2.000 to 2.000); 8.000 to 4.000 |" in sweep_markdown(sweep)
     (line,) = [each for each in rendered(sweep).splitlines() if "2.00×~ (" in each]
     assert line.split()[:4] == ["default", "8.000", "4.000", "2.00×~"]
-    assert "8.000 to 4.000 ms" in section(sweep_page(sweep), "speed-up")
+    assert "8.000 to 4.000 ms" in text_of(sweep_page(sweep))
     for name in ("mean", "median"):
         ((_, *figures),) = matrices(sweep)[name].rows
         assert figures == ["24.000 (24.000 to 24.000)", "4.000 (4.000 to 4.000), eager 8.000"]
@@ -249,22 +249,13 @@ def test_works_that_differ_are_not_called_the_same(one, other, words):
     assert first != second and words[0] in first and words[1] in second
 
 
-def test_what_only_some_works_have_is_no_part_of_the_heading():
-    sweep = swept(make_result(eager_cell("mlp")), make_result(eager_cell("flux", height=512, width=512)))
-    assert not any("512" in part for part in label(sweep).common)
-
-
-def test_long_names_of_own_models_are_whole_on_a_narrow_terminal():
+def test_a_narrow_terminal_parts_no_figure_and_shortens_no_name():
+    shown = rendered(vision(), 60)
+    assert "…" not in shown
+    assert all(f" {work.cells[0].eager.median_us / 1e3:.3f} " in shown for work in vision().works)
     names = [f"/home/somebody/a/rather/long/path/to/experiments/my_model.py:build_{each}" for each in ("big", "small")]
     shown = "".join(rendered(swept(*(make_result(eager_cell(each)) for each in names)), 80).split())
     assert all(f"{name},batch1" in shown for name in names)
-
-
-def test_a_narrow_terminal_parts_no_figure():
-    shown = rendered(vision(), 60)
-    assert "…" not in shown
-    for work in vision().works:
-        assert f" {work.cells[0].eager.median_us / 1e3:.3f} " in shown
 
 
 def test_each_way_has_its_own_command_even_where_two_commands_are_the_same():
@@ -338,6 +329,10 @@ def test_a_cell_that_is_to_run_is_told_from_one_that_nobody_asked_for():
     drawn = heat_map(sweep)
     assert [[cell.tone for cell in cells] for _, cells in drawn.rows] == [["gain", "missing"], ["missing", "gain"]]
     assert (drawn.rows[1][1][0].text, drawn.rows[0][1][1].text) == ("to run", MISSING)
+    # Of many the first are named.
+    cells = [compiled_cell("flux", batch_size=batch) for batch in range(1, 7)]
+    told = progress_sentence(swept(make_result(cells[0]), asked=make_asked(cells)))
+    assert "5 to run (flux, batch 2, default; flux, batch 3, default; flux, batch 4, default; 2 more)" in told
 
 
 def test_a_table_of_nothing_but_cells_to_run_is_left_out():
@@ -351,18 +346,6 @@ def test_a_table_of_nothing_but_cells_to_run_is_left_out():
     tables = matrices(swept(*found, asked=asked))
     assert [row[1:] for row in tables["memory"].rows] == [("2.00 GiB", "2.00 GiB"), ("2.00 GiB", "to run")]
     assert "memory" not in matrices(swept(*map(without_memory, found), asked=asked))
-
-
-def test_of_many_cells_to_run_the_first_are_named():
-    cells = [compiled_cell("flux", batch_size=batch) for batch in range(1, 7)]
-    told = progress_sentence(swept(make_result(cells[0]), asked=make_asked(cells)))
-    assert "5 to run (flux, batch 2, default; flux, batch 3, default; flux, batch 4, default; 2 more)" in told
-
-
-def test_denoising_steps_are_told_though_nobody_asked_for_a_number():
-    result = make_result(compiled_cell("flux"))
-    few = replace(result, run=replace(result.run, settings=replace(result.run.settings, steps=4)))
-    assert "4 steps" in label(swept(few)).common
 
 
 def test_cells_that_failed_alike_share_a_row_and_their_last_words():
