@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
-from tests.browser import open_page
 from tests.report.conftest import timed_comparison
-from tests.report.showing import comparison_markdown, comparison_page, printed, rows_of, written
+from tests.report.showing import comparison_markdown, comparison_page, printed, rows_of
 from tests.sides import make_pair, make_run, scaled
 
 from tracekit.comparison import compare
@@ -121,13 +119,6 @@ def test_the_contract_holds_the_figures_and_no_picture():
     assert form["numerics"]["against_reference"]["tensors"][0]["relative"] == 0.01
     assert form["memory"]["warmup"]["reserved_bytes"] == 44 * GIB
     assert "pictures" not in told["b"]
-
-
-@pytest.mark.browser
-def test_a_browser_shows_the_pictures_without_network(tmp_path):
-    visit = open_page(written(tmp_path, comparison_page(checked_comparison(), make_run())))
-    assert (visit.complaints, visit.requests) == ((), ())
-    assert "compiled" in visit.text and visit.overflow_px <= 0
 
 
 def test_equal_outputs_have_no_angle_between_them():

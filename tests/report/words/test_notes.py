@@ -147,9 +147,11 @@ def test_every_note_reads_well(about: str, text_file: object) -> None:
 def test_each_code_that_a_room_gives_has_a_sentence_and_each_sentence_an_example() -> None:
     package = Path(tracekit.__file__).parent
     paths = [path for room in ("comparison", "walks", "report/sweep") for path in (package / room).rglob("*.py")]
-    given = {code for path in paths for code in re.findall(r'Note\(\s*"(\w+)"', path.read_text(encoding="utf-8"))}
-    assert len(given) > 60
-    assert given == set(SENTENCES) == {each.code for some in EVERY.values() for each in some}
+    sources = "".join(path.read_text(encoding="utf-8") for path in paths)
+    assert {*re.findall(r'Note\(\s*"(\w+)"', sources)} <= set(SENTENCES)
+    # Some codes stand in tables.
+    assert [code for code in SENTENCES if f'"{code}"' not in sources] == []
+    assert {each.code for some in EVERY.values() for each in some} == set(SENTENCES)
 
 
 def test_grave_notes_stand_apart_from_the_others() -> None:
