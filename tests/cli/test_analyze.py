@@ -156,11 +156,13 @@ def test_what_is_no_trace_gets_one_line(kind: str, tmp_path: Path) -> None:
         assert_refused_and_silent(run(path), message)
 
 
-def test_what_a_shell_may_pass_is_answered_in_one_line(tmp_path: Path) -> None:
+def test_what_a_shell_may_pass_is_answered_in_one_line(tmp_path: Path, folder: Path) -> None:
+    (folder / "run.json").write_text('{"schema": ')
     (tmp_path / "trace.json.gz").write_bytes(VIT.read_bytes())
     (tmp_path / "empty").mkdir()
     for arguments, message in (
         ((tmp_path / "empty",), "no run folder"),
+        ((folder,), "run.json cannot be read"),
         (("x" * 5000,), "File name too long"),
         (("",), "the path of the trace is empty"),
         ((VIT, "--steps", "1" * 5000), "--steps takes a step's number"),

@@ -65,14 +65,6 @@ def test_escaped_text_reads_as_it_was_written(name):
     assert "".join(shown).strip() == printable(name).strip()
 
 
-def test_a_comparison_of_very_many_kernels_stays_within_what_a_comment_holds():
-    kernels = {f"kernel_{i}_" + "x" * 200: ("pointwise", 1 + i % 7, 5.0 + i) for i in range(3000)}
-    others = {f"other_{i}_" + "<" * 200: ("pointwise", 1 + i % 7, 5.0 + i) for i in range(3000)}
-    comparison = compare(make_side("a", make_analysis(kernels)), make_side("b", make_analysis(others)))
-    text = comparison_markdown(comparison, make_run(notes=("*" * 300,) * 200), "x")
-    assert len(text) < LONGEST and "Left out for length: " in text
-
-
 WAITS = {"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.9}
 
 

@@ -18,22 +18,15 @@ CHARTS = ("waterfall", "family-times", "family-counts", "idle-causes")
 
 
 class Elements(HTMLParser):
-    """The elements of a page in order, with their attributes and the text within scripts."""
+    """The elements of a page in order, with their attributes."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.scripts: list[str] = []
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
-        if tag == "script":
-            self.scripts.append("")
-
-    def handle_data(self, data: str) -> None:
-        if self.found[-1:] and self.found[-1][0] == "script" and self.get_starttag_text():
-            self.scripts[-1] += data
 
     def of(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.found if name == tag]

@@ -63,11 +63,18 @@ def test_a_url_that_leads_nowhere_is_one_line(url: str, message: str) -> None:
         read_trace(url)
 
 
-def test_a_url_whose_file_system_is_not_installed_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("url", "package"), [("s3://bucket/trace.json", "s3fs"), ("https://host/x.json", "aiohttp")])
+def test_a_url_whose_file_system_is_not_installed_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, url: str, package: str
+) -> None:
     pytest.importorskip("fsspec")
-    monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(TracekitError, match="cannot be reached: Install s3fs"):
-        read_trace("s3://bucket/trace.json")
+    registry = sys.modules["fsspec.registry"]._registry  # type: ignore[attr-defined]
+    monkeypatch.delitem(registry, "https", raising=False)
+    monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    said = rf"cannot be reached.*{package}.*: pip install 'torch-tracekit\[remote\]'$"
+    with pytest.raises(TracekitError, match=said):
+        read_trace(url)
 
 
 def test_without_fsspec_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.sweeps import CALL, compiled_cell, eager_cell, make_failure, make_result
+from tests.sweeps import CALL, Children, answered, compiled_cell, eager_cell, make_failure, make_result
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
-from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellResult, Source
+from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellResult, Source
 from tracekit.model.workload import Request
 from tracekit.walks import sweeping
 from tracekit.walks.fork_server import ForkServer
@@ -48,30 +48,6 @@ CELLS = (eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), c
 
 def make_plan(*cells: Cell, **changes: Any) -> SweepPlan:
     return replace(SweepPlan(cells or CELLS, 0, 40, TimingPlan()), **changes)
-
-
-class Children:
-    """Stands for `run_module`; `ends` says how each cell's process ends, by its place in the order: as a cell that was
-    measured if it says nothing."""
-
-    def __init__(self) -> None:
-        self.jobs: list[CellJob] = []
-        self.environments: list[dict[str, str]] = []
-        self.more: list[dict[str, Any]] = []
-        self.ends: list[Ended] = []
-
-    def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
-        assert module == "tracekit.walks.cell_process"
-        asked = msgspec.json.decode(job, type=CellJob)
-        self.more.append(more)
-        self.jobs.append(asked)
-        self.environments.append(environment)
-        measured = make_result(make_cell(asked.forms[-1], asked.request)).run
-        return self.ends.pop(0) if self.ends else answered(CellAnswer(measured, None))
-
-
-def answered(answer: CellAnswer, *lines: str) -> Ended:
-    return Ended(0, msgspec.json.encode(answer), lines)
 
 
 @pytest.fixture(autouse=True)

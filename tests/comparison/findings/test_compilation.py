@@ -69,12 +69,10 @@ def test_a_healthy_compilation_asks_for_nothing():
 
 def test_one_cheap_break_is_information_with_its_line_and_what_helps():
     finding = findings(Diagnostics(frames=(FRAME,), breaks=(replace(ITEM, per_step_us=9.0),)))["broken_graphs"]
-    assert finding.severity == "info"
-    (told,) = finding.facts["longest"]
-    assert told == {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0}
-    assert finding.facts["hints"] == ["Keep it a tensor."]
+    assert (finding.severity, finding.saving_us, finding.environment) == ("info", 9.0, {})
     assert not finding.facts["can_be_switched"]
-    assert finding.saving_us == 9.0
+    told = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0}
+    assert (finding.facts["longest"], finding.facts["hints"]) == ([told], ["Keep it a tensor."])
     assert command_of(finding).endswith("--fullgraph")
 
 
@@ -87,7 +85,6 @@ def test_what_torch_hints_at_is_switched_on_by_the_command():
     assert "--fullgraph" not in command_of(finding) and finding.facts["can_be_switched"]
     names = {"TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS", "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS"}
     assert set(finding.environment) == names
-    assert findings(Diagnostics(breaks=(ITEM,)))["broken_graphs"].environment == {}
 
 
 def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():
@@ -116,8 +113,8 @@ def test_a_costly_break_is_a_warning_that_saves_no_more_than_the_gpu_waits():
 def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the_verdict():
     comparison = compared(Diagnostics(frames=(FRAME,), fallbacks=(LIMIT,)), regions=make_regions(share=0.25))
     finding = {each.code: each for each in comparison.findings}["recompile_limit"]
-    assert finding.facts["part"]["kind"] == "recompile_limit"
-    assert (finding.facts["part"]["function"], finding.facts["part"]["where"]) == ("forward", "model.py:12")
+    part = {"kind": "recompile_limit", "function": "forward", "where": "model.py:12", "reason": LIMIT.reason}
+    assert finding.facts["part"] == part
     assert finding.facts["eager_gpu_share"] == pytest.approx(0.75)
     assert command_of(finding).endswith("--dynamic")
     facts = {"place": "forward (model.py:12)", "reason": "Dynamo recompile limit exceeded"}
@@ -165,9 +162,7 @@ def test_few_kernels_in_graphs_are_told_though_torch_gave_no_reason():
 
     assert told(0.3).facts == {"graphed_share": pytest.approx(0.3, abs=0.02), "skips": []}
     assert told(0.6) is None
-
-
-def test_graphs_that_any_size_hinders_are_tried_with_fixed_ones():
+    # Graphs that any size hinders are tried with fixed ones.
     skipped = Diagnostics(cuda_graph_skips=(CudaGraphSkip("graph with symbolic shapes inputs", 1),))
     advice = command_of(findings(skipped, mode="max-autotune")["skipped_cuda_graphs"])
     assert "--mode max-autotune" in advice and advice.endswith("--no-dynamic")
@@ -177,10 +172,10 @@ def test_code_compiled_again_before_it_was_quiet_is_told_with_the_check():
     again = replace(FRAME, id="0/1", because=(SIZE,), seconds=3.0)
     finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
     assert (finding.facts["function"], finding.facts["where"]) == ("forward", "model.py:12")
-    assert finding.facts["failed_check"] == SIZE.facts
-    assert finding.facts["whole_s"] == 3.0
-    assert finding.severity == "info"
-    assert command_of(finding).endswith("--dynamic")
+    assert (finding.facts["failed_check"], finding.facts["whole_s"]) == (SIZE.facts, 3.0)
+    assert finding.severity == "info" and command_of(finding).endswith("--dynamic")
+    # Four are worth an action.
+    assert findings(Diagnostics(frames=(FRAME, *(again,) * 4)))["compiled_again"].severity == "warning"
 
 
 def test_of_several_checks_the_one_that_cost_most_is_told():

@@ -56,10 +56,7 @@ def test_attention_lost_to_products_is_found_with_its_cost():
     finding = found(eager(), compiled(LOST))["lost_attention"]
     assert finding.saving_us == pytest.approx((1510 - 1000) / 2 - 200 / 2)
     assert (finding.facts["a"], finding.facts["attention_before_us"]) == ("eager", 100.0)
-
-
-def test_attention_that_is_lost_at_no_cost_has_no_saving():
-    # The products take 25 and 100 us a step longer, and the attention took 100.
+    # Where the products take 25 or 100 us a step longer, and the attention took 100, nothing is to be saved.
     for product_us in (550.0, 700.0):
         kernels = {**LOST, "gemm_128x64": ("gemm", 20, product_us)}
         assert found(eager(), compiled(kernels))["lost_attention"].saving_us is None
@@ -126,17 +123,13 @@ def test_attention_is_slower_only_where_the_queries_have_the_same_sizes(
 
 
 @pytest.mark.parametrize(
-    ("workload", "scope", "repeated", "action"),
-    [
-        ("vit", "model", ("model.vit.layers.*",), "run_again"),
-        ("vit", "model", (), "compile_layers"),
-        ("causal-lm", "regional", (), None),
-    ],
+    ("scope", "repeated", "action"),
+    [("model", ("model.vit.layers.*",), "run_again"), ("model", (), "compile_layers"), ("regional", (), None)],
 )
 def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(
-    workload: str, scope: str, repeated: tuple[str, ...], action: str | None
+    scope: str, repeated: tuple[str, ...], action: str | None
 ):
-    settings = make_settings(workload=workload, scope=scope)
+    settings = make_settings(workload="vit", scope=scope)
     b = replace(with_attention(440), settings=settings, repeated_parts=repeated)
     finding = found(eager(), b)["slower_attention"]
     assert (finding.action.code if finding.action else None) == action
@@ -189,15 +182,13 @@ def test_a_recording_that_slowed_its_calls_is_told():
     assert {each["side"]: each["slowdown"] for each in facts["slowed"]}["compiled"] == pytest.approx(2.71, abs=0.005)
 
 
-@pytest.mark.parametrize(("factor", "longer"), [(1.04, False), (1.06, True)])
-def test_gpu_time_that_grew_by_more_than_recordings_differ_by_is_told_without_a_saving(factor: float, longer: bool):
-    kernels = {name: (family, count, factor * us) for name, (family, count, us) in EAGER.items()}
-    finding = found(eager(), compiled(kernels)).get("more_gpu_time")
-    assert (finding is not None) is longer
-    if finding:
-        # Where it went, and what that costs, the groups say.
-        assert (finding.severity, finding.saving_us) == ("warning", None)
-        assert finding.facts["b_busy_us"] == pytest.approx(factor * finding.facts["a_busy_us"])
+def test_gpu_time_that_grew_by_more_than_recordings_differ_by_is_told_without_a_saving():
+    near, far = ({name: (*of, factor * us) for name, (*of, us) in EAGER.items()} for factor in (1.04, 1.06))
+    assert "more_gpu_time" not in found(eager(), compiled(near))
+    finding = found(eager(), compiled(far))["more_gpu_time"]
+    # Where it went, and what that costs, the groups say.
+    assert (finding.severity, finding.saving_us) == ("warning", None)
+    assert finding.facts["b_busy_us"] == pytest.approx(1.06 * finding.facts["a_busy_us"])
 
 
 def test_graphs_that_take_over_launching_are_told():
@@ -211,15 +202,11 @@ def test_the_graver_stand_first_and_of_those_what_may_save_most(monkeypatch: pyt
     def finder(code: str, severity: Severity, saving_us: float | None) -> Callable[[object], Finding]:
         return lambda _: Finding(code, severity, {}, saving_us)
 
-    others = (
-        finder("told", "info", 900.0),
-        finder("small", "warning", 10.0),
-        finder("unknown", "warning", None),
-        finder("large", "warning", 500.0),
-        finder("broken", "error", None),
-    )
+    told, broken = finder("told", "info", 900.0), finder("broken", "error", None)
+    savings = {"small": 10.0, "unknown": None, "large": 500.0}
+    warnings = (finder(code, "warning", saving_us) for code, saving_us in savings.items())
     monkeypatch.setattr("tracekit.comparison.findings.DOUBTING", (finder("doubt", "info", None),))
-    monkeypatch.setattr("tracekit.comparison.findings.FINDERS", others)
+    monkeypatch.setattr("tracekit.comparison.findings.FINDERS", (told, *warnings, broken))
     order = [finding.code for finding in compare(*make_pair(scaled(1.5), scaled(0.9)), ORDER).findings]
     assert order == ["doubt", "broken", "large", "small", "unknown", "told"]
 
@@ -255,32 +242,17 @@ def test_a_smaller_scope_is_advised_where_the_model_has_one():
         assert (finding.action, finding.facts["can_be_regional"]) == (None, False)
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        replace(COLD, calls=99.0),
-        replace(COLD, startup_us=9e6),
-        replace(COLD, calls=math.inf),
-        replace(COLD, calls=None),
-        replace(WARM, calls=5000.0, startup_us=6e7),
-    ],
-)
-def test_a_start_that_pays_soon_or_is_short_or_never_pays_or_is_warm_is_not_told(start: BreakEven):
-    assert find_cold_start(started(start)) is None
+def test_a_start_that_pays_soon_or_is_short_or_never_pays_or_is_warm_is_not_told():
+    for changes in ({"calls": 99.0}, {"startup_us": 9e6}, {"calls": math.inf}, {"calls": None}):
+        assert find_cold_start(started(replace(COLD, **changes))) is None
+    assert find_cold_start(started(replace(WARM, calls=5000.0, startup_us=6e7))) is None
 
 
-@pytest.mark.parametrize(
-    "starts",
-    [
-        (COLD,),
-        (replace(COLD, source="warm_up"), WARM),
-        (COLD, replace(WARM, cache_hits=0)),
-        (replace(COLD, kind=None),),
-    ],
-)
-def test_what_a_warm_cache_saves_is_withheld_where_it_was_not_measured(starts: tuple[BreakEven, ...]):
-    finding = find_cold_start(started(*starts))
-    assert (finding.start_saving_us, finding.facts["warm_was_measured"]) == (None, False)
+def test_what_a_warm_cache_saves_is_withheld_where_it_was_not_measured():
+    measured_otherwise = (replace(COLD, source="warm_up"), WARM), (COLD, replace(WARM, cache_hits=0))
+    for starts in ((COLD,), (replace(COLD, kind=None),), *measured_otherwise):
+        finding = find_cold_start(started(*starts))
+        assert (finding.start_saving_us, finding.facts["warm_was_measured"]) == (None, False)
     # A warm cache that is no faster saves nothing, which was measured.
     assert find_cold_start(started(COLD, replace(WARM, startup_us=7e7))).start_saving_us == 0
 
@@ -411,11 +383,13 @@ def test_lines_are_those_of_the_copies_that_eager_operators_launched():
     to_copy, index = "aten._to_copy.default", "aten.index.Tensor"
     lines = enumerate((to_copy, to_copy, index, to_copy), 12)
     ops = tuple(EagerOp(name, "head", f"model.py:{line}", (), 2, None) for line, name in lines)
-    names = (
-        *("DtoH (Device -> Pageable)", "HtoD (Pinned -> Device)"),
-        *("DtoH (Device -> Pinned)", "DtoD (Device -> Device)"),
+    copies = (
+        "DtoH (Device -> Pageable)",
+        "HtoD (Pinned -> Device)",
+        "DtoH (Device -> Pinned)",
+        "DtoD (Device -> Device)",
     )
-    activities = tuple(TaggedActivity(f"Memcpy {name}", op) for op, name in enumerate(names))
+    activities = tuple(TaggedActivity(f"Memcpy {name}", op) for op, name in enumerate(copies))
     a, b = sides(replace(ITEM, place=COPYING), END)
     eager = EagerOps(1, "2.13.0", ops, (*activities, activities[2]))
     finding = found_wait(replace(a, provenance=eager), b)

@@ -118,11 +118,9 @@ def test_outputs_without_a_finite_number_prove_nothing():
     assert judged(numerics(empty), numerics(empty, empty)).result == "as_accurate"
     # Another tensor that is wrong is not hidden by it.
     wrong = tensor(0.9, path="[1]")
-    one = FormNumerics("bfloat16", None, None, beside("reference", lost, tensor(0.01, path="[1]")), "float32", None)
-    other = FormNumerics(
-        "bfloat16", None, beside("eager", lost, wrong), beside("reference", lost, wrong), "float32", None
-    )
-    assert judged(one, other).result == "less_accurate"
+    one = replace(numerics(lost), against_reference=beside("reference", lost, tensor(0.01, path="[1]")))
+    both = {f"against_{other}": beside(other, lost, wrong) for other in ("eager", "reference")}
+    assert judged(one, replace(numerics(lost, lost), **both)).result == "less_accurate"
 
 
 def test_one_number_far_off_is_found_although_the_rest_is_right():
@@ -183,17 +181,12 @@ def test_tokens_that_diverge_are_undecided_unless_they_are_nearer_to_the_referen
     assert by_reference(tokens(1.0), tokens(0.1), eager=tokens(0.1)).result == "less_accurate"
 
 
-def test_errors_of_another_work_are_no_measure():
+def test_errors_of_another_work_are_no_measure_and_nothing_is_said_of_outputs_that_nobody_compared():
     a, b = sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.9)))
     assert judge_accuracy(a, b).result == "as_accurate"
     found = judge_accuracy(replace(a, settings=make_settings(seed=1)), b)
     assert (found.result, found.basis) == ("less_accurate", "tolerance")
-
-
-def test_nothing_is_said_of_outputs_that_nobody_compared():
-    assert judge_accuracy(*sides(None, None)) is None
-    _a, b = sides(numerics(tensor(0.01)), numerics(tensor(0.01), SAME))
-    assert judge_accuracy(b, b) is None
+    assert judge_accuracy(*sides(None, None)) is judge_accuracy(b, b) is None
 
 
 def test_a_comparison_warns_of_outputs_that_differ_and_is_silent_of_others():

@@ -98,9 +98,7 @@ def half_width(one: Checked) -> float:
 
 def test_a_time_passes_within_its_limit_fails_beyond_it_and_is_open_where_the_interval_holds_it():
     one = checked(one_run(1.005), "wall<=+3%")
-    assert one.outcome == "pass"
-    low, high = one.low, one.high
-    assert low <= 0.005 <= high <= 0.01
+    assert one.outcome == "pass" and one.low <= 0.005 <= one.high <= 0.01
     conditions = "wall<=+3%", "wall<=+20ms", "wall<=1.02ms", "wall<=+35us"
     assert outcomes(one_run(1.06), *conditions) == ["fail", "pass", "fail", "fail"]
     assert outcomes(one_run(1.03), "wall<=+3%") == ["inconclusive"]
@@ -111,8 +109,7 @@ def test_two_processes_differ_by_more_than_the_interval_of_one_tells():
         assert checked(two_runs(factor), "wall<=+3%").outcome == outcome
     one = checked(two_runs_of(ALIKE, [1.045 * by for by in ALIKE]), "wall<=+3%")
     assert (one.outcome, codes(one)) == ("fail", ["interval"])
-    low, high = one.low, one.high
-    assert 0.035 < low < 0.045 < high < 0.055
+    assert 0.035 < one.low < 0.045 < one.high < 0.055
     assert outcomes(two_runs_of(ALIKE, ALIKE), "wall<=+1%") == ["pass"]
 
 
@@ -145,8 +142,9 @@ def test_a_run_of_one_process_beside_one_of_several_borrows_their_spread_and_say
     other = checked(two_runs_of((1.0,), spread), "wall<=+3%")
     assert other.reasons[-1] == Statement("one_process_of_a_side", {"side": "base", "other": "new"})
     # Student's t of four degrees of freedom, one process against the mean of five.
-    low, high = one.low, one.high
-    assert math.log((1 + high) / (1 + low)) / 2 == pytest.approx(2.776 * 0.0212 * math.sqrt(1 + 1 / 5), rel=0.02)
+    assert math.log((1 + one.high) / (1 + one.low)) / 2 == pytest.approx(
+        2.776 * 0.0212 * math.sqrt(1 + 1 / 5), rel=0.02
+    )
 
 
 def test_a_limit_of_the_new_sides_own_time_asks_nothing_of_a_base_that_is_all_over_the_place():
@@ -162,14 +160,14 @@ def test_compilation_in_a_repeat_counts_and_its_times_are_not_judged():
     assert outcomes(repeats, "recompiles<=1", "recompiles<=2", "wall<=+3%") == ["fail", "pass", "inconclusive"]
 
 
-@pytest.mark.parametrize("base", [True, False])
-def test_a_long_call_may_exceed_its_limit_by_half_a_percent_with_a_base_or_without(base: bool):
+def test_a_long_call_may_exceed_its_limit_by_half_a_percent_with_a_base_or_without():
     slow = tuple(100 * us for us in STEADY)
-    form = with_processes(make_form("compiled", slow), *[slow] * 4)
-    timed = compare(make_side("base", form=make_form("eager", slow) if base else None), side("new", form))
-    slight = checked(timed, "wall<=99.62ms")
-    assert (slight.outcome, codes(slight)[0]) == ("pass", "slight")
-    assert outcomes(timed, "wall<=99.42ms") == ["fail"]
+    new = side("new", with_processes(make_form("compiled", slow), *[slow] * 4))
+    for form in (make_form("eager", slow), None):
+        timed = compare(make_side("base", form=form), new)
+        slight = checked(timed, "wall<=99.62ms")
+        assert (slight.outcome, codes(slight)[0]) == ("pass", "slight")
+        assert outcomes(timed, "wall<=99.42ms") == ["fail"]
 
 
 def test_counts_are_exact():
@@ -219,20 +217,17 @@ def test_a_limit_of_its_own_idle_time_knows_how_certain_wall_and_gpu_time_are():
     assert "process_spread_assumed" in codes(idle)
 
 
-@pytest.mark.parametrize(
-    ("waiting", "turns", "code", "doubt"),
-    [
+def test_a_form_that_differs_from_itself_by_more_than_is_assumed_stands_in_for_it():
+    # Noise below what is assumed of waiting forms does not.
+    for waiting, turns, code, doubt in (
         ((), 1.3, "noise_for_process_spread", "noise_for_other_processes"),
-        # Noise below what is assumed of waiting forms does not stand in for it.
         (("base", "new"), 1.05, "process_spread_assumed", "other_processes"),
-    ],
-)
-def test_a_form_that_differs_from_itself_by_more_than_is_assumed_stands_in_for_it(waiting, turns, code, doubt):
-    by_turns = (1000.0, 1000.0 * turns) * 10
-    noisy = with_forms(two_runs(1.0, waiting), by_turns, by_turns)
-    assert noisy.verdict.noise_floor is not None and noisy.verdict.noise_floor > 0.03
-    assert codes(checked(noisy, "wall<=+100%"))[-1] == code
-    assert doubt in doubts(checked(noisy, "wall<=+1%"))
+    ):
+        by_turns = (1000.0, 1000.0 * turns) * 10
+        noisy = with_forms(two_runs(1.0, waiting), by_turns, by_turns)
+        assert noisy.verdict.noise_floor > 0.03
+        assert codes(checked(noisy, "wall<=+100%"))[-1] == code
+        assert doubt in doubts(checked(noisy, "wall<=+1%"))
 
 
 def test_gpu_time_that_no_number_of_calls_makes_more_certain_says_so():
@@ -246,20 +241,17 @@ def test_two_forms_of_one_run_have_the_interval_of_their_verdict():
     one = checked(comparison, "wall<=+3%")
     assert codes(one) == ["interval", "one_process"]
     # Both ends of the speed-up's interval, turned around.
-    low, high = one.low, one.high
-    assert (1 + high, 1 + low) == pytest.approx(tuple(1 / each for each in comparison.verdict.ci95))
+    assert (1 + one.high, 1 + one.low) == pytest.approx(tuple(1 / each for each in comparison.verdict.ci95))
 
 
 def test_a_limit_that_is_nearer_than_a_form_differs_from_itself_decides_nothing():
     comparison = one_run(1.1)
     noisy = replace(comparison, verdict=replace(comparison.verdict, noise_floor=0.05))
     assert outcomes(comparison, "wall<=+13%", "wall<=+7%") == ["pass", "fail"]
+    floor = {"code": "noise", "by_share": pytest.approx(0.055, abs=5e-4)}
     for condition in ("wall<=+13%", "wall<=+7%"):
         one = checked(noisy, condition)
-        assert one.outcome == "inconclusive"
-        assert one.reasons[0] == Statement(
-            "within_floor", {"code": "noise", "by_share": pytest.approx(0.055, abs=5e-4)}
-        )
+        assert (one.outcome, one.reasons[0]) == ("inconclusive", Statement("within_floor", floor))
     assert outcomes(noisy, "wall<=+20%", "wall<=+3%") == ["pass", "fail"]
 
 
@@ -409,19 +401,11 @@ def test_a_change_counts_beyond_what_processes_are_assumed_to_differ_by(factor: 
     assert change is not None and change.beyond is beyond
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"settings": make_settings(batch_size=4)},
-        {"environment": make_environment(gpu="NVIDIA A100")},
-        {"form": make_form("compiled", scaled(1.5), during_timing=1)},
-    ],
-)
-def test_of_other_work_another_gpu_and_times_that_hold_compilation_nothing_is_said(changes: dict[str, object]):
-    assert two_runs(1.5, **changes).verdict.apart is None
-
-
-def test_forms_of_one_process_have_a_verdict_in_its_place():
+def test_of_other_work_another_gpu_and_times_that_hold_compilation_nothing_is_said():
+    work, gpu = {"settings": make_settings(batch_size=4)}, {"environment": make_environment(gpu="NVIDIA A100")}
+    for changes in (work, gpu, {"form": make_form("compiled", scaled(1.5), during_timing=1)}):
+        assert two_runs(1.5, **changes).verdict.apart is None
+    # Forms of one process have a verdict in its place.
     verdict = one_run(1.5).verdict
     assert (verdict.result, verdict.apart, verdict.established) == ("slower", None, True)
 

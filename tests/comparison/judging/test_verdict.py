@@ -35,10 +35,8 @@ def test_a_form_that_takes_less_time_is_faster_and_one_that_takes_more_slower():
     assert (slower.result, slower.speedup) == ("slower", pytest.approx(1 / 1.2))
     assert judge(*make_pair(STEADY, STEADY[::-1]), ORDER)[0].result == "inconclusive"
     verdict, notes = judge(*make_pair(STEADY, scaled(2 / 3)), ORDER)
-    assert verdict.result == "faster"
-    assert verdict.speedup == pytest.approx(1.5)
+    assert (verdict.result, verdict.speedup, notes) == ("faster", pytest.approx(1.5), ())
     assert verdict.ci95[0] <= 1.5 <= verdict.ci95[1]
-    assert notes == ()
     assert (verdict.n, verdict.processes, verdict.basis) == (10, 1, "rounds")
 
 
@@ -173,19 +171,15 @@ def test_calls_that_remember_widen_the_interval_between_runs():
     """Sides of two runs are resampled in blocks as rounds are."""
     slow = tuple(np.repeat(STEADY, 10) * np.tile((1.0, 1.0001), 50))
     shuffled = tuple(np.random.default_rng(0).permutation(slow))
-    widths = []
-    for walls in (slow, shuffled):
-        verdict, _ = judge(*make_pair(walls, walls), ())
-        widths.append(verdict.ci95[1] - verdict.ci95[0])
-    assert widths[0] > 2 * widths[1]
+    ends = [judge(*make_pair(walls, walls), ())[0].ci95 for walls in (slow, shuffled)]
+    assert ends[0][1] - ends[0][0] > 2 * (ends[1][1] - ends[1][0])
 
 
 def test_a_call_that_compiled_is_left_out_of_what_runs_say_apart():
     facts = Diagnostics(calls=tuple(CompilingCall("timed", number, 1, 0, 1e6) for number in range(1, 6)))
     form = make_form("compiled", (1e6,) * 5 + STEADY, during_timing=5, diagnostics=facts)
     verdict, notes = judge(make_side("a", form=make_form("eager", STEADY)), make_side("b", form=form), ())
-    assert verdict.speedup == pytest.approx(1.0)
-    assert verdict.n == 10
+    assert (verdict.speedup, verdict.n) == (pytest.approx(1.0), 10)
     assert compiled_while_timed(5, "b") in notes
 
 
@@ -210,16 +204,13 @@ def sides_with_starts(factor: float, *, hits: int = 0, fresh: bool = False) -> t
     facts = CompileFacts(2, 0, 10.0, hits, 0)
     eager = replace(make_form("eager", STEADY), warmup_us=(101_000.0, 1000.0))
     steady = 1000.0 * factor
-    compiled = replace(
-        make_form("compiled", scaled(factor)), warmup_us=(10e6 + steady, steady, steady), compilation=facts
-    )
+    warmup_us = (10e6 + steady, steady, steady)
+    compiled = replace(make_form("compiled", scaled(factor)), warmup_us=warmup_us, compilation=facts)
     if fresh:
         eager = replace(eager, startups=(Startup("eager", 3.0, (201_000.0, 1000.0), None, None),))
-        starts = (
-            Startup("compiled_no_cache", 3.0, (20e6 + steady, steady), 2, 0),
-            Startup("compiled_warm_cache", 3.0, (2e6 + steady, 1e6 + steady), 2, 2),
-        )
-        compiled = replace(compiled, startups=starts)
+        cold = Startup("compiled_no_cache", 3.0, (20e6 + steady, steady), 2, 0)
+        warm = Startup("compiled_warm_cache", 3.0, (2e6 + steady, 1e6 + steady), 2, 2)
+        compiled = replace(compiled, startups=(cold, warm))
     return make_side("eager", form=eager), make_side("compiled", form=compiled)
 
 
@@ -233,7 +224,6 @@ def test_a_warm_up_has_a_second_end_that_takes_nothing_of_eagers_start_off():
     assert (each.startup_us, each.eager_startup_us) == pytest.approx((10e6, 100_000.0), rel=1e-3)
     assert (each.calls, each.calls_at_most) == pytest.approx(((10e6 - 100_000) / 500, 10e6 / 500), rel=1e-3)
     assert each.calls_ci95[0] <= each.calls < each.calls_at_most <= each.calls_ci95[1] * (1 + 1e-6)
-    assert all(fresh.calls_at_most is None for fresh in found_break_even(0.5, fresh=True))
 
 
 def test_a_slower_form_never_pays_and_without_an_established_saving_nothing_is_said():
@@ -245,9 +235,8 @@ def test_a_slower_form_never_pays_and_without_an_established_saving_nothing_is_s
 def test_each_fresh_start_has_an_answer_of_its_own_and_counts_every_call_until_quiet():
     cold, warm = found_break_even(0.5, fresh=True)
     assert (cold.kind, warm.kind) == ("compiled_no_cache", "compiled_warm_cache")
-    assert cold.source == warm.source == "fresh_process"
-    assert cold.calls == pytest.approx((20e6 - 200_000) / 500, rel=1e-3)
-    assert warm.calls == pytest.approx((3e6 - 200_000) / 500, rel=1e-3)
+    assert cold.source == warm.source == "fresh_process" and cold.calls_at_most is warm.calls_at_most is None
+    assert (cold.calls, warm.calls) == pytest.approx(((20e6 - 2e5) / 500, (3e6 - 2e5) / 500), rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -282,12 +271,12 @@ def test_two_eager_forms_or_bare_traces_have_no_break_even():
     assert find_break_even(make_side("a"), make_side("b"), judge(a, b, ORDER)[0]) == ()
 
 
-@pytest.mark.parametrize(("fresh", "answers"), [(False, 0), (True, 2)])
-def test_a_warm_up_at_other_sizes_tells_nothing_of_a_start_but_fresh_processes_do(fresh: bool, answers: int):
-    a, b = sides_with_starts(0.5, fresh=fresh)
-    compilation = replace(b.form.compilation, diagnostics=Diagnostics(warmed_up_at={"batch_size": 1}))
-    b = replace(b, form=replace(b.form, compilation=compilation))
-    assert len(find_break_even(a, b, judge(a, b, ORDER)[0])) == answers
+def test_a_warm_up_at_other_sizes_tells_nothing_of_a_start_but_fresh_processes_do():
+    for fresh, answers in ((False, 0), (True, 2)):
+        a, b = sides_with_starts(0.5, fresh=fresh)
+        compilation = replace(b.form.compilation, diagnostics=Diagnostics(warmed_up_at={"batch_size": 1}))
+        b = replace(b, form=replace(b.form, compilation=compilation))
+        assert len(find_break_even(a, b, judge(a, b, ORDER)[0])) == answers
 
 
 def test_the_range_holds_how_fast_eager_was_in_every_process():

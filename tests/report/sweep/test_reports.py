@@ -239,17 +239,13 @@ def test_forms_are_named_by_their_scope_where_several_have_one_mode():
     assert "4 steps" in label(swept(few)).common
 
 
-def test_long_names_of_own_models_are_whole_on_a_narrow_terminal():
+def test_a_narrow_terminal_parts_no_figure_and_shortens_no_name():
+    shown = rendered(vision(), 60)
+    assert "…" not in shown
+    assert all(f" {work.cells[0].eager.median_us / 1e3:.3f} " in shown for work in vision().works)
     names = [f"/home/somebody/a/rather/long/path/to/experiments/my_model.py:build_{each}" for each in ("big", "small")]
     shown = "".join(rendered(swept(*(make_result(eager_cell(each)) for each in names)), 80).split())
     assert all(f"{name},batch1" in shown for name in names)
-
-
-def test_a_narrow_terminal_parts_no_figure():
-    shown = rendered(vision(), 60)
-    assert "…" not in shown
-    for work in vision().works:
-        assert f" {work.cells[0].eager.median_us / 1e3:.3f} " in shown
 
 
 def test_each_way_has_its_own_command_even_where_two_commands_are_the_same():
@@ -323,6 +319,10 @@ def test_a_cell_that_is_to_run_is_told_from_one_that_nobody_asked_for():
     drawn = heat_map(sweep)
     assert [[cell.tone for cell in cells] for _, cells in drawn.rows] == [["gain", "missing"], ["missing", "gain"]]
     assert (drawn.rows[1][1][0].text, drawn.rows[0][1][1].text) == ("to run", MISSING)
+    # Of many the first are named.
+    cells = [compiled_cell("flux", batch_size=batch) for batch in range(1, 7)]
+    told = progress_sentence(swept(make_result(cells[0]), asked=make_asked(cells)))
+    assert "5 to run (flux, batch 2, default; flux, batch 3, default; flux, batch 4, default; 2 more)" in told
 
 
 def test_a_table_of_nothing_but_cells_to_run_is_left_out():
@@ -336,11 +336,6 @@ def test_a_table_of_nothing_but_cells_to_run_is_left_out():
     memory = matrices(swept(*found, asked=asked))["memory"]
     assert [row[1:] for row in memory.rows] == [("2.00 GiB", "2.00 GiB"), ("2.00 GiB", "to run")]
     assert "memory" not in matrices(swept(*map(without_memory, found), asked=asked))
-
-    # Of many the first are named.
-    cells = [compiled_cell("flux", batch_size=batch) for batch in range(1, 7)]
-    told = progress_sentence(swept(make_result(cells[0]), asked=make_asked(cells)))
-    assert "5 to run (flux, batch 2, default; flux, batch 3, default; flux, batch 4, default; 2 more)" in told
 
 
 def test_cells_that_failed_alike_share_a_row_and_their_last_words():
