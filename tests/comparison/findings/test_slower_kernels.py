@@ -58,13 +58,7 @@ def compared(a: Side, b: Side, *groups: KernelGroup) -> Comparison:
     return replace(plain, a=a, b=b, groups=groups)
 
 
-def found(
-    a: list[Activity],
-    b: list[Activity],
-    *groups: KernelGroup,
-    busy_us: float = 10_000.0,
-    per_step: tuple[float, float] = (1.0, 1.0),
-) -> Finding | None:
+def found(a: list[Activity], b: list[Activity], *groups: KernelGroup, busy_us=10_000.0, per_step=(1.0, 1.0)):
     """Without groups each pair is one of its own."""
     sides = side("eager", a, busy_us, per_step[0]), side("compiled", b, busy_us, per_step[1])
     return find_slower_convolutions(compared(*sides, *(groups or [group((at,)) for at in range(len(a))])))
@@ -79,12 +73,10 @@ def test_convolutions_that_take_longer_with_channels_last_are_found_with_what_to
     slow = [convolution(500, FIRST, call=1), convolution(700, FIRST, call=2)]
     finding = found(slow, [convolution(2000, LAST, call=1), convolution(4000, LAST, call=2)])
     assert times_of(finding) == (2, 1200, 6000)
-    assert finding.saving_us == pytest.approx(6000 - 1200)
-    assert finding.facts["shown_by"] == [OF_1, MOVED]
-    assert finding.facts["laid_out_by_inductor"]
+    assert (finding.severity, finding.saving_us) == ("warning", pytest.approx(6000 - 1200))
+    assert finding.facts["shown_by"] == [OF_1, MOVED] and finding.facts["laid_out_by_inductor"]
     assert finding.environment == {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}
     assert command_of(finding).startswith("TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0 tracekit profile flux --compiled")
-    assert finding.severity == "warning"
 
 
 def test_what_the_layout_gains_elsewhere_is_taken_off_the_saving():
@@ -113,9 +105,7 @@ def test_without_another_layout_the_loss_is_told_and_nothing_advised():
     ("a_us", "b_us", "busy_us", "is_told"),
     [(500, 620, 1e4, False), (500, 630, 1e4, True), (100, 250, 15_100, False), (100, 250, 14_900, True)],
 )
-def test_a_quarter_longer_is_slower_and_a_hundredth_of_the_gpu_s_time_worth_telling(
-    a_us: float, b_us: float, busy_us: float, is_told: bool
-):
+def test_a_quarter_longer_is_slower_and_a_hundredth_of_the_gpu_s_time_worth_telling(a_us, b_us, busy_us, is_told):
     finding = found([convolution(a_us, FIRST)], [convolution(b_us, LAST)], busy_us=busy_us)
     assert (finding is not None) is is_told
     assert found([convolution(0, FIRST)], [convolution(2000, LAST)]) is None, "no number of times as long as nothing"

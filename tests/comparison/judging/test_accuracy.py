@@ -26,12 +26,7 @@ def beside(other: Other, *tensors: TensorDifference) -> OutputDifference:
     return OutputDifference(other, tensors)
 
 
-def numerics(
-    reference: TensorDifference | None = None,
-    eager: TensorDifference | None = None,
-    itself: TensorDifference = SAME,
-    dtype: str = "bfloat16",
-) -> FormNumerics:
+def numerics(reference=None, eager=None, itself: TensorDifference = SAME, dtype: str = "bfloat16") -> FormNumerics:
     return FormNumerics(
         dtype=dtype,
         against_itself=beside("itself", itself),
@@ -44,7 +39,6 @@ def numerics(
 
 def sides(one: FormNumerics | None, other: FormNumerics | None) -> tuple[Side, Side]:
     a, b = make_pair(scaled(1.5), scaled(1.0))
-    assert a.form and b.form
     return replace(a, form=replace(a.form, numerics=one)), replace(b, form=replace(b.form, numerics=other))
 
 
@@ -52,10 +46,11 @@ def judged(one: FormNumerics | None, other: FormNumerics | None) -> Accuracy:
     return judge_accuracy(*sides(one, other))
 
 
-def by_reference(
-    one: TensorDifference, other: TensorDifference, eager: TensorDifference | None = None, **more: Any
-) -> Accuracy:
-    return judged(numerics(one), numerics(other, eager or tensor(0.02), **more))
+APART = tensor(0.02)
+
+
+def by_reference(one: TensorDifference, other: TensorDifference, eager=APART, **more: Any) -> Accuracy:
+    return judged(numerics(one), numerics(other, eager, **more))
 
 
 def test_an_error_up_to_three_times_eager_s_is_rounding_in_half_precision():
@@ -168,14 +163,12 @@ def test_without_a_reference_forms_may_be_apart_by_what_the_dtype_tolerates(dtyp
     assert found.reason.facts["no_reference"] == "it does not fit: float32 needs 90.0 GiB more, 40.0 GiB are free"
 
 
-def tokens(share: float) -> TensorDifference:
-    return TensorDifference("", "int64", (1, 100), 100, equal_share=share)
-
-
 def test_tokens_that_diverge_are_undecided_unless_they_are_nearer_to_the_reference_than_eager_s():
+    def tokens(share: float) -> TensorDifference:
+        return TensorDifference("", "int64", (1, 100), 100, equal_share=share)
+
     found = judged(numerics(), numerics(None, tokens(0.4)))
     assert (found.result, found.reason.code, found.reason.facts["share"]) == ("undecided", "integers_beside_eager", 0.4)
-
     assert by_reference(tokens(0.6), tokens(0.7), eager=tokens(0.6)).result == "as_accurate"
     assert by_reference(tokens(0.7), tokens(0.6), eager=tokens(0.6)).result == "undecided"
     assert by_reference(tokens(1.0), tokens(0.1), eager=tokens(0.1)).result == "less_accurate"

@@ -79,9 +79,7 @@ def test_the_fastest_is_the_largest_speed_up_over_its_own_eager_form_beyond_what
         ((2.0, 2.0, 2.0), (1.9, 1.9, 1.9, 0.06), (0, 1)),
     ],
 )
-def test_two_differ_where_there_is_room_between_their_intervals(
-    best: tuple[float, ...], other: tuple[float, ...], fastest: tuple[int, ...]
-) -> None:
+def test_two_differ_where_there_is_room_between_their_intervals(best, other, fastest) -> None:
     assert find_fastest([judged(*best), judged(*other)]) == fastest
 
 

@@ -29,13 +29,10 @@ from tracekit.model.run import FormName
 SMALL_CHANGE = Note("one_process_small_change")
 
 
-def notes_on(
-    a: float | None, b: float | None, speedup: float | None, processes: int | None = 1, result: str = "faster"
-) -> tuple[Note, ...]:
+def notes_on(a: float | None, b: float | None, speedup: float | None, processes=1, result="faster"):
     """On forms of which no more is known than for how much of a call the GPU was idle."""
-    eager, compiled = (
-        SimpleNamespace(label=name, idle_share=share, form=None) for name, share in (("eager", a), ("compiled", b))
-    )
+    eager = SimpleNamespace(label="eager", idle_share=a, form=None)
+    compiled = SimpleNamespace(label="compiled", idle_share=b, form=None)
     return find_unrepeated(eager, compiled, Verdict(result, speedup, processes=processes))
 
 
@@ -54,9 +51,7 @@ def test_a_form_that_waits_for_the_host_is_not_believed_up_to_forty_percent(
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.19, 0.02), (None, None), (None, 0.1), (0.142, 0.12)])
-def test_forms_that_keep_the_gpu_busy_or_of_which_nobody_knows_are_believed_from_ten_percent_on(
-    a: float | None, b: float | None
-) -> None:
+def test_forms_that_keep_the_gpu_busy_or_of_which_nobody_knows_are_believed_from_ten_percent_on(a, b) -> None:
     assert notes_on(a, b, 1.09) == notes_on(a, b, 1 / 1.09, result="slower") == (SMALL_CHANGE,)
     assert notes_on(a, b, 1.11) == notes_on(a, b, 1 / 1.11, result="slower") == ()
     assert notes_on(a, b, 1.01, result="inconclusive") == ()
