@@ -59,9 +59,11 @@ COMPILED = {
 #: Compiled, and the GPU hardly waits in a call of `STEADY`: such times differ little from process to process.
 BUSY = {**COMPILED, "gemm_128x64": ("gemm", 20, 1590.0)}
 
+Kernels = Mapping[str, tuple[str, int, float]]
+
 
 def make_analysis(
-    kernels: Mapping[str, tuple[str, int, float]] = EAGER,
+    kernels: Kernels = EAGER,
     *,
     steps: int = 2,
     idle_us: float = 800.0,

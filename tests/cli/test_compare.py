@@ -175,17 +175,6 @@ def test_out_is_a_folder_or_a_page(out: str, page: str, folder: Path) -> None:
     assert (folder / f"{page}.md").is_file()
 
 
-def test_an_inconclusive_gate_says_what_it_was_asked_to_end_as(folder: Path) -> None:
-    made = make_run_folder(folder)
-    for outcome, verb in (("pass", "passes"), ("fail", "fails")):
-        told = run(made, "--gate", "recompiles<=+0", "--inconclusive", outcome, "--json", "gate.json")
-        assert f"Gate: inconclusive, which {verb} here (--inconclusive {outcome})" in told.stdout
-        gate = json.loads((folder / "gate.json").read_text())["gate"]
-        assert (gate["outcome"], gate["ends_as"]) == ("inconclusive", outcome)
-    # Of a gate that was decided there is nothing to take.
-    assert "--inconclusive" not in run(made, "--gate", "kernels<=+0", "--inconclusive", "pass").stdout
-
-
 def test_damage_of_the_rich_recording_is_not_said_to_be_the_light_one_s(folder: Path) -> None:
     place = make_run_folder(folder)
     (rich,) = place.glob("compiled-rich.*")
@@ -258,15 +247,6 @@ def test_a_gate_ends_with_its_outcome(folder: Path, options: tuple[str, ...], co
         # The report is written whatever comes of the gate.
         assert (folder / "reports/flux-compiled.html").is_file()
         assert "Gate: " in (folder / "reports/flux-compiled.md").read_text()
-
-
-def test_the_json_does_not_replace_the_page_or_its_twin(folder: Path) -> None:
-    made = make_run_folder(folder, "base")
-    for name in ("base.html", "base.md"):
-        assert_refused(run(made, "--json", f"reports/{name}"), "would both be written to")
-        assert not (folder / "reports").exists()
-    assert run(made, "--json", "reports/base.json").exit_code == 0
-    assert (folder / "reports/base.html").is_file() and (folder / "reports/base.json").is_file()
 
 
 def changed(folder: Path, **settings: object) -> Path:

@@ -165,12 +165,6 @@ def test_another_version_of_an_own_model_is_said_and_run_anew(children: Children
     result = sweep(*command)
     assert "2 to run" in result.stderr and said in result.stderr
     assert len(children.jobs) == 4
-    # Cells of which nobody noted the version are kept.
-    children.sources = None
-    for jobs in (6, 6):
-        result = sweep("my_model.py:build", "--out", "unknown")
-        assert len(children.jobs) == jobs
-    assert "nobody noted which version of the model" in " ".join(result.stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -147,15 +147,6 @@ def test_a_cell_whose_key_is_no_files_name_is_neither_read_nor_written(folder: S
     assert not list(folder.path.parent.glob("*elsewhere*"))
 
 
-def test_a_cell_that_is_a_link_to_itself_cannot_be_read_and_is_listed(folder: SweepFolder) -> None:
-    path = folder.path / "cells" / f"{CELL.key}.json"
-    path.symlink_to(path)
-    assert folder.load_all() == () and folder.load(CELL.key) is None
-    assert list(folder.unreadable) == [path.name]
-    folder.save(make_result(CELL))
-    assert folder.load(CELL.key) == make_result(CELL) and folder.unreadable == {}
-
-
 def test_links_in_place_of_cells_are_replaced_and_not_followed(folder: SweepFolder) -> None:
     victim = folder.path.parent / "victim"
     victim.write_text("precious")

@@ -27,11 +27,10 @@ from tracekit.walks.fork_server import ForkServer
 from tracekit.walks.plan import TimingPlan
 from tracekit.walks.processes import Ended, start_fresh
 from tracekit.walks.sweep_cells import make_cell
-from tracekit.walks.sweep_folder import SweepFolder
+from tracekit.walks.sweep_folder import SweepFolder, cells_of_other_versions
 from tracekit.walks.sweeping import (
     SweepPlan,
     ToDo,
-    caches_in,
     cell_place,
     clear_dead_places,
     find_left,
@@ -204,6 +203,7 @@ def test_a_cell_of_another_version_is_run_anew(
     assert whys(make_plan(own), folder) == {own: "changed"}
     folder.save(found)
     assert whys(make_plan(own), folder) == {}, "of what nobody noted nothing is known"
+    assert [note.code for note in cells_of_other_versions([found])] == ["cells_of_unknown_version"]
 
 
 def test_another_matrix_extends_the_folder_and_the_order_is_as_asked(folder: SweepFolder) -> None:
@@ -314,15 +314,6 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(folder: SweepFolder, childr
     run(make_plan(), folder)
     assert len(children.jobs) == 4 - done
     assert len(folder.load_all()) == 4
-
-
-def test_both_caches_are_in_an_empty_folder_that_goes() -> None:
-    with cell_place() as place:
-        caches = caches_in(place)
-        assert caches == {"TORCHINDUCTOR_CACHE_DIR": f"{place}/inductor", "TRITON_CACHE_DIR": f"{place}/triton"}
-        assert not any(Path(each).exists() for each in caches.values())
-        (place / "inductor").mkdir()
-    assert not place.exists()
 
 
 def test_what_somebody_still_writes_there_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

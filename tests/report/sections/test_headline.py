@@ -21,9 +21,9 @@ from tracekit.model.groups import GroupLabel, KernelCounts
 from tracekit.report.composition.summaries import comparison_summary
 from tracekit.report.contract import comparison_json
 from tracekit.report.sections.headline import (
-    bound_sentence,
     gate_text,
     idle_sentence,
+    limit_sentence,
     limit_sentences,
     reason_sentence,
 )
@@ -200,5 +200,6 @@ def test_limits_are_told_of_both_sides_and_not_of_one_without_a_gpu() -> None:
     assert idle_sentence(make_side("eager", make_cpu_analysis(), make_form())) is None
     assert limit_sentences(cpu_comparison()) == ()
     bound = Bound("launch-bound", "unprofiled", {"launch": 59.0, "compute": 41.0, "copy": 0.0}, None)
-    assert bound_sentence(bound).startswith("Launch-bound: in 59 % of the call the GPU had nothing to do")
-    assert bound_sentence(replace(bound, kind=None)).startswith("What limits it cannot be told: in 59 %")
+    side = timed_comparison().a
+    assert "). Launch-bound: in 59 % of the call the GPU had nothing to do" in limit_sentence(side, bound)
+    assert "). What limits it cannot be told: in 59 %" in limit_sentence(side, replace(bound, kind=None))
