@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 from tests.report.conftest import cpu_comparison, matched_comparison, timed_comparison
@@ -132,15 +133,10 @@ def test_parts_that_are_called_alike_are_followed_by_their_modules():
 
 
 def test_places_are_told_apart_once_however_many_parts_are_called_alike(monkeypatch):
-    asked = []
-
-    def once(groups):
-        asked.append(len(groups))
-        return tuple(f"place {at}" for at in range(len(groups)))
-
-    monkeypatch.setattr(headline, "distinct_places", once)
+    asked = Mock(wraps=distinct_places)
+    monkeypatch.setattr(headline, "distinct_places", asked)
     groups = tuple(replace(GROUP, label="2 -> 1", delta_us=-float(at)) for at in range(8))
-    assert part_labels(of_parts(*groups))[7] == "GPU: 2 -> 1, place 7"
+    assert part_labels(of_parts(*groups))[7] == "GPU: 2 -> 1, 8 of 8 alike"
     # Where no label is repeated nobody asks.
     assert part_labels(of_parts(groups[0]))[0] == "GPU: 2 -> 1"
-    assert asked == [8]
+    asked.assert_called_once()

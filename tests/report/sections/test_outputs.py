@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from tests.browser import open_page
 from tests.report.conftest import timed_comparison
-from tests.report.showing import comparison_markdown, comparison_page, printed, rows_of, written
+from tests.report.showing import comparison_markdown, comparison_page, printed, rows_of
 from tests.sides import make_pair, make_run, scaled
 
 from tracekit.comparison import compare
@@ -110,13 +108,6 @@ def test_what_nobody_looked_at_makes_no_table():
     assert (numerics_table(bare), memory_table(sides), gpu_state_table(sides)) == (None, None, None)
     assert (accuracy_sentence(bare), picture_sources(bare)) == (None, ())
     assert 'id="outputs"' not in comparison_page(bare, make_run())
-
-
-@pytest.mark.browser
-def test_a_browser_shows_the_pictures_without_network(tmp_path):
-    visit = open_page(written(tmp_path, comparison_page(checked_comparison(), make_run())))
-    assert (visit.complaints, visit.requests) == ((), ())
-    assert "compiled" in visit.text and visit.overflow_px <= 0
 
 
 def test_equal_outputs_have_no_angle_between_them():
