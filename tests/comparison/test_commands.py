@@ -21,17 +21,14 @@ def test_the_next_command_generates_as_this_run_did():
     assert "--max-new-tokens" not in command
 
 
-def test_code_that_may_break_may_break_in_the_next_run_too():
+def test_the_next_run_may_break_where_this_one_could_and_has_the_same_weights():
     loose = make_settings(fullgraph=False)
     assert profile_command(loose, {"mode": "default"}).endswith("--no-fullgraph")
     assert profile_command(loose, more=("--fullgraph",)).count("fullgraph") == 1
     assert "fullgraph" not in profile_command(make_settings(fullgraph=True))
-
-
-def test_real_weights_have_a_size_of_their_own():
+    # Real weights have a size of their own.
     real = profile_command(make_settings(size="full", pretrained="org/name"), {"mode": "default"})
-    assert "--pretrained org/name" in real
-    assert "--size" not in real
+    assert "--pretrained org/name" in real and "--size" not in real
     assert "--size full" in profile_command(make_settings(size="full"))
 
 

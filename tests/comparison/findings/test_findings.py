@@ -60,9 +60,7 @@ def test_attention_lost_to_products_is_found_with_its_cost():
     for product_us in (550.0, 700.0):
         kernels = {**LOST, "gemm_128x64": ("gemm", 20, product_us)}
         assert found(eager(), compiled(kernels))["lost_attention"].saving_us is None
-
-
-def test_attention_that_was_never_there_or_is_half_there_is_not_lost():
+    # Attention that was never there or is half there is not lost.
     without = {name: each for name, each in EAGER.items() if each[0] != "attention"}
     assert "lost_attention" not in found(eager(without), compiled(LOST))
     for us, lost in ((100.0, False), (10.0, True)):
@@ -167,13 +165,11 @@ def test_a_slower_compiled_form_is_told_with_its_cost():
     assert "--mode reduce-overhead" in command_of(found(eager(), side)["compile_slower"])
 
 
-def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time():
-    finding = found(eager(), compiled())["fewer_kernels"]
-    assert finding.facts == {"a_kernels": 37, "b_kernels": 22, "a_busy_us": 863.0, "b_busy_us": 709.0}
-
-
-def test_a_recording_that_slowed_its_calls_is_told():
-    facts = found(eager(), compiled(idle_us=4000))["profiler_distortion"].facts
+def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time_and_a_recording_that_slowed_its_calls():
+    findings = found(eager(), compiled(idle_us=4000))
+    expected = {"a_kernels": 37, "b_kernels": 22, "a_busy_us": 863.0, "b_busy_us": 709.0}
+    assert findings["fewer_kernels"].facts == expected
+    facts = findings["profiler_distortion"].facts
     assert facts["on_gpu"]
     assert {each["side"]: each["slowdown"] for each in facts["slowed"]}["compiled"] == pytest.approx(2.71, abs=0.005)
 
@@ -344,11 +340,13 @@ def found_wait(a: Side, b: Side) -> Finding | None:
 def test_a_wait_in_the_middle_of_a_call_is_found_with_what_it_costs():
     finding = found_wait(*sides(ITEM, END))
     # 240 us behind four waits in two steps.
-    assert finding.saving_us == pytest.approx(120)
-    assert (finding.facts["times"], finding.facts["idle_us"]) == (2, pytest.approx(120))
+    assert (finding.facts["times"], finding.facts["idle_us"], finding.saving_us) == pytest.approx((2, 120, 120))
     assert finding.facts["idle_us"] / finding.facts["call_us"] == pytest.approx(0.09, abs=0.005)
     assert finding.facts["made_by"] == [made_at(SCALAR)]
     assert [(place.start_us, place.duration_us) for place in finding.places] == [(12.5, 60.0)]
+    # The wait at the end of a call, a short one and that of a copy are not told.
+    for sync in (END, replace(ITEM, idle_after_us=50.0), replace(ITEM, call="cudaMemcpyAsync")):
+        assert found_wait(*sides(sync)) is None
 
 
 def made_at(place: Place, lines: dict[str, int] | None = None) -> dict[str, object]:
@@ -361,11 +359,6 @@ def test_the_line_is_named_where_the_eager_call_was_asked():
     other = EagerOp("aten.add.Tensor", "head", "model.py:13", (), 2, None)
     finding = found_wait(replace(a, provenance=EagerOps(1, "2.13.0", (op, other, op))), b)
     assert finding.facts["made_by"] == [{"operator": "aten::_local_scalar_dense", "called_at": "model.py:12"}]
-
-
-@pytest.mark.parametrize("sync", [END, replace(ITEM, idle_after_us=50.0), replace(ITEM, call="cudaMemcpyAsync")])
-def test_the_wait_at_the_end_of_a_call_a_short_one_or_that_of_a_copy_is_not_told(sync: SyncTime):
-    assert found_wait(*sides(sync)) is None
 
 
 def test_lines_are_those_of_the_copies_that_eager_operators_launched():

@@ -36,17 +36,14 @@ def notes_on(a: float | None, b: float | None, speedup: float | None, processes=
     return find_unrepeated(eager, compiled, Verdict(result, speedup, processes=processes))
 
 
-@pytest.mark.parametrize("speedup", [0.72, 0.989, 1.142, 1.39])
 @pytest.mark.parametrize(
     ("a", "b", "name", "share"), [(0.82, 0.3, "eager", 0.82), (0.1, 0.2, "compiled", 0.2), (None, 0.5, "compiled", 0.5)]
 )
 @pytest.mark.parametrize("result", ["faster", "inconclusive"])
-def test_a_form_that_waits_for_the_host_is_not_believed_up_to_forty_percent(
-    speedup: float, a: float | None, b: float, name: str, share: float, result: str
-) -> None:
+def test_a_form_that_waits_for_the_host_is_not_believed_up_to_forty_percent(a, b, name, share, result) -> None:
     facts = {"idle_share": share, "seen_apart": WAITING_DIFFERS}
-    expected = Note("one_process_waits_for_host", subject=name, facts=facts)
-    assert notes_on(a, b, speedup, result=result) == (expected,)
+    told = Note("one_process_waits_for_host", subject=name, facts=facts)
+    assert [notes_on(a, b, change, result=result) for change in (0.72, 0.989, 1.142, 1.39)] == [(told,)] * 4
     assert [notes_on(a, b, larger, result=result) for larger in (0.71, 1.41, 6.75)] == [()] * 3
 
 

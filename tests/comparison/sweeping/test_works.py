@@ -200,9 +200,7 @@ def test_published_figures_get_a_row_for_each_type_size_and_machine_and_a_gain_a
     assert [(row.dtype, row.size) for row in rows] == [("float16", "full"), ("bfloat16", "full"), ("bfloat16", "tiny")]
     assert [row.speedup for row in rows] == [about(4.0), about(2.0), None]
     assert (rows[2].ci95, rows[2].result, rows[2].eager_ms) == (None, None, about(0.8))
-
-
-def test_eager_beside_published_figures_is_that_of_the_compiled_cells_process() -> None:
+    # Eager is that of the compiled cell's process.
     results = make_result(eager_cell(), 16_000.0), make_result(compiled_cell(), 8_000.0, 4_000.0)
     (row,) = beside(*results)
     assert (row.eager_ms, row.eager_median_ms) == (about(8.0), about(8.0))
