@@ -61,23 +61,22 @@ def test_idle_time_that_the_recording_does_not_show_is_in_the_residual():
     assert closes(waterfall)
 
 
-def test_work_launched_outside_the_steps_has_a_part_of_its_own():
-    a, b = make_side("a", make_analysis()), make_side("b", make_analysis(outside_us=60))
-    waterfall = waterfall_of(a, b)
-    assert part(waterfall, "outside_steps") == pytest.approx(30)
-    assert part(waterfall, "overlap_correction") == pytest.approx(0)
-    assert closes(waterfall)
+def test_work_launched_outside_the_steps_has_a_part_and_kernels_that_ran_side_by_side_are_corrected_for():
+    b = make_side("b", make_analysis(outside_us=60)), make_side("b", make_analysis(overlap_us=100))
+    outside, beside = (waterfall_of(make_side("a"), each) for each in b)
+    assert part(outside, "outside_steps") == pytest.approx(30)
+    assert part(outside, "overlap_correction") == pytest.approx(0)
+    assert part(beside, "overlap_correction") == pytest.approx(-50)
+    assert closes(outside) and closes(beside)
 
 
-@pytest.mark.parametrize("window", ["steps", "whole"])
-def test_calls_are_not_set_against_recordings_that_cannot_be_theirs(window: str):
+def test_calls_are_not_set_against_recordings_that_cannot_be_theirs():
     """The one is shorter than its busy time, the others were not read by steps."""
-    a, b = make_pair(scaled(1.5), scaled(0.5))
-    if window == "whole":
-        a, b = (make_side("a", make_analysis(window="whole"), make_form()) for _ in range(2))
-    waterfall = waterfall_of(a, b)
-    assert (waterfall.basis, waterfall.a_us) == ("trace", a.span_us)
-    assert closes(waterfall)
+    whole = make_side("a", make_analysis(window="whole"), make_form())
+    for a, b in (make_pair(scaled(1.5), scaled(0.5)), (whole, whole)):
+        waterfall = waterfall_of(a, b)
+        assert (waterfall.basis, waterfall.a_us) == ("trace", a.span_us)
+        assert closes(waterfall)
 
 
 def test_bare_traces_are_compared_over_their_windows_with_idle_time_as_recorded():
@@ -87,13 +86,6 @@ def test_bare_traces_are_compared_over_their_windows_with_idle_time_as_recorded(
     assert (waterfall.a_us, waterfall.b_us) == (pytest.approx((1726 + 800) / 2), pytest.approx((1418 + 300) / 2))
     assert part(waterfall, "op_dispatch") == pytest.approx((300 - 800) / 2 * 0.75)
     assert waterfall.residual_us == pytest.approx(0, abs=1e-9)
-
-
-def test_kernels_that_ran_side_by_side_are_corrected_for():
-    a, b = make_side("a", make_analysis(EAGER)), make_side("b", make_analysis(EAGER, overlap_us=100))
-    waterfall = waterfall_of(a, b)
-    assert part(waterfall, "overlap_correction") == pytest.approx(-50)
-    assert closes(waterfall)
 
 
 def test_small_groups_share_a_part_and_unchanged_kernels_another():

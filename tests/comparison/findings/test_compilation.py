@@ -194,22 +194,17 @@ def test_of_several_checks_the_one_that_cost_most_is_told():
     assert (alone.action, alone.changes) == (None, {})
 
 
-def audited() -> Diagnostics:
-    """Warmed up at batch 1; the first timed call compiled again."""
-    again = replace(FRAME, id="0/1", phase="timed", call=1, because=(SIZE,), seconds=12.0)
-    return Diagnostics(
-        frames=(FRAME, again),
-        calls=(CompilingCall("warm-up", 1, 1, 0, 9e6), CompilingCall("timed", 1, 1, 0, 12.3e6)),
-        warmed_up_at={"batch_size": 1},
-    )
-
-
+#: Warmed up at batch 1; the first timed call compiled again.
+AUDITED = Diagnostics(
+    frames=(FRAME, replace(FRAME, id="0/1", phase="timed", call=1, because=(SIZE,), seconds=12.0)),
+    calls=(CompilingCall("warm-up", 1, 1, 0, 9e6), CompilingCall("timed", 1, 1, 0, 12.3e6)),
+    warmed_up_at={"batch_size": 1},
+)
 WALLS = (12.3e6, *scaled(0.5)[1:])
 
 
 def test_the_classic_mistake_is_told_with_its_call_its_check_and_its_price():
-    comparison = compared(audited(), wall_us=WALLS, during_timing=1, batch_size=4)
-    finding = comparison.findings[0]
+    finding = compared(AUDITED, wall_us=WALLS, during_timing=1, batch_size=4).findings[0]
     assert finding.code == "recompiled_during_timing"
     (call,) = finding.facts["first"]
     assert (call["call"], call["wall_us"], call["failed_checks"]) == (1, 12.3e6, [SIZE.facts])
@@ -219,18 +214,18 @@ def test_the_classic_mistake_is_told_with_its_call_its_check_and_its_price():
 
 
 def test_what_a_compiling_call_cost_is_what_it_took_beyond_the_usual_call():
-    _, side = sides(audited(), wall_us=WALLS, during_timing=1)
+    _, side = sides(AUDITED, wall_us=WALLS, during_timing=1)
     (cost,) = find_compiling_costs(side)
     assert cost.extra_us == pytest.approx(12.3e6 - 500, abs=2)
     assert [frame.id for frame in cost.frames] == ["0/1"]
     # Without a call that did not compile nobody knows.
-    found = replace(audited(), calls=tuple(CompilingCall("timed", n, 1, 0, 9e6) for n in (1, 2)))
+    found = replace(AUDITED, calls=tuple(CompilingCall("timed", n, 1, 0, 9e6) for n in (1, 2)))
     _, side = sides(found, wall_us=(9e6, 9e6), during_timing=2)
     assert [cost.extra_us for cost in find_compiling_costs(side)] == [None, None]
 
 
 def test_without_the_audit_dynamic_is_advised_to_whoever_had_it_off():
-    found = replace(audited(), warmed_up_at=None)
+    found = replace(AUDITED, warmed_up_at=None)
     off, on = (
         findings(found, wall_us=WALLS, during_timing=1, dynamic=dynamic)["recompiled_during_timing"]
         for dynamic in (None, True)
@@ -238,5 +233,5 @@ def test_without_the_audit_dynamic_is_advised_to_whoever_had_it_off():
     assert (off.facts["any_size"], on.facts["any_size"], on.facts["failed_for_one"]) == (False, True, True)
     assert command_of(off).endswith("--dynamic")
     assert command_of(on).startswith("TORCH_LOGS=recompiles ") and command_of(on).count("--dynamic") == 1
-    told = findings(audited(), during_timing=1, dynamic=True)["recompiled_during_timing"]
+    told = findings(AUDITED, during_timing=1, dynamic=True)["recompiled_during_timing"]
     assert told.facts["any_size"] and "TORCH_LOGS" not in command_of(told)

@@ -26,10 +26,6 @@ def too_few_calls(calls: int, repeats: int = 0) -> Note:
     return Note("too_few_calls", facts={"calls": calls, "needed": 5, "repeats": repeats})
 
 
-def compiled_while_timed(compilations: int, subject: str = "compiled") -> Note:
-    return Note("compiled_while_timed", subject=subject, facts={"compilations": compilations})
-
-
 def test_a_form_that_takes_less_time_is_faster_and_one_that_takes_more_slower():
     slower, _ = judge(*make_pair(STEADY, scaled(1.2)), ORDER)
     assert (slower.result, slower.speedup) == ("slower", pytest.approx(1 / 1.2))
@@ -126,15 +122,16 @@ def test_processes_that_agree_establish_a_change_too_small_for_one_of_them():
 
 def test_a_compilation_in_a_repeat_withholds_the_verdict_and_a_repeat_of_a_few_calls_does_not_count():
     verdict, notes = judge_repeats(({}, {"during_timing": 1}))
-    assert (verdict.result, compiled_while_timed(1) in notes) == ("inconclusive", True)
+    told = Note("compiled_while_timed", subject="compiled", facts={"compilations": 1})
+    assert (verdict.result, told in notes) == ("inconclusive", True)
     verdict, _ = judge_repeats(({}, {"wall_us": scaled(0.9)[:4]}))
     assert (verdict.processes, verdict.n, verdict.speedup) == (2, 20, pytest.approx(2.0))
 
 
 def test_a_process_that_did_not_reach_its_target_is_why_timing_stopped():
-    ends = {"stopped": "target reached"}, {"stopped": "budget spent"}
-    assert judge_repeats(ends, "target reached")[0].stopped == "budget spent"
-    assert judge_repeats((ends[0], ends[0]), "target reached")[0].stopped == "target reached"
+    reached, spent = {"stopped": "target reached"}, {"stopped": "budget spent"}
+    assert judge_repeats((reached, spent), "target reached")[0].stopped == "budget spent"
+    assert judge_repeats((reached, reached), "target reached")[0].stopped == "target reached"
 
 
 SWITCHING = tuple(np.repeat([1000.0, 1080.0, 1000.0, 1080.0], 10) * np.tile(STEADY, 4) / 1000)
@@ -172,7 +169,7 @@ def test_a_call_that_compiled_is_left_out_of_what_runs_say_apart():
     form = make_form("compiled", (1e6,) * 5 + STEADY, during_timing=5, diagnostics=facts)
     verdict, notes = judge(make_side("a", form=make_form("eager", STEADY)), make_side("b", form=form), ())
     assert (verdict.speedup, verdict.n) == (pytest.approx(1.0), 10)
-    assert compiled_while_timed(5, "b") in notes
+    assert Note("compiled_while_timed", subject="b", facts={"compilations": 5}) in notes
 
 
 def test_what_decides_in_a_repeat_is_told_and_where():
