@@ -113,9 +113,7 @@ def test_groups_of_one_label_and_place_are_told_apart_by_sizes_and_then_by_numbe
     groups = [at("norm", sizes="4x8"), at("norm", sizes="4x16"), at("norm", sizes="4x16"), at("act", sizes="4x8")]
     assert distinct_places(groups) == ("norm · 4x8", "norm · 4x16 · 1 of 2 alike", "norm · 4x16 · 2 of 2 alike", "act")
     assert distinct_places([at(), replace(at(), label="other")]) == ("", "")
-
-
-def test_long_places_lose_their_beginning():
+    # Long places lose their beginning.
     assert clipped_before("transformer.blocks.*.norm", 12) == "…ocks.*.norm"
     assert clipped_before("norm", 12) == "norm"
 

@@ -104,10 +104,7 @@ def test_every_report_begins_with_the_outcome_and_every_condition_and_the_termin
 @pytest.mark.parametrize(
     ("factor", "words"),
     [
-        (
-            1.08,
-            r"Timed in separate runs, new takes 1\.08× as long as base \(1\.0\d+× to 1\.1\d×\), if all else was the.*",
-        ),
+        (1.08, r"Timed in separate runs, new takes 1\.08× as long as base \(1\.0\d+× to 1\.1\d×\), if all else.*"),
         (0.5, r"Timed in separate runs, new is 2\.00× as fast as base \(1\.9\d× to 2\.0\d×\), if all else was.*"),
         (1.0, r"base and new were timed in separate runs, which leave open which is faster: new takes 0\.97.*"),
     ],
