@@ -64,8 +64,6 @@ def test_idle_time_that_recording_lengthened_saves_what_the_call_has_of_it():
     # Where the call has more, or its time is not known, it saves what was recorded.
     for form in (make_form("compiled", scaled(2.0)), None):
         assert idle_saving(make_side("b", make_analysis(), form), 200.0) == 200
-
-
-def test_of_several_gpus_it_is_that_of_one_and_never_more_than_the_window():
+    # Of several GPUs it is that of one, and never more than the window.
     side = make_side("b", make_analysis(devices=2))
     assert (idle_saving(side, 300.0), idle_saving(side, 1e9)) == (150, side.span_us)

@@ -27,10 +27,13 @@ def closes(waterfall: Waterfall) -> bool:
 
 
 def test_unprofiled_walls_are_the_ends_where_both_sides_have_them():
+    # A call a little shorter than its work had no idle time.
+    a, b = make_pair(scaled(1.5), scaled(0.7))
+    waterfall = waterfall_of(a, b)
+    assert (waterfall.basis, b.unprofiled_idle_us, closes(waterfall)) == ("unprofiled", 0, True)
     waterfall = waterfall_of(*make_pair(scaled(1.5), scaled(1.1)))
-    ends = pytest.approx(1500.375), pytest.approx(1100.275)
-    assert (waterfall.basis, waterfall.a_us, waterfall.b_us) == ("unprofiled", *ends)
-    assert closes(waterfall)
+    assert (waterfall.a_us, waterfall.b_us) == pytest.approx((1500.375, 1100.275))
+    assert waterfall.basis == "unprofiled" and closes(waterfall)
 
 
 def test_idle_parts_are_without_what_recording_added_and_tell_what_was_recorded():
@@ -44,13 +47,6 @@ def test_idle_parts_are_without_what_recording_added_and_tell_what_was_recorded(
     recorded = {each.label: each.recorded_delta_us for each in waterfall.parts if each.kind == "idle"}
     assert recorded == pytest.approx({"op_dispatch": 60, "device": -60})
     assert waterfall.residual_us == pytest.approx(0, abs=1e-6)
-
-
-def test_a_call_a_little_shorter_than_its_work_had_no_idle_time():
-    a, b = make_pair(scaled(1.5), scaled(0.7))
-    waterfall = waterfall_of(a, b)
-    assert (waterfall.basis, b.unprofiled_idle_us) == ("unprofiled", 0)
-    assert closes(waterfall)
 
 
 def test_idle_time_that_the_recording_does_not_show_is_in_the_residual():
@@ -83,7 +79,7 @@ def test_bare_traces_are_compared_over_their_windows_with_idle_time_as_recorded(
     a, b = make_side("a", make_analysis(EAGER)), make_side("b", make_analysis(COMPILED, idle_us=300))
     waterfall = waterfall_of(a, b)
     assert waterfall.basis == "trace"
-    assert (waterfall.a_us, waterfall.b_us) == (pytest.approx((1726 + 800) / 2), pytest.approx((1418 + 300) / 2))
+    assert (waterfall.a_us, waterfall.b_us) == pytest.approx(((1726 + 800) / 2, (1418 + 300) / 2))
     assert part(waterfall, "op_dispatch") == pytest.approx((300 - 800) / 2 * 0.75)
     assert waterfall.residual_us == pytest.approx(0, abs=1e-9)
 
@@ -157,9 +153,8 @@ def test_the_larger_share_comes_first_with_the_parts_that_made_it() -> None:
 def test_at_most_two_parts_are_named_the_largest_first_and_the_rest_is_a_sum() -> None:
     parts = (gpu("c", -300), gpu("a", -500), gpu("b", -400), gpu("other_gpu_work", 100))
     assert named(*parts) == ["a", "b"]
-    reason = find_reason(A, B, FASTER, waterfall(*parts))
-    assert reason.shares[0].rest_us == pytest.approx(-200)
-    assert reason.shares[0].delta_us == pytest.approx(-1100)
+    (share,) = find_reason(A, B, FASTER, waterfall(*parts)).shares
+    assert (share.rest_us, share.delta_us) == pytest.approx((-200, -1100))
 
 
 def test_groups_that_one_label_tells_are_named_as_one() -> None:

@@ -40,9 +40,7 @@ def test_the_more_values_depend_on_each_other_the_longer_they_are_kept_together(
     # Outliers do not hide it.
     values[::50] = 1e6
     assert block_length(values) > 10
-
-
-def test_a_block_is_no_longer_than_a_quarter_and_equal_or_few_values_are_independent():
+    # A block is no longer than a quarter, and equal or few values are independent.
     assert block_length(np.arange(40.0)) <= 10
     assert block_length(np.ones(50)) == block_length(np.arange(7.0)) == 1
 

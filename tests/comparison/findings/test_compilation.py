@@ -172,9 +172,7 @@ def test_code_compiled_again_before_it_was_quiet_is_told_with_the_check():
     assert finding.severity == "info" and command_of(finding).endswith("--dynamic")
     # Four are worth an action.
     assert findings(Diagnostics(frames=(FRAME, *(again,) * 4)))["compiled_again"].severity == "warning"
-
-
-def test_of_several_checks_the_one_that_cost_most_is_told():
+    # Of several checks the one that cost most is told.
     other = FailedGuard("0/0", "len(args) == 2  # output = func(self, *args)")
     quick = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
     slow = replace(FRAME, id="0/2", because=(SIZE, other), seconds=45.0)

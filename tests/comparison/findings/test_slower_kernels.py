@@ -198,9 +198,7 @@ def test_float32_products_in_a_model_of_16_bits_are_found_with_half_their_time()
 def test_a_model_of_float32_may_multiply_in_it_and_a_fiftieth_of_the_gpu_s_time_is_not_told():
     assert found_in(side_of("eager", SINGLE, dtype="float32"), side_of("compiled", SINGLE, dtype="float32")) is None
     assert found_in(side_of("eager", HALF), side_of("compiled", HALF, matmul("float", 15.0))) is None
-
-
-def test_of_bare_traces_the_other_products_tell_the_model_s_type():
+    # Of bare traces the other products tell the model's type.
     assert found_in(side_of("a", HALF, bare=True), side_of("b", HALF, SINGLE, bare=True)) is not None
     few = matmul("c10::BFloat16", 10.0)
     assert found_in(side_of("a", HALF, bare=True), side_of("b", few, SINGLE, bare=True)) is None

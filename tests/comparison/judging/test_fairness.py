@@ -169,9 +169,7 @@ def test_traces_of_another_gpu_or_of_more_are_other_work() -> None:
         told = differs("gpu", "NVIDIA H200", "NVIDIA L4")
         assert tuple(find_other_work(a, other)) == (told,) and told in find_unfairness(a, other)
         assert tuple(find_other_work(a, four)) == (differs("gpus", 1, 4),)
-
-
-def test_a_trace_that_names_no_gpu_is_taken_for_the_same() -> None:
+    # A trace that names no GPU is taken for the same.
     unnamed = make_side("a", make_analysis(gpu_name=None))
     assert tuple(find_other_work(unnamed, make_side("b"))) == ()
     # A run says itself what its trace does not.
@@ -281,9 +279,7 @@ def test_without_counters_the_reasons_given_between_calls_are_told() -> None:
     assert found == Note("throttled_in_samples", facts=facts, grave=True)
     once = (*hot, *(sample(seconds=0.8) for _ in range(20)))
     assert find_unfairness(sampled_side("eager"), sampled_side("compiled", *once)) == ()
-
-
-def test_a_counter_of_one_limit_does_not_hide_another() -> None:
+    # A counter of one limit does not hide another.
     braked = (sample(slowed_by=("power brake", "power limit (software)")), sample(seconds=0.7))
     slowed = {"power": 300_000.0, "temperature": 0.0}
     one, other = find_unfairness(sampled_side("eager"), sampled_side("compiled", *braked, slowed_us=slowed))

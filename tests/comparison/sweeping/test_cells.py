@@ -100,16 +100,14 @@ def test_a_cell_that_failed_before_it_was_built_is_asked_for_in_full() -> None:
     )
 
 
-def test_eager_is_asked_for_without_what_says_how_to_compile() -> None:
+def test_eager_is_asked_for_without_what_says_how_to_compile_and_a_model_of_ones_own_with_its_options() -> None:
     asked = make_failure(eager_cell("qwen2.5-vl", batch_size=3, use_fast=True, phase="generate", pretrained="org/name"))
     assert command_of(asked, "eager") == (
         "tracekit profile qwen2.5-vl --batch-size 3 --pretrained org/name --use-fast --phase generate"
     )
     compiled = make_failure(compiled_cell("flux", mode="default", fullgraph=True))
     assert command_of(compiled, "eager") == "tracekit profile flux --batch-size 1"
-
-
-def test_a_model_of_ones_own_keeps_its_options_and_a_cell_that_ran_prompt_and_fullgraph() -> None:
+    # A model of one's own keeps its options, and a cell that ran its prompt and fullgraph.
     asked = make_failure(compiled_cell("my_model.py:build", options=("layers=3",)))
     assert command_of(asked, "compiled").endswith("--batch-size 1 -- layers=3")
     ran = command_of(make_result(compiled_cell("flux", prompt="a dog", fullgraph=True)), "compiled")
@@ -177,9 +175,7 @@ def test_a_gain_or_loss_no_larger_than_eager_processes_differ_by_is_marked() -> 
 def test_the_spread_is_of_the_cells_own_work_and_no_change_is_within_a_spread_of_nothing() -> None:
     cells = compiled(13_000.0, 12_000.0), compiled(10_100.0, 9_350.0, batch_size=16), compiled(10_000.0, 10_000.0)
     assert [cell.within_eager_spread for cell in cells] == [True, False, True]
-
-
-def test_of_one_process_nobody_knows_and_eager_and_failed_cells_have_no_change() -> None:
+    # Of one process nobody knows, and eager and failed cells have no change.
     (work,) = read_sweep("vit", None, (make_result(compiled_cell(), 10_000.0, 9_900.0),), None, 1000).works
     assert work.cells[0].within_eager_spread is None
     cells = (make_result(eager_cell()), make_failure(compiled_cell()), make_result(compiled_cell(mode="max-autotune")))
