@@ -118,17 +118,16 @@ def test_attention_is_slower_only_where_the_queries_have_the_same_sizes(query, k
     assert ("slower_attention" in found(a, b)) is slower
 
 
-@pytest.mark.parametrize(
-    ("scope", "repeated", "action"),
-    [("model", ("model.vit.layers.*",), "run_again"), ("model", (), "compile_layers"), ("regional", (), None)],
-)
-def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(scope, repeated, action):
-    settings = make_settings(workload="vit", scope=scope)
-    b = replace(with_attention(440), settings=settings, repeated_parts=repeated)
-    finding = found(eager(), b)["slower_attention"]
-    assert (finding.action.code if finding.action else None) == action
-    assert finding.changes == ({"scope": "regional"} if repeated else {})
-    assert not repeated or "--scope regional" in command_of(finding)
+def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code():
+    def answer(scope: str, *repeated: str) -> Finding:
+        settings = make_settings(workload="vit", scope=scope)
+        b = replace(with_attention(440), settings=settings, repeated_parts=repeated)
+        return found(eager(), b)["slower_attention"]
+
+    again, layers, regional = answer("model", "model.vit.layers.*"), answer("model"), answer("regional")
+    assert again.action.code == "run_again" and "--scope regional" in command_of(again)
+    assert (layers.action.code, regional.action) == ("compile_layers", None)
+    assert [each.changes for each in (again, layers, regional)] == [{"scope": "regional"}, {}, {}]
 
 
 def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
@@ -277,8 +276,7 @@ def comparison(*groups: KernelGroup, scope: str = "transformer", parts: tuple[Co
 def test_the_component_with_most_to_fuse_is_named_with_what_the_compiled_part_s_fusion_would_save():
     finding = find_uncompiled_component(comparison(FUSED, group("unchanged", 60.0, 60.0, "vae.decoder.norm")))
     assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("vae", False)
-    assert finding.saving_us == pytest.approx(60 * 0.75)
-    assert finding.facts["kept_share"] == pytest.approx(0.25)
+    assert (finding.saving_us, finding.facts["kept_share"]) == pytest.approx((60 * 0.75, 0.25))
     assert finding.changes == {"scope": "all"}
     assert "--scope all" in command_of(finding)
 
