@@ -77,7 +77,7 @@ def test_sides_of_different_runs_have_no_verdict_and_an_interrupted_round_does_n
 def test_the_noise_floor_is_that_of_the_form_that_repeats_itself_less_well():
     walls = np.full(40, 1000.0)
     noisy = tuple(ControlCall(round_, 1030.0, None) for round_ in range(1, 40, 4))
-    quiet = tuple(ControlCall(round_, 1001.0, None) for round_ in range(3, 40, 4))
+    quiet = tuple(ControlCall(round_, 1001.0, None) for round_ in range(40))
     for controls in ((noisy[:6], ()), ((), noisy[:6]), (noisy, quiet), (quiet, noisy)):
         assert find_noise_floor([Pairs(walls, walls, *controls)]) == pytest.approx(0.03)
     assert find_noise_floor([Pairs(walls, walls)]) == 0
