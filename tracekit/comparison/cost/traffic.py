@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from math import prod
 
-from tracekit.comparison.cost.convolutions import BACKWARD, find_convolution
-from tracekit.comparison.cost.flops import MATMULS, aten, attention_sizes, factors_of, gradients_of, is_counted
+from tracekit.comparison.cost.convolutions import BACKWARD, Shape, aten, find_convolution
+from tracekit.comparison.cost.flops import MATMULS, attention_sizes, factors_of, gradients_of, is_counted
 from tracekit.model.dtypes import CPP_ELEMENT_BYTES
 from tracekit.model.sequence import Operator
-
-Shape = tuple[int, ...]
 
 FLOATING = ("double", "float", "c10::BFloat16", "c10::Half")
 

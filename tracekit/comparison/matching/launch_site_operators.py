@@ -7,7 +7,8 @@ the join does not use, check it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -94,15 +95,14 @@ def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
     joined: list[Joined] = []
     wrong_sizes = 0
     for key_of in STAGES:
-        by_key: dict[Key, list[_Work]] = {}
-        for each in work:
-            by_key.setdefault(key_of(each.place), []).append(each)
-        ops_by_key: dict[Key, list[int]] = {}
+        by_key: dict[Key, tuple[list[int], list[_Work]]] = defaultdict(lambda: ([], []))
         for i in ops:
-            ops_by_key.setdefault(key_of(places[i]), []).append(i)
-        common = ops_by_key.keys() & by_key.keys()
+            by_key[key_of(places[i])][0].append(i)
+        for each in work:
+            by_key[key_of(each.place)][1].append(each)
+        common = {key for key, both in by_key.items() if all(both)}
         for key in sorted(common, key=repr):
-            for some, nodes, same_number in _paired(ops_by_key[key], by_key[key]):
+            for some, nodes, same_number in _paired(*by_key[key]):
                 exact = same_number and key_of is EXACTLY
                 sites = tuple(dict.fromkeys((each.call, site) for each in nodes for site in each.sites))
                 made = {output.numel() for each in nodes for output in each.node.outputs}
@@ -118,7 +118,7 @@ def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
     return Join(
         joined=tuple(sorted(joined, key=lambda each: each.op)),
         unmatched=tuple(i for i in ops if any(_is_within(eager.ops[i].module, root) for root in roots)),
-        unexplained=tuple(_unexplained(compiled, joined)),
+        unexplained=tuple(_unexplained(compiled, {site for each in joined for site in each.sites})),
         wrong_sizes=wrong_sizes,
     )
 
@@ -193,12 +193,13 @@ def _nodes_of_site(graph: CompiledGraph, site: LaunchSite) -> tuple[int, ...]:
     return named or tuple(i for i in nodes if kind_of_operator(names[i]) in MULTIPLYING) or nodes
 
 
-def _unexplained(compiled: CompiledSites, joined: Sequence[Joined]) -> Iterator[Unexplained]:
-    known = {site for each in joined for site in each.sites}
+def _unexplained(compiled: CompiledSites, known: set[Site]) -> Iterator[Unexplained]:
     for number, call in enumerate(compiled.calls):
-        graph = compiled.graphs[call.graph] if call.graph is not None else None
-        for i, site in enumerate(graph.sites if graph else ()):
-            if graph is None or (number, i) in known:
+        if call.graph is None:
+            continue
+        graph = compiled.graphs[call.graph]
+        for i, site in enumerate(graph.sites):
+            if (number, i) in known:
                 continue
             nodes = [graph.nodes[node] for node in site.nodes or ()]
             modules = dict.fromkeys(_module(node, graph, call) for node in nodes)
