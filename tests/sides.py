@@ -81,9 +81,14 @@ def make_analysis(
     times.sort(key=lambda each: -each.total_us)
     computing = tuple(each for each in times if each.family not in COPIES)
     copying = tuple(each for each in times if each.family in COPIES)
+    families: dict[str, list[KernelTime]] = defaultdict(list)
+    for each in computing:
+        families[each.family].append(each)
     busy_us = sum(each.total_us for each in times) - overlap_us + outside_us
     span_us = busy_us + idle_us
     shares = {"op_dispatch": 0.75, "launch_call": 0.25} if causes is None else causes
+    gap_us, first = {cause: share * idle_us / 4 for cause, share in shares.items()}, next(iter(kernels))
+    gap = IdleGap(0, 12.5, idle_us / 4, gap_us, None, first)
     use = DeviceUse(0, gpu_name, span_us, busy_us, idle_us, idle_us / span_us, 1, outside_us)
     return Analysis(
         trace=TraceFacts(path="trace.json.gz", events=1234, bytes=5678, skipped={}),
@@ -91,7 +96,18 @@ def make_analysis(
         window=Window(kind=window, steps=steps if window == "steps" else 0, span_us=span_us),
         devices=(use,) * devices,
         gpu=GpuUse(span_us, busy_us, idle_us, idle_us / span_us, outside_us),
-        kernels=_kernel_summary(computing),
+        kernels=KernelSummary(
+            count=sum(each.count for each in computing),
+            unique=len(computing),
+            total_us=sum(each.total_us for each in computing),
+            triton_count=sum(each.count for each in families.get("triton", ())),
+            short_count=0,
+            by_family=tuple(
+                FamilyTime(family, sum(each.count for each in some), sum(each.total_us for each in some))
+                for family, some in families.items()
+            ),
+            by_name=computing,
+        ),
         copies=CopySummary(
             memcpy_count=sum(each.count for each in copying if each.family == "memcpy"),
             memset_count=sum(each.count for each in copying if each.family == "memset"),
@@ -99,38 +115,15 @@ def make_analysis(
             by_name=copying,
         ),
         launches=LaunchSummary(sum(each.count for each in computing), graph_launches, 0, 0),
-        idle=_idle_summary(idle_us, shares, tuple(kernels)),
+        idle=IdleSummary(
+            gap_count=4,
+            causes=tuple(CauseTime(cause, share * idle_us, 4) for cause, share in shares.items()),
+            syncs=(SyncTime("cudaDeviceSynchronize", 2, idle_us / 8, None),),
+            largest=(gap,),
+        ),
         memory=None,
         steps=tuple(StepUse(i, span_us / steps, busy_us / steps, idle_us / steps, 0, 0) for i in range(steps)),
         cpu=None,
-    )
-
-
-def _kernel_summary(kernels: tuple[KernelTime, ...]) -> KernelSummary:
-    families: dict[str, list[KernelTime]] = defaultdict(list)
-    for each in kernels:
-        families[each.family].append(each)
-    return KernelSummary(
-        count=sum(each.count for each in kernels),
-        unique=len(kernels),
-        total_us=sum(each.total_us for each in kernels),
-        triton_count=sum(each.count for each in families.get("triton", ())),
-        short_count=0,
-        by_family=tuple(
-            FamilyTime(family, sum(each.count for each in some), sum(each.total_us for each in some))
-            for family, some in families.items()
-        ),
-        by_name=kernels,
-    )
-
-
-def _idle_summary(idle_us: float, shares: Mapping[str, float], names: tuple[str, ...]) -> IdleSummary:
-    gap = IdleGap(0, 12.5, idle_us / 4, {cause: share * idle_us / 4 for cause, share in shares.items()}, None, names[0])
-    return IdleSummary(
-        gap_count=4,
-        causes=tuple(CauseTime(cause, share * idle_us, 4) for cause, share in shares.items()),
-        syncs=(SyncTime("cudaDeviceSynchronize", 2, idle_us / 8, None),),
-        largest=(gap,),
     )
 
 

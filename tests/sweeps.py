@@ -1,21 +1,39 @@
-"""Cells of a sweep made by hand."""
+"""Cells of a sweep made by hand, and what stands for their processes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import msgspec
 import numpy as np
 
 from tracekit.model.child import ChildForm
 from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
 from tracekit.model.run import CompileFacts, Environment, FormName
-from tracekit.model.sweep import Asked, AskedCall, Cell, CellFailure, CellOutcome, CellResult, CellRun
+from tracekit.model.sweep import (
+    Asked,
+    AskedCall,
+    Cell,
+    CellAnswer,
+    CellFailure,
+    CellJob,
+    CellOutcome,
+    CellResult,
+    CellRun,
+    CheckAnswer,
+    CheckJob,
+    Source,
+)
 from tracekit.model.timing import ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
+from tracekit.walks import sweep_check, sweeping
+from tracekit.walks.plan import TimingPlan, stopping_rule
+from tracekit.walks.processes import Ended
 from tracekit.walks.sweep_cells import make_cell
 
 from .sides import make_settings
@@ -116,3 +134,44 @@ CALL = AskedCall("tracekit sweep vit", "2026-11-21T19:00:00+00:00", 0, 40, None,
 
 def make_asked(cells: Sequence[Cell], suite: str | None = None) -> Asked:
     return Asked("tracekit.sweep-asked/1", "vit", suite, tuple(cells), (CALL,))
+
+
+@dataclass
+class Children:
+    """Stands for `run_module`: a cell was measured, twice as fast compiled, unless `ends` says how its process ends, or
+    its mode has `no_memory`; the look before finds what `found` says. What was asked is kept."""
+
+    found: CheckAnswer = field(default_factory=CheckAnswer)
+    ends: list[Ended] = field(default_factory=list)
+    no_memory: str | None = None
+    sources: tuple[Source, ...] | None = ()
+    interrupt_at: int | None = None
+    jobs: list[CellJob] = field(default_factory=list)
+    checked: list[CheckJob] = field(default_factory=list)
+    environments: list[dict[str, str]] = field(default_factory=list)
+    more: list[dict[str, Any]] = field(default_factory=list)
+
+    def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
+        self.more.append(more)
+        if module == sweep_check.MODULE:
+            self.checked.append(msgspec.json.decode(job, type=CheckJob))
+            return self.ends.pop(0) if self.ends else answered(self.found)
+        assert module == sweeping.MODULE
+        if len(self.jobs) == self.interrupt_at:
+            raise KeyboardInterrupt
+        asked = msgspec.json.decode(job, type=CellJob)
+        self.jobs.append(asked)
+        self.environments.append(environment)
+        if self.ends:
+            return self.ends.pop(0)
+        if asked.request.mode == self.no_memory:
+            return answered(CellAnswer(None, CellFailure("out_of_memory", "not enough GPU memory", "building")))
+        run = make_result(make_cell(asked.forms[-1], asked.request)).run
+        assert run is not None
+        rule = stopping_rule(TimingPlan(asked.target_percent, asked.budget_seconds), asked.request, run.settings)
+        return answered(CellAnswer(replace(run, rule=rule, sources=self.sources), None))
+
+
+def answered(answer: CellAnswer | CheckAnswer, *lines: str) -> Ended:
+    """The end of a process that answered so, and printed these."""
+    return Ended(0, msgspec.json.encode(answer), lines)

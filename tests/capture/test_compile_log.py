@@ -39,7 +39,6 @@ def test_the_limit_is_told_with_the_name_that_the_first_compilation_has():
     found = found_in(metrics(), metrics("0/8", co_name=None, co_filename=None, **failed))
     (fallback,) = found.fallbacks
     assert (fallback.kind, fallback.function, fallback.where) == ("recompile_limit", "forward", "model.py:12")
-    assert found.limit_reached
     assert [frame.id for frame in found.frames] == ["0/0"]
     nothing = found_in(metrics(fail_type="torch._dynamo.exc.SkipFrame"))
     assert nothing.fallbacks == (), "a frame without anything to compile"

@@ -219,8 +219,8 @@ def test_files_of_a_run_may_be_cut_off_and_overwritten(
     overwritten = whole[:at] + data + whole[at + len(data) : len(whole) - cut]
     with holding(path, overwritten), contextlib.suppress(TracekitError):
         read = store.load(path.parent)
-        store.load_eager_ops(path.parent, read)
-        store.load_compiled_sites(path.parent, read)
+        for form in read.forms:
+            store.load_provenance(path.parent, form)
 
 
 @pytest.fixture(scope="module")

@@ -55,9 +55,9 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     size, scope, mode = request.param
     options = ["--compiled", "--size", size, "--scope", scope, "--mode", mode, "--iterations", "3"]
     folder, run = profile(tmp_path_factory.mktemp("-".join(request.param)), "flux", *options)
-    eager, compiled = store.load_eager_ops(folder, run), store.load_compiled_sites(folder, run)
-    assert eager is not None, run.notes
-    assert compiled is not None, run.notes
+    eager, compiled = (store.load_provenance(folder, form) for form in run.forms)
+    assert isinstance(eager, EagerOps), run.notes
+    assert isinstance(compiled, CompiledSites), run.notes
     a, b = sequence_of(folder, run, "eager"), sequence_of(folder, run, "compiled")
     return Case(folder, run, eager, compiled, a, b, *link(a, b, eager, compiled))
 
@@ -167,6 +167,6 @@ def profile_in_a_process(folder: Path, name: str) -> CompiledSites:
     }
     command = [sys.executable, "-m", "tracekit", "profile", "flux", *options]
     subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=500)
-    found = store.load_compiled_sites(folder / name, store.load(folder / name))
-    assert found is not None
+    found = store.load_provenance(folder / name, store.load(folder / name).forms[1])
+    assert isinstance(found, CompiledSites)
     return found

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.names import short_kernel_name
 from tracekit.report import timelines as drawing
-from tracekit.report.contract import comparison_json
 from tracekit.report.sections.idle import cause_table
 from tracekit.report.timelines import MEDIAN_STEP, NO_GROUP, timelines, timelines_by_name
 from tracekit.walks.reading import Reading
@@ -93,12 +91,6 @@ def test_without_recordings_of_both_sides_there_is_nothing_to_draw():
     assert timelines(timed_comparison()) is None
     assert timelines(replace(comparison, b=replace(comparison.b, timeline=None))) is None
     assert 'id="timelines"' not in comparison_page(timed_comparison())
-
-
-def test_the_json_holds_no_timeline_and_no_positions():
-    told = json.loads(comparison_json(matched_comparison()))
-    assert not {"timeline", "sequence"} & told["a"].keys()
-    assert not {"a_at", "b_at"} & told["groups"][0].keys()
 
 
 @pytest.mark.browser

@@ -60,11 +60,12 @@ def test_short_series_are_corrected_for_the_dependence_they_hide():
 
 
 def test_the_interval_of_independent_values_holds_the_true_median_as_often_as_it_says():
-    held = 0
-    for seed in range(300):
-        found = median_interval(np.random.default_rng(seed).normal(5, 1, 25), resamples=400)
-        held += found.low <= 5 <= found.high
-    assert 0.92 <= held / 300 <= 0.99
+    drawn = (np.random.default_rng(seed).normal(5, 1, 25) for seed in range(300))
+    found = [median_interval(values, resamples=400) for values in drawn]
+    assert 0.92 <= np.mean([each.low <= 5 <= each.high for each in found]) <= 0.99
+    # Four times as many values halve it.
+    values = np.random.default_rng(3).normal(size=1600)
+    assert median_interval(values).half_width == pytest.approx(median_interval(values[:400]).half_width / 2, rel=0.3)
 
 
 def test_few_blocks_stretch_the_interval_as_students_t_does():
@@ -72,11 +73,6 @@ def test_few_blocks_stretch_the_interval_as_students_t_does():
     found, plain = median_interval(values), np.percentile(resampled_medians(values, 1), (2.5, 97.5))
     stretch = math.sqrt(5 / 4) * 2.776 / 1.96
     assert found.middle - found.low == pytest.approx(stretch * (3 - plain[0]), rel=1e-3)
-
-
-def test_four_times_as_many_values_halve_the_interval():
-    values = np.random.default_rng(3).normal(size=1600)
-    assert median_interval(values).half_width == pytest.approx(median_interval(values[:400]).half_width / 2, rel=0.3)
 
 
 def in_full(values: Values, block: int, resamples: int) -> Values:
@@ -128,10 +124,8 @@ def test_processes_are_averaged_and_spread_as_students_t_says():
 def test_two_single_medians_differ_by_both_their_uncertainties():
     a, b = Interval(1.0, 0.97, 1.04, 2), Interval(0.8, 0.76, 0.83, 3)
     found = interval_of_difference((a,), (b,))
-    assert found.middle == pytest.approx(0.2)
-    assert found.low == pytest.approx(0.2 - math.hypot(0.03, 0.03))
-    assert found.high == pytest.approx(0.2 + math.hypot(0.04, 0.04))
-    assert found.block == 3
+    ends = 0.2 - math.hypot(0.03, 0.03), 0.2 + math.hypot(0.04, 0.04)
+    assert (found.middle, found.low, found.high, found.block) == pytest.approx((0.2, *ends, 3))
 
 
 def test_two_sets_of_processes_differ_as_welch_says():
@@ -202,11 +196,8 @@ def test_a_few_outliers_and_less_than_two_percent_are_no_second_speed():
     outliers[:4] *= 1.5
     near[::3] *= 1.015
     assert find_two_speeds(outliers) is None and find_two_speeds(near) is None
-
-
-def test_few_calls_tell_neither():
-    assert find_drift(np.linspace(1, 2, 14)) is None
-    assert find_two_speeds(np.repeat([1.0, 2.0], 7)) is None
+    # Fourteen calls tell neither speeds nor a drift.
+    assert find_two_speeds(np.repeat([1.0, 2.0], 7)) is find_drift(np.linspace(1, 2, 14)) is None
 
 
 def test_speeds_last_if_they_are_kept_for_several_calls():
@@ -218,10 +209,9 @@ def test_speeds_last_if_they_are_kept_for_several_calls():
 
 
 def test_speeds_of_independent_calls_are_seldom_said_to_last():
-    lasting = 0
+    found = []
     for seed in range(200):
         walls = normal(seed, 20)
         walls[np.random.default_rng(seed).permutation(20)[:7]] *= 1.1
-        found = find_two_speeds(walls)
-        lasting += found is not None and found.lasting
-    assert lasting <= 10
+        found.append(find_two_speeds(walls))
+    assert sum(each is not None and each.lasting for each in found) <= 10

@@ -34,9 +34,12 @@ def test_standard_input_is_a_trace_too(plain: Path, monkeypatch: pytest.MonkeyPa
     assert told[-1] == (trace.bytes, None)
 
 
-def test_a_folder_with_one_trace_is_that_trace_and_one_of_several_asks_for_one(plain: Path) -> None:
+def test_a_folder_with_one_trace_is_that_trace(plain: Path) -> None:
     (plain.parent / "notes.txt").write_text("words")
     assert read_trace(plain.parent).path == str(plain)
+
+
+def test_a_folder_of_several_traces_asks_for_one(plain: Path) -> None:
     (plain.parent / "rank1.json.gz").write_bytes(gzip.compress(plain.read_bytes()))
     with pytest.raises(TracekitError, match=r"holds 2 traces: name one of them \(rank1.json.gz, trace.json\)"):
         read_trace(plain.parent)
@@ -52,16 +55,25 @@ def test_a_url_is_read_through_fsspec(plain: Path) -> None:
 
 @pytest.mark.parametrize(
     ("url", "message"),
-    [
-        ("memory://nowhere.json", "is not there"),
-        ("gopher://host/trace.json", "cannot be read: Value"),
-        ("s3://bucket/trace.json", "cannot be reached: Install s3fs"),
-    ],
+    [("memory://nowhere.json", "is not there"), ("gopher://host/trace.json", "cannot be read: Value")],
 )
-def test_a_url_that_leads_nowhere_is_one_line(monkeypatch: pytest.MonkeyPatch, url: str, message: str) -> None:
+def test_a_url_that_leads_nowhere_is_one_line(url: str, message: str) -> None:
     pytest.importorskip("fsspec")
-    monkeypatch.setitem(sys.modules, "s3fs", None)
     with pytest.raises(TracekitError, match=message):
+        read_trace(url)
+
+
+@pytest.mark.parametrize(("url", "package"), [("s3://bucket/trace.json", "s3fs"), ("https://host/x.json", "aiohttp")])
+def test_a_url_whose_file_system_is_not_installed_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, url: str, package: str
+) -> None:
+    pytest.importorskip("fsspec")
+    registry = sys.modules["fsspec.registry"]._registry  # type: ignore[attr-defined]
+    monkeypatch.delitem(registry, "https", raising=False)
+    monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    said = rf"cannot be reached.*{package}.*: pip install 'torch-tracekit\[remote\]'$"
+    with pytest.raises(TracekitError, match=said):
         read_trace(url)
 
 

@@ -20,6 +20,7 @@ from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.child import ChildJob  # noqa: E402
 from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
+from tracekit.model.provenance import CompiledSites, EagerOps  # noqa: E402
 from tracekit.model.run import CompileFacts, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.report.words.noted import noted_sentence  # noqa: E402
@@ -63,8 +64,8 @@ def test_a_run_tells_what_was_compiled_when_and_that_no_timed_call_did(whole: Pa
 
 def test_a_run_tells_where_the_work_of_both_forms_came_from(whole: Path) -> None:
     run = store.load(whole)
-    eager, compiled = store.load_eager_ops(whole, run), store.load_compiled_sites(whole, run)
-    assert eager is not None and compiled is not None
+    eager, compiled = (store.load_provenance(whole, form) for form in run.forms)
+    assert isinstance(eager, EagerOps) and isinstance(compiled, CompiledSites)
     assert {op.module for op in eager.ops} == {"model", "model.block", "model.block.inner"}
     assert [graph.root for graph in compiled.graphs] == ["model"]
     assert compiled.graphs[0].sites
@@ -288,8 +289,8 @@ def test_of_named_parts_one_has_its_kernels_and_one_that_no_call_comes_to_is_not
         ("model.broken", False, 0),
         ("model.spare", False, 0),
     ]
-    sites = store.load_compiled_sites(tmp_path / "run", run)
-    assert sites is not None
+    sites = store.load_provenance(tmp_path / "run", run.forms[1])
+    assert isinstance(sites, CompiledSites)
     assert [graph.root for graph in sites.graphs] == ["model.blocks.1"]
     assert not [note for note in run.notes if "provenance" in note]
     numerics = run.forms[1].numerics

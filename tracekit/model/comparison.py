@@ -203,14 +203,6 @@ class Side:
                 found[cause] = found.get(cause, 0.0) + us / whole * rest
         return {cause: us / self.steps for cause, us in found.items()}
 
-    @property
-    def lengthened_idle_us(self) -> float | None:
-        """How much more idle time per step the recording shows than unprofiled calls have. None where either is not
-        known."""
-        if self.recorded_idle_us is None or self.unprofiled_idle_us is None:
-            return None
-        return self.recorded_idle_us - self.unprofiled_idle_us
-
     def calibrated_idle_by_cause(self) -> dict[str, float] | None:
         """Idle time of the unprofiled call by cause, in microseconds: as recorded, less what recording added by
         `shrink_idle`. It adds up to `unprofiled_idle_us`, or to less where the recording shows less. None where the

@@ -216,11 +216,6 @@ class Diagnostics:
         """What was compiled again because a check failed."""
         return tuple(frame for frame in self.frames if frame.because)
 
-    @property
-    def limit_reached(self) -> bool:
-        """Whether torch gave a function up because it was compiled too often."""
-        return any(each.kind == "recompile_limit" for each in self.fallbacks)
-
     def timed_calls(self) -> tuple[CompilingCall, ...]:
         """The timed calls that compiled. There should be none."""
         return tuple(call for call in self.calls if call.phase == "timed")

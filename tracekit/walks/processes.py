@@ -120,15 +120,18 @@ def tied_command(module: str, words: Sequence[str]) -> list[str]:
 
 def end_group(process: Running) -> None:
     """Ends the process and all of its group: what it started may live on after it, and may not hear a polite word."""
-    if process.poll() is None:
-        # As long as anybody is in a group no other process is given its number; an empty one is gone.
+    try:
+        if process.poll() is None:
+            # As long as anybody is in a group no other process is given its number; an empty one is gone.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE_SECONDS)
+    finally:
+        # Also on Ctrl-C, which somebody who is kept waiting presses again.
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE_SECONDS)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def caches_in(place: Path) -> dict[str, str]:

@@ -42,7 +42,6 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
     run = store.load(path)
     chosen = choose_form(run, path, form)
     kind, rich, analysis, sequence, timeline = _analyze_recordings(path, chosen, reading)
-    load_provenance = store.load_eager_ops if chosen.name == "eager" else store.load_compiled_sites
     return with_break_costs(
         Side(
             label=chosen.name,
@@ -53,7 +52,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
             environment=run.environment,
             rich=rich,
             sequence=sequence,
-            provenance=load_provenance(path, run) if reading.shapes else None,
+            provenance=store.load_provenance(path, chosen) if reading.shapes else None,
             components=run.components,
             repeated_parts=run.repeated_parts,
             timeline=timeline,
@@ -98,7 +97,9 @@ def is_run_folder(place: Path | str) -> bool:
     path = Path(place)
     if not str(place):
         return False
-    return store.is_run(path) or store.was_interrupted(path) or (path.is_dir() and not holds_traces(path))
+    if store.is_run(path) or store.is_cut_off(path) or store.was_interrupted(path):
+        return True
+    return path.is_dir() and not holds_traces(path)
 
 
 def refuse_sweep(place: Path | str) -> None:

@@ -72,7 +72,8 @@ class ImageProcessor(Qwen2_5_VLProcessor):
 
 
 def choose_fast(asked: bool | None) -> bool:
-    """Whether the fast image processor is used: where torchvision is, unless asked otherwise."""
+    """Whether the fast image processor is used: where torchvision is, unless asked otherwise. Raises TracekitError when
+    it is asked for and torchvision is not there."""
     there = bool(is_torchvision_available())
     if asked and not there:
         raise TracekitError(
@@ -88,7 +89,8 @@ def build_processor(*, fast: bool) -> Any:
 
 
 def load_processor(source: str, *, fast: bool) -> Any:
-    """The processor that lies beside real weights, with the image processor asked for."""
+    """The processor that lies beside real weights, with the image processor asked for. Raises TracekitError when it
+    cannot be had."""
     if not is_torchvision_available():
         raise TracekitError("the published processor needs torchvision: install the build that goes with this torch")
     processor = load_pretrained(AutoProcessor, source, None)

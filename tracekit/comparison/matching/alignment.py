@@ -6,9 +6,8 @@ matched, and on the other side nothing is left that could do its work. docs/kind
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
 
 from tracekit.comparison.matching.fusion import REACH, likeness
 from tracekit.comparison.matching.joining import (
@@ -20,7 +19,7 @@ from tracekit.comparison.matching.joining import (
     join_taken_over,
 )
 from tracekit.comparison.matching.pairing import Cell, Pairing, Side, check_partition
-from tracekit.comparison.matching.units import Unit, cut_into_units
+from tracekit.comparison.matching.units import cut_into_units
 from tracekit.model import sequence as work
 from tracekit.model.comparison import MatchedBy
 
@@ -106,18 +105,12 @@ def _without_counterpart(own: Side, other: Side, matched: set[int], epilogues: d
         before = next((each for each in range(at - 1, -1, -1) if each in own.done), None)
         behind = next((each for each in range(at + 1, len(own.units)) if each in own.done), None)
         beside = {each for each in (before, behind) if each is not None}
-        if beside and beside <= matched and not _may_be_done_by(other, left, unit, segment):
+        if not beside or not beside <= matched:
+            continue
+        # Nothing is left of the other side within reach, and no fused kernel there names what the unit does.
+        low, high = bisect_left(other.segments, near.start), bisect_left(other.segments, near.stop)
+        pairs = ((each, unit) if unit.fused and not each.fused else (unit, each) for each in other.units[low:high])
+        named = (fused.fused and fused.kind is None and likeness(plain, fused) > 0 for plain, fused in pairs)
+        if bisect_left(left, low) == bisect_left(left, high) and not any(named):
             certain.add(at)
     return certain
-
-
-def _may_be_done_by(other: Side, left: Sequence[int], unit: Unit, segment: int) -> bool:
-    """Whether anything is left of the other side within reach, or a fused kernel there names what the unit does."""
-    near = range(bisect_left(other.segments, segment - REACH), bisect_right(other.segments, segment + REACH))
-    if bisect_left(left, near.start) != bisect_left(left, near.stop):
-        return True
-    for each in (other.units[other_at] for other_at in near):
-        plain, fused = (each, unit) if unit.fused is not None and each.fused is None else (unit, each)
-        if fused.fused is not None and fused.kind is None and likeness(plain, fused) > 0:
-            return True
-    return False

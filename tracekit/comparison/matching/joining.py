@@ -78,8 +78,17 @@ def join_fused(pairing: Pairing) -> None:
         assigned[k].append(i)
     _share_out(pairing, kernels, assigned)
     for k, some in assigned.items():
-        for operators, members in _dealt(pairing, some, kernels[k].members):
-            pairing.join(operators, members)
+        members = kernels[k].members
+        by_signature: dict[object, list[int]] = defaultdict(list)
+        for i in some:
+            by_signature[pairing.plain.units[i].signature].append(i)
+        # Where there are as many of each operator for every one of the equal kernels, they are dealt in order.
+        if some and all(len(same) % len(members) == 0 for same in by_signature.values()):
+            for at, member in enumerate(members):
+                parts = ((same, len(same) // len(members)) for same in by_signature.values())
+                pairing.join(sorted(i for same, size in parts for i in same[at * size : (at + 1) * size]), [member])
+        elif some:
+            pairing.join(some, members)
 
 
 def _share_out(pairing: Pairing, kernels: Sequence[Kernels], assigned: dict[int, list[int]]) -> None:
@@ -119,20 +128,6 @@ def _spare(pairing: Pairing, some: list[int], owner: Kernels, other: Kernels) ->
 
 def _may_share_size(one: Unit, other: Unit) -> bool:
     return not one.sizes or not other.sizes or not one.sizes.isdisjoint(other.sizes)
-
-
-def _dealt(pairing: Pairing, some: list[int], members: tuple[int, ...]) -> Iterator[tuple[list[int], list[int]]]:
-    """The operators dealt to equal kernels, in order, where there are as many of each for every one of them."""
-    by_signature: dict[object, list[int]] = defaultdict(list)
-    for i in some:
-        by_signature[pairing.plain.units[i].signature].append(i)
-    count = len(members)
-    if count > 1 and all(len(same) % count == 0 for same in by_signature.values()):
-        for at, member in enumerate(members):
-            parts = ((same, len(same) // count) for same in by_signature.values())
-            yield sorted(i for same, size in parts for i in same[at * size : (at + 1) * size]), [member]
-    elif some:
-        yield some, list(members)
 
 
 def join_helpers(pairing: Pairing) -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tracekit.comparison.matching.launch_sites import Site
 from tracekit.comparison.matching.operators import does_no_work, is_generated, kind_of_operator, plain_name
-from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOps, GraphCall, GraphNode, LaunchSite
+from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOps, GraphCall, GraphNode
 
 #: What Inductor leaves to libraries, under whichever name suits it.
 MULTIPLYING = ("product", "convolution")
@@ -170,27 +170,25 @@ def _sites_of_nodes(graph: CompiledGraph) -> dict[int, tuple[int, ...]]:
     become.
     """
     owners: dict[int, list[int]] = {i: [] for i, node in enumerate(graph.nodes) if not _is_view(node)}
-    listed = [_nodes_of_site(graph, site) for site in graph.sites]
+    listed: list[tuple[int, ...]] = []
+    for site in graph.sites:
+        nodes = site.nodes or ()
+        if site.kernel.startswith(("extern_kernels.", "torch.ops.")):
+            # Library calls list the nodes of their inputs too, which are left out.
+            names = {i: plain_name(graph.nodes[i].target) for i in nodes}
+            named = tuple(i for i in nodes if names[i] == plain_name(site.kernel))
+            nodes = named or tuple(i for i in nodes if kind_of_operator(names[i]) in MULTIPLYING) or nodes
+        listed.append(nodes)
     works = [[i for i in nodes if not _is_view(graph.nodes[i])] for nodes in listed]
     generated = [is_generated(site.kernel) for site in graph.sites]
-    for site in sorted(range(len(graph.sites)), key=lambda i: (generated[i], generated[i] * len(works[i]), i)):
-        nodes, work = listed[site], works[site]
-        if generated[site]:
-            work = [i for i in work if not any(not generated[owner] for owner in owners[i])] or work
+    for at in sorted(range(len(graph.sites)), key=lambda i: (generated[i], generated[i] * len(works[i]), i)):
+        work = works[at]
+        if generated[at]:
+            work = [i for i in work if all(generated[owner] for owner in owners[i])] or work
         free = [i for i in work if not owners[i]]
-        for i in free or work[:1] or nodes[:1]:
-            owners.setdefault(i, []).append(site)
+        for i in free or work[:1] or listed[at][:1]:
+            owners.setdefault(i, []).append(at)
     return {i: tuple(sites) for i, sites in sorted(owners.items())}
-
-
-def _nodes_of_site(graph: CompiledGraph, site: LaunchSite) -> tuple[int, ...]:
-    """The nodes a site computes. Library calls list the nodes of their inputs too, which are left out."""
-    nodes = site.nodes or ()
-    if not site.kernel.startswith(("extern_kernels.", "torch.ops.")):
-        return nodes
-    names = {i: plain_name(graph.nodes[i].target) for i in nodes}
-    named = tuple(i for i in nodes if names[i] == plain_name(site.kernel))
-    return named or tuple(i for i in nodes if kind_of_operator(names[i]) in MULTIPLYING) or nodes
 
 
 def _unexplained(compiled: CompiledSites, known: set[Site]) -> Iterator[Unexplained]:

@@ -37,10 +37,6 @@ def of_each(
     return parts
 
 
-def timeline_section(drawn: doc.Timelines | None) -> doc.Section | None:
-    return doc.section("timelines", "Moment by moment", drawn)
-
-
 def kernel_section(sides: Sides, *parts: doc.Part | doc.Block | None) -> doc.Section | None:
     """Kernel families, and the `parts` of the report's own."""
     charts = family_charts(sides)
@@ -104,7 +100,7 @@ def ending(
         "Machine and settings",
         component_table(run) if run else None,
         doc.Beside(compared) if compared else None,
-        *map(doc.twin_only, compared),
+        *(doc.Part(None, table) for table in compared),
         gpu_state_table(sides),
         None if compared else f"{these}: what was run, and with which software, is not recorded in {it}.",
     )

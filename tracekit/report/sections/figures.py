@@ -45,12 +45,9 @@ def overview_table(comparison: Comparison) -> Table:
     )
     if not comparable(a, b):
         rows = tuple((label, one, other, numbers.MISSING) for label, one, other, _ in rows)
-    return Table(
-        caption=f"Figures, {shared_scope(comparison)}",
-        columns=columns("Figure", figures=(f"A: {a.label}", f"B: {b.label}", "Change")),
-        rows=rows,
-        note=" ".join(filter(None, (figures_note(sides), traffic_note(comparison)))),
-    )
+    heads = columns("Figure", figures=(f"A: {a.label}", f"B: {b.label}", "Change"))
+    note = " ".join(filter(None, (figures_note(sides), traffic_note(comparison))))
+    return Table(f"Figures, {shared_scope(comparison)}", heads, rows, note)
 
 
 def _with_change(figures: Figures) -> tuple[str, str, str, str]:

@@ -72,16 +72,6 @@ def label(sweep: Sweep) -> Labels:
     return Labels(common, distinct, any(len(each) > 1 for each in scopes.values()))
 
 
-def ways(sweep: Sweep, labels: Labels) -> tuple[str, ...]:
-    """Every way of compiling that occurs, in the order of the table."""
-    return tuple(dict.fromkeys(labels.way(each.cell) for each in sweep.cells if each.cell.form == "compiled"))
-
-
-def left_ways(sweep: Sweep, labels: Labels) -> frozenset[tuple[str, str]]:
-    """What was asked for and is not there: keys of works, and ways of compiling them."""
-    return frozenset((cell.work, labels.way(cell)) for cell in sweep.left)
-
-
 def _identity(work: Work) -> Identity:
     settings = work.settings
     return (work.key, work.machine, work.torch, *((settings.size, settings.dtype) if settings else ()))
