@@ -74,12 +74,11 @@ def test_a_sample_holds_what_the_driver_says_in_its_units_and_limits_in_words(mo
     assert gpu.slowed_us() == {"power": 7.0, "temperature": 14.0}
 
 
-def test_being_idle_is_no_reason_for_slowness(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_being_idle_is_no_reason_for_slowness_and_an_older_library_is_asked_by_the_older_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     idle = found(monkeypatch, nvmlDeviceGetCurrentClocksEventReasons=lambda _gpu: 0x1 | 0x2 | 0x10 | 0x100)
     assert idle.sample("before", 0).slowed_by == ()
-
-
-def test_an_older_library_is_asked_by_the_older_name(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = found(monkeypatch, nvmlDeviceGetCurrentClocksThrottleReasons=lambda _gpu: 0x8)
     del sys.modules["pynvml"].nvmlDeviceGetCurrentClocksEventReasons
     assert gpu.sample("before", 0).slowed_by == ("hardware slowdown",)

@@ -26,6 +26,12 @@ def make_step(
     return events
 
 
+def make_steps(*steps: tuple[str, float, int]) -> list[Json]:
+    """Steps one after the other: the names of each, its length and the size of its inputs."""
+    made = (make_step(at, names, length=length, size=size) for at, (names, length, size) in enumerate(steps))
+    return [event for each in made for event in each]
+
+
 def make_replay(number: int, names: str, *, length: float = 90) -> list[Json]:
     """A step that launches one CUDA graph, whose kernels start in this order; the longest are called `a`."""
     start = 100 * number

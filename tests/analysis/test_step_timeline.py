@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.analysis.steps import make_replay, make_step
+from tests.analysis.steps import make_replay, make_step, make_steps
 from tests.traces import (
     DATA,
     Json,
@@ -98,36 +98,12 @@ def test_streams_are_lanes_and_positions_follow_the_order_of_launches(tmp_path: 
             *(1, (2, 0, 1, 3), ()),
         ),
         # Of steps that differ in shapes alone positions are those of the step drawn.
-        *(
-            (
-                [
-                    each
-                    for at, size in enumerate((8, 16, last))
-                    for each in make_step(at, "ab", length=60 + at, size=size)
-                ],
-                *(1, (2, 3), (0, 2, 4)),
-            )
-            for last in (8, 16)
-        ),
+        (make_steps(("ab", 60, 8), ("ab", 61, 16), ("ab", 62, 8)), 1, (2, 3), (0, 2, 4)),
+        (make_steps(("ab", 60, 8), ("ab", 61, 16), ("ab", 62, 16)), 1, (2, 3), (0, 2, 4)),
         # A step without work is not the one drawn, though its length is in the middle.
-        (
-            [*make_step(0, "", length=60), *make_step(1, "ab", length=70), *make_step(2, "ab", length=50)],
-            2,
-            (2, 3),
-            (0, 0, 2),
-        ),
-        (
-            [*make_step(0, "ab", length=70), *make_step(1, "", length=60), *make_step(2, "ab", length=50)],
-            2,
-            (2, 3),
-            (0, 2, 2),
-        ),
-        (
-            [*make_step(0, "ab", length=70), *make_step(1, "ab", length=50), *make_step(2, "", length=60)],
-            1,
-            (2, 3),
-            (0, 2, 4),
-        ),
+        (make_steps(("", 60, 8), ("ab", 70, 8), ("ab", 50, 8)), 2, (2, 3), (0, 0, 2)),
+        (make_steps(("ab", 70, 8), ("", 60, 8), ("ab", 50, 8)), 2, (2, 3), (0, 2, 2)),
+        (make_steps(("ab", 70, 8), ("ab", 50, 8), ("", 60, 8)), 1, (2, 3), (0, 2, 4)),
     ],
 )
 def test_the_step_of_median_length_is_told_with_its_places_in_the_sequence(

@@ -6,20 +6,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from tracekit.capture.compilation import recording_options  # noqa: E402
-from tracekit.capture.forms import Form, Switch, switched_on  # noqa: E402
-from tracekit.capture.provenance import Collection, collected  # noqa: E402
-from tracekit.capture.source_location import ModuleNames  # noqa: E402
-from tracekit.capture.tagging import tag_eager, trace_calls  # noqa: E402
-from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.provenance import CompiledSites, EagerOps  # noqa: E402
-from tracekit.model.workload import CompileTarget  # noqa: E402
+from tracekit.capture.compilation import recording_options
+from tracekit.capture.forms import Form, Switch, switched_on
+from tracekit.capture.provenance import Collection, collected
+from tracekit.capture.source_location import ModuleNames
+from tracekit.capture.tagging import tag_eager, trace_calls
+from tracekit.model.progress import Silent
+from tracekit.model.provenance import CompiledSites, EagerOps
+from tracekit.model.workload import CompileTarget
 
 NOWHERE = Path("never-written.json")
 Asked = tuple[EagerOps, CompiledSites]
@@ -52,9 +49,6 @@ class Mlp(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.head(x).softmax(-1) * 2 + 1
-
-    def decode(self, x: Any) -> Any:
-        return self.blocks[0](x).sin() + 1
 
 
 class Layer(nn.Module):

@@ -18,8 +18,7 @@ from tracekit.capture import compilation
 from tracekit.capture.compilation import cache_is_empty, check_cache, check_compilers, idle_mode, watch_compilation
 from tracekit.capture.device import read_environment
 from tracekit.capture.failures import explained
-from tracekit.capture.forms import compiled_form
-from tracekit.capture.warmup import warm_up
+from tracekit.capture.forms import compiled_form, warm_up
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
-
 from tracekit.capture.compile_log import METRICS, RECOMPILE, SKIPS, LogEntry, read_log
 from tracekit.capture.compiled_graph import launch_sites
 from tracekit.model.compilation import CudaGraphSkip, Diagnostics

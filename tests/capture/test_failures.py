@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.capture.conftest import Block, make_settings, make_workload
 
-from tracekit.capture import forms, warmup
+from tracekit.capture import forms
 from tracekit.capture.failures import explained, is_out_of_memory, out_of_memory_explained
 from tracekit.errors import CompileError, TracekitError
 from tracekit.model.progress import Silent
@@ -48,7 +48,7 @@ def compiled(block: Any, **settings: Any) -> Any:
     rows = iter(range(4, 99))
     target = CompileTarget("block", block.eval())
     workload = make_workload(lambda: block(torch.randn(next(rows), 8)), (target,), **settings)
-    return warmup.warm_up(forms.compiled_form(workload), Silent())
+    return forms.warm_up(forms.compiled_form(workload), Silent())
 
 
 @pytest.mark.usefixtures("dynamo_alone")

@@ -11,8 +11,7 @@ from tests.capture.conftest import make_settings, make_workload
 from torch._inductor import config
 
 from tracekit.capture.compilation import watch_compilation
-from tracekit.capture.forms import Form, Switch, compile_options, compiled_form, eager_form
-from tracekit.capture.warmup import MOST_CALLS, warm_up
+from tracekit.capture.forms import MOST_CALLS, Form, Switch, compile_options, compiled_form, eager_form, warm_up
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload, CompileTarget

@@ -17,26 +17,24 @@ from operator import attrgetter
 from typing import Any
 
 import pytest
+import torch
+from tests.capture import provenance_models as models
+from tests.capture.provenance_models import Asked, Layer, Stack, ThreeAlike, called, parts_of
+from torch._inductor import config
+from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.output_code import CompiledFxGraph
+from torch.profiler import ProfilerActivity, profile
 
-torch = pytest.importorskip("torch")
-
-from tests.capture import provenance_models as models  # noqa: E402
-from tests.capture.provenance_models import Asked, Layer, Stack, ThreeAlike, called, parts_of  # noqa: E402
-from torch._inductor import config  # noqa: E402
-from torch._inductor.async_compile import AsyncCompile  # noqa: E402
-from torch._inductor.output_code import CompiledFxGraph  # noqa: E402
-from torch.profiler import ProfilerActivity, profile  # noqa: E402
-
-from tracekit.capture import provenance  # noqa: E402
-from tracekit.capture.compilation import read_counters, recording_options  # noqa: E402
-from tracekit.capture.forms import Switch, switched_on  # noqa: E402
-from tracekit.capture.provenance import missing_provenance  # noqa: E402
-from tracekit.capture.source_location import ModuleNames, names_of  # noqa: E402
-from tracekit.comparison.matching.launch_site_operators import Join, join_operators  # noqa: E402
-from tracekit.model.note import Noted  # noqa: E402
-from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall  # noqa: E402
-from tracekit.model.workload import CompileTarget, Request  # noqa: E402
+from tracekit.capture import provenance
+from tracekit.capture.compilation import read_counters, recording_options
+from tracekit.capture.forms import Switch, switched_on
+from tracekit.capture.provenance import missing_provenance
+from tracekit.capture.source_location import ModuleNames, names_of
+from tracekit.comparison.matching.launch_site_operators import Join, join_operators
+from tracekit.model.note import Noted
+from tracekit.model.progress import Silent
+from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall
+from tracekit.model.workload import CompileTarget, Request
 
 COMPILED = AsyncCompile.cpp_pybinding
 

@@ -14,9 +14,8 @@ import pytest
 import torch
 
 from tracekit.capture import recording, spans
-from tracekit.capture.forms import compiled_form, eager_form
+from tracekit.capture.forms import compiled_form, eager_form, warm_up
 from tracekit.capture.recording import SEEN, UNSEEN, Recorder, checked_meanwhile, record
-from tracekit.capture.warmup import warm_up
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload

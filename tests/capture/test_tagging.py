@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from tests.capture.provenance_models import Block, Mlp, eager_ops, mlp
+from tests.capture.provenance_models import Block, eager_ops, mlp
 from torch.utils.flop_counter import FlopCounterMode
 
 from tracekit.capture import tagging
 from tracekit.capture.source_location import ModuleNames, is_torch, portable
 from tracekit.model.provenance import EagerOp
-from tracekit.model.workload import CompileTarget
 
 
 def line_of(owner: Any, text: str) -> str:
@@ -59,26 +58,6 @@ def test_an_element_that_stands_for_many_is_one_in_memory() -> None:
     found = [named(ops, name)[0].bytes for name in ("aten.add.Tensor", "aten.sin.default", "aten.neg.default")]
     assert found == [4 * (8 + 32 + 32), 0, 4 * 32]
     assert {op.module for op in ops} == {""}, "outside of every known module"
-
-
-def test_a_method_that_is_called_by_its_name_belongs_to_the_module_it_is_compiled_on() -> None:
-    model = Mlp().eval()
-    names = ModuleNames([("vae", model)], (CompileTarget("vae", model, "decode"),))
-    with torch.no_grad():
-        ops = eager_ops(names, lambda: model.decode(torch.ones(4, 16))).ops
-    assert [op.module for op in named(ops, "aten.sin.default")] == ["vae"]
-    assert named(ops, "aten.gelu.default")[0].module == "vae.blocks.0"
-
-
-def test_backward_operators_have_module_and_line_of_their_forward_operator() -> None:
-    model = Mlp()
-    x = torch.randn(4, 16)
-    ops = tagged(model, lambda: model(x).sum().backward())
-    backward = named(ops, "aten.gelu_backward.default")
-    forward = named(ops, "aten.gelu.default")
-    assert [(op.module, op.line) for op in backward] == [(op.module, op.line) for op in reversed(forward)]
-    assert all(op.backward for op in backward)
-    assert not any(op.backward for op in forward)
 
 
 def test_every_operator_s_span_holds_it_in_a_recording() -> None:

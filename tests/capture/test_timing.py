@@ -11,9 +11,8 @@ import torch
 from tests.capture.conftest import make_workload
 from tests.simulated import FakeClock, make_forms
 
-from tracekit.capture.forms import Form, compiled_form, eager_form
+from tracekit.capture.forms import Form, compiled_form, eager_form, warm_up
 from tracekit.capture.timing import CallTime, Timings, time_forms, time_one
-from tracekit.capture.warmup import warm_up
 from tracekit.model.progress import Silent
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,29 +69,17 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
     assert not (tmp_path / "out.json.gz").exists()
 
 
-def write_perfetto(folder: Path, work: Path) -> Path:
-    write_picture(make_picture((make_track("GPU 0 stream 7", (0, 500)),)), folder / "perfetto.json.gz")
-    return folder / "perfetto.json.gz"
-
-
-def write_hta(folder: Path, work: Path) -> Path:
-    return export_for_hta(write_trace(work, [make_kernel(0, 1)]), folder)
-
-
-def write_published(folder: Path, work: Path) -> Path:
-    publish(write_trace(work, [make_kernel(0, 1)]), folder / "eager-light.json.gz", metadata={}, marks=())
-    return folder / "eager-light.json.gz"
-
-
-@pytest.mark.parametrize("write", [write_perfetto, write_hta, write_published])
-def test_a_link_under_the_files_name_is_replaced_and_not_followed(
-    tmp_path: Path, write: Callable[[Path, Path], Path]
-) -> None:
+def test_a_link_under_the_files_name_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    raw, picture = write_trace(tmp_path, [make_kernel(0, 1)]), make_picture((make_track("GPU 0 stream 7", (0, 500)),))
     (tmp_path / "out").mkdir()
     (tmp_path / "victim").write_text("precious")
-    made = write(tmp_path / "out", tmp_path)
-    made.unlink()
-    made.symlink_to(tmp_path / "victim")
-    assert write(tmp_path / "out", tmp_path) == made
-    assert not made.is_symlink() and json.loads(gzip.decompress(made.read_bytes()))["traceEvents"]
+    for name, write in {
+        "perfetto.json.gz": lambda path: write_picture(picture, path),
+        "rank0.pt.trace.json.gz": lambda path: export_for_hta(raw, path.parent),
+        "eager-light.json.gz": lambda path: publish(raw, path, metadata={}, marks=()),
+    }.items():
+        made = tmp_path / "out" / name
+        made.symlink_to(tmp_path / "victim")
+        write(made)
+        assert not made.is_symlink() and json.loads(gzip.decompress(made.read_bytes()))["traceEvents"]
     assert (tmp_path / "victim").read_text() == "precious"

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from tracekit import store  # noqa: E402
-from tracekit.capture import forms, output_check, provenance, recording, tagging, timing, warmup  # noqa: E402
+from tracekit.capture import forms, output_check, provenance, recording, tagging, timing  # noqa: E402
 from tracekit.capture.compilation import room_for  # noqa: E402
 from tracekit.comparison import compare  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
@@ -335,7 +335,7 @@ def test_more_blocks_of_one_class_than_dynamo_compiles_are_all_compiled(monkeypa
     blocks = nn.Sequential(*(Part(inside) for inside in range(1, 13)))
     targets = tuple(CompileTarget(f"blocks.{n}", block) for n, block in enumerate(blocks))
     workload = replace(built(blocks, lambda _asked: torch.randn(2, WIDTH), REQUEST), targets=targets)
-    warm = warmup.warm_up(forms.compiled_form(workload), Silent())
+    warm = forms.warm_up(forms.compiled_form(workload), Silent())
     assert warm.compilation is not None
     assert warm.compilation.graphs == 12
 

@@ -30,7 +30,16 @@ def nest(starts: Ints, ends: Ints) -> Nesting:
     """How events nest that are in order of their start, the longer first where two begin together. Nanoseconds."""
     rows = np.flatnonzero(ends > starts)
     begun, over = starts[rows], ends[rows]
-    parents, depths = _find_parents(begun, over)
+    # How many are open when an event begins: those before it, less those that have ended by then.
+    depths = np.arange(len(begun), dtype=np.int64) - np.searchsorted(np.sort(over, kind="stable"), begun, side="right")
+    # Parents, by position: right for every event up to the first that outlasts the one it began in.
+    parents = np.full(len(begun), -1, dtype=np.int64)
+    order = np.argsort(depths, kind="stable")
+    levels = np.split(order, np.flatnonzero(np.diff(depths[order])) + 1) if len(order) else []
+    for outer, inner in pairwise(levels):
+        # The parent is the last event one level up that began before.
+        at = np.searchsorted(outer, inner) - 1
+        parents[inner] = np.where(at >= 0, outer[np.maximum(at, 0)], -1)
     outlasting = over > np.where(parents >= 0, over[parents], over)
     if not outlasting.any():
         flat = _lay_flat(begun, over, parents, depths)
@@ -47,21 +56,6 @@ def nest(starts: Ints, ends: Ints) -> Nesting:
     both = np.stack([np.concatenate((getattr(sound, key), getattr(swept, key))) for key in ("starts", "ends", "rows")])
     # The two share no moment.
     return Nesting(np.maximum(sound.parents, swept.parents), *both[:, np.argsort(both[0], kind="stable")])
-
-
-def _find_parents(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Parents, by position, and depths: right for every event up to the first that outlasts the one it began in."""
-    # How many are open when an event begins: those before it, less those that have ended by then.
-    over = np.searchsorted(np.sort(ends, kind="stable"), starts, side="right")
-    depths = np.arange(len(starts), dtype=np.int64) - over
-    parents = np.full(len(starts), -1, dtype=np.int64)
-    order = np.argsort(depths, kind="stable")
-    levels = np.split(order, np.flatnonzero(np.diff(depths[order])) + 1) if len(order) else []
-    for above, level in pairwise(levels):
-        # The parent is the last event one level up that began before.
-        at = np.searchsorted(above, level) - 1
-        parents[level] = np.where(at >= 0, above[np.maximum(at, 0)], -1)
-    return parents, depths
 
 
 def _lay_flat(starts: Ints, ends: Ints, parents: Ints, depths: Ints) -> tuple[Ints, Ints, Ints]:

@@ -35,10 +35,19 @@ def find_regions(trace: Trace, spans: tuple[Span, ...], scope: Scope | None = No
     marked = trace.host.filter(pl.col("kind").is_in(["op", "annotation"]) & (graph | region | name.is_in(GUARD_OPS)))
     own = beginning_within(marked, spans)
     regions, guards_ns, entry_ns = _host_times(own)
-    graphs = marked.filter(graph)
-    gpu = _gpu_times(scope, graphs if graphs.height else marked.filter(region)) if scope else UNKNOWN
     graph_count, lookups = own.filter(graph).height, own.filter(name == LOOKUP).height
-    return CompiledRegions(regions, graph_count, lookups, guards_ns / 1e3, entry_ns / 1e3, *gpu)
+    host = (regions, graph_count, lookups, guards_ns / 1e3, entry_ns / 1e3)
+    if scope is None or not scope.activities["call"].count():
+        return CompiledRegions(*host, None, None, None, None, None)
+    threads, moments, starts, ends = columns(scope.activities, "launched_on", "called_ns", "start_ns", "end_ns")
+    inside = np.zeros(len(starts), dtype=bool)
+    graphs = marked.filter(graph)
+    for (thread,), each in (graphs if graphs.height else marked.filter(region)).group_by("thread"):
+        windows = interval.union(*columns(each, "start_ns", "end_ns"))
+        inside |= (threads == thread) & interval.touching(moments, moments + 1, windows)
+    lengths, known = ends - starts, scope.activities["call"].is_not_null().to_numpy()
+    whole, all_, unlinked = (int(each.sum()) / 1e3 for each in (lengths[inside], lengths, lengths[~known]))
+    return CompiledRegions(*host, whole, all_, unlinked, int(inside.sum()), len(lengths))
 
 
 def _host_times(events: pl.DataFrame) -> tuple[tuple[RegionTime, ...], int, int]:
@@ -66,23 +75,3 @@ def _host_times(events: pl.DataFrame) -> tuple[tuple[RegionTime, ...], int, int]
         for id_, runs in found.items()
     )
     return tuple(regions), guards, entry
-
-
-#: GPU time of what was launched within the events of compiled code, of all, and of what has no known launch, in
-#: microseconds; and the numbers of activities of the first two.
-GpuTimes = tuple[float, float, float, int, int] | tuple[None, None, None, None, None]
-UNKNOWN: GpuTimes = (None, None, None, None, None)
-
-
-def _gpu_times(scope: Scope, compiled: pl.DataFrame) -> GpuTimes:
-    known = scope.activities["call"].is_not_null().to_numpy()
-    if not known.any():
-        return UNKNOWN
-    threads, moments, starts, ends = columns(scope.activities, "launched_on", "called_ns", "start_ns", "end_ns")
-    inside = np.zeros(len(starts), dtype=bool)
-    for (thread,), own in compiled.group_by("thread"):
-        windows = interval.union(*columns(own, "start_ns", "end_ns"))
-        inside |= (threads == thread) & interval.touching(moments, moments + 1, windows)
-    lengths = ends - starts
-    whole, all_, unlinked = (int(each.sum()) / 1e3 for each in (lengths[inside], lengths, lengths[~known]))
-    return whole, all_, unlinked, int(inside.sum()), len(lengths)

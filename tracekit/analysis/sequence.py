@@ -120,23 +120,18 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> list[Asked]:
         at = interval.containing(nesting.starts, nesting.ends, moments[rows])
         rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
         wanted = np.unique(innermost)
-        askers: dict[int, Asked] = {
-            row: (as_operator(*stated), tuple(own["name"][each] for each in chain), first + chain[0], first + row)
-            for row, stated in zip(wanted.tolist(), own[wanted].select("name", *shaped).iter_rows(), strict=True)
-            if (chain := _chain(row, nesting.parents))
-        }
+        askers: dict[int, Asked] = {}
+        for row, stated in zip(wanted.tolist(), own[wanted].select("name", *shaped).iter_rows(), strict=True):
+            # From the innermost event to the outermost one.
+            chain = [row]
+            while (above := int(nesting.parents[chain[-1]])) >= 0:
+                chain.append(above)
+            around = tuple(own["name"][each] for each in reversed(chain))
+            askers[row] = (as_operator(*stated), around, first + chain[-1], first + row)
         for row, operator in zip(rows.tolist(), innermost.tolist(), strict=True):
             found[row] = askers[operator]
         first += own.height
     return found
-
-
-def _chain(row: int, parents: Ints) -> list[int]:
-    """The rows from the outermost event to this one."""
-    chain = [row]
-    while (above := int(parents[chain[-1]])) >= 0:
-        chain.append(above)
-    return chain[::-1]
 
 
 @cache

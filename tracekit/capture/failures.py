@@ -151,26 +151,20 @@ def _raise_failed(settings: Settings, error: Exception) -> NoReturn:
         ) from error
     at, code = _user_line(f"{error}\n{cause}")
     failed = f"{settings.scope}{at}: {type(cause).__name__}: {_clipped(_first_line(cause))}"
+    mend = "`tracekit doctor` checks the compilers"
     if any(text in str(cause) for text in TAKES_NOTHING):
-        raise CompileError(
-            f"torch.compile failed on {failed}. Inductor and Triton keep what they compile on disk: make room there, or"
-            " set TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR and TMPDIR to folders that can be written to",
-            code,
-        ) from error
-    if library := CUT_SHORT.search(str(cause)):
-        raise CompileError(
-            f"torch.compile failed on {failed}. A compilation that was killed left that file unfinished:"
-            f" `rm {library[1]}`, and run it again",
-            code,
-        ) from error
-    if isinstance(cause, RecursionError) or RecursionError.__name__ in str(cause):
-        raise CompileError(
-            f"torch.compile failed on {failed}. Calls lie deeper in each other than Python allows while torch.compile"
-            " looks into them: raise that limit with sys.setrecursionlimit(10_000) in the model's file, or pass a"
-            " smaller --scope",
-            code,
-        ) from error
-    raise CompileError(f"torch.compile failed on {failed}. `tracekit doctor` checks the compilers", code) from error
+        mend = (
+            "Inductor and Triton keep what they compile on disk: make room there, or set TORCHINDUCTOR_CACHE_DIR,"
+            " TRITON_CACHE_DIR and TMPDIR to folders that can be written to"
+        )
+    elif library := CUT_SHORT.search(str(cause)):
+        mend = f"A compilation that was killed left that file unfinished: `rm {library[1]}`, and run it again"
+    elif isinstance(cause, RecursionError) or RecursionError.__name__ in str(cause):
+        mend = (
+            "Calls lie deeper in each other than Python allows while torch.compile looks into them: raise that limit"
+            " with sys.setrecursionlimit(10_000) in the model's file, or pass a smaller --scope"
+        )
+    raise CompileError(f"torch.compile failed on {failed}. {mend}", code) from error
 
 
 def _no_fullgraph(settings: Settings) -> str:

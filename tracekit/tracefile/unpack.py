@@ -12,9 +12,9 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 
 import zstandard
@@ -51,7 +51,6 @@ class Unpacked:
     pieces: Iterator[bytes]
     damaged: bool = False
     bytes: int = 0
-    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
 
 @contextmanager
@@ -61,14 +60,28 @@ def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpack
     Raises TracekitError for an empty file, and for one of which nothing can be unpacked.
     """
     waiting: Pieces = queue.Queue(QUEUED)
+    stop = threading.Event()
     content = Unpacked(_handed_over(waiting))
-    told = source, content, waiting, on_bytes
-    reader = threading.Thread(target=_read_all, args=told, daemon=True, name="tracekit-unpack")
+
+    def read() -> None:
+        # Whatever goes wrong in here is raised where the pieces are taken.
+        error: BaseException | None = None
+        try:
+            for piece in _joined(_content_of(source, content, on_bytes)):
+                if stop.is_set():
+                    break
+                content.bytes += len(piece)
+                waiting.put(piece)
+        except BaseException as problem:  # noqa: BLE001 (raised again on the other side)
+            error = problem
+        waiting.put(error)
+
+    reader = threading.Thread(target=read, daemon=True, name="tracekit-unpack")
     reader.start()
     try:
         yield content
     finally:
-        content._stop.set()
+        stop.set()
         # The reader may wait to hand over a piece that nobody wants any more. One that waits for standard input is left
         # behind: it may wait for ever.
         deadline = time.monotonic() + LONGEST_WAIT_SECONDS
@@ -89,20 +102,6 @@ def _handed_over(waiting: Pieces) -> Iterator[bytes]:
         if piece is None:
             return
         yield piece
-
-
-def _read_all(source: Source, content: Unpacked, waiting: Pieces, on_bytes: OnBytes | None) -> None:
-    """The thread: whatever goes wrong in here is raised where the pieces are taken."""
-    error: BaseException | None = None
-    try:
-        for piece in _joined(_content_of(source, content, on_bytes)):
-            if content._stop.is_set():
-                break
-            content.bytes += len(piece)
-            waiting.put(piece)
-    except BaseException as problem:  # noqa: BLE001 (raised again on the other side)
-        error = problem
-    waiting.put(error)
 
 
 def _joined(parts: Iterator[bytes]) -> Iterator[bytes]:
@@ -275,23 +274,19 @@ def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, co
             if trail is None:
                 source.stream.seek(0)
             again = chain(trail.kept, packed) if trail else _packed(source, None)
-            for piece in _rescued(again, trail.behind if trail else _CarefulGzip(), given):
-                given += len(piece)
-                yield piece
+            careful = trail.behind if trail else _CarefulGzip()
+            for some in again:
+                done = careful.done
+                for part in careful.parts(some):
+                    # What is beyond the bytes given already.
+                    begin = max(given - done, 0)
+                    done += len(part)
+                    if begin < len(part):
+                        given += len(part) - begin
+                        yield part[begin:]
+                if careful.over:
+                    break
     if not given:
         raise TracekitError(
             f"{source.name} is a damaged {unpacker.name} file from which nothing can be read; copy or record it again"
         )
-
-
-def _rescued(packed: Iterable[bytes], careful: _CarefulGzip, given: int) -> Iterator[bytes]:
-    """What a damaged gzip file holds beyond the bytes given already; `careful` has unpacked what stands before."""
-    for some in packed:
-        done = careful.done
-        for part in careful.parts(some):
-            begin = max(given - done, 0)
-            done += len(part)
-            if begin < len(part):
-                yield part[begin:]
-        if careful.over:
-            return

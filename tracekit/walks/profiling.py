@@ -196,7 +196,7 @@ def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path
 
 def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress) -> Run:
     """Warms up, times, records and asks further of each form."""
-    from tracekit.capture import failures, forms, timing, warmup
+    from tracekit.capture import failures, forms, timing
     from tracekit.workloads.own_errors import their_calls
 
     settings = workload.settings
@@ -216,7 +216,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
         try:
             for form in made:
                 with provenance.watching(form.name), observer.warming(form.name):
-                    warm = warmup.warm_up(compilation.warming(form), progress)
+                    warm = forms.warm_up(compilation.warming(form), progress)
                 warmed = FormResult(form.name, warm.wall_us, (), None, None, warm.compilation, ())
                 run = compilation.added(replace(run, forms=(*run.forms, warmed)))
                 run = with_uncalled(run, workload, form)

@@ -146,11 +146,11 @@ def work(job: ChildJob) -> ChildResult:
 
 
 def _measure(workload: BuiltWorkload, job: ChildJob) -> tuple[ChildForm, ...]:
-    from tracekit.capture import forms, timing, warmup
+    from tracekit.capture import forms, timing
 
     makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
     made = tuple(makers[name](workload) for name in job.forms)
-    warm = {form.name: warmup.warm_up(form, Silent()) for form in made}
+    warm = {form.name: forms.warm_up(form, Silent()) for form in made}
     timings = timing.Timings()
     if job.rule:
         timing.time_forms(made, job.rule, job.order_seed, timings, Silent())

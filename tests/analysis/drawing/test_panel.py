@@ -5,16 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.traces import analyze, make_call, make_kernel, make_op, make_span, make_trace
+from tests.traces import Json, analyze, make_call, make_kernel, make_op, make_span, make_trace
 
 from tracekit.analysis.drawing import draw_arrows, draw_panel, known_of
 from tracekit.analysis.sequence import list_work
-from tracekit.errors import TracekitError
 from tracekit.model.comparison import GroupMember, KernelGroup
 from tracekit.model.timeline import MatchedWork, Matching, Panel
 from tracekit.model.trace import Trace
-
-Json = dict[str, Any]
 
 
 def two_steps() -> list[Json]:
@@ -161,8 +158,3 @@ def test_a_whole_recording_begins_with_its_first_event(trace: Trace) -> None:
     panel = draw_panel(trace, "eager", window="whole")
     assert rows(panel, "GPU 0 stream 7")[0]["start_ns"] == 50_000
     assert not [track for track in panel.tracks if track.name == "steps"]
-
-
-def test_a_window_that_is_not_there_is_told(trace: Trace) -> None:
-    with pytest.raises(TracekitError, match="no span"):
-        draw_panel(trace, "eager", window="denoise")
