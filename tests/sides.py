@@ -1,7 +1,5 @@
 """Sides of a comparison made by hand: small, with figures that add up."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

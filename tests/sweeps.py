@@ -1,7 +1,5 @@
 """Cells of a sweep made by hand, and what stands for their processes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """NVIDIA's library pretended: what it answers, what it refuses."""
 
-from __future__ import annotations
-
 import os
 import sys
 from types import SimpleNamespace

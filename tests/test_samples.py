@@ -1,7 +1,5 @@
 """The committed runs and reports: they must stay readable, agree with each other, and name nobody's machine."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """How a run folder comes to be, and what one that came from elsewhere may name: files of its own, inside of itself."""
 
-from __future__ import annotations
-
 import dataclasses
 import gzip
 import json

@@ -4,8 +4,6 @@ What a run says of itself may be a stranger's: in a command that a reader is to 
 variables that steer torch are set.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Mapping

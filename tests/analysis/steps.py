@@ -1,7 +1,5 @@
 """Steps made by hand: kernels launched one by one, or by one CUDA graph."""
 
-from __future__ import annotations
-
 from tests.traces import Json, make_call, make_kernel, make_op, make_span
 
 

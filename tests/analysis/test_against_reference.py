@@ -1,7 +1,5 @@
 """Every figure of an analysis against one worked out slowly and obviously (see reference.py)."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

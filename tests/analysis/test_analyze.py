@@ -1,7 +1,5 @@
 """Whole analyses: of the real traces, whose figures were worked out independently, and of small ones made by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

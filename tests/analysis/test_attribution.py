@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.traces import launched, make_call, make_copy, make_kernel, make_op, make_span, make_trace

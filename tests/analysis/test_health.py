@@ -1,7 +1,5 @@
 """Each finding, where it is due and where it is not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

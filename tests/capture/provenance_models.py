@@ -1,7 +1,5 @@
 """Small models, and what provenance tells of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any

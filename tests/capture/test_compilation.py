@@ -1,7 +1,5 @@
 """What keeps torch.compile from working is said before anything is built; what the machine is."""
 
-from __future__ import annotations
-
 import sys
 import types
 from pathlib import Path

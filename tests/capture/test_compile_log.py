@@ -1,7 +1,5 @@
 """Records of torch's compile log and Inductor's code by hand: what a small model on the CPU does not say."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What torch says of small models on the CPU, and that nothing of it is told of another form."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is said when torch.compile cannot do what it was asked, on this machine and on others."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Forms that are switched on and off, and warmed up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The state and the memory of a GPU that is pretended; a real one's are in tests/gpu."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

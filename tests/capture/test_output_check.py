@@ -1,7 +1,5 @@
 """What forms return, with a fault planted in one of them; small pictures; calls that learn."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What Inductor tells of its launches, and whether it leads back to the eager operators: with the real compiler."""
 
-from __future__ import annotations
-
 import gc
 import re
 import time

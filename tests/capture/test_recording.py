@@ -1,7 +1,5 @@
 """Recording a form, and a loop, which it never ends, whatever the profiler or another recording does; named regions."""
 
-from __future__ import annotations
-
 import json
 import sys
 import warnings

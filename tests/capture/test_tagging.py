@@ -1,7 +1,5 @@
 """Operators of the eager form, with module and line."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

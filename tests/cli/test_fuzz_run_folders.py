@@ -1,7 +1,5 @@
 """Whatever a run folder or a sweep holds: a result, or one line of error."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Shells are given a script, and what it asks is answered."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """`tracekit profile` as a user runs it: a small model on the CPU."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`tracekit sweep` as it is typed; cells are run by stand-ins, but for one that is real."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -1,7 +1,5 @@
 """No report replaces anything but an older one of the same, unless --force is given; nothing is read before."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The examples of docs/contributing.md, added to a copy of the package as its text says, with the tests they name."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

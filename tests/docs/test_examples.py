@@ -1,7 +1,5 @@
 """What pages show is run as printed: getting-started.md, gate.md and export.md on the committed runs, own-models.md."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

@@ -1,7 +1,5 @@
 """docs/results.md and README's table are what results/ holds, and that is what committed runs and sweeps say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

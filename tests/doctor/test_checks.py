@@ -1,7 +1,5 @@
 """What is said of GPUs, with torch and the driver pretended."""
 
-from __future__ import annotations
-
 import shutil
 import stat
 from collections.abc import Callable

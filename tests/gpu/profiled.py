@@ -1,7 +1,5 @@
 """`tracekit profile` on this GPU, and a recording of what it left read back."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What torch.compile says and recordings show of compiled code on a real GPU."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Outputs, memory and the GPU's state of real runs at tiny size."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

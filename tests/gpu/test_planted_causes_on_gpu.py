@@ -7,8 +7,6 @@ figures that were found are printed.
 
 # ruff: noqa: T201
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import threading

@@ -1,7 +1,5 @@
 """Provenance of real GPU work: `tracekit profile flux`, and links between its light recordings."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

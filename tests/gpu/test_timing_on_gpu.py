@@ -1,7 +1,5 @@
 """Timing and starting up on a real GPU."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

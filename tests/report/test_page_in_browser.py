@@ -1,7 +1,5 @@
 """The page as somebody uses it: sorting, searching, a phone, paper, a screen reader."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources

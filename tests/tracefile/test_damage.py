@@ -1,7 +1,5 @@
 """Traces damaged in every way we know: read as far as they go, said to be damaged, never a traceback."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

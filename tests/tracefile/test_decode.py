@@ -1,7 +1,5 @@
 """Pieces of any size give the same events; damage costs itself alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

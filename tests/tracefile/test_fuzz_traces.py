@@ -1,7 +1,5 @@
 """A small trace, damaged in keys and values: whatever comes of it is a result that adds up, or one line."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What a run publishes. Whatever this room writes goes through no link (of every write: `tests/test_files.py`)."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A cell's process, here in this one: what it answers, what it leaves, what it says of failures."""
 
-from __future__ import annotations
-
 import runpy
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Processes forked from one that has imported: what they are, how they end, and what happens where none can be."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

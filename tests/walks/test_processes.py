@@ -1,7 +1,5 @@
 """Processes of tracekit's own: how they end, and what is kept of them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

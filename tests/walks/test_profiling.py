@@ -1,7 +1,5 @@
 """The walk of `tracekit profile`, with small models in place of real ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The look before a sweep: what is asked, and what comes of each answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

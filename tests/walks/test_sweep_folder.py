@@ -1,7 +1,5 @@
 """A sweep's folder: who owns a cell, what is kept of what was asked, what cannot be read."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """Cells run by stand-ins: what is kept, what is run again, what two sweeps at once do."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import multiprocessing

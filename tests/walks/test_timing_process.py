@@ -1,7 +1,5 @@
 """Fresh processes of a run: what they are asked, and what is kept of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

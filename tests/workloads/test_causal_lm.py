@@ -1,7 +1,5 @@
 """The real GemmaForCausalLM at tiny size, and the published architecture without its weights."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

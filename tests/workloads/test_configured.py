@@ -1,7 +1,5 @@
 """Tiny models of transformers and diffusers, from folders that hold nothing but a configuration."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

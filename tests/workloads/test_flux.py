@@ -1,7 +1,5 @@
 """The real FluxPipeline at tiny size, and the published architectures without their weights."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`hf:`: the class that a configuration means, what is made for it, its smaller size."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from pathlib import Path

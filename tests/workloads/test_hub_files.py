@@ -1,7 +1,5 @@
 """Folders, the cache, what Hugging Face answers, and what files of weights say of their size; without a network."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

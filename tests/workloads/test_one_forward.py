@@ -1,7 +1,5 @@
 """Every workload that is one forward: the real models at tiny size."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What `build()` may return, and what becomes of files and functions that do not work."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

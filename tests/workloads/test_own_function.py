@@ -1,7 +1,5 @@
 """Options of a user's `build()`, its arguments, and whose what a call raised is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The real Qwen2_5_VLForConditionalGeneration at tiny size, and the published architectures without their weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which workload is meant, and what is known to keep it from being built before anything is."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

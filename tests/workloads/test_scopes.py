@@ -1,7 +1,5 @@
 """What a scope compiles: named on the real architectures, built without weights; blocks that repeat."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import pytest

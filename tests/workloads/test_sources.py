@@ -1,7 +1,5 @@
 """What models are made of that their owners change."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the list says of each workload: inputs, parameters, memory, graph breaks."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest

@@ -4,8 +4,6 @@ Answered from a recording in which the spans of `tracekit.op#N` (operators) or `
 torch's own) stand around the launches.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -1,7 +1,5 @@
 """What must a reader of the figures know about the recording?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

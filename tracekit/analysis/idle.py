@@ -6,8 +6,6 @@ before. A gap that nothing ends (the end of a step) is divided by what the step'
 up to its length, in whole nanoseconds. docs/idle.md says how each cause is told.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

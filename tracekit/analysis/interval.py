@@ -1,7 +1,5 @@
 """Sets of time as sorted, disjoint half-open intervals: an int64 array of shape (n, 2), nanoseconds."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

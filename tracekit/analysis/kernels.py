@@ -1,7 +1,5 @@
 """Which kernels ran, of which family, how often and how long? Which copies? And how often did the host launch?"""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from functools import cache

@@ -1,7 +1,5 @@
 """Which host call launched each GPU activity?"""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracekit.analysis.timeline import is_sync_call

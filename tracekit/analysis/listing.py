@@ -1,7 +1,5 @@
 """Every GPU activity of the window, and every idle gap, one row each, for spreadsheets and notebooks."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracekit.analysis.idle import list_gaps, main_cause

@@ -5,8 +5,6 @@ two that overlap without one being inside the other, the one that began later is
 when the other has ended.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """How far did the host run ahead of the GPU? Launch-to-start delays, the queue's length, and when the GPU starved."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -5,8 +5,6 @@ search for code whose guards hold; Inductor `## Call CompiledFxGraph` around eac
 resumed frame's region lies inside the one that broke.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What did the GPU do in one step, in the order in which it was asked to, and which operator asked?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

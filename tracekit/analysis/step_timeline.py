@@ -1,7 +1,5 @@
 """What did the GPU and the host thread that feeds it do, moment by moment, in one step?"""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace

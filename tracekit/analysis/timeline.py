@@ -1,7 +1,5 @@
 """What was a host thread doing at each moment, and where in the program? Of nested events the innermost counts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

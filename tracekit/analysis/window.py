@@ -1,7 +1,5 @@
 """Which stretch of the trace is looked at, and what belongs to it?"""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal, NoReturn

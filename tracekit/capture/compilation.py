@@ -5,8 +5,6 @@ Callbacks (`torch._dynamo.callback`), counters (`torch._dynamo.utils.counters`) 
 to torch; their names were the same from 2.9 to 2.15. Counters are global to the process, so only differences are used.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections import defaultdict

@@ -1,8 +1,6 @@
 """What torch's compile log says, as nouns. Its fields and its prose are private to torch; those used here are of 2.9 to
 2.15, and what a version has not is None."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

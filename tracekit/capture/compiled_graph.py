@@ -1,7 +1,5 @@
 """A graph that Inductor compiled, as nouns: its nodes, and the launches in its generated code."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

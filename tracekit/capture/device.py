@@ -1,7 +1,5 @@
 """The device a run goes to, and the machine and the software around it."""
 
-from __future__ import annotations
-
 import gc
 import os
 import platform

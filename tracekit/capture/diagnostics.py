@@ -6,8 +6,6 @@ counters only differences are used, so nothing of another form or workload is to
 missing, a note says so; no measurement fails for it.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator

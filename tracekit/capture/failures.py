@@ -1,7 +1,5 @@
 """torch's own errors, said in a few lines with what to do."""
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Iterator

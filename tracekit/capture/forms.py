@@ -5,8 +5,6 @@ every caller; and calling one until it is quiet: nothing left to compile, record
 That attribute is private to torch (2.1 to 2.15 at least); this is the only file that touches it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext

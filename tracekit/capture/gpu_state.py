@@ -1,8 +1,6 @@
 """Was the GPU quiet, at what clocks did it run, and what memory does a form take? NVML and torch's allocator are asked
 between timed calls, never within one; nothing is set, and nothing is asked of a CPU."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What each form returns, held against the others and against a higher precision: calls of their own, never timed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from io import BytesIO

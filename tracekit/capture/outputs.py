@@ -1,8 +1,6 @@
 """What a workload's call returns, as tensors by their place in it, and how far those of two calls are from each other:
 in float64, piece by piece."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping

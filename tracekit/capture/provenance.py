@@ -8,8 +8,6 @@ get the lines of whichever was compiled first. So each graph is compiled under a
 What a later process finds in the cache then is of the same lines, and carries its provenance with it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import itertools

@@ -6,8 +6,6 @@ Random numbers are drawn in the low precision and cast up, so that the noise is 
 holds the very same memory as before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain

@@ -4,8 +4,6 @@ Module calls are recognised by `torch.nn.Module`'s two calling methods (private 
 they have other names no module is found, and everything is reported without one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """Named parts of somebody's own code: spans in a recording while there is one, else nothing. Imports no torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any

@@ -5,8 +5,6 @@ operator's number around it: in a recording made meanwhile everything launched i
 slows the host several times and never runs where time is taken.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Timing without the profiler: synchronised calls, the forms in alternation."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -3,8 +3,6 @@
 A's wall, plus the change of every part, plus the residual, is B's wall. The change is GPU work and waiting.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Is there a GPU, does torch see it, is its memory free, and may the profiler look at it?"""
 
-from __future__ import annotations
-
 import os
 
 from tracekit.doctor import Check

@@ -1,8 +1,6 @@
 """What changed between two sides, A (before, eager) and B (after, compiled). Field names are those of the JSON contract
 `tracekit.comparison/1`. All figures are per step."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

@@ -3,8 +3,6 @@
 Colours are names (`gain`, `side-a`, ...) that the page replaces by those of its light or dark scheme.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 import textwrap

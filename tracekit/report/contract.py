@@ -3,8 +3,6 @@
 Changes are additive only.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

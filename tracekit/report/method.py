@@ -1,7 +1,5 @@
 """How each number came about, in words for a reader who does not know tracekit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, Finding, Side

@@ -1,7 +1,5 @@
 """A summary as rich shows it. Names come from traces, so nothing is read as markup."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 

@@ -5,8 +5,6 @@ starts (differences), durations (both in steps of 10 ns) as 32 bits, labels as 1
 (65535: none) as 16 bits and the lane as 8. All little-endian.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

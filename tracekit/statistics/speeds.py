@@ -1,7 +1,5 @@
 """Do the calls of one form have one speed, and does it stay?"""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

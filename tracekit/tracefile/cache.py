@@ -5,8 +5,6 @@ Entries are written under another name first and then renamed: half an entry is 
 a flipped bit would pass for another figure: an entry keeps those of its files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Events to columns, list by list: what is kept of a million events are arrays of numbers and each name once."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field

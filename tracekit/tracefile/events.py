@@ -4,8 +4,6 @@ in what stands where an identifier is expected: numbers, numbers in words, words
 Field names are those of Kineto's JSON (libkineto/src/output_json.cpp).
 """
 
-from __future__ import annotations
-
 import re
 
 import msgspec

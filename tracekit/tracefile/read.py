@@ -1,7 +1,5 @@
 """A trace file to a Trace."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

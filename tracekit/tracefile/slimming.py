@@ -1,7 +1,5 @@
 """What a viewer can hold of a picture: what is least missed goes first, and is named."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

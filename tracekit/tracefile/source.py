@@ -1,7 +1,5 @@
 """Where a trace's bytes come from: a file of this machine, standard input, or wherever fsspec reaches."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Columns to the tables of a Trace: one order, one origin of time, names in place of their numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

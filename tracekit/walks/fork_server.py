@@ -9,8 +9,6 @@ Not by the forkserver of `multiprocessing`: it looks for modules in the working 
 gives processes no groups of their own, and lets them outlive who asked for them.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

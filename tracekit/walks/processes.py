@@ -1,7 +1,5 @@
 """Processes of tracekit's own: each with a job in a file, an answer in another, and an end that is sure."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -4,8 +4,6 @@ It is looked at in a process of its own (`python -m tracekit.walks.sweep_check J
 a user's own code is run in it.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Sequence

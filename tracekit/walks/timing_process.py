@@ -1,8 +1,6 @@
 """The part of `tracekit profile` that happens in fresh processes, starting up, repeated timing and following advice:
 what asks for them, and what each does (`python -m tracekit.walks.timing_process JOB RESULT`)."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """What every build begins with: its settings, and weights, random or real. Imports no library of models."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A model made from a configuration that somebody else wrote: read, tried on the meta device, built, called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Files of a model's repository on this machine, the numbers in its weights, and what Hugging Face's errors mean."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """What a model of transformers takes, made here from its class and configuration."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable
 from typing import Any

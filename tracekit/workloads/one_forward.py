@@ -1,7 +1,5 @@
 """A model whose call is one forward over fixed inputs: the rows of the table, and what all share. Torch alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial

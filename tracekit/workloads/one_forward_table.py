@@ -4,8 +4,6 @@ Architecture figures are those of the published configuration files that `checkp
 stabilityai/stable-diffusion-xl-base-1.0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The function that a user named, out of their own file or module, and its arguments from what stands after `--`."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """The modules of a workload by name, how its parameters are spread over them, and which blocks repeat."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain
 

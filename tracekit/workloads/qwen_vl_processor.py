@@ -5,8 +5,6 @@ the only file that knows. torchvision is no need of ours: its builds fit one bui
 transformers from being imported at all. Without it there is PIL's image processor.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import tempfile

@@ -1,7 +1,5 @@
 """The list of workloads, what is known of each without torch; which one is meant by a name, and what builds it."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 from collections.abc import Callable

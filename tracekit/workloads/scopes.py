@@ -6,8 +6,6 @@ name between two points. A workload with one root lets the root's name be left o
 `model.vit.encoder`.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which size of a workload fits the machine?"""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Collection
 from dataclasses import fields

@@ -3,8 +3,6 @@
 Workloads of the list are tracekit's own, and have none. Nothing here needs torch.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import sysconfig

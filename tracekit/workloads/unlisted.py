@@ -1,8 +1,6 @@
 """Workloads without a name in the list: any model by its configuration (`hf:ORG/NAME`, `diffusers:ORG/NAME`), and a
 user's own (`my_model.py:build`, `package.module:build`). Nothing here needs torch, or runs the user's code."""
 
-from __future__ import annotations
-
 import difflib
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Operations that are derived from a recording, beside those that torch counts on the same tensors."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

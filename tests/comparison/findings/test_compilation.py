@@ -1,7 +1,5 @@
 """What is found in what torch.compile said, and that a healthy run asks for nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How far processes differ; and that the margins assumed for that are what they were measured to differ by."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

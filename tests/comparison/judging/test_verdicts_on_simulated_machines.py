@@ -1,7 +1,5 @@
 """Whole timings of machines whose truth is known: a smaller edition of `python -m benchmarks.verdicts`."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

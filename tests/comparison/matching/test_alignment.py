@@ -1,7 +1,5 @@
 """What a library call does itself on one side, and other kernels do on the other."""
 
-from __future__ import annotations
-
 import re
 import time
 from dataclasses import replace

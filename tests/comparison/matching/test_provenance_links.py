@@ -1,7 +1,5 @@
 """Links by provenance, on forms built by hand. tests/capture/test_provenance.py has the real compiler's."""
 
-from __future__ import annotations
-
 from collections import abc
 from dataclasses import replace
 from itertools import count

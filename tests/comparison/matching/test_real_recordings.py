@@ -4,8 +4,6 @@ operators and shapes, and put together by what they compute and what they read.
 Positions are those of activities in launch order over the whole recording.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """What one cell says by its own process, and which command profiles it by itself."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from statistics import fmean, median, stdev

@@ -1,7 +1,5 @@
 """From cells to works: one row for each work and machine, and what keeps cells from being compared."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import replace

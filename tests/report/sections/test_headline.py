@@ -1,7 +1,5 @@
 """What stands below the headline: gate, reason and limits."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Outputs, memory and the GPU's state, as reports show them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.report.conftest import timed_comparison

@@ -1,7 +1,5 @@
 """A sweep in all its renderings: the same figures, nothing that acts, nothing from elsewhere."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What each note says: read the snapshot when it changes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

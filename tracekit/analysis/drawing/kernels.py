@@ -1,8 +1,6 @@
 """Tracks of what the GPUs did, stream by stream, of the groups it belongs to, and arrows from one side's to the
 other's."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The whole call is divided into parts, and the largest decides if it is large eno
 gives the rules in full.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """How large is a convolution's result, and how do its data lie in memory? Told by recorded arguments and strides."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ not taken into account, nor is anything but products, attention and convolutions
 torch's formula counts the gradient of the weights once for each group; here it is counted once.
 """
 
-from __future__ import annotations
-
 from math import prod
 
 from tracekit.comparison.cost.convolutions import ARGUMENTS, BACKWARD, Shape, aten, find_convolution

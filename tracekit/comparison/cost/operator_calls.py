@@ -4,8 +4,6 @@ By estimate from the sizes of inputs, unless the run's tagging pass noted the ca
 that lists of tensors, results and the operations by torch's own formula are exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

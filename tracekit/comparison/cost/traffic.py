@@ -6,8 +6,6 @@ place is counted once, though it is read and written). Outputs of operators are 
 operators follow from broadcasting, those of products, attention and convolutions from their sizes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import zip_longest
 from math import prod

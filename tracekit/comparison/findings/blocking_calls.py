@@ -1,7 +1,5 @@
 """Does the GPU run dry because the host waits in a call: for the GPU, or for copies from or to pageable memory?"""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict
 from typing import Any

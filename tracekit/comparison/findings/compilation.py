@@ -1,7 +1,5 @@
 """Is compiled code broken up by lines that Dynamo cannot trace, or compiled more than once?"""
 
-from __future__ import annotations
-
 from tracekit.comparison.commands import profile_command, run_again
 from tracekit.comparison.judging.timed import compilations_while_timed, find_compiling_costs
 from tracekit.model.advice import Action

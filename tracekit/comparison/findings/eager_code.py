@@ -1,7 +1,5 @@
 """Did something run eager: what was to be compiled, most of the GPU's work, or a component with much to fuse?"""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from dataclasses import asdict

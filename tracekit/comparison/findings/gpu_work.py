@@ -1,7 +1,5 @@
 """Does the GPU work longer, on fewer kernels, or wait for the host to launch, and do CUDA graphs take that over?"""
 
-from __future__ import annotations
-
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.waiting import gaps_of_cause
 from tracekit.model.comparison import Comparison, Finding

@@ -1,7 +1,5 @@
 """Does compiled code compute something else than eager code, or run products in float32 in a model of 16 bits?"""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """Is the compiled form slower, does its start take many calls to pay, or does a recording mislead about times?"""
 
-from __future__ import annotations
-
 import math
 
 from tracekit.comparison.commands import can_be_regional, run_again

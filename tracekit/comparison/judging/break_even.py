@@ -1,7 +1,5 @@
 """After how many calls has compiling paid for itself?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

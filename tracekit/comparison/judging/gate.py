@@ -1,7 +1,5 @@
 """Does a change keep within what was allowed? Answered pass or fail only where the figures are certain enough."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any, get_args

@@ -4,8 +4,6 @@ What has found no partner is not called gone for want of a partner alone. It tak
 matched, and on the other side nothing is left that could do its work. docs/kinds.md has the rule in words.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict
 

@@ -1,8 +1,6 @@
 """Which library call of A is which of B? Matrix products, attention and convolutions tie the two sides together, and
 cut both into segments."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Sequence

@@ -1,7 +1,5 @@
 """How much of the GPU time was matched, how certainly, and how much is known of it?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ kernel, and kernels stand in the order of what they do: the assignment that fits
 is found as the best path (Viterbi's) through the kernels.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_left, bisect_right

@@ -1,8 +1,6 @@
 """Which kernels of A and of B do the same work, told by names, and by family where names differ? For sides whose
 activities are not known one by one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

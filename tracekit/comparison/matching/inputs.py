@@ -1,7 +1,5 @@
 """How large are an operator call's inputs, and are they the same on both sides?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which units do the same work? One kind of evidence after the other, the surest first, joins what is left."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections import defaultdict

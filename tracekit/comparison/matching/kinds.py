@@ -3,8 +3,6 @@
 docs/kinds.md has the rules in words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ are told apart by their order; equal numbers of them on both sides make the join
 the join does not use, check it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Both forms were asked, in a call of its own, where each of their activities came
 of other recordings of the same forms, and run the same kernels in the same order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """A sequence cut into units: all that one operator call launched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache

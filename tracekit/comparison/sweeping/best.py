@@ -1,7 +1,5 @@
 """Which way to run a work is best for what, and which ways nothing tells apart?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 

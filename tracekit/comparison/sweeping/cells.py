@@ -1,7 +1,5 @@
 """What does one cell say, and which command profiles its settings by themselves?"""
 
-from __future__ import annotations
-
 import math
 import shlex
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Other people's figures beside a sweep's, and what is otherwise here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import product
 

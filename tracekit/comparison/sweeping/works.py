@@ -1,7 +1,5 @@
 """Which cells do the same work, and what does the whole sweep say?"""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace

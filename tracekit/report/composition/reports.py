@@ -1,7 +1,5 @@
 """The sections of a report on one side, on two, on several and on a sweep, in their order."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """The sections that reports of one side, of two and of several have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from tracekit.model.comparison import Side

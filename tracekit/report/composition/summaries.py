@@ -1,7 +1,5 @@
 """What the terminal shows of one side, of two, of several and of a sweep, from top to bottom."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from statistics import median

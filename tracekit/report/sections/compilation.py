@@ -1,7 +1,5 @@
 """What torch.compile did, said, and could not do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Side

@@ -1,7 +1,5 @@
 """Times, counts and memory of sides next to each other, and the few of them to remember."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

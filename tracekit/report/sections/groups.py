@@ -1,7 +1,5 @@
 """Which kernels of the two sides do the same work, what became of them, and where in the model they are."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice

@@ -1,8 +1,6 @@
 """A comparison's answer: what was demanded, why one side is faster, what holds each back, and the waterfall between
 them."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, Side, WaterfallPart

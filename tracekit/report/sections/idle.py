@@ -1,7 +1,5 @@
 """When the GPU had nothing to run and why, and how far the host ran ahead of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Which kernels took the GPU's time, and which operators a CPU's."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """What the forms return beside what they should return, and the GPU memory they took."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What was run, on which machine, with which software, and the state of the GPU meanwhile."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """Several ways to compile: which is fastest, what each is worth, and their figures, one column a form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

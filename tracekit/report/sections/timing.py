@@ -1,7 +1,5 @@
 """How calls were timed, what starting up costs, and what a reader must know of the recordings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from statistics import median

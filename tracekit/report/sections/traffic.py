@@ -1,7 +1,5 @@
 """How much memory the kernels move, and how near their calls come to what the device can do. All of it is estimated."""
 
-from __future__ import annotations
-
 from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.numbers import MISSING, duration, percent, size, size_change
 from tracekit.report.document import Table, columns, filled_table

@@ -1,7 +1,5 @@
 """A sweep's figures: a row for each work, a column for each way of compiling, as tables and as a heat map."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What works and cells are called, so that each name tells no more than is needed to know them apart."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 
