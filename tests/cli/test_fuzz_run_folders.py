@@ -19,46 +19,35 @@ from tests.sweeps import compiled_cell, eager_cell, make_result
 
 from tracekit import store
 from tracekit.errors import TracekitError
+from tracekit.model import provenance
 from tracekit.model.compilation import EagerFallback, FailedGuard, GraphBreak
-from tracekit.model.provenance import (
-    CompiledActivity,
-    CompiledGraph,
-    CompiledSites,
-    EagerOp,
-    EagerOps,
-    GraphCall,
-    GraphNode,
-    LaunchSite,
-    TaggedActivity,
-    TensorShape,
-)
 from tracekit.model.sweep import AskedCall
 from tracekit.statistics import interval
 from tracekit.walks.reading import Reading
 from tracekit.walks.sweep_folder import SweepFolder
 
 REAL = Path(__file__).parents[2] / "traces" / "h200-vit" / "run.json"
-SHAPE = TensorShape((2, 2), "float32")
-OPS = EagerOps(
+SHAPE = provenance.TensorShape((2, 2), "float32")
+OPS = provenance.EagerOps(
     1,
     "2.13.0",
-    tuple(EagerOp(f"aten.{name}.default", "m.0", "m.py:3", (SHAPE,), 48, 16) for name in ("mm", "gelu")),
-    (TaggedActivity("kernel_0", 0), TaggedActivity("kernel_1", 1)),
+    tuple(provenance.EagerOp(f"aten.{name}.default", "m.0", "m.py:3", (SHAPE,), 48, 16) for name in ("mm", "gelu")),
+    (provenance.TaggedActivity("kernel_0", 0), provenance.TaggedActivity("kernel_1", 1)),
 )
-SITES = CompiledSites(
+SITES = provenance.CompiledSites(
     1,
     "2.13.0",
     (
-        CompiledGraph(
+        provenance.CompiledGraph(
             "k",
             False,
             "m",
-            (GraphNode("mm", "aten.mm.default", "aten.mm.default", "m.0", "m.py:3", 0, (SHAPE,)),),
-            (LaunchSite("kernel_0", (0,)), LaunchSite("x", None)),
+            (provenance.GraphNode("mm", "aten.mm.default", "aten.mm.default", "m.0", "m.py:3", 0, (SHAPE,)),),
+            (provenance.LaunchSite("kernel_0", (0,)), provenance.LaunchSite("x", None)),
         ),
     ),
-    (GraphCall(0, "m"),),
-    (CompiledActivity("kernel_0", 0, "aten::mm", 0),),
+    (provenance.GraphCall(0, "m"),),
+    (provenance.CompiledActivity("kernel_0", 0, "aten::mm", 0),),
 )
 DAMAGED = {type(noun): damaged(msgspec.to_builtins(noun)) for noun in (OPS, SITES)}
 COMMANDS = (
@@ -194,7 +183,7 @@ def test_any_manifest_is_a_result_or_one_line(
 @fuzzed(50)
 @given(data=st.data())
 def test_any_provenance_is_a_result_or_one_line(
-    places: dict[str, Path], noun: EagerOps | CompiledSites, name: str, data: st.DataObject
+    places: dict[str, Path], noun: provenance.EagerOps | provenance.CompiledSites, name: str, data: st.DataObject
 ) -> None:
     told = data.draw(DAMAGED[type(noun)])
     with holding(places["run"] / name, gzip.compress(json.dumps(told).encode(), compresslevel=1)):

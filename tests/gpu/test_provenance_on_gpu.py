@@ -165,6 +165,6 @@ def profile_in_a_process(folder: Path, name: str) -> CompiledSites:
     }
     command = [sys.executable, "-m", "tracekit", "profile", "flux", *options]
     subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=500)
-    found = store.load_provenance(folder / name, store.load(folder / name).forms[1])
+    found = store.load_provenance(folder / name, store.load(folder / name).forms[-1])
     assert isinstance(found, CompiledSites)
     return found
