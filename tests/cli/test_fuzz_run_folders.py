@@ -190,7 +190,7 @@ def test_any_provenance_is_a_result_or_one_line(
         run(COMMANDS[0], **places)
 
 
-@fuzzed(400)
+@fuzzed(250)
 @given(
     name=st.sampled_from((store.MANIFEST, store.EAGER_OPS, store.COMPILED_SITES)),
     data=st.binary(max_size=200),
@@ -224,7 +224,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[SweepFolder, st.Sea
     return folder, st.one_of(damages)
 
 
-@fuzzed(170)
+@fuzzed(100)
 @given(data=st.data())
 def test_any_cell_of_a_sweep_is_a_result_or_one_line(
     sweep: tuple[SweepFolder, st.SearchStrategy[tuple[Path, object]]], data: st.DataObject

@@ -209,8 +209,10 @@ def test_an_own_model_is_profiled_reported_and_built_again_in_fresh_processes(tm
 
 #: What is compiled by Inductor, and asked where kernels come from. From an empty cache its C++ takes up to a minute for
 #: each of the others. They are compiled as far as AOTAutograd, where every break is found by then, unless
-#: TRACEKIT_TEST_EVERY_KERNEL is set in the environment. mlp has a test of its own.
+#: TRACEKIT_TEST_EVERY_KERNEL is set in the environment.
 WITH_INDUCTOR = ("vit", "causal-lm")
+#: mlp has a test of its own; the others are flux and detr with other numbers, at tiny size with none.
+ALIKE = ("mlp", "flux-schnell", "detr-resnet-101")
 
 
 def without_inductor(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +225,7 @@ def without_inductor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_a_cpu")
-@pytest.mark.parametrize("name", [info.name for info in registry.all_workloads() if info.name != "mlp"])
+@pytest.mark.parametrize("name", [info.name for info in registry.all_workloads() if info.name not in ALIKE])
 def test_both_forms_of_every_workload_are_run_recorded_compared_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

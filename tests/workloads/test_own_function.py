@@ -44,7 +44,7 @@ def test_values_become_what_the_annotation_or_the_default_says() -> None:
 
 
 def test_annotations_as_text_are_understood_and_unknown_ones_give_the_word_as_it_is() -> None:
-    def other(layers: int, path: Nowhere = None):  # type: ignore[name-defined]  # noqa: F821
+    def other(layers: "int", path: "Nowhere" = None):  # type: ignore[name-defined]  # noqa: F821
         ...
 
     assert arguments("layers=3", "path=x", function=other)["path"] == "x"
