@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.analysis import holds_window
+from tracekit.analysis.graph_breaks import with_break_costs
 from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import Side
 from tracekit.names import encodable
@@ -42,7 +43,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
     run = store.load(path)
     chosen = choose_form(run, path, form)
     kind, rich, analysis, sequence, timeline = _analyze_recordings(path, chosen, reading)
-    return with_break_costs(
+    return _with_break_costs(
         Side(
             label=chosen.name,
             path=str(store.recording_path(path, chosen, kind)),
@@ -71,12 +72,12 @@ def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
     return with_verified(compare(eager, compiled, run.order), run.verified)
 
 
-def with_break_costs(side: Side) -> Side:
+def _with_break_costs(side: Side) -> Side:
     """The side, whose recording says what each graph break costs, where torch told of any."""
     form, found, shown = side.form, side.diagnostics, side.entering
     if form is None or form.compilation is None or found is None or shown is None or shown.regions is None:
         return side
-    costed = found.with_break_costs(shown.regions, max(shown.window.steps, 1))
+    costed = with_break_costs(found, shown.regions, max(shown.window.steps, 1))
     return replace(side, form=replace(form, compilation=replace(form.compilation, diagnostics=costed)))
 
 
