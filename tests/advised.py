@@ -1,7 +1,5 @@
 """What findings advise, for tests."""
 
-from __future__ import annotations
-
 from tracekit.model.comparison import Finding
 
 

@@ -1,7 +1,5 @@
 """A real browser without network, for the pages."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

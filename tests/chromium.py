@@ -1,7 +1,5 @@
 """Where Chromium is, and how it is started here: of the browser tests, `make report-check` and `make pictures`."""
 
-from __future__ import annotations
-
 import shutil
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

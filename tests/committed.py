@@ -1,7 +1,5 @@
 """The runs and the sweep that come with the checkout. Others lie beside them as soon as somebody measures something."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

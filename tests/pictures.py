@@ -1,7 +1,5 @@
 """Pictures made by hand."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracekit.analysis.drawing.slices import SCHEMA, in_order

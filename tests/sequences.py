@@ -1,7 +1,5 @@
 """Sequences of GPU activities made by hand: eager operators and the kernels that Inductor makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,32 +1,11 @@
 """Sides of a comparison made by hand: small, with figures that add up."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tracekit.model.analysis import (
-    Analysis,
-    CauseTime,
-    CopySummary,
-    CpuUse,
-    DeviceUse,
-    FamilyTime,
-    GpuUse,
-    HealthFinding,
-    IdleGap,
-    IdleSummary,
-    KernelSummary,
-    KernelTime,
-    LaunchSummary,
-    OperatorTime,
-    StepUse,
-    SyncTime,
-    TraceFacts,
-    Window,
-)
+from tracekit.model import analysis as analyses
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.run import CompileFacts, Component, Environment, FormName, FormResult, Run, Settings
@@ -74,75 +53,70 @@ def make_analysis(
     devices: int = 1,
     gpu_name: str = "NVIDIA H200",
     window: Any = "steps",
-    health: Sequence[HealthFinding] = (),
-) -> Analysis:
+    health: Sequence[analyses.HealthFinding] = (),
+) -> analyses.Analysis:
     """`kernels` maps a name to family, count and total microseconds in the window. `causes` are shares of idle time."""
-    times = [KernelTime(name, family, n, us, us / n) for name, (family, n, us) in kernels.items()]
+    times = [analyses.KernelTime(name, family, n, us, us / n) for name, (family, n, us) in kernels.items()]
     times.sort(key=lambda each: -each.total_us)
     computing = tuple(each for each in times if each.family not in COPIES)
     copying = tuple(each for each in times if each.family in COPIES)
+    families: dict[str, list[analyses.KernelTime]] = defaultdict(list)
+    for each in computing:
+        families[each.family].append(each)
     busy_us = sum(each.total_us for each in times) - overlap_us + outside_us
     span_us = busy_us + idle_us
     shares = {"op_dispatch": 0.75, "launch_call": 0.25} if causes is None else causes
-    use = DeviceUse(0, gpu_name, span_us, busy_us, idle_us, idle_us / span_us, 1, outside_us)
-    return Analysis(
-        trace=TraceFacts(path="trace.json.gz", events=1234, bytes=5678, skipped={}),
+    gap_us, first = {cause: share * idle_us / 4 for cause, share in shares.items()}, next(iter(kernels))
+    gap = analyses.IdleGap(0, 12.5, idle_us / 4, gap_us, None, first)
+    use = analyses.DeviceUse(0, gpu_name, span_us, busy_us, idle_us, idle_us / span_us, 1, outside_us)
+    return analyses.Analysis(
+        trace=analyses.TraceFacts(path="trace.json.gz", events=1234, bytes=5678, skipped={}),
         health=tuple(health),
-        window=Window(kind=window, steps=steps if window == "steps" else 0, span_us=span_us),
+        window=analyses.Window(kind=window, steps=steps if window == "steps" else 0, span_us=span_us),
         devices=(use,) * devices,
-        gpu=GpuUse(span_us, busy_us, idle_us, idle_us / span_us, outside_us),
-        kernels=_kernel_summary(computing),
-        copies=CopySummary(
+        gpu=analyses.GpuUse(span_us, busy_us, idle_us, idle_us / span_us, outside_us),
+        kernels=analyses.KernelSummary(
+            count=sum(each.count for each in computing),
+            unique=len(computing),
+            total_us=sum(each.total_us for each in computing),
+            triton_count=sum(each.count for each in families.get("triton", ())),
+            short_count=0,
+            by_family=tuple(
+                analyses.FamilyTime(family, sum(each.count for each in some), sum(each.total_us for each in some))
+                for family, some in families.items()
+            ),
+            by_name=computing,
+        ),
+        copies=analyses.CopySummary(
             memcpy_count=sum(each.count for each in copying if each.family == "memcpy"),
             memset_count=sum(each.count for each in copying if each.family == "memset"),
             total_us=sum(each.total_us for each in copying),
             by_name=copying,
         ),
-        launches=LaunchSummary(sum(each.count for each in computing), graph_launches, 0, 0),
-        idle=_idle_summary(idle_us, shares, tuple(kernels)),
+        launches=analyses.LaunchSummary(sum(each.count for each in computing), graph_launches, 0, 0),
+        idle=analyses.IdleSummary(
+            gap_count=4,
+            causes=tuple(analyses.CauseTime(cause, share * idle_us, 4) for cause, share in shares.items()),
+            syncs=(analyses.SyncTime("cudaDeviceSynchronize", 2, idle_us / 8, None),),
+            largest=(gap,),
+        ),
         memory=None,
-        steps=tuple(StepUse(i, span_us / steps, busy_us / steps, idle_us / steps, 0, 0) for i in range(steps)),
+        steps=tuple(analyses.StepUse(i, span_us / steps, busy_us / steps, idle_us / steps, 0, 0) for i in range(steps)),
         cpu=None,
     )
 
 
-def _kernel_summary(kernels: tuple[KernelTime, ...]) -> KernelSummary:
-    families: dict[str, list[KernelTime]] = defaultdict(list)
-    for each in kernels:
-        families[each.family].append(each)
-    return KernelSummary(
-        count=sum(each.count for each in kernels),
-        unique=len(kernels),
-        total_us=sum(each.total_us for each in kernels),
-        triton_count=sum(each.count for each in families.get("triton", ())),
-        short_count=0,
-        by_family=tuple(
-            FamilyTime(family, sum(each.count for each in some), sum(each.total_us for each in some))
-            for family, some in families.items()
-        ),
-        by_name=kernels,
-    )
-
-
-def _idle_summary(idle_us: float, shares: Mapping[str, float], names: tuple[str, ...]) -> IdleSummary:
-    gap = IdleGap(0, 12.5, idle_us / 4, {cause: share * idle_us / 4 for cause, share in shares.items()}, None, names[0])
-    return IdleSummary(
-        gap_count=4,
-        causes=tuple(CauseTime(cause, share * idle_us, 4) for cause, share in shares.items()),
-        syncs=(SyncTime("cudaDeviceSynchronize", 2, idle_us / 8, None),),
-        largest=(gap,),
-    )
-
-
-def make_cpu_analysis(*, fused: int = 0) -> Analysis:
-    return Analysis(
-        trace=TraceFacts(path="trace.json.gz", events=100, bytes=2000, skipped={}),
+def make_cpu_analysis(*, fused: int = 0) -> analyses.Analysis:
+    return analyses.Analysis(
+        trace=analyses.TraceFacts(path="trace.json.gz", events=100, bytes=2000, skipped={}),
         health=(),
-        window=Window("steps", 2, 40_000.0),
+        window=analyses.Window("steps", 2, 40_000.0),
         devices=(),
         **dict.fromkeys(("gpu", "kernels", "copies", "launches", "idle", "memory")),
-        steps=(StepUse(0, 20_000.0, 0, 0, 0, 0), StepUse(1, 20_000.0, 0, 0, 0, 0)),
-        cpu=CpuUse(40_000.0, 200, 38_000.0, fused, 900.0 if fused else 0.0, (OperatorTime("aten::mm", 40, 30_000.0),)),
+        steps=(analyses.StepUse(0, 20_000.0, 0, 0, 0, 0), analyses.StepUse(1, 20_000.0, 0, 0, 0, 0)),
+        cpu=analyses.CpuUse(
+            40_000.0, 200, 38_000.0, fused, 900.0 if fused else 0.0, (analyses.OperatorTime("aten::mm", 40, 30_000.0),)
+        ),
     )
 
 
@@ -177,7 +151,7 @@ def make_environment(**changes: Any) -> Environment:
 
 
 def make_side(
-    label: str = "eager", analysis: Analysis | None = None, form: FormResult | None = None, **changes: Any
+    label: str = "eager", analysis: analyses.Analysis | None = None, form: FormResult | None = None, **changes: Any
 ) -> Side:
     """A bare trace's side unless it has a form."""
     of_run = (make_settings(), make_environment()) if form else (None, None)

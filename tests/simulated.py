@@ -3,8 +3,6 @@
 A simulated run goes through `time_forms` and `judge` as a real one does, with the clock and the calls made up.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace

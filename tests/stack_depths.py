@@ -1,7 +1,5 @@
 """At how many depths of Python's stack does a loop call across the end of a chunk of it?"""
 
-from __future__ import annotations
-
 import resource
 from types import FunctionType
 

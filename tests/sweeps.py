@@ -1,21 +1,24 @@
-"""Cells of a sweep made by hand."""
-
-from __future__ import annotations
+"""Cells of a sweep made by hand, and what stands for their processes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import msgspec
 import numpy as np
 
+from tracekit.model import sweep
 from tracekit.model.child import ChildForm
 from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
 from tracekit.model.run import CompileFacts, Environment, FormName
-from tracekit.model.sweep import Asked, AskedCall, Cell, CellFailure, CellOutcome, CellResult, CellRun
 from tracekit.model.timing import ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
+from tracekit.walks import sweep_check, sweeping
+from tracekit.walks.plan import TimingPlan, stopping_rule
+from tracekit.walks.processes import Ended
 from tracekit.walks.sweep_cells import make_cell
 
 from .sides import make_settings
@@ -56,21 +59,21 @@ def make_child(
     )
 
 
-def eager_cell(workload: str = "vit", **asked: Any) -> Cell:
+def eager_cell(workload: str = "vit", **asked: Any) -> sweep.Cell:
     return make_cell("eager", Request(workload, **asked))
 
 
-def compiled_cell(workload: str = "vit", mode: str = "default", **asked: Any) -> Cell:
+def compiled_cell(workload: str = "vit", mode: str = "default", **asked: Any) -> sweep.Cell:
     return make_cell("compiled", Request(workload, mode=mode, **{"scope": "model", **asked}))
 
 
-def started(cell: Cell) -> str:
+def started(cell: sweep.Cell) -> str:
     """When it began: each cell at a time of its own, so that none runs beside another."""
     return (BEGIN - timedelta(seconds=crc32(cell.key.encode()) % 10**8)).isoformat()
 
 
 def make_result(
-    cell: Cell,
+    cell: sweep.Cell,
     eager_us: float = 10_000.0,
     compiled_us: float = 5_000.0,
     *,
@@ -81,7 +84,7 @@ def make_result(
     share: float = 0.004,
     environment: Environment | None = None,
     during_timing: int = 0,
-) -> CellResult:
+) -> sweep.CellResult:
     """A cell that was measured: both forms, or eager alone, as the cell says."""
     asked = cell.request
     settings = replace(
@@ -100,19 +103,64 @@ def make_result(
     if cell.form == "compiled":
         walls = scattered(compiled_us, seed=seed + 100, share=share)
         forms.append(make_child("compiled", walls, first_us=compile_us, reserved=reserved, during_timing=during_timing))
-    run = CellRun(
+    run = sweep.CellRun(
         settings, "as asked", environment or make_environment(), 3.0, StoppingRule(40, 0.01, 30.0, 20), tuple(forms)
     )
-    return CellResult("tracekit.sweep-cell/1", "0.1.0", cell, "done", started(cell), seconds, run, None)
+    return sweep.CellResult("tracekit.sweep-cell/1", "0.1.0", cell, "done", started(cell), seconds, run, None)
 
 
-def make_failure(cell: Cell, kind: CellOutcome = "out_of_memory", message: str = "not enough GPU memory") -> CellResult:
-    failure = CellFailure(kind, message, "compiling", ("Traceback", "the last line"))
-    return CellResult("tracekit.sweep-cell/1", "0.1.0", cell, kind, started(cell), 12.0, None, failure)
+def make_failure(
+    cell: sweep.Cell, kind: sweep.CellOutcome = "out_of_memory", message: str = "not enough GPU memory"
+) -> sweep.CellResult:
+    failure = sweep.CellFailure(kind, message, "compiling", ("Traceback", "the last line"))
+    return sweep.CellResult("tracekit.sweep-cell/1", "0.1.0", cell, kind, started(cell), 12.0, None, failure)
 
 
-CALL = AskedCall("tracekit sweep vit", "2026-11-21T19:00:00+00:00", 0, 40, None, None, None)
+CALL = sweep.AskedCall("tracekit sweep vit", "2026-11-21T19:00:00+00:00", 0, 40, None, None, None)
 
 
-def make_asked(cells: Sequence[Cell], suite: str | None = None) -> Asked:
-    return Asked("tracekit.sweep-asked/1", "vit", suite, tuple(cells), (CALL,))
+def make_asked(cells: Sequence[sweep.Cell], suite: str | None = None) -> sweep.Asked:
+    return sweep.Asked("tracekit.sweep-asked/1", "vit", suite, tuple(cells), (CALL,))
+
+
+@dataclass
+class Children:
+    """Stands for `run_module`: a cell was measured, twice as fast compiled, unless `ends` says how its process ends, or
+    its mode has `no_memory`; the look before finds what `found` says. What was asked is kept."""
+
+    found: sweep.CheckAnswer = field(default_factory=sweep.CheckAnswer)
+    ends: list[Ended] = field(default_factory=list)
+    no_memory: str | None = None
+    sources: tuple[sweep.Source, ...] | None = ()
+    interrupt_at: int | None = None
+    jobs: list[sweep.CellJob] = field(default_factory=list)
+    checked: list[sweep.CheckJob] = field(default_factory=list)
+    environments: list[dict[str, str]] = field(default_factory=list)
+    more: list[dict[str, Any]] = field(default_factory=list)
+
+    def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
+        self.more.append(more)
+        if module == sweep_check.MODULE:
+            self.checked.append(msgspec.json.decode(job, type=sweep.CheckJob))
+            return self.ends.pop(0) if self.ends else answered(self.found)
+        assert module == sweeping.MODULE
+        if len(self.jobs) == self.interrupt_at:
+            raise KeyboardInterrupt
+        asked = msgspec.json.decode(job, type=sweep.CellJob)
+        self.jobs.append(asked)
+        self.environments.append(environment)
+        if self.ends:
+            return self.ends.pop(0)
+        if asked.request.mode == self.no_memory:
+            return answered(
+                sweep.CellAnswer(None, sweep.CellFailure("out_of_memory", "not enough GPU memory", "building"))
+            )
+        run = make_result(make_cell(asked.forms[-1], asked.request)).run
+        assert run is not None
+        rule = stopping_rule(TimingPlan(asked.target_percent, asked.budget_seconds), asked.request, run.settings)
+        return answered(sweep.CellAnswer(replace(run, rule=rule, sources=self.sources), None))
+
+
+def answered(answer: sweep.CellAnswer | sweep.CheckAnswer, *lines: str) -> Ended:
+    """The end of a process that answered so, and printed these."""
+    return Ended(0, msgspec.json.encode(answer), lines)

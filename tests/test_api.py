@@ -1,7 +1,5 @@
 """tracekit in a program."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import os
 import stat
@@ -75,6 +73,12 @@ def test_a_pipe_and_a_device_are_written_into(tmp_path: Path) -> None:
     reader.join(10)
     assert got == [b"through the pipe"]
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
+    # As a shell names its `>(...)`.
+    reading, writing = os.pipe()
+    write_named(Path(f"/dev/fd/{writing}"), b"handed over")
+    assert os.read(reading, 100) == b"handed over"
+    for handle in (reading, writing):
+        os.close(handle)
     write_named(Path(os.devnull), b"gone")
     assert stat.S_ISCHR(Path(os.devnull).lstat().st_mode)
 

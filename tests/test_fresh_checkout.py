@@ -1,7 +1,5 @@
 """What README and docs show leaves a fresh checkout as git has it: everything that commands write is ignored."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """NVIDIA's library pretended: what it answers, what it refuses."""
 
-from __future__ import annotations
-
 import os
 import sys
 from types import SimpleNamespace
@@ -9,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tracekit.model.gpu import GpuSample
 from tracekit.nvml import Driver, Gpu, NoDriver, count_others, driver_version, find_gpu, read_driver
 
 UUID = "0123abcd-0000-0000-0000-000000000000"
@@ -65,29 +64,21 @@ def found(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Gpu:
     return gpu
 
 
-def test_a_sample_holds_what_the_driver_says_in_its_units(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_holds_what_the_driver_says_in_its_units_and_limits_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = found(monkeypatch)
-    sample = gpu.sample("during", 1.5)
-    assert (sample.moment, sample.seconds) == ("during", 1.5)
-    assert (sample.sm_clock_mhz, sample.memory_clock_mhz) == (1755, 2619)
-    assert (sample.power_w, sample.temperature_c) == (698.5, 61)
-    assert sample.other_processes == 0
+    limits = ("power limit (software)", "temperature (hardware)")
+    assert gpu.sample("during", 1.5) == GpuSample("during", 1.5, 1755, 2619, 698.5, 61, limits, 0)
     assert gpu.power_limit_w() == 700
     assert gpu.slowed_us() == {"power": 7.0, "temperature": 14.0}
 
 
-def test_being_idle_is_no_reason_for_slowness_and_limits_are_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found(monkeypatch).sample("before", 0).slowed_by == ("power limit (software)", "temperature (hardware)")
+def test_being_idle_is_no_reason_for_slowness_and_an_older_library_is_asked_by_the_older_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     idle = found(monkeypatch, nvmlDeviceGetCurrentClocksEventReasons=lambda _gpu: 0x1 | 0x2 | 0x10 | 0x100)
     assert idle.sample("before", 0).slowed_by == ()
-
-
-def test_an_older_library_is_asked_by_the_older_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    older = fake_nvml(nvmlDeviceGetCurrentClocksThrottleReasons=lambda _gpu: 0x8)
-    del older.nvmlDeviceGetCurrentClocksEventReasons
-    monkeypatch.setitem(sys.modules, "pynvml", older)
-    gpu = find_gpu(SimpleNamespace(uuid=UUID))
-    assert gpu is not None
+    gpu = found(monkeypatch, nvmlDeviceGetCurrentClocksThrottleReasons=lambda _gpu: 0x8)
+    del sys.modules["pynvml"].nvmlDeviceGetCurrentClocksEventReasons
     assert gpu.sample("before", 0).slowed_by == ("hardware slowdown",)
 
 
@@ -122,22 +113,19 @@ def test_a_part_of_a_gpu_has_its_own_processes_and_the_whole_one_s_clocks(monkey
 def test_without_the_library_the_driver_or_the_device_there_is_nothing_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     described = SimpleNamespace(uuid=UUID)
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert (find_gpu(described), driver_version()) == (None, None)
-    assert read_driver() == NoDriver("no_library")
+    assert (find_gpu(described), driver_version(), read_driver()) == (None, None, NoDriver("no_library"))
     pretend(monkeypatch, nvmlInit=refuse)
     assert (find_gpu(described), driver_version()) == (None, None)
     assert read_driver() == NoDriver("no_driver", "Not Supported")
     pretend(monkeypatch, nvmlDeviceGetHandleByUUID=refuse)
-    assert find_gpu(described) is None
-    assert find_gpu(SimpleNamespace()) is None
+    assert (find_gpu(described), find_gpu(SimpleNamespace())) == (None, None)
 
 
-def test_the_driver_is_read_with_its_gpus_and_the_newest_cuda_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_driver_is_read_with_its_gpus_and_has_a_version_where_they_do_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pretend(monkeypatch)
     assert read_driver() == Driver("570.1", (12, 8), ("NVIDIA H200", "NVIDIA H200"))
-
-
-def test_a_driver_that_does_not_answer_is_told_and_still_has_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, nvmlDeviceGetCount=refuse)
     assert read_driver() == NoDriver("no_answer", "Not Supported")
     assert driver_version() == "570.1"

@@ -1,7 +1,5 @@
 """The committed runs and reports: they must stay readable, agree with each other, and name nobody's machine."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil
@@ -108,19 +106,21 @@ def without_places(told: Any) -> Any:
     return [without_places(each) for each in told] if isinstance(told, list) else told
 
 
-@pytest.mark.parametrize("folder", RUNS, ids=lambda folder: folder.name)
-def test_a_committed_twin_is_what_its_run_says_now(folder: Path, tmp_path: Path) -> None:
-    """`make samples` writes them anew."""
+@pytest.fixture(scope="module", params=RUNS, ids=lambda folder: folder.name)
+def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The page of a committed run, and its twin; `make samples` writes them anew."""
     with contextlib.chdir(ROOT):
-        _, twin = write_sample(folder, tmp_path)
+        return write_sample(request.param, tmp_path_factory.mktemp("sample"))
+
+
+def test_a_committed_twin_is_what_its_run_says_now(sample: tuple[Path, Path]) -> None:
+    _, twin = sample
     assert twin.read_text(encoding="utf-8") == (SAMPLES / twin.name).read_text(encoding="utf-8")
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("folder", RUNS, ids=lambda folder: folder.name)
-def test_the_page_of_a_committed_run_opens_without_network_or_complaint(folder: Path, tmp_path: Path) -> None:
-    with contextlib.chdir(ROOT):
-        path, _ = write_sample(folder, tmp_path)
+def test_the_page_of_a_committed_run_opens_without_network_or_complaint(sample: tuple[Path, Path]) -> None:
+    path, _ = sample
     visit = open_page(path)
     assert (visit.complaints, visit.requests, visit.spilled) == ((), (), ())
     assert len(visit.charts) >= 3 and "as fast as eager" in visit.text

@@ -1,14 +1,9 @@
 """How a run folder comes to be, and what one that came from elsewhere may name: files of its own, inside of itself."""
 
-from __future__ import annotations
-
 import dataclasses
 import gzip
 import json
 import os
-import resource
-import subprocess
-import sys
 import tempfile
 import typing
 from collections.abc import Callable
@@ -113,20 +108,9 @@ def test_a_finished_run_is_not_taken_for_a_draft_by_who_comes_next(tmp_path: Pat
         folder = store.finish(make_run(), draft)
         refuse_to_begin(tmp_path / "flux-eager", "another tracekit is writing")
     assert store.load(folder).status == "complete"
-
-
-def test_a_draft_that_another_process_writes_is_left_alone(tmp_path: Path) -> None:
-    holding = (
-        "import sys, pathlib; from tracekit import store\n"
-        "with store.begun(pathlib.Path(sys.argv[1]), force=False):\n"
-        "    print('held', flush=True); sys.stdin.read()"
-    )
-    command = [sys.executable, "-c", holding, str(tmp_path / "flux-eager")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdin is not None and other.stdout is not None and other.stdout.readline() == "held\n"
-        refuse_to_begin(tmp_path / "flux-eager", "another tracekit is writing")
-        other.stdin.close()
-    assert list(tmp_path.iterdir()) == [], "what holds nothing is taken away"
+    with store.begun(tmp_path / "nothing", force=False):
+        pass
+    assert list(tmp_path.iterdir()) == [folder], "what holds nothing is taken away"
 
 
 def test_a_missing_recording_names_its_file(tmp_path: Path) -> None:
@@ -151,30 +135,27 @@ def test_where_work_came_from_comes_back_as_it_was_saved(tmp_path: Path) -> None
     assert (tmp_path / store.EAGER_OPS).read_bytes() == first
     eager = replace(make_run().forms[0], provenance=names[0])
     run = make_run(forms=(eager, replace(eager, name="compiled", provenance=names[1])))
-    assert store.load_eager_ops(tmp_path, run) == OPS
-    assert store.load_compiled_sites(tmp_path, run) == SITES
+    assert [store.load_provenance(tmp_path, form) for form in run.forms] == [OPS, SITES]
 
 
 def test_a_run_that_was_recorded_before_provenance_was_asked_for_still_loads(tmp_path: Path) -> None:
     folder = finished(tmp_path / "flux-eager")
     with edited(folder) as manifest:
         assert [form.pop("provenance") for form in manifest["forms"]] == [None]
-    run = store.load(folder)
-    assert store.load_eager_ops(folder, run) is None
-    assert store.load_compiled_sites(folder, run) is None
+    assert store.load_provenance(folder, eager(folder)) is None
 
 
 def test_damaged_or_missing_provenance_is_one_line(tmp_path: Path) -> None:
     name = store.save_provenance(OPS, tmp_path)
-    run = make_run(forms=(replace(make_run().forms[0], provenance=name),))
+    form = replace(make_run().forms[0], provenance=name)
     whole = (tmp_path / name).read_bytes()
     for damaged in (whole[:20], b"not gzip", gzip.compress(b'{"version": 1')):
         (tmp_path / name).write_bytes(damaged)
         with pytest.raises(TracekitError, match=r"eager-ops\.json\.gz cannot be read"):
-            store.load_eager_ops(tmp_path, run)
+            store.load_provenance(tmp_path, form)
     (tmp_path / name).unlink()
     with pytest.raises(TracekitError, match=r"eager-ops\.json\.gz is missing"):
-        store.load_eager_ops(tmp_path, run)
+        store.load_provenance(tmp_path, form)
 
 
 def test_a_draft_that_is_a_link_is_refused_and_what_it_leads_to_is_kept(tmp_path: Path) -> None:
@@ -187,10 +168,10 @@ def test_a_draft_that_is_a_link_is_refused_and_what_it_leads_to_is_kept(tmp_path
     assert not (tmp_path / "flux").exists()
 
 
-@pytest.mark.parametrize("force", [False, True])
-def test_a_link_that_leads_nowhere_is_told_before_anything_is_measured(tmp_path: Path, force: bool) -> None:
+def test_a_link_that_leads_nowhere_is_told_before_anything_is_measured(tmp_path: Path) -> None:
     (tmp_path / "flux").symlink_to(tmp_path / "absent")
-    refuse_to_begin(tmp_path / "flux", "leads nowhere", force=force)
+    for force in (False, True):
+        refuse_to_begin(tmp_path / "flux", "leads nowhere", force=force)
     assert not list(tmp_path.glob("*.incomplete"))
 
 
@@ -248,7 +229,7 @@ def eager(folder: Path) -> FormResult:
 #: Each kind of file that a run names: what it is called, and what reads it.
 READS: dict[str, Callable[[Path], object]] = {
     "eager-light.json": lambda folder: store.recording_path(folder, eager(folder), "light"),
-    store.EAGER_OPS: lambda folder: store.load_eager_ops(folder, store.load(folder)),
+    store.EAGER_OPS: lambda folder: store.load_provenance(folder, eager(folder)),
     "eager-output.png": lambda folder: store.load_pictures(folder, eager(folder)),
     store.MANIFEST: store.load,
 }
@@ -297,12 +278,8 @@ def test_hard_links_and_links_within_the_folder_are_its_own_files(folder: Path, 
     (folder / name).unlink()
     os.link(tmp_path / name, folder / name)
     READS[name](folder)
-
-
-def test_a_run_in_a_linked_folder_is_read(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(folder, target_is_directory=True)
-    for read in READS.values():
-        read(tmp_path / "link")
+    READS[name](tmp_path / "link")
 
 
 OUTSIDE = ["/etc/passwd", "../eager-light.json", "sub/eager-light.json", "linked/eager-light.json"]
@@ -333,13 +310,20 @@ def test_a_picture_is_a_png_of_bounded_size(folder: Path) -> None:
             store.load_pictures(folder, eager(folder))
 
 
-def test_provenance_that_unpacks_to_more_than_may_be_held_is_refused_in_bounded_memory(folder: Path) -> None:
-    (folder / store.EAGER_OPS).write_bytes(gzip.compress(bytes(2 * store.MOST_PROVENANCE_BYTES), compresslevel=1))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def test_provenance_that_unpacks_to_more_than_may_be_held_is_refused(folder: Path) -> None:
+    (folder / store.EAGER_OPS).write_bytes(gzip.compress(bytes(store.MOST_PROVENANCE_BYTES + 1), compresslevel=1))
     with pytest.raises(TracekitError, match="unpacks to more"):
         READS[store.EAGER_OPS](folder)
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-    assert grown < 3 * store.MOST_PROVENANCE_BYTES
+
+
+@pytest.mark.parametrize(
+    ("content", "is_cut_off"), [("", True), ('{"sche', True), ('{"my": "data"}', False), ('{"traceEvents": [{"', False)]
+)
+def test_a_manifest_that_is_no_json_was_cut_off_and_a_trace_of_its_name_was_not(
+    tmp_path: Path, content: str, is_cut_off: bool
+) -> None:
+    (tmp_path / store.MANIFEST).write_text(content)
+    assert store.is_cut_off(tmp_path) is is_cut_off
 
 
 def sweep(parent: Path) -> tuple[SweepFolder, Path]:
@@ -350,13 +334,13 @@ def sweep(parent: Path) -> tuple[SweepFolder, Path]:
     return made, made.path / "cells" / f"{eager_cell().key}.json"
 
 
-@pytest.mark.parametrize("turn", [each for each in TURNS if each != "loop"])
+@pytest.mark.parametrize("turn", TURNS)
 def test_a_cell_that_leads_out_of_its_sweep_is_as_good_as_not_there(tmp_path: Path, turn: str) -> None:
     made, path = sweep(tmp_path)
     path.rename(tmp_path / "outside.json")
     TURNS[turn](path, tmp_path / "outside.json")
-    assert made.load_all() == ()
-    assert path.name in made.unreadable
+    assert made.load_all() == () and made.load(eager_cell().key) is None
+    assert list(made.unreadable) == [path.name]
 
 
 @pytest.mark.parametrize("turn", LINKS)

@@ -1,7 +1,5 @@
 """Traces built by hand, and the real ones under tests/data."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

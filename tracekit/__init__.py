@@ -1,7 +1,5 @@
 """What did torch.compile do to this model on this GPU, and why?"""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

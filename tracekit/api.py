@@ -106,8 +106,10 @@ def profile(
     progress. Raises TracekitError for whatever the user can mend; what the model raises comes as it is.
     """
     _check_torch()
+    from tracekit.model.progress import Silent
     from tracekit.walks.plan import Plan, folder_name, plan_timing
     from tracekit.walks.profiling import profile_built
+    from tracekit.walks.progress import console_of_its_own, shown
     from tracekit.walks.reports import reports_of_run
     from tracekit.workloads.own import hand_over, random_state_kept
     from tracekit.workloads.scopes import narrowed
@@ -135,7 +137,8 @@ def profile(
     with suppress(TracekitError):
         if force and store.is_run(place):
             replaced = reports_of_run(store.load(place))
-    with random_state_kept(), _progress(quiet) as progress:
+    showing: AbstractContextManager[Progress] = nullcontext(Silent()) if quiet else shown(console_of_its_own())
+    with random_state_kept(), showing as progress:
         workload = hand_over(model, args, kwargs or {}, plan.request)
         folder = profile_built(plan, narrowed(workload, scope) if scope else workload, progress)
     return replace(load(folder), replaces=replaced)
@@ -150,18 +153,6 @@ def _compile_options(given: Mapping[str, object] | bool) -> dict[str, Any]:
     if mode not in MODES:
         raise TracekitError(f"compile has no mode {mode!r}: it has {', '.join(MODES)}")
     return {**options, "mode": mode}
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Progress]:
-    from tracekit.model.progress import Silent
-    from tracekit.walks.progress import console_of_its_own, shown
-
-    if quiet:
-        yield Silent()
-        return
-    with shown(console_of_its_own()) as progress:
-        yield progress
 
 
 @contextmanager

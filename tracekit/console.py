@@ -1,7 +1,5 @@
 """rich's console, which prints nothing that steers a terminal but what rich itself colours and draws."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import IO
 

@@ -4,8 +4,6 @@ A folder that came from elsewhere may hold links, pipes and devices under any na
 first seen to be a regular file of a size that can be held, and whatever is written beside it goes through no link.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

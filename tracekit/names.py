@@ -1,7 +1,5 @@
 """Kernel names as people read them: the C++ ceremony elided, control characters made harmless."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

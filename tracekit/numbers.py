@@ -3,8 +3,6 @@
 No room's own: a finding's sentence and the table beside it write a figure alike, and rooms do not import each other.
 """
 
-from __future__ import annotations
-
 import math
 
 MISSING = "—"

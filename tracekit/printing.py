@@ -4,8 +4,6 @@ Names of spans, kernels, files and folders, and all of a stranger's run.json, ma
 None of them reaches it.
 """
 
-from __future__ import annotations
-
 import sys
 import traceback
 from types import TracebackType

@@ -4,10 +4,10 @@ What a run says of itself may be a stranger's: in a command that a reader is to 
 variables that steer torch are set.
 """
 
-from __future__ import annotations
-
+import os
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 
 #: How the names begin of those that steer torch's compiler and the libraries below it, and of single ones the whole.
 PREFIXES = (
@@ -40,6 +40,13 @@ def steering_variables(environment: Mapping[str, str]) -> dict[str, str]:
         and "/" not in value
         and OF_TORCH.get(name) != value
     }
+
+
+def environment_with(variables: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment with those in it, for another Python that is to import this tracekit."""
+    here = str(Path(__file__).parents[1])
+    paths = [path for path in (os.environ.get("PYTHONPATH"), here) if path]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **variables}
 
 
 def variable_words(variables: Mapping[str, str]) -> str:

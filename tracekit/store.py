@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -35,7 +35,6 @@ COMPILED_SITES = "compiled-sites.json.gz"
 #: What torch and its libraries printed while the run was made.
 OUTPUT = "output.log"
 INCOMPLETE = ".incomplete"
-Provenance = TypeVar("Provenance", "EagerOps", "CompiledSites")
 
 #: What the files of a run may have at most, ten times and more what was measured: of manifests 0.3 MB (ViT), of
 #: provenance 0.3 MB packed and 12 MB unpacked (FLUX.1-dev), of pictures 0.1 MB.
@@ -179,6 +178,19 @@ def is_run(path: Path) -> bool:
         return SCHEMA in file.read(len(SCHEMA) + 100)
 
 
+def is_cut_off(path: Path) -> bool:
+    """Whether a manifest lies in the folder that was copied in part: no JSON. A trace may be called like one."""
+    manifest = path / MANIFEST
+    if not manifest.is_file() or manifest.stat().st_size > MOST_MANIFEST_BYTES:
+        return False
+    content = manifest.read_bytes()
+    try:
+        msgspec.json.decode(content)
+    except UNDECODABLE:
+        return b'"traceEvents"' not in content
+    return False
+
+
 def was_interrupted(folder: Path) -> bool:
     """Whether a run was begun under this name and never finished."""
     return not folder.exists() and is_run(folder.with_name(folder.name + INCOMPLETE))
@@ -266,24 +278,14 @@ def load_pictures(folder: Path, form: FormResult) -> tuple[Picture, ...]:
     return tuple(found)
 
 
-def load_eager_ops(folder: Path, run: Run) -> EagerOps | None:
-    """Where the eager form's work came from; None where the run does not tell."""
-    from tracekit.model.provenance import EagerOps
+def load_provenance(folder: Path, form: FormResult) -> EagerOps | CompiledSites | None:
+    """Where the form's work came from; None where the run does not tell."""
+    from tracekit.model.provenance import CompiledSites, EagerOps
 
-    return _load_provenance(folder, run.form("eager"), EagerOps)
-
-
-def load_compiled_sites(folder: Path, run: Run) -> CompiledSites | None:
-    """Where the compiled form's work came from; None where the run does not tell."""
-    from tracekit.model.provenance import CompiledSites
-
-    return _load_provenance(folder, run.form("compiled"), CompiledSites)
-
-
-def _load_provenance(folder: Path, form: FormResult | None, kind: type[Provenance]) -> Provenance | None:
-    if form is None or form.provenance is None:
+    if form.provenance is None:
         return None
     path = inside(folder, form.provenance)
+    kind: type[EagerOps | CompiledSites] = EagerOps if form.name == "eager" else CompiledSites
     content = unpack_gzip(path, MOST_PACKED_BYTES, MOST_PROVENANCE_BYTES)
     try:
         return msgspec.json.decode(content, type=kind)

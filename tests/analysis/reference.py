@@ -4,8 +4,6 @@ Times of the events must be whole quarters. Nothing of tracekit's code is used b
 of causes.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any

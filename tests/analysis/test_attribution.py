@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 from pathlib import Path
 
-from tests.traces import make_call, make_copy, make_kernel, make_op, make_span, make_trace
+from tests.traces import launched, make_call, make_copy, make_kernel, make_op, make_span, make_trace
 
 from tracekit.analysis.attribution import find_graph_calls, find_tagged
 from tracekit.model.provenance import CompiledActivity, TaggedActivity
@@ -14,7 +12,7 @@ def test_an_activity_belongs_to_the_operator_around_its_launch(tmp_path: Path) -
     trace = make_trace(
         tmp_path,
         [
-            make_span(0, 100, name="tracekit.step#0"),
+            make_span(0, 100),
             make_op(10, 20, name="tracekit.op#0"),
             make_call(12, 13, correlation=1),
             make_op(30, 40, name="tracekit.op#7"),
@@ -37,40 +35,25 @@ def test_an_activity_belongs_to_the_operator_around_its_launch(tmp_path: Path) -
 
 
 def test_a_launch_on_autograd_s_thread_belongs_to_an_operator_of_that_thread(tmp_path: Path) -> None:
-    trace = make_trace(
-        tmp_path,
-        [
-            make_span(0, 100, name="tracekit.step#0"),
-            make_op(10, 60, name="tracekit.op#0", thread=1),
-            make_op(20, 40, name="tracekit.op#1", thread=2),
-            make_call(25, 26, correlation=1, thread=2),
-            make_kernel(30, 35, name="backward", correlation=1),
-        ],
-    )
+    operators = [make_op(10, 60, name="tracekit.op#0"), make_op(20, 40, name="tracekit.op#1", thread=2)]
+    trace = make_trace(tmp_path, [make_span(0, 100), *operators, *launched(25, 5, 1, thread=2, name="backward")])
     assert find_tagged(trace) == (TaggedActivity("backward", 1),)
 
 
 def test_an_activity_belongs_to_the_graph_call_and_the_operator_directly_in_it(tmp_path: Path) -> None:
-    trace = make_trace(
-        tmp_path,
-        [
-            make_span(0, 200, name="tracekit.step#0"),
-            make_span(10, 90, name=REGION.format("fabc")),
-            make_op(20, 40, name="aten::addmm"),
-            make_op(22, 38, name="aten::cublas_inside"),
-            make_call(24, 25, correlation=1),
-            make_call(26, 27, correlation=2),
-            make_op(50, 60, name="triton_poi_fused_add_0"),
-            make_call(52, 53, correlation=3, name="cuLaunchKernel"),
-            make_op(100, 110, name="aten::exp"),
-            make_call(102, 103, correlation=4),
-            make_kernel(130, 140, name="nvjet", correlation=1),
-            make_kernel(140, 141, name="splitk", correlation=2),
-            make_kernel(142, 143, name="triton_poi_fused_add_0", correlation=3),
-            make_kernel(144, 145, name="exp", correlation=4),
-        ],
-    )
-    assert find_graph_calls(trace) == (
+    events = [
+        make_span(0, 200),
+        make_span(10, 90, name=REGION.format("fabc")),
+        make_op(20, 40, name="aten::addmm"),
+        make_op(22, 38, name="aten::cublas_inside"),
+        *launched(24, 1, 1, name="nvjet"),
+        *launched(28, 1, 2, name="splitk"),
+        make_op(50, 60, name="triton_poi_fused_add_0"),
+        *launched(52, 1, 3, name="triton_poi_fused_add_0"),
+        make_op(100, 110, name="aten::exp"),
+        *launched(102, 1, 4, name="exp"),
+    ]
+    assert find_graph_calls(make_trace(tmp_path, events)) == (
         ("fabc",),
         (
             CompiledActivity("nvjet", 0, "aten::addmm", 0),
@@ -82,7 +65,7 @@ def test_an_activity_belongs_to_the_graph_call_and_the_operator_directly_in_it(t
 
 
 def test_a_cuda_graph_s_kernels_belong_to_the_call_that_replays_it_and_to_no_operator(tmp_path: Path) -> None:
-    events = [make_span(0, 200, name="tracekit.step#0")]
+    events = [make_span(0, 200)]
     for number in range(2):
         at = 10 + 50 * number
         # Without shapes torch records the call of a graph as an operator.

@@ -1,7 +1,5 @@
 """Each finding, where it is due and where it is not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +39,9 @@ PLAIN = [make_call(0, 1, correlation=1), make_call(1, 2, correlation=2)]
 DEPENDENT = [PLAIN[0], make_call(1, 2, correlation=2, name="cudaLaunchKernelExC")]
 OTHER_CALL = {**make_call(5, 6, correlation=1), "tid": 2}
 NAMELESS = {**make_kernel(2, 3), "pid": "GPU", "args": {}}
-TEN = [make_kernel(i * 2, i * 2 + 1) for i in range(10)]
+BEFORE_THE_FIRST = {**make_kernel(4, 5), "args": {"device": -1}}
+BACKWARD = {**make_kernel(1, 2), "dur": -1}
+TEN = [make_kernel(i * 2, i * 2 + 1) for i in range(1, 11)]
 EPOCH = [make_kernel(1_731_234_567_890_123 + i, 1_731_234_567_890_124 + i) for i in range(3)]
 SPANS = [make_span(at, at + 10, name=f"tracekit.step#{at}") for at in (0, 20, 40)]
 CAPTURED = [
@@ -88,46 +88,22 @@ EACH_ITS_GPU += [make_kernel(60, 61, correlation=3, device=1)]
 
 #: The finding's code, severity, count and facts (None: whatever they are), and the events.
 DUE: list[tuple[str, str, int, dict[str, Any] | None, list[Json]]] = [
-    (
-        "skipped_events",
-        "error",
-        1,
-        {"reasons": {"negative duration": 1}},
-        [make_kernel(0, 1), {**make_kernel(1, 2), "dur": -1}],
-    ),
+    ("skipped_events", "error", 1, {"reasons": {"negative duration": 1}}, [make_kernel(0, 1), BACKWARD]),
     ("compile_in_window", "warning", 1, None, [make_kernel(0, 1), make_op(0, 1, name=COMPILING)]),
     ("compile_in_window", "warning", 1, None, [*STEP, make_op(0, 90, name=COMPILING), make_op(0, 101, name=COMPILING)]),
     ("python_stacks_recorded", "warning", 1, {"host_slower_up_to": 4}, [make_kernel(0, 1), STACK]),
     ("overlapping_kernels", "warning", 1, {"overlap_up_to_us": 5.0}, [make_kernel(0, 10), make_kernel(5, 15)]),
     ("overlapping_kernels", "warning", 1, {"overlap_up_to_us": pytest.approx(1.4)}, [MATMUL, EARLY, *PLAIN]),
     ("overlapping_kernels", "warning", 1, None, [MATMUL, make_kernel(14.6, 15, correlation=2), *DEPENDENT]),
-    (
-        "overlapping_kernels",
-        "warning",
-        10,
-        None,
-        [make_kernel(0, 100), *(make_kernel(5 * i, 5 * i + 2) for i in range(1, 11))],
-    ),
+    ("overlapping_kernels", "warning", 10, None, [make_kernel(0, 100), *TEN]),
     ("ambiguous_correlations", "warning", 1, None, [*SOUND, OTHER_CALL]),
     ("ambiguous_correlations", "warning", 1, None, [*SOUND, of_process(200, OTHER_CALL)]),
     ("unnamed_device", "warning", 1, None, [make_kernel(0, 1), NAMELESS]),
-    (
-        "unnamed_device",
-        "warning",
-        2,
-        None,
-        [make_kernel(0, 1), {**NAMELESS, "pid": 48213}, {**make_kernel(4, 5), "args": {"device": -1}}],
-    ),
+    ("unnamed_device", "warning", 2, None, [make_kernel(0, 1), {**NAMELESS, "pid": 48213}, BEFORE_THE_FIRST]),
     ("overlapping_steps", "warning", 2, {"overlap_us": 5.0}, OVERLAPPING_STEPS),
     ("work_from_outside", "warning", 1, {"outside_us": 10.0}, FROM_OUTSIDE),
     ("unlinked_kernels", "warning", 2, {}, [make_kernel(0, 1), make_kernel(2, 3)]),
-    (
-        "clock_disorder",
-        "warning",
-        1,
-        {"early_by_up_to_us": 5.0},
-        [make_call(10, 11, correlation=1), make_kernel(5, 12, correlation=1)],
-    ),
+    ("clock_disorder", "warning", 1, {"early_by_up_to_us": 5.0}, [SOUND[0], make_kernel(5, 12, correlation=1)]),
     ("launches_without_kernels", "info", 1, {"in_the_middle": 0}, [make_call(0, 1, correlation=9), *SOUND]),
     ("launches_without_kernels", "warning", 1, {"in_the_middle": 1}, [make_call(20, 21, correlation=9), *SOUND]),
     *(
@@ -153,7 +129,7 @@ NOT_DUE: list[tuple[str, list[Json]]] = [
     ("overlapping_kernels", [MATMUL, EARLY, *DEPENDENT]),
     ("ambiguous_correlations", [make_kernel(2, 3, correlation=2), *PLAIN, OTHER_CALL]),
     ("unnamed_device", [make_kernel(0, 1), {**NAMELESS, "pid": "GPU 3"}]),
-    ("clock_disorder", [make_call(10, 11, correlation=1), make_kernel(9.5, 12, correlation=1)]),
+    ("clock_disorder", [SOUND[0], make_kernel(9.5, 12, correlation=1)]),
     ("launches_without_kernels", [make_call(20, 21, name="cudaStreamSynchronize", correlation=9), *SOUND]),
     ("launches_without_kernels", CAPTURED),
     ("slow_first_step", steps_from(11)),

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -56,8 +54,6 @@ def test_what_is_between_graphs_is_told_without_graphs_lookups_and_entry(tmp_pat
     # 95 less the graph's 30, pregraph and prologue 3, the resumed lookup 3 and region 32.
     assert outer.outside_us == pytest.approx(95 - 30 - 3 - 3 - 32)
     assert (inner.id, inner.outside_us) == ("1/0", 32 - 25)
-    assert found.outside_of(("0/0",)) == outer.outside_us
-    assert found.outside_of(("7/0",)) is None
 
 
 def test_only_what_began_in_the_window_counts(tmp_path: Path) -> None:
@@ -68,38 +64,37 @@ def test_only_what_began_in_the_window_counts(tmp_path: Path) -> None:
     assert [region.id for region in whole.regions] == ["0/0", "1/0", "9/9"]
 
 
-def test_a_launch_on_another_thread_is_not_in_the_graph_of_this_one(tmp_path: Path) -> None:
-    events = [make_span(0, 100), make_op(0, 90, name="Torch-Compiled Region: 0/0"), graph(10, 80)]
-    found = regions_of(tmp_path, [*events, *launched(20, 10, 1), *launched(30, 10, 2, thread=2)])
-    assert found.gpu_share == 0.5
+REGION = make_op(0, 40, name="Torch-Compiled Region: 0/0")
 
 
-def test_autograds_thread_runs_graphs_without_a_region(tmp_path: Path) -> None:
-    found = regions_of(
-        tmp_path, [make_span(0, 100), make_op(0, 1), graph(10, 80, thread=2), *launched(20, 9, 1, thread=2)]
-    )
-    assert found.regions == ()
-    assert (found.graphs, found.gpu_share) == (1, 1.0)
-
-
-def test_without_graphs_of_inductors_a_region_is_compiled_code(tmp_path: Path) -> None:
-    events = [make_span(0, 100), make_op(0, 40, name="Torch-Compiled Region: 0/0")]
-    assert regions_of(tmp_path, [*events, *launched(20, 10, 1), *launched(50, 10, 2)]).gpu_share == 0.5
+@pytest.mark.parametrize(
+    ("events", "count", "graphs", "share"),
+    [
+        # A launch on another thread is not in the graph of this one.
+        ([REGION, graph(10, 38), *launched(20, 10, 1), *launched(30, 10, 2, thread=2)], 1, 1, 0.5),
+        # Autograd's thread runs graphs without a region.
+        ([make_op(0, 1), graph(10, 80, thread=2), *launched(20, 9, 1, thread=2)], 0, 1, 1.0),
+        # Without graphs of Inductor's a region is compiled code.
+        ([REGION, *launched(20, 10, 1), *launched(50, 10, 2)], 1, 0, 0.5),
+        # An eager recording shows that nothing was compiled.
+        ([make_op(10, 40), *launched(20, 10, 1)], 0, 0, 0.0),
+    ],
+)
+def test_the_share_of_gpu_time_that_compiled_code_launched(
+    tmp_path: Path, events: list[Json], count: int, graphs: int, share: float
+) -> None:
+    found = regions_of(tmp_path, [make_span(0, 100), *events])
+    assert (found.count, found.graphs, found.gpu_share) == (count, graphs, share)
 
 
 def test_a_kernel_whose_launch_is_not_recorded_is_told_apart(tmp_path: Path) -> None:
-    events = [make_span(0, 100), make_op(0, 40, name="Torch-Compiled Region: 0/0"), graph(1, 39)]
+    events = [make_span(0, 100), REGION, graph(1, 39)]
     found = regions_of(tmp_path, [*events, *launched(20, 10, 1), make_kernel(60, 90)], window="whole")
     assert (found.gpu_us, found.all_gpu_us, found.unlinked_us) == (10, 40, 30)
 
 
 def test_a_recording_without_operators_shows_no_regions(tmp_path: Path) -> None:
     assert analyze(make_trace(tmp_path, [make_span(0, 100), *launched(20, 10, 1)])).regions is None
-
-
-def test_an_eager_recording_shows_that_nothing_was_compiled(tmp_path: Path) -> None:
-    found = regions_of(tmp_path, [make_span(0, 100), make_op(10, 40), *launched(20, 10, 1)])
-    assert (found.count, found.graphs, found.gpu_share) == (0, 0, 0.0)
 
 
 @pytest.mark.parametrize(

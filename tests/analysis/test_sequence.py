@@ -1,39 +1,25 @@
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
 import pytest
-from tests.traces import (
-    DATA,
-    Json,
-    analyze,
-    make_call,
-    make_copy,
-    make_kernel,
-    make_op,
-    make_span,
-    make_trace,
-    write_trace,
-)
+from tests.analysis.steps import launched, make_replay, make_step
+from tests.traces import DATA, Json, analyze, make_call, make_copy, make_kernel, make_op, make_trace, write_trace
 
 from tracekit.analysis.sequence import list_work
 from tracekit.model.sequence import Operator, Sequence
 from tracekit.tracefile import read_trace
 
 
-def work(folder: Path, events: list[Json], **options: str) -> Sequence:
-    return list_work(read_trace(write_trace(folder, events), shapes=True), **options)
+def work(folder: Path, events: list[Json]) -> Sequence:
+    return list_work(read_trace(write_trace(folder, events), shapes=True))
 
 
-def launched(start: float, name: str, correlation: int, *, thread: int = 1, delay: float = 50) -> list[Json]:
-    call = make_call(start, start + 1, correlation=correlation, thread=thread)
-    return [call, make_kernel(start + delay, start + delay + 5, name=name, correlation=correlation)]
+def named(found: Sequence) -> str:
+    return "".join(each.name for each in found.activities)
 
 
 def test_kernels_stand_in_the_order_of_their_launches_not_of_their_starts(tmp_path: Path) -> None:
-    found = work(tmp_path, [*launched(0, "first", 1, delay=90), *launched(10, "second", 2, delay=5)])
-    assert [each.name for each in found.activities] == ["first", "second"]
+    assert named(work(tmp_path, [*launched(0, "a", 1, delay=90), *launched(10, "b", 2)])) == "ab"
 
 
 def test_kernels_of_one_graph_launch_stand_in_the_order_of_their_starts_and_have_no_operator(tmp_path: Path) -> None:
@@ -132,20 +118,10 @@ def test_values_and_strides_stand_beside_the_inputs_they_are_of(
     assert (found.operator.values, found.operator.strides) == (values, strides)
 
 
-def step(number: int, begin: float, names: str, us: float) -> list[Json]:
-    events = [make_span(begin, begin + 90, name=f"tracekit.step#{number}")]
-    for at, name in enumerate(names):
-        correlation = int(begin) + at + 1
-        start = begin + 10 * at + 1
-        events += [make_call(start, start + 1, correlation=correlation)]
-        events += [make_kernel(start + 2, start + 2 + us, name=name, correlation=correlation)]
-    return events
-
-
 def test_steps_that_ran_the_same_are_one_with_mean_durations(tmp_path: Path) -> None:
-    found = work(tmp_path, [*step(0, 0, "ab", 2), *step(1, 100, "ab", 4)])
+    found = work(tmp_path, [*make_step(0, "ab", us=2), *make_step(1, "ab", us=4)])
     assert [(each.name, each.duration_us) for each in found.activities] == [("a", 3), ("b", 3)]
-    assert found.per_step == 1
+    assert (found.per_step, found.starts) == (1, ())
 
 
 def test_without_shapes_operators_have_names_alone(tmp_path: Path) -> None:
@@ -181,60 +157,29 @@ def test_calls_of_the_innermost_operator_are_told_apart_within_one_of_the_outerm
     assert first.operator_call == reduce.operator_call != second.operator_call is not None
 
 
-def replayed(start: float, correlation: int, names: str) -> list[Json]:
-    """A step that launches one CUDA graph, whose kernels start in this order; the longest are called `a`."""
-    kernels = [
-        make_kernel(start + 10 * at, start + 10 * at + (8 if name == "a" else 4), name=name, correlation=correlation)
-        for at, name in enumerate(names, start=1)
-    ]
-    call = make_call(start + 1, start + 2, name="cudaGraphLaunch", correlation=correlation)
-    return [make_span(start, start + 90, name=f"tracekit.step#{correlation}"), call, *kernels]
-
-
 def test_branches_of_a_cuda_graph_that_start_in_another_order_are_the_same_step(tmp_path: Path) -> None:
-    found = work(tmp_path, [*replayed(0, 1, "abc"), *replayed(100, 2, "bac"), *replayed(200, 3, "cba")])
+    found = work(tmp_path, [*make_replay(0, "abc"), *make_replay(1, "bac"), *make_replay(2, "cba")])
     assert [(each.name, each.duration_us) for each in found.activities] == [("a", 8), ("b", 4), ("c", 4)]
     assert (found.per_step, found.starts) == (1, ())
 
 
-def test_a_cuda_graph_with_other_kernels_is_another_step_and_each_says_where_it_begins(tmp_path: Path) -> None:
-    found = work(tmp_path, [*replayed(0, 1, "abc"), *replayed(100, 2, "bad"), *replayed(200, 3, "ab")])
-    assert [each.name for each in found.activities] == list("abcbadab")
-    assert (found.per_step, found.starts) == (1 / 3, (0, 3, 6))
-
-
-def test_kernels_launched_one_by_one_in_another_order_are_another_step(tmp_path: Path) -> None:
-    def step(start: float, names: str, index: int) -> list[Json]:
-        launches = [each for at, name in enumerate(names) for each in launched(start + 2 * at, name, 10 * index + at)]
-        return [make_span(start, start + 90, name=f"tracekit.step#{index}"), *launches]
-
-    assert work(tmp_path, [*step(0, "ab", 1), *step(100, "ba", 2)]).starts == (0, 2)
-
-
-def marked(start: float, index: int, names: str, size: int = 8) -> list[Json]:
-    """A step whose kernels are launched one by one, each by an operator of its own."""
-    events = [make_span(start, start + 90, name=f"tracekit.step#{index}")]
-    for at, name in enumerate(names):
-        begin = start + 10 * at
-        inputs: Json = {"Input Dims": [[size]], "Input type": ["float"]}
-        events += [make_op(begin, begin + 5, **inputs), *launched(begin + 1, name, 10 * index + at + 1, delay=3)]
-    return events
-
-
-def test_the_same_kernels_for_operators_of_other_sizes_are_another_step(tmp_path: Path) -> None:
-    alike = work(tmp_path, [*marked(0, 0, "ab"), *marked(100, 1, "ab")])
-    assert (len(alike.activities), alike.per_step, alike.starts) == (2, 1, ())
-    other = work(tmp_path, [*marked(0, 0, "ab"), *marked(100, 1, "ab", size=16)])
-    assert (len(other.activities), other.per_step, other.starts) == (4, 1 / 2, (0, 2))
-
-
 @pytest.mark.parametrize(
-    ("steps", "starts"), [(["", "ab", "ab"], (0, 0, 2)), (["ab", "", "ab"], (0, 2, 2)), (["ab", "ab", ""], (0, 2, 4))]
+    ("steps", "names", "starts"),
+    [
+        pytest.param(["abc", "bad", "ab"], "abcbadab", (0, 3, 6), id="a CUDA graph with other kernels"),
+        pytest.param([("ab", 8), ("ba", 8)], "abba", (0, 2), id="one by one in another order"),
+        pytest.param([("ab", 8), ("ab", 16)], "abab", (0, 2), id="for operators of other sizes"),
+        pytest.param([("", 8), ("ab", 8), ("ab", 8)], "abab", (0, 0, 2), id="none in the first"),
+        pytest.param([("ab", 8), ("", 8), ("ab", 8)], "abab", (0, 2, 2), id="none in the second"),
+        pytest.param([("ab", 8), ("ab", 8), ("", 8)], "abab", (0, 2, 4), id="none in the last"),
+    ],
 )
-def test_a_step_without_work_is_empty_and_the_others_still_say_where_they_begin(
-    tmp_path: Path, steps: list[str], starts: tuple[int, ...]
+def test_steps_that_differ_stand_one_after_the_other_and_each_says_where_it_begins(
+    tmp_path: Path, steps: list[str | tuple[str, int]], names: str, starts: tuple[int, ...]
 ) -> None:
-    events = [each for index, names in enumerate(steps) for each in marked(100 * index, index, names)]
-    found = work(tmp_path, events)
-    assert [each.name for each in found.activities] == list("abab")
-    assert (found.per_step, found.starts) == (1 / 3, starts)
+    made = [
+        make_replay(at, each) if isinstance(each, str) else make_step(at, each[0], size=each[1])
+        for at, each in enumerate(steps)
+    ]
+    found = work(tmp_path, [event for some in made for event in some])
+    assert (named(found), found.per_step, found.starts) == (names, 1 / len(steps), starts)

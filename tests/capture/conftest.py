@@ -1,11 +1,12 @@
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests import sides  # noqa: E402
+
+from tracekit.capture import forms  # noqa: E402
 from tracekit.model.run import Settings  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget  # noqa: E402
 from tracekit.workloads.registry import FLUX  # noqa: E402
@@ -24,28 +25,12 @@ class Block(torch.nn.Module):  # type: ignore[misc, name-defined]
 
 
 def make_settings(**changes: Any) -> Settings:
-    values: dict[str, Any] = {
-        "workload": "block",
-        "size": "tiny",
-        "device": "cpu",
-        "dtype": "float32",
-        "scope": "block",
-        "mode": "default",
-        "fullgraph": True,
-        "dynamic": None,
-        "batch_size": 1,
-        "height": None,
-        "width": None,
-        "steps": None,
-        "prompt": None,
-        "pretrained": None,
-        "seed": 0,
-        "iterations": 3,
-    }
-    return Settings(**(values | changes))
+    """Of a block that is called on a CPU."""
+    small = {"workload": "block", "size": "tiny", "device": "cpu", "dtype": "float32", "scope": "block"}
+    return sides.make_settings(**{**small, "height": None, "width": None, "steps": None, "iterations": 3, **changes})
 
 
-def make_workload(call: Any, targets: tuple[CompileTarget, ...], **settings: Any) -> BuiltWorkload:
+def make_workload(call: Any, targets: tuple[CompileTarget, ...] = (), **settings: Any) -> BuiltWorkload:
     return BuiltWorkload(FLUX, make_settings(**settings), call, targets, (), ())
 
 
@@ -64,3 +49,13 @@ def workload(block: Block) -> BuiltWorkload:
             return block(x)
 
     return make_workload(call, (CompileTarget("block", block),))
+
+
+@pytest.fixture
+def dynamo_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch.compile without Inductor: what Dynamo says and refuses is the same, and no C++ is compiled for it."""
+    monkeypatch.setattr(
+        forms,
+        "compile_options",
+        lambda settings: {"fullgraph": settings.fullgraph, "dynamic": settings.dynamic, "backend": "eager"},
+    )

@@ -1,38 +1,32 @@
 """Small models, and what provenance tells of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import pytest
+import torch
+from torch import nn
 
-torch = pytest.importorskip("torch")
-
-from torch import nn  # noqa: E402
-
-from tracekit.capture.forms import Form, Switch, switched_on  # noqa: E402
-from tracekit.capture.inductor import recording_options  # noqa: E402
-from tracekit.capture.provenance import Collection, collected  # noqa: E402
-from tracekit.capture.source_location import ModuleNames  # noqa: E402
-from tracekit.capture.tagging import tag_eager, trace_calls  # noqa: E402
-from tracekit.model.progress import Silent  # noqa: E402
-from tracekit.model.provenance import CompiledSites, EagerOps  # noqa: E402
-from tracekit.model.workload import CompileTarget  # noqa: E402
+from tracekit.capture.compilation import recording_options
+from tracekit.capture.forms import Form, Switch, switched_on
+from tracekit.capture.provenance import Collection, collected
+from tracekit.capture.source_location import ModuleNames
+from tracekit.capture.tagging import tag_eager, trace_calls
+from tracekit.model.progress import Silent
+from tracekit.model.provenance import CompiledSites, EagerOps
+from tracekit.model.workload import CompileTarget
 
 NOWHERE = Path("never-written.json")
 Asked = tuple[EagerOps, CompiledSites]
 
 
 class Block(nn.Module):
-    def __init__(self, width: int = 16) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
-        self.fc1 = nn.Linear(width, 2 * width)
-        self.fc2 = nn.Linear(2 * width, width)
-        self.gate = nn.Parameter(torch.randn(width))
+        self.norm = nn.LayerNorm(16)
+        self.fc1 = nn.Linear(16, 32)
+        self.fc2 = nn.Linear(32, 16)
+        self.gate = nn.Parameter(torch.randn(16))
 
     def forward(self, x: Any) -> Any:
         h = self.fc1(self.norm(x))
@@ -44,18 +38,15 @@ class Block(nn.Module):
 class Mlp(nn.Module):
     """Compiled whole it launches fifteen times; its blocks share one graph where each is compiled by itself."""
 
-    def __init__(self, blocks: int = 3) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.blocks = nn.ModuleList([Block() for _ in range(blocks)])
+        self.blocks = nn.ModuleList([Block() for _ in range(3)])
         self.head = nn.Linear(16, 10)
 
     def forward(self, x: Any) -> Any:
         for block in self.blocks:
             x = block(x)
         return self.head(x).softmax(-1) * 2 + 1
-
-    def decode(self, x: Any) -> Any:
-        return self.blocks[0](x).sin() + 1
 
 
 class Layer(nn.Module):
@@ -68,8 +59,7 @@ class Layer(nn.Module):
     def forward(self, x: Any) -> Any:
         return self.fc(x).relu() + 1
 
-    def decode(self, x: Any) -> Any:
-        return self.fc(x).relu() + 1
+    decode = forward
 
 
 class Stack(nn.Module):
@@ -115,14 +105,6 @@ def parts_of(model: nn.Module, name: str) -> list[CompileTarget]:
     return [CompileTarget(f"model.{name}.{i}", each) for i, each in enumerate(getattr(model, name))]
 
 
-def recording_settings(device: str) -> AbstractContextManager[Any]:
-    """Inductor set for the block as a run asks torch.compile to set it for what it compiles."""
-    from torch._inductor import config
-
-    patched: AbstractContextManager[Any] = config.patch(recording_options(device))
-    return patched
-
-
 def eager_ops(names: ModuleNames, call: Callable[[], object]) -> EagerOps:
     return tag_eager(Form("eager", "cpu", call), names, NOWHERE, Silent())
 
@@ -136,8 +118,9 @@ def compiled_sites(
 ) -> CompiledSites:
     """What is told of `call` with the targets compiled."""
     torch.compiler.reset()
-    switches = tuple(Switch(target, options) for target in targets)
-    with switched_on(switches), recording_settings("cpu"):
+    # Set as a run asks torch.compile to set Inductor for what it compiles.
+    switches = tuple(Switch(target, {**options, "options": recording_options("cpu")}) for target in targets)
+    with switched_on(switches):
         with collected(names) as collection:
             call()
             call()

@@ -1,7 +1,5 @@
 """The state and the memory of a GPU that is pretended; a real one's are in tests/gpu."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +9,7 @@ import torch
 
 from tracekit.capture import gpu_state
 from tracekit.capture.forms import Form
-from tracekit.capture.gpu_state import GpuWatch, graph_pool_bytes, measure_steady, warm_up_watched
+from tracekit.capture.gpu_state import GpuWatch, measure_steady, warm_up_watched
 from tracekit.capture.timing import Timings, time_forms
 from tracekit.model.gpu import FormMemory, GpuSample, MemoryUse, Moment
 from tracekit.model.progress import Silent
@@ -52,49 +50,35 @@ def test_each_form_has_the_samples_between_its_own_calls(monkeypatch: pytest.Mon
     states = [watched.state_of(name) for name in ("eager", "compiled")]
     # The second round calls the eager form once more, as its control.
     for state, calls in zip(states, (4, 3), strict=True):
-        assert state is not None
+        assert state is not None and state.power_limit_w == 700
         assert [each.moment for each in state.samples] == ["before", *["during"] * calls, "after"]
     assert states[0] is not None and states[1] is not None
     assert not set(states[0].during()) & set(states[1].during())
-    assert states[0].power_limit_w == 700
 
 
-def test_the_form_s_own_block_is_kept_and_left_before_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    events: list[str] = []
-
-    class Noting(FakeGpu):
-        def sample(self, moment: Moment, seconds: float) -> GpuSample:
-            events.append("sample")
-            return super().sample(moment, seconds)
+def test_the_driver_is_asked_behind_the_form_s_own_block_and_seldom(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gpu_state, "SECONDS_BETWEEN", 60.0)
+    gpu, events = FakeGpu(), []
 
     @contextmanager
     def ready() -> Iterator[None]:
-        events.append("on")
+        events.append(("on", gpu.asked))
         yield
-        events.append("off")
+        events.append(("off", gpu.asked))
 
-    form = watch(monkeypatch, Noting()).watched(Form("compiled", "cpu", lambda: None, ready))
-    with form.ready():
-        events.append("call")
-    assert events == ["on", "call", "off", "sample"]
-
-
-def test_the_driver_is_not_asked_more_often_than_five_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu = FakeGpu()
-    form = watch(monkeypatch, gpu).watched(Form("eager", "cpu", lambda: None))
+    form = watch(monkeypatch, gpu).watched(Form("compiled", "cpu", lambda: None, ready))
     for _ in range(50):
         with form.ready():
             pass
-    assert gpu.asked == 1
+    assert events == [("on", 0), ("off", 0), *[("on", 1), ("off", 1)] * 49]
 
 
 @pytest.mark.parametrize(
     ("counters", "slowed_us"),
     [
-        (
-            [{"power": 5.0, "temperature": 0.0}, {"power": 25.0, "temperature": 0.0}],
-            {"power": 20.0, "temperature": 0.0},
-        ),
+        ([{"power": 5.0, "heat": 0.0}, {"power": 25.0, "heat": 0.0}], {"power": 20.0, "heat": 0.0}),
         # Not to be read at both ends.
         ([None, {"power": 25.0}], None),
     ],
@@ -173,18 +157,14 @@ def test_a_warm_up_s_peak_leaves_out_what_was_cached_before_and_steady_calls_hav
     assert measure_steady(form, watch.found) == FormMemory(100, MemoryUse(400, 450), MemoryUse(130, 130), 0, 0)
 
 
-def test_a_form_s_graph_pools_are_what_its_warm_up_added(allocator: Allocator) -> None:
+def test_a_form_s_graph_pools_are_what_its_warm_up_added_where_torch_tells_pools(allocator: Allocator) -> None:
     allocator.pools = [{"total_size": 1000, "segment_pool_id": (0, 0)}, {"total_size": 7, "segment_pool_id": (0, 1)}]
     with warm_up_watched("cuda") as watch:
         allocator.pools.append({"total_size": 40, "segment_pool_id": (0, 2)})
     assert watch.found is not None
     assert (watch.found.graph_pool_bytes, watch.found.others_pool_bytes) == (40, 7)
-
-
-def test_a_torch_that_does_not_tell_pools_is_not_taken_for_one_without(allocator: Allocator) -> None:
     allocator.pools = [{"total_size": 1000}]
-    assert graph_pool_bytes() is None
     with warm_up_watched("cuda") as watch:
         pass
     assert watch.found is not None
-    assert watch.found.graph_pool_bytes is None
+    assert (watch.found.graph_pool_bytes, watch.found.others_pool_bytes) == (None, None)

@@ -1,7 +1,5 @@
 """What Inductor tells of its launches, and whether it leads back to the eager operators: with the real compiler."""
 
-from __future__ import annotations
-
 import gc
 import re
 import time
@@ -13,30 +11,38 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import pytest
+import torch
+from tests.capture import provenance_models as models
+from tests.capture.provenance_models import Asked, Layer, Stack, ThreeAlike, called, parts_of
+from torch._inductor import config
+from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.output_code import CompiledFxGraph
+from torch.profiler import ProfilerActivity, profile
 
-torch = pytest.importorskip("torch")
+from tracekit.capture import provenance
+from tracekit.capture.compilation import read_counters, recording_options
+from tracekit.capture.forms import Switch, switched_on
+from tracekit.capture.provenance import missing_provenance
+from tracekit.capture.source_location import ModuleNames, names_of
+from tracekit.comparison.matching.launch_site_operators import Join, join_operators
+from tracekit.model.note import Noted
+from tracekit.model.progress import Silent
+from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall
+from tracekit.model.workload import CompileTarget, Request
 
-from tests.capture import provenance_models as models  # noqa: E402
-from tests.capture.provenance_models import Asked, Layer, Stack, ThreeAlike, called, parts_of  # noqa: E402
-
-from tracekit.capture import provenance  # noqa: E402
-from tracekit.capture.compilation import read_counters  # noqa: E402
-from tracekit.capture.forms import Switch, switched_on  # noqa: E402
-from tracekit.capture.provenance import missing_provenance  # noqa: E402
-from tracekit.capture.source_location import ModuleNames  # noqa: E402
-from tracekit.comparison.matching.launch_site_operators import Join, join_operators  # noqa: E402
-from tracekit.model.note import Noted  # noqa: E402
-from tracekit.model.provenance import GraphCall  # noqa: E402
-from tracekit.model.workload import CompileTarget  # noqa: E402
+COMPILED = AsyncCompile.cpp_pybinding
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_graph_of_another_session() -> Iterator[None]:
-    """Graphs are compiled here, though the C++ of their kernels may come from the cache."""
-    with torch.compiler.config.patch(cache_key_tag=uuid.uuid4().hex):
+def graphs_of_this_session_without_their_kernels() -> Iterator[None]:
+    """Graphs are compiled here, to code that launches kernels of C++ which do nothing: what they would compute is asked
+    by no test, and to compile them takes most of the time."""
+    with torch.compiler.config.patch(cache_key_tag=uuid.uuid4().hex), pytest.MonkeyPatch.context() as patched:
+        patched.setattr(AsyncCompile, "cpp_pybinding", lambda *_arguments: lambda *_buffers: None)
         yield
 
 
@@ -51,21 +57,16 @@ def three_alike() -> Asked:
     return models.asked(model, called(model, torch.randn(3, 8), torch.randn(5, 8), torch.randn(7, 8)))
 
 
-@pytest.fixture(scope="module")
-def backward() -> Asked:
-    model, x = Stack(), torch.randn(4, 16, requires_grad=True)
-    return models.asked(model, lambda: model(x).sum().backward(), parts_of(model, "layers"))
-
-
-def all_exact(join: Join) -> bool:
-    return all(each.exact for each in join.joined) and not join.unmatched and not join.unexplained
+def exactly_joined(eager: EagerOps, compiled: CompiledSites) -> Join:
+    join = join_operators(eager, compiled)
+    assert all(each.exact for each in join.joined) and not join.unmatched and not join.unexplained, join
+    return join
 
 
 @pytest.mark.parametrize("model", ["mlp", "three_alike"])
 def test_every_launch_site_leads_to_its_eager_operators(model: str, request: pytest.FixtureRequest) -> None:
     eager, compiled = request.getfixturevalue(model)
-    join = join_operators(eager, compiled)
-    assert all_exact(join), join
+    join = exactly_joined(eager, compiled)
     assert not compiled.noted
     (graph,) = compiled.graphs
     assert len(graph.sites) == {"mlp": 15}.get(model, len(graph.sites))
@@ -99,12 +100,11 @@ def test_equal_operators_of_one_line_swapped_are_noticed_by_their_sizes(three_al
     assert [each.exact for each in join.joined if each.op in sines[:2]] == [False, False]
 
 
-def test_sites_are_in_the_order_in_which_they_run() -> None:
-    from torch.profiler import ProfilerActivity, profile
-
-    model = Stack().eval()
-    call = called(model)
-    runs: list[list[str]] = []
+def test_sites_are_in_the_order_in_which_they_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With kernels that record themselves, in code of its own for so many rows.
+    monkeypatch.setattr(AsyncCompile, "cpp_pybinding", COMPILED)
+    model, runs = Stack().eval(), []
+    call = called(model, torch.randn(9, 16))
 
     def recorded() -> object:
         with profile(activities=[ProfilerActivity.CPU]) as profiler:
@@ -123,14 +123,12 @@ def test_sites_are_in_the_order_in_which_they_run() -> None:
 
 @pytest.mark.parametrize("caches", [True, False])
 def test_graph_breaks_make_several_graphs_that_are_told_apart(caches: bool) -> None:
-    from torch._inductor import config
-
     model = Stack(broken=True).eval()
     with config.patch(force_disable_caches=not caches):
         eager, compiled = models.asked(model, called(model), fullgraph=False)
     assert compiled.calls == (GraphCall(0, "model"), GraphCall(1, "model"))
     assert len({graph.key for graph in compiled.graphs} - {"None"}) == 2
-    assert all_exact(join_operators(eager, compiled))
+    exactly_joined(eager, compiled)
 
 
 def test_one_graph_for_equal_blocks_is_led_back_to_the_block_it_runs_for() -> None:
@@ -138,24 +136,17 @@ def test_one_graph_for_equal_blocks_is_led_back_to_the_block_it_runs_for() -> No
     eager, compiled = models.asked(model, call, parts_of(model, "blocks"))
     assert [each.module for each in compiled.calls] == ["model.blocks.0", "model.blocks.1", "model.blocks.2"]
     assert len(compiled.graphs) == 1
-    join = join_operators(eager, compiled)
-    assert all_exact(join)
-    for each in join.joined:
-        assert {compiled.calls[number].module for number, _ in each.sites} == {
-            ".".join(eager.ops[each.op].module.split(".")[:3])
-        }
+    for each in exactly_joined(eager, compiled).joined:
+        assert {compiled.calls[number].module for number, _ in each.sites} == {eager.ops[each.op].module[:14]}
 
 
 def test_a_graph_that_runs_twice_in_a_step_is_led_back_call_by_call() -> None:
     model = Stack().eval()
     once = called(model)
-    eager, compiled = models.asked(model, lambda: (once(), once()))
-    join = join_operators(eager, compiled)
-    assert all_exact(join)
-    by_call = Counter(number for each in join.joined for number, _ in each.sites)
+    joined = exactly_joined(*models.asked(model, lambda: (once(), once()))).joined
+    by_call = Counter(number for each in joined for number, _ in each.sites)
     assert by_call[0] == by_call[1] >= 6
-    first = [each.op for each in join.joined if any(number == 0 for number, _ in each.sites)]
-    second = [each.op for each in join.joined if any(number == 1 for number, _ in each.sites)]
+    first, second = ([each.op for each in joined if number in dict(each.sites)] for number in (0, 1))
     assert max(first) < min(second)
 
 
@@ -164,29 +155,29 @@ def test_recompiled_variants_are_graphs_of_their_own_and_symbolic_sizes_are_unkn
     small, large = called(model, torch.randn(2, 16)), called(model, torch.randn(6, 16))
     eager, compiled = models.asked(model, lambda: (small(), large()), dynamic=False)
     assert [each.graph for each in compiled.calls] == [0, 1]
-    join = join_operators(eager, compiled)
-    assert all_exact(join) and join.wrong_sizes == 0
+    assert exactly_joined(eager, compiled).wrong_sizes == 0
     eager, compiled = models.asked(model, large, dynamic=True)
     assert (None, 16) in {output.sizes for node in compiled.graphs[0].nodes for output in node.outputs}
     assert join_operators(eager, compiled).wrong_sizes == 0
 
 
 def test_several_components_and_methods_keep_their_names() -> None:
-    first, second, x = Layer().eval(), Stack().eval(), torch.randn(4, 16)
-    targets = (CompileTarget("encoder", first), CompileTarget("vae", second.layers[0], "decode"))
-    names = ModuleNames([("encoder", first), ("vae", second.layers[0])], targets)
+    first, second, x = Layer().eval(), Layer().eval(), torch.randn(4, 16)
+    targets = (CompileTarget("encoder", first), CompileTarget("vae", second, "decode"))
+    names = ModuleNames([("encoder", first), ("vae", second)], targets)
 
     def call() -> object:
         with torch.no_grad():
-            return first(x), second.layers[0].decode(x)
+            return first(x), second.decode(x)
 
     eager, compiled = models.eager_ops(names, call), models.compiled_sites(names, targets, call)
     assert [each.module for each in compiled.calls] == ["encoder", "vae"]
-    assert all_exact(join_operators(eager, compiled))
+    exactly_joined(eager, compiled)
 
 
-def test_backward_graphs_lead_to_backward_operators_of_their_own_block(backward: Asked) -> None:
-    eager, compiled = backward
+def test_backward_graphs_lead_to_backward_operators_of_their_own_block() -> None:
+    model, x = Stack(), torch.randn(4, 16, requires_grad=True)
+    eager, compiled = models.asked(model, lambda: model(x).sum().backward(), parts_of(model, "layers"))
     assert [graph.is_backward for graph in compiled.graphs] == [False, True]
     calls = [(each.graph, each.module) for each in compiled.calls]
     assert calls == [(0, "model.layers.0"), (0, "model.layers.1"), (1, "model.layers.1"), (1, "model.layers.0")]
@@ -204,9 +195,6 @@ def test_backward_graphs_lead_to_backward_operators_of_their_own_block(backward:
 def test_a_cache_filled_without_provenance_is_not_used_and_one_filled_with_it_brings_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from torch._dynamo.utils import counters
-    from torch._inductor.output_code import CompiledFxGraph
-
     real, codes = CompiledFxGraph.post_compile, []
 
     def noted(graph: Any, *arguments: Any, **options: Any) -> Any:
@@ -215,18 +203,17 @@ def test_a_cache_filled_without_provenance_is_not_used_and_one_filled_with_it_br
         return real(graph, *arguments, **options)
 
     def ask() -> tuple[int, int, list[Any]]:
-        model = ThreeAlike().eval()
-        hits, graphs = counters["inductor"]["fxgraph_cache_hit"], read_counters()["graphs"]
-        join = join_operators(*models.asked(model, called(model, *(torch.randn(each, 4) for each in (2, 3, 4)))))
+        model, before = ThreeAlike().eval(), read_counters()
+        join = join_operators(*models.asked(model, called(model, *inputs)))
         found = [(each.op, each.sites, each.exact) for each in join.joined]
-        return counters["inductor"]["fxgraph_cache_hit"] - hits, read_counters()["graphs"] - graphs, found
+        after = read_counters()
+        return after["cache_hits"] - before["cache_hits"], after["graphs"] - before["graphs"], found
 
-    plain = ThreeAlike().eval()
+    plain, inputs = ThreeAlike().eval(), [torch.randn(each, 4) for each in (2, 3, 4)]
     torch.compiler.reset()
     monkeypatch.setattr(CompiledFxGraph, "post_compile", noted)
-    with models.recording_settings("cpu"):
-        plain.compile()
-        called(plain, *(torch.randn(each, 4) for each in (2, 3, 4)))()
+    plain.compile(options=recording_options("cpu"))
+    called(plain, *inputs)()
     first, second = ask(), ask()
     assert (first[:2], second[:2]) == ((0, 1), (1, 1)), "one graph each time, the second from the cache"
     assert second[2] == first[2] and len(first[2]) > 10
@@ -245,24 +232,15 @@ def test_equal_graphs_of_other_lines_have_the_lines_of_their_own() -> None:
         module = torch.nn.Module()
         module.forward = function  # type: ignore[method-assign]
         eager, compiled = models.asked(module, called(module, torch.randn(8)))
-        assert all_exact(join_operators(eager, compiled))
+        exactly_joined(eager, compiled)
         lines.append({node.line for node in compiled.graphs[0].nodes})
     assert lines[0].isdisjoint(lines[1])
 
 
 def test_nothing_of_it_remains_in_torch() -> None:
-    from torch._inductor import compile_fx, config
-    from torch._inductor.output_code import CompiledFxGraph
-
-    def state() -> tuple[object, ...]:
-        own = CompiledFxGraph.__dict__
-        return (
-            *(own[name] for name in ("__init__", "__call__", "post_compile")),
-            compile_fx.compile_fx,
-            compile_fx._compile_fx_inner,
-            config.trace.provenance_tracking_level,
-            torch.compiler.config.cache_key_tag,
-        )
+    def state() -> list[object]:
+        methods = [vars(CompiledFxGraph)[name] for name in provenance.METHODS]
+        return methods + [getattr(attrgetter(owner)(torch), name) for owner, name in provenance.NAMES]
 
     before = state()
     model = Layer().eval()
@@ -272,15 +250,19 @@ def test_nothing_of_it_remains_in_torch() -> None:
     assert state() == before
 
 
-def test_no_graph_is_kept_alive_or_keeps_a_name_for_having_been_watched() -> None:
-    from torch._inductor import config
-
-    model = Layer().eval()
-    call = called(model)
-    graphs: list[weakref.ref[Any]] = []
+@pytest.fixture
+def layer() -> Iterator[Layer]:
+    """Compiled for the test."""
     torch.compiler.reset()
-    with config.patch(force_disable_caches=True), switched_on((Switch(CompileTarget("model", model), {}),)):
-        with provenance.collected(ModuleNames([("model", model)])) as collection:
+    model = Layer().eval()
+    with switched_on((Switch(CompileTarget("model", model), {}),)):
+        yield model
+
+
+def test_no_graph_is_kept_alive_or_keeps_a_name_for_having_been_watched(layer: Layer) -> None:
+    call, graphs = called(layer), []
+    with config.patch(force_disable_caches=True):
+        with provenance.collected(ModuleNames([("model", layer)])) as collection:
             call()
             graphs += map(weakref.ref, collection.graphs)
             assert [graph()._fx_graph_cache_key for graph in graphs] == ["tracekit0"]
@@ -298,16 +280,12 @@ def test_no_graph_is_kept_alive_or_keeps_a_name_for_having_been_watched() -> Non
     assert graphs[0]() is None
 
 
-def test_a_graph_that_torch_has_thrown_away_is_told_of_but_called_by_nobody() -> None:
-    model = Layer().eval()
-    call = called(model)
+def test_a_graph_that_torch_has_thrown_away_is_told_of_but_called_by_nobody(layer: Layer) -> None:
+    with provenance.collected(ModuleNames([("model", layer)])) as collection:
+        called(layer)()
     torch.compiler.reset()
-    with switched_on((Switch(CompileTarget("model", model), {}),)):
-        with provenance.collected(ModuleNames([("model", model)])) as collection:
-            call()
-        torch.compiler.reset()
-        gc.collect()
-        sites = models.traced(call, collection)
+    gc.collect()
+    sites = models.traced(called(layer), collection)
     assert len(sites.graphs) == 1
     assert [each.graph for each in sites.calls] == [None]
     assert sites.noted == (Noted("compiled_after_timing"),)
@@ -323,8 +301,6 @@ def test_graphs_that_cannot_be_read_are_said_and_cost_no_measurement(monkeypatch
 
 
 def test_graphs_that_several_threads_compile_have_tags_of_their_own_and_leave_none_behind() -> None:
-    from torch._inductor import config
-
     seen: list[tuple[str, int]] = []
     inside: list[int] = []
 
@@ -383,24 +359,23 @@ def test_a_torch_that_is_too_old_or_makes_graphs_of_other_things_is_said(monkeyp
 
 
 @pytest.mark.slow
-def test_every_launch_of_a_tiny_flux_leads_to_its_eager_operators() -> None:
+def test_every_launch_of_a_tiny_flux_s_blocks_leads_to_its_eager_operators() -> None:
     pytest.importorskip("diffusers")
-    from tracekit.capture.source_location import names_of
-    from tracekit.model.progress import Silent
-    from tracekit.model.workload import Request
     from tracekit.workloads.flux import build
 
     workload = build(Request("flux", scope="regional"), "tiny", "cpu", Silent())
     names = names_of(workload)
     eager = models.eager_ops(names, workload.call)
-    join = join_operators(eager, models.compiled_sites(names, workload.targets, workload.call))
+    # One of two kinds of blocks: the other takes as long again, and tests/gpu has both.
+    targets = [each for each in workload.targets if "single" in each.component]
+    join = join_operators(eager, models.compiled_sites(names, targets, workload.call))
     assert all(each.exact for each in join.joined)
     assert not join.unexplained
     # torch 2.15 folds products by constants there, and has no node left for them.
     tables = {"transformer.time_text_embed.time_proj", "transformer.pos_embed"}
     assert {eager.ops[i].module for i in join.unmatched} <= tables
     assert join.wrong_sizes == 0
-    assert len(join.joined) > 300
+    assert len(join.joined) > 100
     nowhere = {eager.ops[each.op].name for each in join.joined if not each.sites}
     assert nowhere <= {"aten.cat.default"}, "only what producers write into place needs no launch"
     assert not any(op.line and op.line.startswith("/") for op in eager.ops)

@@ -1,8 +1,7 @@
 """Recording a form, and a loop, which it never ends, whatever the profiler or another recording does; named regions."""
 
-from __future__ import annotations
-
 import json
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,18 +12,16 @@ import pytest
 import torch
 
 from tracekit.capture import recording, spans
-from tracekit.capture.forms import compiled_form, eager_form
-from tracekit.capture.recording import Recorder, record
-from tracekit.capture.warmup import warm_up
+from tracekit.capture.forms import compiled_form, eager_form, warm_up
+from tracekit.capture.recording import SEEN, UNSEEN, Recorder, checked_meanwhile, record
 from tracekit.errors import TracekitError
-from tracekit.model.note import Noted
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
 
 
 def test_each_step_is_marked_and_holds_its_operators(workload: BuiltWorkload, tmp_path: Path) -> None:
-    raw = record(eager_form(workload), "rich", 2, tmp_path / "raw.json", Silent())
-    events = json.loads(raw.path.read_text())["traceEvents"]
+    marks = record(eager_form(workload), "rich", 2, tmp_path / "raw.json", Silent())
+    events = json.loads((tmp_path / "raw.json").read_text())["traceEvents"]
     steps = [event for event in events if event.get("name", "").startswith("tracekit.step#")]
     assert [step["name"] for step in steps] == ["tracekit.step#0", "tracekit.step#1"]
     linears = [event for event in events if event.get("name") == "aten::linear"]
@@ -33,16 +30,49 @@ def test_each_step_is_marked_and_holds_its_operators(workload: BuiltWorkload, tm
         assert len(inside) == 1
     assert all("Input Dims" in linear["args"] for linear in linears)
     assert "python_function" not in {event.get("cat") for event in events}, "no recording holds Python stacks"
-    assert len(raw.marks) == 2
-    assert all(begin < end for begin, end in raw.marks)
+    assert len(marks) == 2
+    assert all(begin < end for begin, end in marks)
 
 
 def test_compiled_cpu_code_shows_its_fused_kernels(workload: BuiltWorkload, tmp_path: Path) -> None:
     form = compiled_form(workload)
     warm_up(form, Silent())
-    raw = record(form, "light", 1, tmp_path / "raw.json", Silent())
-    names = {event.get("name", "") for event in json.loads(raw.path.read_text())["traceEvents"]}
+    record(form, "light", 1, tmp_path / "raw.json", Silent())
+    names = {event.get("name", "") for event in json.loads((tmp_path / "raw.json").read_text())["traceEvents"]}
     assert any("cpp_fused" in name for name in names), sorted(names)
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    monkeypatch.setattr(recording, "COMMAND", [sys.executable, "-c", code])
+
+
+def test_kernels_that_no_profiler_sees_end_the_run_when_the_block_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, f"raise SystemExit({UNSEEN})")
+    built = []
+    with pytest.raises(TracekitError, match="tracekit doctor"), checked_meanwhile("cuda"):
+        built.append("model")
+    assert built == ["model"]
+
+
+@pytest.mark.parametrize("code", [f"raise SystemExit({SEEN})", "raise RuntimeError('this GPU is taken')"])
+def test_kernels_that_are_seen_and_a_process_without_an_answer_let_the_run_go_on(
+    monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    answering(monkeypatch, code)
+    with checked_meanwhile("cuda"):
+        pass
+    monkeypatch.setattr(recording, "COMMAND", ["/nowhere"])
+    with checked_meanwhile("cpu"):
+        pass
+
+
+def test_a_process_that_hangs_is_ended_and_what_fails_meanwhile_is_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, "import time; time.sleep(600)")
+    with pytest.raises(MemoryError), checked_meanwhile("cuda"):
+        raise MemoryError
+    monkeypatch.setattr(recording, "PATIENCE_SECONDS", 0.1)
+    with checked_meanwhile("cuda"):
+        pass
 
 
 @pytest.fixture(autouse=True)
@@ -58,12 +88,13 @@ def published() -> list[tuple[str, int]]:
     return []
 
 
-def recorder(folder: Path, published: list[tuple[str, int]], steps: int | None = 1, skip: int = 0) -> Recorder:
-    def warn(noted: Noted) -> None:
-        warnings.warn(noted.code, stacklevel=1)
+@pytest.fixture
+def recorder(tmp_path: Path, published: list[tuple[str, int]]) -> Any:
+    def make(steps: int = 1, skip: int = 0) -> Recorder:
+        publish = lambda device, count: published.append((device, count))  # noqa: E731
+        return Recorder(steps, skip, tmp_path / f"{skip}.json", publish, lambda noted: warnings.warn(noted.code))  # noqa: B028
 
-    raw = folder / f"{skip}.json"
-    return Recorder(steps, skip, raw, lambda device, count: published.append((device, count)), warn)
+    return make
 
 
 def run(each: Recorder, steps: int) -> int:
@@ -76,42 +107,38 @@ def run(each: Recorder, steps: int) -> int:
     return done
 
 
-def test_what_was_recorded_is_published_once_with_its_steps(tmp_path: Path, published: Any) -> None:
-    with recorder(tmp_path, published, steps=2, skip=1) as each:
+def test_what_was_recorded_is_published_once_with_its_steps(tmp_path: Path, recorder: Any, published: Any) -> None:
+    with recorder(steps=2, skip=1) as each:
         assert run(each, 5) == 5
     assert published == [("cpu", 2)]
     assert list(tmp_path.iterdir()) == [], "what the profiler wrote is gone once it was published"
 
 
 def test_a_gpu_whose_kernels_cannot_be_seen_is_said_before_the_loop_begins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: Any
+    monkeypatch: pytest.MonkeyPatch, recorder: Any
 ) -> None:
-    def unseen(_device: str) -> None:
-        raise TracekitError("the profiler cannot see kernels")
-
-    monkeypatch.setattr(recording, "check_here", unseen)
-    with pytest.raises(TracekitError, match="cannot see kernels"), recorder(tmp_path, published, skip=3):
+    monkeypatch.setattr(recording, "pick_device", lambda: "cuda")
+    monkeypatch.setattr(recording, "kernels_are_visible", lambda: False)
+    with pytest.raises(TracekitError, match="cannot see kernels"), recorder(skip=3):
         pytest.fail("the block is not to begin")
 
 
 def test_a_profiler_that_does_not_start_in_the_midst_of_a_loop_ends_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: Any
+    monkeypatch: pytest.MonkeyPatch, recorder: Any, published: Any
 ) -> None:
     def failing(**_options: object) -> None:
         raise RuntimeError("profiling is switched off here")
 
     monkeypatch.setattr(recording, "profile", failing)
-    each = recorder(tmp_path, published, skip=1).__enter__()
-    assert run(each, 4) == 4
-    with pytest.warns(UserWarning, match="profiler_did_not_start"):
-        each.__exit__(None, None, None)
+    with pytest.warns(UserWarning, match="profiler_did_not_start"), recorder(skip=1) as each:
+        assert run(each, 4) == 4
     assert published == []
 
 
-def test_two_recordings_that_overlap_leave_each_other_alone(tmp_path: Path, published: Any) -> None:
-    one = recorder(tmp_path, published, steps=3).__enter__()
-    other = recorder(tmp_path, published, steps=1, skip=1).__enter__()
-    with recorder(tmp_path, published, steps=1, skip=3) as later:
+def test_two_recordings_that_overlap_leave_each_other_alone(recorder: Any, published: Any) -> None:
+    one = recorder(steps=3).__enter__()
+    other = recorder(steps=1, skip=1).__enter__()
+    with recorder(steps=1, skip=3) as later:
         for _ in range(4):
             with one.step(), other.step(), later.step():
                 torch.ones(3).sin()
@@ -122,20 +149,17 @@ def test_two_recordings_that_overlap_leave_each_other_alone(tmp_path: Path, publ
     assert len(published) == 2 and ("cpu", 1) in published, "and the one after it"
 
 
-def test_the_end_of_one_recorder_does_not_end_the_other_s_recording(tmp_path: Path, published: Any) -> None:
-    with recorder(tmp_path, published, steps=2) as one:
-        with one.step():
-            torch.ones(3).sin()
+def test_the_end_of_one_recorder_does_not_end_the_other_s_recording(recorder: Any, published: Any) -> None:
+    with recorder(steps=2) as one:
+        run(one, 1)
         with pytest.warns(UserWarning, match="loop_too_short"):
-            recorder(tmp_path, published, skip=5).__exit__(None, None, None)
+            recorder(skip=5).__exit__(None, None, None)
         assert spans.is_recording()
-        assert run(one, 1) == 1
+        run(one, 1)
     assert published == [("cpu", 2)]
 
 
-@pytest.fixture
-def opened() -> Iterator[list[str]]:
-    """What happens to spans while something is recorded."""
+def test_a_region_ends_as_it_began_though_the_recording_ended_inside() -> None:
     told: list[str] = []
 
     @contextmanager
@@ -145,15 +169,8 @@ def opened() -> Iterator[list[str]]:
         told.append(f"end {name}")
 
     spans.open_spans(span)
-    yield told
-    spans.open_spans(None)
-
-
-def test_a_region_ends_as_it_began_though_the_recording_ended_inside(opened: list[str]) -> None:
     with spans.region("forward"), spans.region("attention"):
         spans.open_spans(None)
-    told = ["begin forward", "begin attention", "end attention", "end forward"]
-    assert opened == told
     with spans.region("after") as outer, spans.region("after") as inner:
         assert outer is inner is None
-    assert opened == told
+    assert told == ["begin forward", "begin attention", "end attention", "end forward"]

@@ -1,5 +1,4 @@
-from __future__ import annotations
-
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +8,7 @@ from tests.capture.conftest import make_settings
 
 from tracekit.capture import reference as reference_file
 from tracekit.capture.outputs import Output
-from tracekit.capture.reference import call_reference, reference_dtype
+from tracekit.capture.reference import HIGHER, call_reference
 from tracekit.model.note import Noted
 from tracekit.model.workload import BuiltWorkload
 from tracekit.workloads.registry import FLUX
@@ -24,6 +23,8 @@ class Stubborn(torch.nn.Module):  # type: ignore[misc, name-defined]
         super().__init__()
         self.one = torch.nn.Linear(64, 64)
         self.two = torch.nn.Linear(64, 64)
+        # Tied: raised once, and tied afterwards.
+        self.two.weight = self.one.weight
         self.register_buffer("shift", torch.linspace(0, 1, 64))
 
     def forward(self, x: Any, *, low: Any) -> Any:
@@ -44,22 +45,14 @@ def stubborn(low: Any) -> tuple[Stubborn, Any, BuiltWorkload]:
     return model, x, built(low, lambda: model(x, low=low), model)
 
 
-def exactly(model: Any, x: Any, high: Any) -> Any:
-    import copy
-
-    return copy.deepcopy(model).to(high)(x.to(high), low=high)
-
-
-@pytest.mark.parametrize(
-    ("low", "high"), [(torch.bfloat16, torch.float32), (torch.float16, torch.float32), (torch.float32, torch.float64)]
-)
-def test_the_reference_is_the_model_in_the_higher_precision(low: Any, high: Any) -> None:
+@pytest.mark.parametrize("low", [torch.bfloat16, torch.float16, torch.float32])
+def test_the_reference_is_the_model_in_the_higher_precision(low: Any) -> None:
     model, x, workload = stubborn(low)
-    assert reference_dtype(low) is high
+    high = HIGHER[low]
     found = call_reference(workload, high, 0)
     assert isinstance(found, Output)
     assert found.tensors[""].dtype is high
-    assert torch.equal(found.tensors[""], exactly(model, x, high))
+    assert torch.equal(found.tensors[""], copy.deepcopy(model).to(high)(x.to(high), low=high))
 
 
 def test_every_weight_holds_the_same_memory_afterwards_and_no_hook_stays() -> None:
@@ -69,21 +62,9 @@ def test_every_weight_holds_the_same_memory_afterwards_and_no_hook_stays() -> No
     call_reference(workload, torch.float32, 0)
     after = [(each.data_ptr(), each.dtype) for each in model.state_dict().values()]
     assert after == [(pointer, dtype) for pointer, dtype, _values in before]
+    assert model.two.weight is model.one.weight
     assert not any(module._forward_pre_hooks for module in model.modules())
     assert torch.equal(workload.call(), output)  # type: ignore[arg-type]
-
-
-def test_a_model_that_fails_is_put_back_and_said_to() -> None:
-    model, x, workload = stubborn(torch.bfloat16)
-
-    def call() -> Any:
-        if model.one.weight.dtype is torch.float32:
-            raise RuntimeError("written for one precision\nsecond line")
-        return model(x, low=torch.bfloat16)
-
-    found = call_reference(replace(workload, call=call), torch.float32, 0)
-    assert found == Noted("reference_failed", {"error": "RuntimeError: written for one precision"})
-    assert model.one.weight.dtype is torch.bfloat16
 
 
 def test_noise_is_drawn_in_the_precision_it_has_in_an_eager_call() -> None:
@@ -102,43 +83,42 @@ def test_noise_is_drawn_in_the_precision_it_has_in_an_eager_call() -> None:
     assert torch.equal(found.tensors["[1]"], full)
 
 
-def test_tied_weights_are_raised_once_and_stay_tied() -> None:
-    one, two = torch.nn.Linear(8, 8).bfloat16(), torch.nn.Linear(8, 8).bfloat16()
-    two.weight = one.weight
-    model = torch.nn.Sequential(one, two).requires_grad_(False)
-    x = torch.ones(8).bfloat16()
-    call_reference(built(torch.bfloat16, lambda: model(x), model), torch.float32, 0)
-    assert two.weight is one.weight
-    assert one.weight.dtype is torch.bfloat16
-
-
 def test_what_does_not_fit_is_said_with_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     _model, _x, workload = stubborn(torch.bfloat16)
     monkeypatch.setattr(reference_file, "free_memory_bytes", lambda _device: 2**30)
-    found = call_reference(workload, torch.float32, 2**32)
-    assert isinstance(found, Noted)
-    assert found.code == "reference_does_not_fit"
-    assert found.facts == {"dtype": "float32", "needs_bytes": pytest.approx(10 * 2**30, rel=0.01), "free_bytes": 2**30}
-
-
-def test_why_there_is_no_reference_is_said() -> None:
-    _model, _x, workload = stubborn(torch.bfloat16)
-
-    def failing() -> Any:
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    found = call_reference(replace(workload, call=failing), torch.float32, 0)
-    assert isinstance(found, Noted)
-    assert found.code == "reference_ran_out_of_memory"
+    facts = {"dtype": "float32", "needs_bytes": pytest.approx(10 * 2**30, rel=0.01), "free_bytes": 2**30}
+    assert call_reference(workload, torch.float32, 2**32) == Noted("reference_does_not_fit", facts)
     assert call_reference(replace(workload, modules=()), torch.float32, 0) == Noted("modules_not_named")
 
 
-def test_the_precision_of_products_is_put_back() -> None:
-    _model, _x, workload = stubborn(torch.bfloat16)
+@pytest.mark.parametrize(
+    ("error", "noted"),
+    [
+        (
+            RuntimeError("written for one precision\nsecond line"),
+            Noted("reference_failed", {"error": "RuntimeError: written for one precision"}),
+        ),
+        (
+            torch.OutOfMemoryError("CUDA out of memory"),
+            # The layers' weight and biases and a buffer, twice as wide.
+            Noted("reference_ran_out_of_memory", {"needs_bytes": 1.25 * (64 * 64 + 3 * 64) * 4}),
+        ),
+    ],
+)
+def test_a_model_that_fails_is_put_back_and_said_to(error: Exception, noted: Noted) -> None:
+    model, x, workload = stubborn(torch.bfloat16)
+
+    def call() -> Any:
+        if model.one.weight.dtype is torch.float32:
+            assert torch.get_float32_matmul_precision() == "highest"
+            raise error
+        return model(x, low=torch.bfloat16)
+
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:
-        call_reference(workload, torch.float32, 0)
+        assert call_reference(replace(workload, call=call), torch.float32, 0) == noted
         assert torch.get_float32_matmul_precision() == "high"
     finally:
         torch.set_float32_matmul_precision(before)
+    assert model.one.weight.dtype is torch.bfloat16

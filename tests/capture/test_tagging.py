@@ -1,19 +1,16 @@
 """Operators of the eager form, with module and line."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 
 import pytest
 import torch
-from tests.capture.provenance_models import Block, Mlp, eager_ops, mlp
+from tests.capture.provenance_models import Block, eager_ops, mlp
 from torch.utils.flop_counter import FlopCounterMode
 
 from tracekit.capture import tagging
 from tracekit.capture.source_location import ModuleNames, is_torch, portable
 from tracekit.model.provenance import EagerOp
-from tracekit.model.workload import CompileTarget
 
 
 def line_of(owner: Any, text: str) -> str:
@@ -25,9 +22,12 @@ def named(ops: tuple[EagerOp, ...], name: str) -> list[EagerOp]:
     return [op for op in ops if op.name == name]
 
 
+def tagged(model: Any, call: Any) -> tuple[EagerOp, ...]:
+    return eager_ops(ModuleNames([("model", model)]), call).ops
+
+
 def test_each_operator_has_its_module_line_and_sizes() -> None:
-    model, call = mlp()
-    ops = eager_ops(ModuleNames([("model", model)]), call).ops
+    ops = tagged(*mlp())
     gelu = named(ops, "aten.gelu.default")
     assert [op.module for op in gelu] == ["model.blocks.0", "model.blocks.1", "model.blocks.2"]
     assert {op.line for op in gelu} == {line_of(Block.forward, "gelu(")}
@@ -40,58 +40,29 @@ def test_each_operator_has_its_module_line_and_sizes() -> None:
 
 def test_floating_point_operations_are_those_torch_counts() -> None:
     model, call = mlp()
-    ops = eager_ops(ModuleNames([("model", model)]), call).ops
+    before, ops = call(), tagged(model, call)
     with FlopCounterMode(display=False) as counter:
-        call()
+        after = call()
     assert sum(op.flops or 0 for op in ops) == counter.get_total_flops() > 0
+    assert torch.equal(before, after), "tagging changes neither the model nor its output"  # type: ignore[arg-type]
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
     assert {op.flops for op in named(ops, "aten.gelu.default")} == {None}
 
 
 def test_an_element_that_stands_for_many_is_one_in_memory() -> None:
     row, whole = torch.ones(1, 8), torch.ones(4, 8)
-    ops = eager_ops(ModuleNames([]), lambda: row.expand(4, 8).add(whole)).ops
-    assert [op.bytes for op in named(ops, "aten.add.Tensor")] == [4 * (8 + 32 + 32)]
-    nothing = eager_ops(ModuleNames([]), lambda: torch.ones(0, 8).sin()).ops
-    assert [op.bytes for op in named(nothing, "aten.sin.default")] == [0]
-    assert named(nothing, "aten.sin.default")[0].module == "", "outside of every known module"
-    sparse = torch.eye(4).to_sparse()
-    assert [op.bytes for op in named(eager_ops(ModuleNames([]), sparse.neg).ops, "aten.neg.default")] == [4 * 32]
-
-
-def test_a_method_that_is_called_by_its_name_belongs_to_the_module_it_is_compiled_on() -> None:
-    model = Mlp().eval()
-    names = ModuleNames([("vae", model)], (CompileTarget("vae", model, "decode"),))
-    with torch.no_grad():
-        ops = eager_ops(names, lambda: model.decode(torch.ones(4, 16))).ops
-    assert [op.module for op in named(ops, "aten.sin.default")] == ["vae"]
-    assert named(ops, "aten.gelu.default")[0].module == "vae.blocks.0"
-
-
-def test_backward_operators_have_module_and_line_of_their_forward_operator() -> None:
-    model = Mlp()
-    x = torch.randn(4, 16)
-    ops = eager_ops(ModuleNames([("model", model)]), lambda: model(x).sum().backward()).ops
-    backward = named(ops, "aten.gelu_backward.default")
-    forward = named(ops, "aten.gelu.default")
-    assert [(op.module, op.line) for op in backward] == [(op.module, op.line) for op in reversed(forward)]
-    assert all(op.backward for op in backward)
-    assert not any(op.backward for op in forward)
-
-
-def test_tagging_changes_neither_the_model_nor_its_output() -> None:
-    model, call = mlp()
-    before = call()
-    eager_ops(ModuleNames([("model", model)]), call)
-    assert torch.equal(before, call())  # type: ignore[arg-type]
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    empty, sparse = torch.ones(0, 8), torch.eye(4).to_sparse()
+    ops = eager_ops(ModuleNames([]), lambda: (row.expand(4, 8).add(whole), empty.sin(), sparse.neg())).ops
+    found = [named(ops, name)[0].bytes for name in ("aten.add.Tensor", "aten.sin.default", "aten.neg.default")]
+    assert found == [4 * (8 + 32 + 32), 0, 4 * 32]
+    assert {op.module for op in ops} == {""}, "outside of every known module"
 
 
 def test_every_operator_s_span_holds_it_in_a_recording() -> None:
     from torch.profiler import ProfilerActivity, profile
 
-    model, call = mlp()
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
-        ops = eager_ops(ModuleNames([("model", model)]), call).ops
+        ops = tagged(*mlp())
     spans = {event.name: event for event in profiler.events() or ()}
     for number, op in enumerate(ops):
         children = [child.name for child in spans[tagging.TAG.format(number)].cpu_children]
@@ -102,8 +73,7 @@ def test_without_torch_s_private_names_the_public_ones_do(monkeypatch: pytest.Mo
     monkeypatch.setattr(torch._C, "_profiler", None)
     monkeypatch.delattr(torch._C, "_current_autograd_node")
     monkeypatch.delattr(torch.autograd, "_get_sequence_nr", raising=False)
-    model, call = mlp()
-    assert len(named(eager_ops(ModuleNames([("model", model)]), call).ops, "aten.gelu.default")) == 3
+    assert len(named(tagged(*mlp()), "aten.gelu.default")) == 3
 
 
 def test_no_folder_of_the_machine_is_told_and_torch_s_own_lines_are_never_the_user_s() -> None:

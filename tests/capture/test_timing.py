@@ -1,8 +1,7 @@
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +9,8 @@ import torch
 from tests.capture.conftest import make_workload
 from tests.simulated import FakeClock, make_forms
 
-from tracekit.capture.forms import Form, compiled_form, eager_form
+from tracekit.capture.forms import Form, compiled_form, eager_form, warm_up
 from tracekit.capture.timing import CallTime, Timings, time_forms, time_one
-from tracekit.capture.warmup import warm_up
 from tracekit.model.progress import Silent
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload
@@ -63,12 +61,16 @@ def until(*, target: float = 0.01, budget: float = 30.0, least: int = 20) -> Sto
     return StoppingRule(None, target, budget, least)
 
 
-def run(rule: StoppingRule, *walls_us: float) -> Timings:
-    """Forms whose calls take these times in turn, whatever the form."""
-    times, timings = itertools.cycle(walls_us), Timings()
-    clock = FakeClock(lambda _name: next(times))
-    time_forms(make_forms(), rule, 0, timings, Silent(), timed=clock.timed, clock=clock.seconds)
+def run(rule: StoppingRule, clock: FakeClock, forms: tuple[Form, ...] | None = None) -> Timings:
+    timings = Timings()
+    time_forms(forms or make_forms(), rule, 3, timings, Silent(), timed=clock.timed, clock=clock.seconds)
     return timings
+
+
+def taking(*walls_us: float) -> FakeClock:
+    """Calls take these times in turn, whatever the form."""
+    times = itertools.cycle(walls_us)
+    return FakeClock(lambda _name: next(times))
 
 
 @pytest.mark.parametrize(
@@ -87,13 +89,13 @@ def run(rule: StoppingRule, *walls_us: float) -> Timings:
 def test_timing_stops_when_calls_agree_the_budget_is_spent_or_enough_were_made(
     rule: StoppingRule, walls_us: tuple[float, ...], stopped: str, rounds: int
 ) -> None:
-    timings = run(rule, *walls_us)
+    timings = run(rule, taking(*walls_us))
     assert (timings.stopped, len(timings.wall_us["compiled"])) == (stopped, rounds)
     assert (timings.of("eager", rule).target is None) == (rule.rounds is not None)
 
 
 def test_every_second_round_calls_one_form_twice_by_turns_and_keeps_the_second_apart() -> None:
-    timings = run(asked(20), 1000.0)
+    timings = run(asked(20), taking(1000.0))
     rounds = {name: [each.round for each in controls] for name, controls in timings.controls.items()}
     assert rounds == {"eager": [1, 5, 9, 13, 17], "compiled": [3, 7, 11, 15, 19]}
     assert len(timings.order) == 40
@@ -113,40 +115,35 @@ def test_the_control_of_a_round_that_was_cut_short_is_dropped() -> None:
 
 
 def test_a_single_form_has_no_control_and_stops_by_its_own_interval() -> None:
-    clock, timings = FakeClock(lambda _name: 1000.0), Timings()
-    time_forms(make_forms()[:1], until(), 0, timings, Silent(), timed=clock.timed, clock=clock.seconds)
-    assert timings.stopped == "target reached"
-    assert timings.controls == {}
+    timings = run(until(), taking(1000.0), make_forms()[:1])
+    assert (timings.stopped, timings.controls) == ("target reached", {})
 
 
-class Disturbed:
-    """Calls that take twice as long as usual until their form has been called so often in a row."""
+def disturbed(own_us: float, calls: int) -> FakeClock:
+    """Calls take twice as long as usual until their form has been called so often in a row."""
+    row: list[str] = []
 
-    def __init__(self, own_us: float, calls: int) -> None:
-        self.own_us, self.calls = own_us, calls
-        self.row: list[str] = []
+    def wall_us(name: str) -> float:
+        row[:] = [each for each in row if each == name] + [name]
+        return own_us * (2 if len(row) <= calls else 1)
 
-    def wall_us(self, name: str) -> float:
-        if self.row and self.row[-1] != name:
-            self.row.clear()
-        self.row.append(name)
-        return self.own_us * (2 if len(self.row) <= self.calls else 1)
+    return FakeClock(wall_us)
 
 
 @pytest.mark.parametrize(("own_us", "calls"), [(200.0, 4), (2000.0, 2), (100_000.0, 1)])
 def test_every_timed_call_follows_calls_of_its_own_form_until_that_is_at_its_own_speed(
     own_us: float, calls: int
 ) -> None:
-    clock, timings = FakeClock(Disturbed(own_us, calls).wall_us), Timings()
-    time_forms(make_forms(), asked(40), 3, timings, Silent(), timed=clock.timed, clock=clock.seconds)
+    clock = disturbed(own_us, calls)
+    timings = run(asked(40), clock)
     assert {us for walls in timings.wall_us.values() for us in walls} == {own_us}
     assert {each.wall_us for controls in timings.controls.values() for each in controls} == {own_us}
     assert timings.seconds == pytest.approx(clock.seconds()), "what is not kept is on the budget"
 
 
 def test_long_calls_are_not_repeated_where_the_call_before_was_of_the_same_form() -> None:
-    clock, timings = FakeClock(lambda _name: 100_000.0), Timings()
-    time_forms(make_forms(), asked(40), 3, timings, Silent(), timed=clock.timed, clock=clock.seconds)
+    clock = taking(100_000.0)
+    run(asked(40), clock)
     changes = 1 + sum(one != other for one, other in itertools.pairwise(clock.called))
     assert len(clock.called) == 100 + changes, "one untimed call whenever the form changes, and no other"
 
@@ -165,34 +162,27 @@ def test_untimed_calls_are_made_in_one_go_with_the_timed_one() -> None:
     assert switched == ["on", *["call"] * 5, "off"] * 2
 
 
-class Compiling:
+class Compiling(FakeClock):
     """Calls of which the first of the compiled form take a minute and compile."""
 
     def __init__(self, number: int) -> None:
-        self.left, self.now = number, 0.0
-        self.made: list[str] = []
+        compiled = itertools.count()
+        super().__init__(lambda name: 60e6 if name == "compiled" and next(compiled) < number else 10_000.0)
 
     def timed(self, form: Form) -> CallTime:
-        self.made.append(form.name)
-        compiles = form.name == "compiled" and self.left > 0
-        self.left -= compiles
-        seconds = 60.0 if compiles else 0.01
-        self.now += seconds
-        return CallTime(seconds * 1e6, compilations=int(compiles))
+        call = super().timed(form)
+        return replace(call, compilations=int(call.wall_us == 60e6))
 
 
 def test_calls_that_compile_are_kept_and_are_not_on_the_budget() -> None:
-    machine, timings = Compiling(3), Timings()
-    rule = until(budget=5.0)
-    time_forms(make_forms(), rule, 0, timings, Silent(), timed=machine.timed, clock=lambda: machine.now)
+    timings = run(until(budget=5.0), Compiling(3))
     assert timings.compilations["compiled"] == 3
     assert sorted(timings.wall_us["compiled"])[-3:] == [60e6] * 3
     assert timings.stopped == "target reached"
     assert timings.compiling_seconds == pytest.approx(180)
     assert timings.seconds - 180 == pytest.approx(0.8, abs=0.2), "23 rounds of four calls"
-    assert len(timings.steady_walls(("eager", "compiled"))[0]) >= 20
+    assert len(timings.wall_us["compiled"]) - len(timings.compiling_rounds) >= 20
     # A form that never stops compiling is not timed for ever.
-    machine, timings = Compiling(10_000), Timings()
-    time_forms(make_forms(), until(budget=1.0), 0, timings, Silent(), timed=machine.timed, clock=lambda: machine.now)
+    timings = run(until(budget=1.0), Compiling(10_000))
     assert timings.stopped == "budget spent"
     assert len(timings.wall_us["compiled"]) <= 25

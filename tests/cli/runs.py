@@ -1,7 +1,5 @@
 """Run folders made by hand, and the command line run as a user would."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

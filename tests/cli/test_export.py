@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -209,6 +207,8 @@ def test_a_benchmark_has_the_entries_that_actions_read() -> None:
     [
         ((FLUX,), "say what for"),
         (("broken.json", "--hta", "out"), "is damaged or no trace"),
+        (("cut-off", "--kernels", "-"), "cut-off/run.json cannot be read"),
+        (("cut-off", "--groups", "-"), "cut-off/run.json cannot be read"),
         (("nowhere.json", "--csv", "-"), "is not there"),
         ((VIT, VIT, "--kernels", "-"), "--kernels takes one trace: leave"),
         ((FLUX, FLUX, "--hta", "out"), "--hta takes one trace: leave"),
@@ -226,6 +226,7 @@ def test_what_cannot_be_exported_or_would_be_ignored_is_refused(
     arguments: tuple[object, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (make_run_folder(tmp_path, "cut-off") / "run.json").write_text("")
     (tmp_path / "broken.json").write_text('{"traceEvents": [{"ph": "X"')
     assert_refused(run(*arguments), message)
 

@@ -1,7 +1,5 @@
 """Whatever a run folder or a sweep holds: a result, or one line of error."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json
@@ -21,46 +19,35 @@ from tests.sweeps import compiled_cell, eager_cell, make_result
 
 from tracekit import store
 from tracekit.errors import TracekitError
+from tracekit.model import provenance
 from tracekit.model.compilation import EagerFallback, FailedGuard, GraphBreak
-from tracekit.model.provenance import (
-    CompiledActivity,
-    CompiledGraph,
-    CompiledSites,
-    EagerOp,
-    EagerOps,
-    GraphCall,
-    GraphNode,
-    LaunchSite,
-    TaggedActivity,
-    TensorShape,
-)
 from tracekit.model.sweep import AskedCall
 from tracekit.statistics import interval
 from tracekit.walks.reading import Reading
 from tracekit.walks.sweep_folder import SweepFolder
 
 REAL = Path(__file__).parents[2] / "traces" / "h200-vit" / "run.json"
-SHAPE = TensorShape((2, 2), "float32")
-OPS = EagerOps(
+SHAPE = provenance.TensorShape((2, 2), "float32")
+OPS = provenance.EagerOps(
     1,
     "2.13.0",
-    tuple(EagerOp(f"aten.{name}.default", "m.0", "m.py:3", (SHAPE,), 48, 16) for name in ("mm", "gelu")),
-    (TaggedActivity("kernel_0", 0), TaggedActivity("kernel_1", 1)),
+    tuple(provenance.EagerOp(f"aten.{name}.default", "m.0", "m.py:3", (SHAPE,), 48, 16) for name in ("mm", "gelu")),
+    (provenance.TaggedActivity("kernel_0", 0), provenance.TaggedActivity("kernel_1", 1)),
 )
-SITES = CompiledSites(
+SITES = provenance.CompiledSites(
     1,
     "2.13.0",
     (
-        CompiledGraph(
+        provenance.CompiledGraph(
             "k",
             False,
             "m",
-            (GraphNode("mm", "aten.mm.default", "aten.mm.default", "m.0", "m.py:3", 0, (SHAPE,)),),
-            (LaunchSite("kernel_0", (0,)), LaunchSite("x", None)),
+            (provenance.GraphNode("mm", "aten.mm.default", "aten.mm.default", "m.0", "m.py:3", 0, (SHAPE,)),),
+            (provenance.LaunchSite("kernel_0", (0,)), provenance.LaunchSite("x", None)),
         ),
     ),
-    (GraphCall(0, "m"),),
-    (CompiledActivity("kernel_0", 0, "aten::mm", 0),),
+    (provenance.GraphCall(0, "m"),),
+    (provenance.CompiledActivity("kernel_0", 0, "aten::mm", 0),),
 )
 DAMAGED = {type(noun): damaged(msgspec.to_builtins(noun)) for noun in (OPS, SITES)}
 COMMANDS = (
@@ -182,7 +169,7 @@ def test_every_command_takes_the_sound_run(places: dict[str, Path]) -> None:
 
 
 @pytest.mark.slow
-@fuzzed(200)
+@fuzzed(150)
 @given(data=st.data())
 def test_any_manifest_is_a_result_or_one_line(
     places: dict[str, Path], manifests: st.SearchStrategy[object], data: st.DataObject
@@ -196,14 +183,14 @@ def test_any_manifest_is_a_result_or_one_line(
 @fuzzed(50)
 @given(data=st.data())
 def test_any_provenance_is_a_result_or_one_line(
-    places: dict[str, Path], noun: EagerOps | CompiledSites, name: str, data: st.DataObject
+    places: dict[str, Path], noun: provenance.EagerOps | provenance.CompiledSites, name: str, data: st.DataObject
 ) -> None:
     told = data.draw(DAMAGED[type(noun)])
     with holding(places["run"] / name, gzip.compress(json.dumps(told).encode(), compresslevel=1)):
         run(COMMANDS[0], **places)
 
 
-@fuzzed(400)
+@fuzzed(150)
 @given(
     name=st.sampled_from((store.MANIFEST, store.EAGER_OPS, store.COMPILED_SITES)),
     data=st.binary(max_size=200),
@@ -219,8 +206,8 @@ def test_files_of_a_run_may_be_cut_off_and_overwritten(
     overwritten = whole[:at] + data + whole[at + len(data) : len(whole) - cut]
     with holding(path, overwritten), contextlib.suppress(TracekitError):
         read = store.load(path.parent)
-        store.load_eager_ops(path.parent, read)
-        store.load_compiled_sites(path.parent, read)
+        for form in read.forms:
+            store.load_provenance(path.parent, form)
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +224,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[SweepFolder, st.Sea
     return folder, st.one_of(damages)
 
 
-@fuzzed(170)
+@fuzzed(70)
 @given(data=st.data())
 def test_any_cell_of_a_sweep_is_a_result_or_one_line(
     sweep: tuple[SweepFolder, st.SearchStrategy[tuple[Path, object]]], data: st.DataObject

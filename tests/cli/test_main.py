@@ -1,12 +1,8 @@
 """Shells are given a script, and what it asks is answered."""
 
-from __future__ import annotations
-
 import json
 import os
-import re
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from tests.cli.runs import ROOT, assert_refused, at_once, invoke, make_run_folder, tracekit
+from tests.cli.runs import ROOT, assert_refused, invoke, tracekit
 from tests.sides import make_run, make_settings
 
 from tracekit import __version__
@@ -88,23 +84,6 @@ def test_what_the_user_can_mend_is_one_line_with_what_belongs_below_it_and_a_bug
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "error: it is not there\n  transformer  92 %\n  vae           8 %\n"
     assert isinstance(invoke("workloads").exception, ZeroDivisionError)
-
-
-def test_an_interrupt_is_one_line_and_exit_code_130(tmp_path: Path) -> None:
-    # The command waits for its trace on a pipe that nobody writes to.
-    pipe = tmp_path / "trace.json"
-    os.mkfifo(pipe)
-    # A shell that runs the tests in the background has made its children deaf to interrupts.
-    script = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from tracekit.cli.main import main"
-    )
-    command = [sys.executable, "-c", f"{script}; main()", "analyze", str(pipe)]
-    ends = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=ROOT, text=True, **ends) as process:
-        with pipe.open("wb"):
-            process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
-    assert (process.returncode, out, err) == (130, "", "stopped\n")
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
@@ -239,21 +218,6 @@ def test_a_page_of_a_run_says_what_measured_it_too(monkeypatch: pytest.MonkeyPat
     assert in_program.startswith("# measured by tracekit.profile(f) in x.py\n# makes this page\n"), "no shell takes it"
     assert commands_of_page(None) == command_line()
     assert commands_of_page(make_run(command=command_line())) == command_line()
-
-
-def test_several_compares_at_once_leave_whole_pages(tmp_path: Path) -> None:
-    run, out = make_run_folder(tmp_path), tmp_path / "out"
-    out.mkdir()
-    expected = tracekit("compare", run, "--out", "alone.html", "--json", "-", folder=tmp_path)
-    assert expected.returncode == 0, expected.stderr
-    for ended in at_once(3, "compare", run, "--out", "out/x.html", "--json", "out/x.json", folder=tmp_path):
-        assert ended.returncode == 0, ended.stderr
-    assert {path.name for path in out.iterdir()} == {"x.html", "x.md", "x.json"}
-    assert (out / "x.json").read_text() == expected.stdout
-    for name in ("html", "md"):
-        one, other = ((tmp_path / f"alone.{name}").read_text(), (out / f"x.{name}").read_text())
-        # Each says how it was made.
-        assert re.sub("tracekit compare .*", "", other) == re.sub("tracekit compare .*", "", one)
 
 
 def test_a_schema_is_printed_or_all_are_written_into_a_folder(tmp_path: Path) -> None:

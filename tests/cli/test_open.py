@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -255,7 +253,9 @@ def test_what_was_planted_in_a_run_folder_is_replaced_and_leads_nothing_out_of_i
     assert not made.is_symlink() and len(events_of(made)) > 10
 
 
-def test_a_pipe_that_was_asked_for_is_written_into(tmp_path: Path, run: Path) -> None:
+def test_a_pipe_that_was_asked_for_is_written_into_and_a_link_followed_to_a_file_or_a_device(
+    tmp_path: Path, run: Path
+) -> None:
     pipe, got = tmp_path / "pipe", list[bytes]()
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
@@ -265,9 +265,6 @@ def test_a_pipe_that_was_asked_for_is_written_into(tmp_path: Path, run: Path) ->
     assert b'"eager: GPU 0 stream 7"' in gzip.decompress(got[0])
     # The pipe may be standard output.
     assert (pipe.is_fifo(), result.stdout, result.stderr.count("written:")) == (True, "", 1)
-
-
-def test_a_link_that_was_asked_for_is_followed_to_a_file_or_a_device(tmp_path: Path, run: Path) -> None:
     # By a link, so that a mistake would replace no device of the machine's.
     for name, target in (("device", Path(os.devnull)), ("link", tmp_path / "place.json.gz")):
         (tmp_path / name).symlink_to(target)

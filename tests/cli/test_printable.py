@@ -1,8 +1,6 @@
 """What steers a terminal reaches it from no command, wherever it stands: in traces, names of files, a run's manifest,
 what was typed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,65 +1,28 @@
 """`tracekit sweep` as it is typed; cells are run by stand-ins, but for one that is real."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
-import msgspec
 import pytest
 from tests.cli.runs import assert_refused, invoke
-from tests.sweeps import eager_cell, make_result
+from tests.sweeps import Children, eager_cell, make_result
 
-from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CheckAnswer, CheckJob, Source
+from tracekit.model.sweep import CheckAnswer, Source
 from tracekit.walks import sweep_check, sweeping
-from tracekit.walks.plan import TimingPlan, stopping_rule
-from tracekit.walks.processes import Ended
-from tracekit.walks.sweep_cells import make_cell
 from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.workloads.suites import SUITES
 
 
-class Children:
-    """Stands for `run_module`: twice as fast by default, no memory for CUDA graphs; may be interrupted."""
-
-    def __init__(self) -> None:
-        self.jobs: list[CellJob] = []
-        self.checked: list[CheckJob] = []
-        self.found = CheckAnswer()
-        self.sources: tuple[Source, ...] | None = ()
-        self.interrupt_at: int | None = None
-        self.starts: list[Any] = []
-
-    def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
-        self.starts.append(more["start"])
-        if module == sweep_check.MODULE:
-            self.checked.append(msgspec.json.decode(job, type=CheckJob))
-            return Ended(0, msgspec.json.encode(self.found), ())
-        asked = msgspec.json.decode(job, type=CellJob)
-        if len(self.jobs) == self.interrupt_at:
-            raise KeyboardInterrupt
-        self.jobs.append(asked)
-        run = make_result(make_cell(asked.forms[-1], asked.request)).run
-        assert run is not None
-        rule = stopping_rule(TimingPlan(asked.target_percent, asked.budget_seconds), asked.request, run.settings)
-        answer = CellAnswer(replace(run, rule=rule, sources=self.sources), None)
-        if asked.request.mode == "reduce-overhead":
-            answer = CellAnswer(None, CellFailure("out_of_memory", "not enough GPU memory", "building"))
-        return Ended(0, msgspec.json.encode(answer), ())
-
-
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> Children:
-    fake = Children()
+    fake = Children(no_memory="reduce-overhead")
     monkeypatch.setattr(sweeping, "run_module", fake)
     monkeypatch.setattr(sweep_check, "run_module", fake)
     return fake
@@ -84,8 +47,8 @@ def eager_file() -> Path:
 
 def test_one_process_imports_what_all_cells_need_and_the_look_at_them(children: Children) -> None:
     assert sweep("vit", "bert", "--mode", "eager").exit_code == 0
-    assert len(children.starts) == 3
-    (server,) = {start.__self__ for start in children.starts}
+    assert len(children.more) == 3
+    (server,) = {each["start"].__self__ for each in children.more}
     assert server._modules == ("tracekit.workloads.transformers_forward",)
 
 
@@ -200,12 +163,6 @@ def test_another_version_of_an_own_model_is_said_and_run_anew(children: Children
     result = sweep(*command)
     assert "2 to run" in result.stderr and said in result.stderr
     assert len(children.jobs) == 4
-    # Cells of which nobody noted the version are kept.
-    children.sources = None
-    for jobs in (6, 6):
-        result = sweep("my_model.py:build", "--out", "unknown")
-        assert len(children.jobs) == jobs
-    assert "nobody noted which version of the model" in " ".join(result.stdout.split())
 
 
 @pytest.mark.parametrize(

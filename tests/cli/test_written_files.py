@@ -1,14 +1,9 @@
 """No report replaces anything but an older one of the same, unless --force is given; nothing is read before."""
 
-from __future__ import annotations
-
 import json
 import os
-import shlex
 import shutil
 import stat
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -85,15 +80,6 @@ def test_what_is_no_report_stays_whether_it_was_named_or_not(folder: Path, kind:
     assert sorted(path.name for path in folder.iterdir()) == ["a", name]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_kind_of_report_of_the_same_is_another_report(folder: Path, kind: str) -> None:
-    command = make(kind, folder / "a")
-    assert run(*command, "notes.html").exit_code == 0
-    for other in (each for each in KINDS if each != kind):
-        told = run(*make(other, folder / other), "notes.html")
-        assert (told.exit_code, "the report of something else" in told.stderr) == (1, True), other
-
-
 def test_the_report_that_profile_wrote_is_the_one_that_compare_writes(folder: Path) -> None:
     made = make_run_folder(folder / "traces", "one")
     for _ in range(2):
@@ -150,47 +136,25 @@ def words(folder: Path, command: str, option: str, place: object) -> list[str]:
 
 
 @pytest.mark.parametrize(("command", "option"), OPTIONS)
-def test_a_pipe_gets_what_is_written(folder: Path, command: str, option: str) -> None:
-    pipe, got = folder / "pipe", list[bytes]()
-    os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
-    reader.start()
-    result = run(*words(folder, command, option, pipe))
-    reader.join(10)
-    assert result.exit_code == 0, result.output
-    assert stat.S_ISFIFO(pipe.lstat().st_mode)
-    text = got[0].decode()
-    assert json.loads(text) if option in ("--json", "--benchmark") else "," in text.splitlines()[0]
-
-
-@pytest.mark.parametrize(("command", "option"), [OPTIONS[1], OPTIONS[3]])
-def test_a_shells_process_substitution_gets_what_is_written(folder: Path, command: str, option: str) -> None:
-    typed = shlex.join([sys.executable, "-m", "tracekit", *words(folder, command, option, "HERE")])
-    typed = typed.replace("HERE", ">(cat > got; echo done > finished)")
-    waited = f"{typed} && until test -s finished; do sleep 0.05; done"
-    surroundings = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        ["bash", "-c", waited], capture_output=True, text=True, check=False, env=surroundings, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    got = (folder / "got").read_text()
-    assert json.loads(got) if option in ("--json", "--benchmark") else "," in got.splitlines()[0]
-
-
-@pytest.mark.parametrize(("command", "option"), OPTIONS)
-def test_a_regular_file_is_replaced_with_its_mode_a_link_is_followed_and_a_device_stays_one(
+def test_a_file_is_replaced_with_its_mode_a_link_followed_a_pipe_written_into_and_a_device_stays_one(
     folder: Path, command: str, option: str
 ) -> None:
-    target = folder / "target"
+    target, pipe, got = folder / "target", folder / "pipe", list[bytes]()
     target.write_text("old")
     target.chmod(0o600)
     (folder / "link").symlink_to(target)
-    result = run(*words(folder, command, option, "link"))
-    assert result.exit_code == 0, result.output
-    assert (folder / "link").is_symlink()
-    assert (target.read_text() != "old", stat.S_IMODE(target.stat().st_mode)) == (True, 0o600)
-    (folder / command).mkdir()
-    assert run(*words(folder / command, command, option, os.devnull)).exit_code == 0
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    typed = words(folder, command, option, "link")
+    for place in ("link", "pipe", os.devnull):
+        result = run(*typed[:-1], place)
+        assert result.exit_code == 0, result.output
+    reader.join(10)
+    assert (folder / "link").is_symlink() and stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert stat.S_ISFIFO(pipe.lstat().st_mode) and got == [target.read_bytes()]
+    text = target.read_text()
+    assert json.loads(text) if option in ("--json", "--benchmark") else "," in text.splitlines()[0]
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
 
 

@@ -1,6 +1,5 @@
-from __future__ import annotations
-
 import shlex
+from dataclasses import replace
 
 import pytest
 from tests.sides import make_run, make_settings, make_side
@@ -20,17 +19,14 @@ def test_the_next_command_generates_as_this_run_did():
     assert "--max-new-tokens" not in command
 
 
-def test_code_that_may_break_may_break_in_the_next_run_too():
+def test_the_next_run_may_break_where_this_one_could_and_has_the_same_weights():
     loose = make_settings(fullgraph=False)
     assert profile_command(loose, {"mode": "default"}).endswith("--no-fullgraph")
     assert profile_command(loose, more=("--fullgraph",)).count("fullgraph") == 1
     assert "fullgraph" not in profile_command(make_settings(fullgraph=True))
-
-
-def test_real_weights_have_a_size_of_their_own():
+    # Real weights have a size of their own.
     real = profile_command(make_settings(size="full", pretrained="org/name"), {"mode": "default"})
-    assert "--pretrained org/name" in real
-    assert "--size" not in real
+    assert "--pretrained org/name" in real and "--size" not in real
     assert "--size full" in profile_command(make_settings(size="full"))
 
 
@@ -71,29 +67,25 @@ def test_a_model_of_ones_own_is_asked_for_with_its_options_and_what_it_takes():
 
 def test_a_run_of_a_program_is_asked_for_in_it():
     settings = make_settings(workload="Net", dynamic=None, own=UserModel(in_program=True))
-    assert profile_command(settings, {"mode": "reduce-overhead"}) == (
-        "tracekit.profile(..., compile={'mode': 'reduce-overhead'})"
-    )
-    assert profile_command(settings, {"scope": "all"}) == "tracekit.profile(tracekit.Workload(..., compiled=None))"
-    assert profile_command(settings, {"scope": "regional"}) == "tracekit.profile(..., scope='regional')"
-    reduced = make_settings(workload="Net", mode="reduce-overhead", own=UserModel(in_program=True))
-    assert profile_command(reduced, {"scope": "regional"}) == (
-        "tracekit.profile(..., compile={'mode': 'reduce-overhead'}, scope='regional')"
-    )
-    assert profile_command(settings, {"dynamic": "False"}) == "tracekit.profile(..., compile={'dynamic': False})"
+    reduced = replace(settings, mode="reduce-overhead")
+    for of, changes, words in (
+        (settings, {"mode": "reduce-overhead"}, "..., compile={'mode': 'reduce-overhead'}"),
+        (settings, {"scope": "all"}, "tracekit.Workload(..., compiled=None)"),
+        (settings, {"scope": "regional"}, "..., scope='regional'"),
+        (reduced, {"scope": "regional"}, "..., compile={'mode': 'reduce-overhead'}, scope='regional'"),
+        (settings, {"dynamic": "False"}, "..., compile={'dynamic': False}"),
+    ):
+        assert profile_command(of, changes) == f"tracekit.profile({words})"
     assert profile_command(settings, more=("--fullgraph",)) == "tracekit.profile(..., compile={'fullgraph': True})"
 
 
 def test_variables_are_set_for_one_command_and_of_a_program_for_the_program():
     switches = {"TRITON_ONE": "0", "TRITON_OTHER": "a b"}
-    assert (
-        switched_command(make_settings(), switches)
-        == f"TRITON_ONE=0 TRITON_OTHER='a b' {profile_command(make_settings())}"
-    )
+    plain = profile_command(make_settings())
+    assert switched_command(make_settings(), switches) == f"TRITON_ONE=0 TRITON_OTHER='a b' {plain}"
     steered = make_settings(variables={"TRITON_OTHER": "9", "TRITON_FIRST": "1"})
-    assert profile_command(steered) == f"TRITON_OTHER=9 TRITON_FIRST=1 {profile_command(make_settings())}"
-    words = "TRITON_OTHER='a b' TRITON_FIRST=1 TRITON_ONE=0"
-    assert switched_command(steered, switches) == f"{words} {profile_command(make_settings())}"
+    assert profile_command(steered) == f"TRITON_OTHER=9 TRITON_FIRST=1 {plain}"
+    assert switched_command(steered, switches) == f"TRITON_OTHER='a b' TRITON_FIRST=1 TRITON_ONE=0 {plain}"
     of_program = make_settings(workload="Net", own=UserModel(in_program=True))
     assert switched_command(of_program, switches) == "TRITON_ONE=0 TRITON_OTHER='a b' python YOUR_PROGRAM.py"
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -27,10 +25,13 @@ def closes(waterfall: Waterfall) -> bool:
 
 
 def test_unprofiled_walls_are_the_ends_where_both_sides_have_them():
+    # A call a little shorter than its work had no idle time.
+    a, b = make_pair(scaled(1.5), scaled(0.7))
+    waterfall = waterfall_of(a, b)
+    assert (waterfall.basis, b.unprofiled_idle_us, closes(waterfall)) == ("unprofiled", 0, True)
     waterfall = waterfall_of(*make_pair(scaled(1.5), scaled(1.1)))
-    ends = pytest.approx(1500.375), pytest.approx(1100.275)
-    assert (waterfall.basis, waterfall.a_us, waterfall.b_us) == ("unprofiled", *ends)
-    assert closes(waterfall)
+    assert (waterfall.a_us, waterfall.b_us) == pytest.approx((1500.375, 1100.275))
+    assert waterfall.basis == "unprofiled" and closes(waterfall)
 
 
 def test_idle_parts_are_without_what_recording_added_and_tell_what_was_recorded():
@@ -46,13 +47,6 @@ def test_idle_parts_are_without_what_recording_added_and_tell_what_was_recorded(
     assert waterfall.residual_us == pytest.approx(0, abs=1e-6)
 
 
-def test_a_call_a_little_shorter_than_its_work_had_no_idle_time():
-    a, b = make_pair(scaled(1.5), scaled(0.7))
-    waterfall = waterfall_of(a, b)
-    assert (waterfall.basis, b.unprofiled_idle_us) == ("unprofiled", 0)
-    assert closes(waterfall)
-
-
 def test_idle_time_that_the_recording_does_not_show_is_in_the_residual():
     a = make_side("a", make_analysis(idle_us=0, causes={}), make_form(wall_us=scaled(1.0)))
     waterfall = waterfall_of(a, make_side("b", make_analysis(), make_form()))
@@ -61,39 +55,31 @@ def test_idle_time_that_the_recording_does_not_show_is_in_the_residual():
     assert closes(waterfall)
 
 
-def test_work_launched_outside_the_steps_has_a_part_of_its_own():
-    a, b = make_side("a", make_analysis()), make_side("b", make_analysis(outside_us=60))
-    waterfall = waterfall_of(a, b)
-    assert part(waterfall, "outside_steps") == pytest.approx(30)
-    assert part(waterfall, "overlap_correction") == pytest.approx(0)
-    assert closes(waterfall)
+def test_work_launched_outside_the_steps_has_a_part_and_kernels_that_ran_side_by_side_are_corrected_for():
+    b = make_side("b", make_analysis(outside_us=60)), make_side("b", make_analysis(overlap_us=100))
+    outside, beside = (waterfall_of(make_side("a"), each) for each in b)
+    assert part(outside, "outside_steps") == pytest.approx(30)
+    assert part(outside, "overlap_correction") == pytest.approx(0)
+    assert part(beside, "overlap_correction") == pytest.approx(-50)
+    assert closes(outside) and closes(beside)
 
 
-@pytest.mark.parametrize("window", ["steps", "whole"])
-def test_calls_are_not_set_against_recordings_that_cannot_be_theirs(window: str):
+def test_calls_are_not_set_against_recordings_that_cannot_be_theirs():
     """The one is shorter than its busy time, the others were not read by steps."""
-    a, b = make_pair(scaled(1.5), scaled(0.5))
-    if window == "whole":
-        a, b = (make_side("a", make_analysis(window="whole"), make_form()) for _ in range(2))
-    waterfall = waterfall_of(a, b)
-    assert (waterfall.basis, waterfall.a_us) == ("trace", a.span_us)
-    assert closes(waterfall)
+    whole = make_side("a", make_analysis(window="whole"), make_form())
+    for a, b in (make_pair(scaled(1.5), scaled(0.5)), (whole, whole)):
+        waterfall = waterfall_of(a, b)
+        assert (waterfall.basis, waterfall.a_us) == ("trace", a.span_us)
+        assert closes(waterfall)
 
 
 def test_bare_traces_are_compared_over_their_windows_with_idle_time_as_recorded():
     a, b = make_side("a", make_analysis(EAGER)), make_side("b", make_analysis(COMPILED, idle_us=300))
     waterfall = waterfall_of(a, b)
     assert waterfall.basis == "trace"
-    assert (waterfall.a_us, waterfall.b_us) == (pytest.approx((1726 + 800) / 2), pytest.approx((1418 + 300) / 2))
+    assert (waterfall.a_us, waterfall.b_us) == pytest.approx(((1726 + 800) / 2, (1418 + 300) / 2))
     assert part(waterfall, "op_dispatch") == pytest.approx((300 - 800) / 2 * 0.75)
     assert waterfall.residual_us == pytest.approx(0, abs=1e-9)
-
-
-def test_kernels_that_ran_side_by_side_are_corrected_for():
-    a, b = make_side("a", make_analysis(EAGER)), make_side("b", make_analysis(EAGER, overlap_us=100))
-    waterfall = waterfall_of(a, b)
-    assert part(waterfall, "overlap_correction") == pytest.approx(-50)
-    assert closes(waterfall)
 
 
 def test_small_groups_share_a_part_and_unchanged_kernels_another():
@@ -165,9 +151,8 @@ def test_the_larger_share_comes_first_with_the_parts_that_made_it() -> None:
 def test_at_most_two_parts_are_named_the_largest_first_and_the_rest_is_a_sum() -> None:
     parts = (gpu("c", -300), gpu("a", -500), gpu("b", -400), gpu("other_gpu_work", 100))
     assert named(*parts) == ["a", "b"]
-    reason = find_reason(A, B, FASTER, waterfall(*parts))
-    assert reason.shares[0].rest_us == pytest.approx(-200)
-    assert reason.shares[0].delta_us == pytest.approx(-1100)
+    (share,) = find_reason(A, B, FASTER, waterfall(*parts)).shares
+    assert (share.rest_us, share.delta_us) == pytest.approx((-200, -1100))
 
 
 def test_groups_that_one_label_tells_are_named_as_one() -> None:
@@ -181,21 +166,15 @@ def test_groups_that_one_label_tells_are_named_as_one() -> None:
     assert named(*others, gpu(group("a"), -100.0), gpu(group("a", 4), -100.0)) == [group("a", 5)]
 
 
-def test_gpu_work_that_became_much_worse_is_named_beside_what_became_better() -> None:
+def test_what_went_the_other_way_is_named_of_gpu_work_alone_and_what_is_left_of_other_parts_never() -> None:
     assert named(gpu("fused", -1500), gpu("slower", 300)) == ["fused"]
     assert named(gpu("fused", -1500), gpu("slower", 400)) == ["fused", "slower"]
     # Of waiting, the causes are divided by an assumption: those against the change are in the sum alone.
     assert named(idle("op_dispatch", -1500), idle("device", 400)) == ["op_dispatch"]
-
-
-def test_an_idle_part_that_recordings_show_the_other_way_is_not_named() -> None:
     turned = WaterfallPart("idle", "launch_call", -900.0, 2.0)
-    assert named(turned, idle("op_dispatch", -800)) == ["op_dispatch"]
-
-
-@pytest.mark.parametrize("rest", ["other_gpu_work", "overlap_correction", "outside_steps"])
-def test_what_is_left_of_other_parts_names_nothing(rest: str) -> None:
-    assert named(gpu(rest, -900), gpu("unchanged_kernels", -500)) == ["unchanged_kernels"]
+    assert named(turned, idle("op_dispatch", -800)) == ["op_dispatch"], "recordings show it the other way"
+    for rest in ("other_gpu_work", "overlap_correction", "outside_steps"):
+        assert named(gpu(rest, -900), gpu("unchanged_kernels", -500)) == ["unchanged_kernels"]
 
 
 def test_a_small_share_is_left_out_and_counts_as_unexplained_only_with_more() -> None:
@@ -222,7 +201,9 @@ def test_where_one_recording_alone_was_made_gpu_time_is_taken_to_move_by_a_twent
     assert shares_of(gpu("fused", -45), idle("op_dispatch", -900), a=bare) == [("idle", -900), ("gpu", -45)]
 
 
-def test_a_difference_that_was_not_established_has_no_reason() -> None:
+def test_a_difference_that_was_not_established_has_no_reason_and_distorted_windows_are_none() -> None:
+    assert find_reason(A, B, FASTER, replace(waterfall(gpu("fused", -1000)), basis="trace")) is None
+    assert find_reason(A, B, FASTER, None) is None
     for result in ("inconclusive", "not_timed"):
         assert find_reason(A, B, replace(FASTER, result=result), waterfall(gpu("fused", -1000))) is None
 
@@ -235,13 +216,8 @@ def test_a_recorded_process_that_shows_another_sign_than_all_of_them_explains_no
     assert reason.of_one_process
 
 
-@pytest.mark.parametrize("beyond", [True, False])
-def test_separate_runs_have_a_reason_where_their_times_differ_by_more_than_those_leave_open(beyond: bool) -> None:
-    apart = SeparateRunsChange(0.5, 0.45, 0.55, (), beyond)
-    verdict = replace(FASTER, result="inconclusive", basis="apart", apart=apart)
-    assert (find_reason(A, B, verdict, waterfall(gpu("fused", -1000))) is not None) is beyond
-
-
-def test_recorded_windows_are_distorted_and_explain_no_unprofiled_difference() -> None:
-    assert find_reason(A, B, FASTER, replace(waterfall(gpu("fused", -1000)), basis="trace")) is None
-    assert find_reason(A, B, FASTER, None) is None
+def test_separate_runs_have_a_reason_where_their_times_differ_by_more_than_those_leave_open() -> None:
+    for beyond in (True, False):
+        apart = SeparateRunsChange(0.5, 0.45, 0.55, (), beyond)
+        verdict = replace(FASTER, result="inconclusive", basis="apart", apart=apart)
+        assert (find_reason(A, B, verdict, waterfall(gpu("fused", -1000))) is not None) is beyond

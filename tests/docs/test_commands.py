@@ -1,7 +1,5 @@
 """Every command line that README and docs show is one that this version has."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The examples of docs/contributing.md, added to a copy of the package as its text says, with the tests they name."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -39,7 +37,6 @@ LINES = (
     ("report/composition/shared.py", "        doc.both(family_table", "        short_kernel_table(sides),"),
     ("comparison/findings/__init__.py", "    gpu_work.find_fewer_kernels,", "    find_short_kernels,"),
 )
-FUTURE = "from __future__ import annotations\n"
 #: The last field of the last class of its file.
 FIELD = "    short_kernels: ShortKernels | None = None"
 
@@ -56,9 +53,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert not (folder / name).exists(), name
         (folder / name).write_text(code, encoding="utf-8")
     for name, (module, noun) in IMPORTS.items():
-        path = folder / "tracekit" / name
-        text = path.read_text(encoding="utf-8")
-        path.write_text(text.replace(FUTURE, f"{FUTURE}from tracekit.{module} import {noun}\n", 1), encoding="utf-8")
+        put_before(folder / "tracekit" / name, "from tracekit.", f"from tracekit.{module} import {noun}")
     for name, line, new in LINES:
         put_before(folder / "tracekit" / name, line, new)
     analysis = folder / "tracekit" / "model" / "analysis.py"

@@ -1,10 +1,9 @@
-"""What getting-started.md, gate.md and export.md show is run on the committed runs, and comes out as printed."""
-
-from __future__ import annotations
+"""What pages show is run as printed: getting-started.md, gate.md and export.md on the committed runs, own-models.md."""
 
 import csv
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,10 +12,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
+from tests.cli.runs import tracekit
+
+from tracekit import store
 
 from .texts import DOCS, ROOT, blocks
 
 VIT, GRAPHS = (ROOT / "traces" / name for name in ("h200-vit", "h200-vit-reduce-overhead"))
+OWN = DOCS / "own-models.md"
 
 
 @pytest.fixture
@@ -141,3 +144,32 @@ def test_the_benchmark_step_writes_the_file_that_the_next_step_reads(place: Path
     compiled = "vit, full size, bfloat16, batch 1, compiled (default, scope model)"
     assert {f"{compiled}: call", f"{compiled}: kernels"} <= {entry["name"] for entry in entries}
     assert f"`{compiled}: call`" in (DOCS / "export.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_ten_line_example_runs_as_printed(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    code, command = blocks(OWN, "python")[0], blocks(OWN, "sh")[0]
+    assert len(code.splitlines()) <= 10
+    (tmp_path / "my_model.py").write_text(code)
+    first, *words = shlex.split(command)
+    assert first == "tracekit"
+    at = words.index("--")
+    found = tracekit(*words[:at], "--iterations", 3, *words[at:], folder=tmp_path, CUDA_VISIBLE_DEVICES="")
+    assert found.returncode == 0, found.stderr
+    run = store.load(tmp_path / "traces" / "my_model-build-compiled")
+    assert run.settings.own is not None and run.settings.own.options == ("layers=4",)
+    facts = run.forms[1].compilation
+    assert facts is not None and facts.graphs == 1
+    assert (tmp_path / "reports" / "my_model-build-compiled.html").is_file()
+
+
+@pytest.mark.slow
+def test_the_python_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(blocks(OWN, "python")[0], names)
+    model, (tokens,) = names["build"](width=32)  # type: ignore[operator]
+    exec(blocks(OWN, "python")[2], {"model": model, "tokens": tokens})
+    assert (tmp_path / "reports" / "Sequential-compiled.html").is_file()

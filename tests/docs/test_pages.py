@@ -1,7 +1,5 @@
 """Every local link of README, CHANGELOG and docs leads somewhere, and pictures are small."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import get_args

@@ -1,7 +1,5 @@
 """README and docs, taken apart."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

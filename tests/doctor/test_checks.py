@@ -1,7 +1,5 @@
 """What is said of GPUs, with torch and the driver pretended."""
 
-from __future__ import annotations
-
 import shutil
 import stat
 from collections.abc import Callable
@@ -14,7 +12,8 @@ import pytest
 
 from tracekit.doctor import Check, gpu, toolchain
 from tracekit.doctor.checks import CHECKS, answer
-from tracekit.doctor.gpu import GIB, check_driver, check_gpu, check_gpu_memory
+from tracekit.doctor.environment import GIB
+from tracekit.doctor.gpu import check_driver, check_gpu, check_gpu_memory
 from tracekit.doctor.toolchain import check_c_compiler, check_cpp_compiler, check_setuptools
 from tracekit.nvml import Driver, NoDriver
 

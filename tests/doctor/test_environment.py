@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 import sys
 import tomllib
@@ -8,26 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tracekit.doctor.environment import (
-    INSTALL,
-    OLDEST,
-    SWITCHES,
-    bytes_held,
-    check_compile_switches,
-    check_hugging_face_cache,
-    check_hugging_face_token,
-    check_inductor_cache,
-    check_library,
-    check_python_version,
-    is_older,
-)
+from tracekit.doctor import environment
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 @pytest.fixture(autouse=True)
 def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*SWITCHES, "HF_HUB_OFFLINE"):
+    for name in (*environment.SWITCHES, "HF_HUB_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -38,23 +24,23 @@ def test_old_pythons_are_refused_and_untried_ones_named(
     monkeypatch: pytest.MonkeyPatch, version: tuple[int, int, int], status: str
 ) -> None:
     monkeypatch.setattr(sys, "version_info", version)
-    assert check_python_version().status == status
+    assert environment.check_python_version().status == status
 
 
-@pytest.mark.parametrize("name", SWITCHES)
+@pytest.mark.parametrize("name", environment.SWITCHES)
 def test_a_compiler_turned_off_is_a_problem(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     for value in (None, "0"):
         if value:
             monkeypatch.setenv(name, value)
-        assert check_compile_switches().status == "ok"
+        assert environment.check_compile_switches().status == "ok"
     monkeypatch.setenv(name, "1")
-    found = check_compile_switches()
+    found = environment.check_compile_switches()
     assert (found.status, found.fix) == ("problem", f"unset {name}")
 
 
 def test_the_token_itself_is_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pytest.importorskip("huggingface_hub"), "get_token", lambda: "hf_thisIsSecret")
-    found = check_hugging_face_token()
+    found = environment.check_hugging_face_token()
     assert found.status == "ok"
     assert "thisIsSecret" not in repr(found)
 
@@ -65,7 +51,7 @@ def test_no_token_and_being_offline_limit_only_gated_models(
 ) -> None:
     monkeypatch.setattr(pytest.importorskip("huggingface_hub"), "get_token", lambda: None)
     monkeypatch.setenv("HF_HUB_OFFLINE", offline)
-    found = check_hugging_face_token()
+    found = environment.check_hugging_face_token()
     assert (found.status, found.fix) == ("warning", fix)
 
 
@@ -73,13 +59,13 @@ def test_linked_files_are_counted_once(tmp_path: Path) -> None:
     (tmp_path / "blobs").mkdir()
     (tmp_path / "blobs" / "weights").write_bytes(b"x" * 100_000)
     (tmp_path / "snapshot").symlink_to(tmp_path / "blobs" / "weights")
-    assert 100_000 <= bytes_held(tmp_path) < 101_000
+    assert 100_000 <= environment.bytes_held(tmp_path) < 101_000
 
 
 def test_inductors_cache_is_where_the_environment_puts_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "new" / "cache"))
-    found = check_inductor_cache()
+    found = environment.check_inductor_cache()
     assert found.status == "ok"
     assert f"{tmp_path / 'new' / 'cache'}: not made yet" in found.message
     assert not (tmp_path / "new").exists()
@@ -90,18 +76,18 @@ def test_a_cache_that_cannot_be_written_to_names_the_variable_that_moves_it(
 ) -> None:
     constants = pytest.importorskip("huggingface_hub.constants")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    assert check_hugging_face_cache().status == "ok"
+    assert environment.check_hugging_face_cache().status == "ok"
     # Root may write anywhere, so that the refusal is pretended.
     monkeypatch.setattr("os.access", lambda _path, _mode: False)
-    found = check_hugging_face_cache()
+    found = environment.check_hugging_face_cache()
     assert (found.status, found.fix) == ("problem", "export HF_HOME=A-FOLDER-OF-YOURS")
 
 
 @pytest.mark.parametrize(
     ("installed", "status", "fix"),
     [
-        (None, "problem", INSTALL),
-        ("4.40.1", "problem", f"pip install -U 'transformers>={OLDEST['transformers']}'"),
+        (None, "problem", environment.INSTALL),
+        ("4.40.1", "problem", f"pip install -U 'transformers>={environment.OLDEST['transformers']}'"),
         ("99.1", "ok", None),
     ],
 )
@@ -114,14 +100,14 @@ def test_a_library_is_there_and_new_enough_or_what_to_install_is_named(
         return installed
 
     monkeypatch.setattr(metadata, "version", version)
-    found = check_library("transformers")
+    found = environment.check_library("transformers")
     assert (found.status, found.fix) == (status, fix)
 
 
 def test_the_oldest_versions_are_those_that_are_installed_with_the_profile_extra() -> None:
     extra = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]["profile"]
     required = dict(found.groups() for each in extra if (found := re.match(r"([\w-]+)>=([\d.]+)", each)))
-    for name, oldest in OLDEST.items():
+    for name, oldest in environment.OLDEST.items():
         assert required[name] == oldest, name
 
 
@@ -138,9 +124,9 @@ def test_the_oldest_versions_are_those_that_are_installed_with_the_profile_extra
     ],
 )
 def test_versions_are_compared_as_numbers(version: str, than: str, older: bool) -> None:
-    assert is_older(version, than) is older
+    assert environment.is_older(version, than) is older
 
 
 def test_what_is_no_version_is_refused() -> None:
     with pytest.raises(ValueError, match="does not begin with a number"):
-        is_older("unknown", "2.9")
+        environment.is_older("unknown", "2.9")

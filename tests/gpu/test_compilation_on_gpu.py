@@ -1,7 +1,5 @@
 """What torch.compile says and recordings show of compiled code on a real GPU."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +42,7 @@ def test_a_warm_up_of_another_batch_compiles_in_a_timed_call(tmp_path: Path, mod
     assert side.form.compilation.during_timing >= 1
     first = side.diagnostics.timed_calls()[0]
     assert first.call == 1
-    (frame,) = side.diagnostics.frames_of(first)
+    (frame,) = (each for each in side.diagnostics.frames if (each.phase, each.call) == ("timed", 1))
     assert frame.because[0].facts == {"kind": "size", "name": "kwargs['input']", "index": "0", "then": "2", "now": "4"}
     assert "compiled again" in (tmp_path / "reports" / "run.md").read_text()
     assert store.load(tmp_path / "run").status == "complete"

@@ -1,7 +1,5 @@
 """Outputs, memory and the GPU's state of real runs at tiny size."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -92,10 +90,9 @@ def test_no_warning_is_made_of_our_own_process(flux: Ran) -> None:
 def test_graphs_replay_after_the_reference_as_before() -> None:
     import torch
 
-    from tracekit.capture.forms import compiled_form
+    from tracekit.capture.forms import compiled_form, warm_up
     from tracekit.capture.outputs import keep_output
     from tracekit.capture.reference import call_reference
-    from tracekit.capture.warmup import warm_up
     from tracekit.model.progress import Silent
     from tracekit.model.workload import Request
     from tracekit.workloads.transformers_forward import build

@@ -1,7 +1,5 @@
 """`tracekit doctor` where there is a GPU to look at."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

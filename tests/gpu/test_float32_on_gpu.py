@@ -1,7 +1,5 @@
 """Which units multiply float32 on this GPU, as the kernels' names tell and as torch was told."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

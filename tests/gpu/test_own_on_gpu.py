@@ -1,7 +1,5 @@
 """A model of one's own, and a training loop of one's own, on a real GPU."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -7,8 +7,6 @@ figures that were found are printed.
 
 # ruff: noqa: T201
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import threading
@@ -385,7 +383,7 @@ def test_backward_on_another_thread(tmp_path: Path) -> None:
     assert launching == 2
     assert found.us("python") >= 0.98 * sum(slept[-STEPS:])
     assert found.us("op_dispatch") >= 0.95 * sum(multiplied[-STEPS:])
-    # The GPU may just have run dry before the wait began.
+    # The GPU may just have run dry before the wait began, once.
     assert STEPS - 1 <= found.drained("cudaStreamSynchronize", "cudaMemcpyAsync") <= STEPS
-    sync = next(each.sync for each in found.idle.largest if each.duration_us > 3_000)
-    assert sync in ("cudaStreamSynchronize", "cudaMemcpyAsync")
+    syncs = {each.sync for each in found.idle.largest if each.duration_us > 3_000}
+    assert syncs - {None} and syncs <= {"cudaStreamSynchronize", "cudaMemcpyAsync", None}

@@ -1,7 +1,5 @@
 """`tracekit profile flux` on a real GPU, at tiny size."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

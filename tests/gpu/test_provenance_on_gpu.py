@@ -1,17 +1,12 @@
 """Provenance of real GPU work: `tracekit profile flux`, and links between its light recordings."""
 
-from __future__ import annotations
-
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from tests.gpu.profiled import profile
+from tests.gpu.profiled import profile, profile_in_a_process
 
 from tracekit import store
 from tracekit.analysis.kernels import family_of
@@ -55,9 +50,9 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     size, scope, mode = request.param
     options = ["--compiled", "--size", size, "--scope", scope, "--mode", mode, "--iterations", "3"]
     folder, run = profile(tmp_path_factory.mktemp("-".join(request.param)), "flux", *options)
-    eager, compiled = store.load_eager_ops(folder, run), store.load_compiled_sites(folder, run)
-    assert eager is not None, run.notes
-    assert compiled is not None, run.notes
+    eager, compiled = (store.load_provenance(folder, form) for form in run.forms)
+    assert isinstance(eager, EagerOps), run.notes
+    assert isinstance(compiled, CompiledSites), run.notes
     a, b = sequence_of(folder, run, "eager"), sequence_of(folder, run, "compiled")
     return Case(folder, run, eager, compiled, a, b, *link(a, b, eager, compiled))
 
@@ -148,25 +143,14 @@ def test_the_pass_that_asks_leaves_timing_alone(case: Case) -> None:
 
 def test_a_second_process_gets_the_same_from_the_cache(tmp_path: Path) -> None:
     """The compiled graphs come from Inductor's cache, and bring their provenance."""
+    options = ("--compiled", "--no-baseline", "--size", "tiny", "--iterations", "2", "--force")
     told = []
-    for name in ("first", "second"):
-        found = profile_in_a_process(tmp_path, name)
-        told.append([(graph.root, [site.kernel for site in graph.sites]) for graph in found.graphs])
+    for _ in range(2):
+        cache = str(tmp_path / "inductor")
+        folder, run = profile_in_a_process(tmp_path, "flux", *options, TORCHINDUCTOR_CACHE_DIR=cache)
+        found = store.load_provenance(folder, run.form("compiled"))
+        assert isinstance(found, CompiledSites)
         assert not found.notes
+        told.append([(graph.root, [site.kernel for site in graph.sites]) for graph in found.graphs])
     assert told[0] == told[1]
-    run: Any = store.load(tmp_path / "second")
     assert run.form("compiled").compilation.cache_hits >= 1
-
-
-def profile_in_a_process(folder: Path, name: str) -> CompiledSites:
-    options = ["--compiled", "--no-baseline", "--size", "tiny", "--iterations", "2", "--out", str(folder / name)]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]),
-        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
-    }
-    command = [sys.executable, "-m", "tracekit", "profile", "flux", *options]
-    subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=500)
-    found = store.load_compiled_sites(folder / name, store.load(folder / name))
-    assert found is not None
-    return found

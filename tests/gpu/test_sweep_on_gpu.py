@@ -1,7 +1,5 @@
 """A sweep on a real GPU: device times, memory, conditions, and cells that do not fit."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from pathlib import Path

@@ -1,13 +1,11 @@
 """Timing and starting up on a real GPU."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.gpu.profiled import profile
+from tests.gpu.profiled import profile_in_a_process
 
 from tracekit.comparison import compare
 from tracekit.walks.sides import load_side
@@ -16,7 +14,7 @@ from tracekit.walks.sides import load_side
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     options = ["--compiled", "--startup", "--repeat-process", "2", "--time-budget", "10", "--no-provenance"]
-    return profile(tmp_path_factory.mktemp("timing"), "vit", *options)
+    return profile_in_a_process(tmp_path_factory.mktemp("timing"), "vit", *options)
 
 
 def test_both_clocks_are_kept_for_every_call_controls_and_repeats_too(measured: tuple[Path, Any]) -> None:

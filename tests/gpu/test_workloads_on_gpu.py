@@ -1,7 +1,5 @@
 """One build of every workload on a real GPU, at tiny size: eager twice, and compiled with Inductor."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
@@ -18,7 +16,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.tracefile import read_trace
 
-from ..sides import COMPILED, EAGER, Kernels, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
+from ..sides import COMPILED, EAGER, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
 
 #: Names that would do harm if anything read them as markup.
 HOSTILE_NAMES = (
@@ -95,15 +93,15 @@ def cpu_comparison() -> Comparison:
 
 def many_groups_comparison() -> Comparison:
     """Sixty kernels that stay as they are, each another group."""
-    a: Kernels = {f"kernel_{i}": ("pointwise", 2, 100.0 + i) for i in range(60)}
-    b: Kernels = {f"kernel_{i}": ("pointwise", 2, 110.0 + 2 * i) for i in range(60)}
+    a = {f"kernel_{i}": ("pointwise", 2, 100.0 + i) for i in range(60)}
+    b = {f"kernel_{i}": ("pointwise", 2, 110.0 + 2 * i) for i in range(60)}
     return compare(make_side("a", make_analysis(a)), make_side("b", make_analysis(b)))
 
 
 def hostile_comparison() -> Comparison:
     """Names, labels and messages that try to break out of whatever shows them."""
-    a: Kernels = {name: ("pointwise", 4, 400.0 + i) for i, name in enumerate(HOSTILE_NAMES)}
-    b: Kernels = {name: ("pointwise", 4 if i % 2 else 2, 100.0 + i) for i, name in enumerate(HOSTILE_NAMES)}
+    a = {name: ("pointwise", 4, 400.0 + i) for i, name in enumerate(HOSTILE_NAMES)}
+    b = {name: ("pointwise", 4 if i % 2 else 2, 100.0 + i) for i, name in enumerate(HOSTILE_NAMES)}
     notes = [HealthFinding("skipped_events", "error", 1, {"reasons": {name: 1}}) for name in HOSTILE_NAMES]
     one = make_side(HOSTILE_NAMES[1], make_analysis(a, health=notes))
     return compare(one, make_side(HOSTILE_NAMES[3], make_analysis(b, idle_us=10)))

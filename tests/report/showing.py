@@ -1,7 +1,5 @@
 """Reports and summaries as text, as commands show them."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Colour blindness by Machado, Oliveira and Fernandes (2009), severity 1; differen
 2005), where 1 is just visible side by side and 10 is another colour at a glance.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 from math import atan2, cos, degrees, exp, hypot, radians, sin, sqrt

@@ -1,7 +1,5 @@
 """Pages of committed runs as they are looked at: nothing cut, nothing over something else, on paper at full size."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,15 +1,11 @@
-from __future__ import annotations
-
 import html
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 from tests.report.showing import comparison_markdown
 
-from tracekit import store
 from tracekit.comparison import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.advice import Action
@@ -19,8 +15,6 @@ from tracekit.names import printable
 from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES
 from tracekit.report.markdown import LONGEST, RESERVE, Piece, _detail, bounded, escaped, unlinked
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
 
 from ..sides import make_analysis, make_run, make_side
 from .conftest import (
@@ -31,8 +25,6 @@ from .conftest import (
     matched_comparison,
     timed_comparison,
 )
-
-RUN = Path(__file__).parents[2] / "traces" / "h200-vit"
 
 
 def html_of(text: str) -> str:
@@ -71,14 +63,6 @@ def test_escaped_text_reads_as_it_was_written(name):
     assert "".join(shown).strip() == printable(name).strip()
 
 
-def test_a_comparison_of_very_many_kernels_stays_within_what_a_comment_holds():
-    kernels = {f"kernel_{i}_" + "x" * 200: ("pointwise", 1 + i % 7, 5.0 + i) for i in range(3000)}
-    others = {f"other_{i}_" + "<" * 200: ("pointwise", 1 + i % 7, 5.0 + i) for i in range(3000)}
-    comparison = compare(make_side("a", make_analysis(kernels)), make_side("b", make_analysis(others)))
-    text = comparison_markdown(comparison, make_run(notes=("*" * 300,) * 200), "x")
-    assert len(text) < LONGEST and "Left out for length: " in text
-
-
 WAITS = {"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.9}
 
 
@@ -99,16 +83,6 @@ def test_a_finding_is_a_bold_title_its_evidence_and_what_to_try_each_by_itself()
         f"**error: {title}**\n\n{evidence}\n\nTry: {code}.\n\n"
     ) in text
     assert f"<summary>info: {title} (a warm cache saves 9.48 s of a start)</summary>\n\n{evidence}\n" in text
-
-
-def test_of_a_real_run_the_answer_comes_first_and_what_is_not_folded_fits_two_screens():
-    sides = tuple(load_side(RUN, form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
-    run = store.load(RUN)
-    text = comparison_markdown(compare(*sides, run.order), run, "tracekit compare x")
-    unfolded = re.sub(r"<details>.*?</details>\n*", "", text, flags=re.DOTALL).splitlines()
-    assert unfolded[0].startswith("# Compiled is 1.1")
-    assert unfolded.index("## Findings") < 25
-    assert len([line for line in unfolded if line]) <= 40
 
 
 def test_details_are_folded_and_their_tables_are_still_markdown():

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from tests.report.showing import comparison_markdown, comparison_page, side_markdown, side_page
 

@@ -1,7 +1,6 @@
 """The page as somebody uses it: sorting, searching, a phone, paper, a screen reader."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -43,8 +42,16 @@ def matched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("matched"), comparison_page(matched_comparison(), make_run(), "x"))
 
 
-def columns(visited: Opened, at: int) -> list[str]:
-    return [row.query_selector_all("th, td")[at].inner_text() for row in visited.page.query_selector_all(ROWS)]
+@pytest.fixture
+def page(matched: Path) -> Iterator[Any]:
+    """That page, opened; whatever a test does with it, nothing is asked for and nothing complains."""
+    with opened(matched) as visited:
+        yield visited.page
+        assert was_quiet(visited)
+
+
+def columns(page: Any, at: int) -> list[str]:
+    return [row.query_selector_all("th, td")[at].inner_text() for row in page.query_selector_all(ROWS)]
 
 
 def figures(page: Any) -> list[float]:
@@ -55,50 +62,41 @@ def was_quiet(visited: Opened) -> bool:
     return visited.complaints == [] and visited.requests == []
 
 
-def test_kernel_groups_are_sorted_by_any_column_both_ways(matched):
-    with opened(matched) as visited:
-        page = visited.page
-        page.click(".explorer thead button:text-is('time A')")
-        values = figures(page)
-        assert values == sorted(values, reverse=True) and len(set(values)) > 3
-        assert page.get_attribute(".explorer th[aria-sort]", "aria-sort") == "descending"
-        page.click(".explorer thead button:text-is('time A')")
-        assert figures(page) == sorted(values)
-        page.click(".explorer thead button:text-is('Became')")
-        kinds = columns(visited, 1)
-        assert kinds == sorted(kinds)
-        assert page.locator(".explorer th[aria-sort]").count() == 1
-        assert was_quiet(visited)
+def test_kernel_groups_are_sorted_by_any_column_both_ways(page):
+    page.click(".explorer thead button:text-is('time A')")
+    values = figures(page)
+    assert values == sorted(values, reverse=True) and len(set(values)) > 3
+    assert page.get_attribute(".explorer th[aria-sort]", "aria-sort") == "descending"
+    page.click(".explorer thead button:text-is('time A')")
+    assert figures(page) == sorted(values)
+    page.click(".explorer thead button:text-is('Became')")
+    kinds = columns(page, 1)
+    assert kinds == sorted(kinds)
+    assert page.locator(".explorer th[aria-sort]").count() == 1
 
 
-def test_kernel_groups_are_searched_by_every_word_in_names_places_and_members(matched):
-    with opened(matched) as visited:
-        page = visited.page
-        every = page.locator(ROWS).count()
-        page.fill(".explorer input", "DEFUSED anchors")
-        assert columns(visited, 1) == ["defused"]
-        assert page.inner_text(".explorer [role=status]") == f"1 of {every} groups match"
-        page.fill(".explorer input", "triton_poi_fused_gelu")
-        assert [name.split("\n")[0] for name in columns(visited, 0)] == ["x12: 1 kernel -> 1 Triton (gelu)"]
-        page.fill(".explorer input", "no such kernel")
-        assert page.locator(ROWS).count() == 0
-        page.fill(".explorer input", "")
-        assert page.locator(ROWS).count() == every
-        assert was_quiet(visited)
+def test_kernel_groups_are_searched_by_every_word_in_names_places_and_members(page):
+    every = page.locator(ROWS).count()
+    page.fill(".explorer input", "DEFUSED anchors")
+    assert columns(page, 1) == ["defused"]
+    assert page.inner_text(".explorer [role=status]") == f"1 of {every} groups match"
+    page.fill(".explorer input", "triton_poi_fused_gelu")
+    assert [name.split("\n")[0] for name in columns(page, 0)] == ["x12: 1 kernel -> 1 Triton (gelu)"]
+    page.fill(".explorer input", "no such kernel")
+    assert page.locator(ROWS).count() == 0
+    page.fill(".explorer input", "")
+    assert page.locator(ROWS).count() == every
 
 
-def test_the_table_is_used_by_keyboard_alone(matched):
-    with opened(matched) as visited:
-        page = visited.page
-        page.focus(".explorer input")
-        page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.closest('th').textContent") == "Kernels"
-        page.keyboard.press("Enter")
-        assert page.get_attribute(".explorer thead th", "aria-sort") == "ascending"
-        page.focus(f"{ROWS} summary")
-        page.keyboard.press("Enter")
-        assert page.locator(f"{ROWS} details[open] li").count() > 1
-        assert was_quiet(visited)
+def test_the_table_is_used_by_keyboard_alone(page):
+    page.focus(".explorer input")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('th').textContent") == "Kernels"
+    page.keyboard.press("Enter")
+    assert page.get_attribute(".explorer thead th", "aria-sort") == "ascending"
+    page.focus(f"{ROWS} summary")
+    page.keyboard.press("Enter")
+    assert page.locator(f"{ROWS} details[open] li").count() > 1
 
 
 def test_many_groups_are_shown_when_asked_for_and_all_are_searched(tmp_path):
@@ -106,7 +104,7 @@ def test_many_groups_are_shown_when_asked_for_and_all_are_searched(tmp_path):
         page = visited.page
         assert page.locator(ROWS).count() == 20
         page.fill(".explorer input", "kernel_59")
-        assert len(columns(visited, 0)) == 1
+        assert len(columns(page, 0)) == 1
         page.fill(".explorer input", "")
         page.click(".explorer button.every")
         assert page.locator(ROWS).count() == 60
@@ -130,17 +128,16 @@ def test_hostile_names_are_found_as_they_are_written_and_do_nothing(tmp_path):
         assert was_quiet(visited)
 
 
-def test_no_cell_is_out_of_reach_and_the_page_does_not_scroll_sideways(matched):
-    with opened(matched) as visited:
-        for width in (320, 400, 700, 900):
-            visited.page.set_viewport_size({"width": width, "height": 900})
-            assert_all_in_reach(visited)
+def test_no_cell_is_out_of_reach_and_the_page_does_not_scroll_sideways(page):
+    for width in (320, 400, 700, 900):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert_all_in_reach(page)
 
 
-def assert_all_in_reach(visited: Opened) -> None:
-    unfold(visited.page)
-    assert visited.page.evaluate(UNREACHABLE) == []
-    assert visited.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+def assert_all_in_reach(page: Any) -> None:
+    unfold(page)
+    assert page.evaluate(UNREACHABLE) == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
 def unfold(page: Any) -> None:
@@ -161,7 +158,7 @@ def other_page(name: str) -> str:
 @pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
 def test_pages_of_one_side_and_of_several_are_drawn_and_in_reach_on_any_screen(tmp_path, name, charts, width, dark):
     with opened(written(tmp_path, other_page(name)), width=width, dark=dark) as visited:
-        assert_all_in_reach(visited)
+        assert_all_in_reach(visited.page)
         assert visited.page.locator("figure > .js-plotly-plot").count() == charts
         assert violations(visited.page, WEIGHTY) == []
         assert was_quiet(visited)
@@ -181,13 +178,12 @@ APART = """() => {
 }"""
 
 
-def test_no_figure_to_remember_runs_into_the_next(matched):
-    with opened(matched) as visited:
-        visited.page.evaluate(LENGTHEN)
-        for width in (400, 700, 900, 1200, 1600):
-            visited.page.set_viewport_size({"width": width, "height": 900})
-            apart = [each for each in visited.page.evaluate(APART) if each is not None]
-            assert apart and min(apart) >= 8, width
+def test_no_figure_to_remember_runs_into_the_next(page):
+    page.evaluate(LENGTHEN)
+    for width in (400, 700, 900, 1200, 1600):
+        page.set_viewport_size({"width": width, "height": 900})
+        apart = [each for each in page.evaluate(APART) if each is not None]
+        assert apart and min(apart) >= 8, width
 
 
 def test_on_a_phone_each_figure_stands_beside_the_name_of_its_column(matched):
@@ -256,33 +252,28 @@ WHEN_READ = """addEventListener("DOMContentLoaded", () => {
 SHOWN = "[...document.querySelectorAll('main > section')].map((each) => getComputedStyle(each).contentVisibility)"
 
 
-def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_they_are(matched):
-    with opened(matched) as visited:
-        page = visited.page
-        page.add_init_script(WHEN_READ)
-        page.goto(matched.resolve().as_uri())
-        page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
+def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_they_are(page, matched):
+    page.add_init_script(WHEN_READ)
+    page.goto(matched.resolve().as_uri())
+    page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
+    page.wait_for_selector("main > section:last-of-type.laid")
+    before = page.evaluate("whenRead")
+    assert (before["charts"], before["plotly"], before["sorted"]) == ("drawing", "undefined", True)
+    after = page.evaluate("[...document.querySelectorAll('figure')].map((each) => each.offsetHeight)")
+    assert after == pytest.approx(before["heights"], abs=2)
+    assert page.evaluate("document.querySelector('.timelines canvas').offsetHeight") == before["timelines"] > 50
+    # Sections out of view waited, and are all laid out in the end.
+    sections = page.evaluate(SHOWN)
+    assert before["waiting"] == len(sections) > 5
+    assert {*sections} == {"visible"}
+
+
+def test_whoever_comes_for_one_section_finds_it_when_all_are_laid_out(page, matched):
+    for section in ("idle", "method"):
+        page.goto("about:blank")
+        page.goto(f"{matched.resolve().as_uri()}#{section}")
         page.wait_for_selector("main > section:last-of-type.laid")
-        before = page.evaluate("whenRead")
-        assert (before["charts"], before["plotly"], before["sorted"]) == ("drawing", "undefined", True)
-        after = page.evaluate("[...document.querySelectorAll('figure')].map((each) => each.offsetHeight)")
-        assert after == pytest.approx(before["heights"], abs=2)
-        assert page.evaluate("document.querySelector('.timelines canvas').offsetHeight") == before["timelines"] > 50
-        # Sections out of view waited, and are all laid out in the end.
-        sections = page.evaluate(SHOWN)
-        assert before["waiting"] == len(sections) > 5
-        assert {*sections} == {"visible"}
-        assert was_quiet(visited)
-
-
-def test_whoever_comes_for_one_section_finds_it_when_all_are_laid_out(matched):
-    with opened(matched) as visited:
-        page = visited.page
-        for section in ("idle", "method"):
-            page.goto("about:blank")
-            page.goto(f"{matched.resolve().as_uri()}#{section}")
-            page.wait_for_selector("main > section:last-of-type.laid")
-            page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
-            top = page.evaluate(f"document.getElementById('{section}').getBoundingClientRect().top")
-            assert top == pytest.approx(16, abs=3)
-            assert page.evaluate("scrollY") > 1000
+        page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
+        top = page.evaluate(f"document.getElementById('{section}').getBoundingClientRect().top")
+        assert top == pytest.approx(16, abs=3)
+        assert page.evaluate("scrollY") > 1000

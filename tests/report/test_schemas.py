@@ -1,7 +1,5 @@
 """What tracekit writes keeps to the schemas it publishes: real runs, and sides with every kind of gap in them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A real browser's rules for a public page that fetches from this machine, with Perfetto's page pretended."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

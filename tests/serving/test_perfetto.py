@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import http.client
 import os
 import queue
 import random
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -151,33 +149,29 @@ def test_the_browsers_question_about_a_private_network_is_answered(server: Trace
     assert not server.fetched.is_set()
 
 
-@pytest.mark.parametrize("instead", ["another file", "a link", "a pipe", "nothing"])
-def test_what_is_served_is_the_file_that_was_there_at_the_start(
-    server: TraceServer, trace: Path, tmp_path: Path, instead: str
-) -> None:
+#: What stands in the place of a trace.
+KINDS: dict[str, Callable[[Path], object]] = {
+    "another file": lambda path: path.write_bytes(b"another, much shorter"),
+    "a link": lambda path: path.symlink_to("secret.txt"),
+    "a link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "a pipe": os.mkfifo,
+    "a folder": Path.mkdir,
+    "nothing": lambda _: None,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_served_is_the_file_that_was_there_at_the_start(server: TraceServer, trace: Path, kind: str) -> None:
     trace.unlink()
-    if instead == "another file":
-        trace.write_bytes(b"another, much shorter")
-    elif instead == "a link":
-        trace.symlink_to(tmp_path / "secret.txt")
-    elif instead == "a pipe":
-        os.mkfifo(trace)
+    KINDS[kind](trace)
     assert ask(server, "/eager.json.gz", "HEAD")[1]["Content-Length"] == str(len(CONTENT))
     assert ask(server, "/eager.json.gz")[2] == CONTENT
 
 
-@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "link to a device", "nothing"])
+@pytest.mark.parametrize("kind", ["a link to a device", "a pipe", "a folder", "nothing"])
 def test_what_is_no_regular_file_is_not_served(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "trace"
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "folder":
-        path.mkdir()
-    elif kind == "link to a device":
-        path.symlink_to("/dev/zero")
-    elif kind == "device":
-        path = Path("/dev/zero")
-    with pytest.raises(TracekitError, match="cannot be"), offered(path, port=0):
+    KINDS[kind](tmp_path / "trace")
+    with pytest.raises(TracekitError, match="cannot be"), offered(tmp_path / "trace", port=0):
         raise AssertionError("it was served")
 
 

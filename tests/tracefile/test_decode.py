@@ -1,7 +1,5 @@
 """Pieces of any size give the same events; damage costs itself alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -52,7 +50,7 @@ def expected(some: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [(each["name"], each["ts"], each["dur"], each.get("args", {}).get("correlation")) for each in some]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(events, max_size=8), st.integers(1, 400), layouts, st.booleans())
 def test_pieces_of_any_size_give_the_same_events(
     some: list[dict[str, Any]], size: int, layout: dict[str, Any], in_object: bool
@@ -65,7 +63,7 @@ def test_pieces_of_any_size_give_the_same_events(
     assert decoding.header.tracekit == ({"a": [1]} if in_object else {})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(events, min_size=2, max_size=8), st.data(), st.integers(1, 400), layouts)
 def test_a_file_cut_off_anywhere_keeps_the_events_before(
     some: list[dict[str, Any]], data: st.DataObject, size: int, layout: dict[str, Any]
@@ -78,7 +76,7 @@ def test_a_file_cut_off_anywhere_keeps_the_events_before(
     assert dict(decoding.skipped) == {}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(events, min_size=3, max_size=30), st.data(), st.integers(1, 4000))
 def test_a_broken_event_costs_itself_alone(some: list[dict[str, Any]], data: st.DataObject, size: int) -> None:
     broken = data.draw(st.integers(0, len(some) - 1))
@@ -101,7 +99,7 @@ def test_a_broken_event_costs_itself_alone(some: list[dict[str, Any]], data: st.
     assert dict(decoding.skipped) == {"invalid JSON": 1} or (broken == len(some) - 1 and decoding.truncated)
 
 
-def test_events_that_end_before_the_file_does_are_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_that_end_before_the_file_does_are_all_there() -> None:
     sound = {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1}
     frames = {str(i): {"name": "f", "category": "python"} for i in range(500)}
     text = json.dumps({"traceEvents": [sound] * 50, "stackFrames": frames, "tracekit": {"form": "eager"}}).encode()

@@ -1,10 +1,7 @@
 """A small trace, damaged in keys and values: whatever comes of it is a result that adds up, or one line."""
 
-from __future__ import annotations
-
 import contextlib
 import json
-import math
 import re
 import resource
 import time
@@ -17,17 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzzing import fuzzed
-from tests.traces import Json, analyze, make_call, make_copy, make_event, make_kernel, make_op, make_span
+from tests.traces import Json, make_call, make_copy, make_event, make_kernel, make_op, make_span
 
 from tracekit.analysis.listing import list_activities, list_idle
 from tracekit.analysis.sequence import list_work
-from tracekit.comparison.comparing import look_at
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.comparison import Side
 from tracekit.model.trace import Trace
-from tracekit.report.contract import analysis_json
 from tracekit.tracefile import cache, read_trace
+
+from .test_damage import adding_up
 
 #: What one example may take; most take a hundredth of it.
 MOST_SECONDS = 5
@@ -119,16 +115,7 @@ damages = st.lists(st.tuples(st.integers(0, len(TOKENS) - 1), replacements), min
 
 
 def analyzed(trace: Trace, window: str) -> None:
-    """What is found adds up, and can be written."""
-    found = analyze(trace, window=window, cpu=True)
-    told = json.loads(analysis_json(look_at(Side("it", trace.path, found, None, None, None))))
-    assert told["trace"]["events"] == trace.events
-    if found.gpu and found.idle and found.kernels:
-        assert found.gpu.busy_us + found.gpu.idle_us == pytest.approx(found.gpu.span_us)
-        causes = math.fsum(each.us for each in found.idle.causes)
-        assert causes == pytest.approx(found.gpu.idle_us, rel=1e-9, abs=1e-3)
-        families = math.fsum(each.total_us for each in found.kernels.by_family)
-        assert families == pytest.approx(found.kernels.total_us)
+    adding_up(trace, window=window)
 
 
 def listed(trace: Trace, window: str) -> None:
@@ -168,7 +155,7 @@ def is_in_order(trace: Trace, window: str) -> None:
 QUESTIONS = (analyzed, listed, gaps_listed, worked, cached, is_in_order, is_in_order)
 
 
-@fuzzed(700)
+@fuzzed(180)
 @given(damages, st.booleans(), st.sampled_from(("auto", "whole")), st.sampled_from(QUESTIONS))
 def test_damaged_keys_and_values_give_a_result_or_one_line(
     tmp_path_factory: pytest.TempPathFactory,
@@ -193,9 +180,5 @@ def test_the_trace_that_is_damaged_is_whole_before(tmp_path: Path, ask: Callable
     path.write_text(SOUND)
     trace = read_trace(path, shapes=True)
     assert (trace.skipped, trace.truncated, trace.activities.height, trace.host.height) == ({}, False, 8, 8)
-    assert (len(trace.metadata), trace.peak_allocated_bytes, [each.name for each in trace.devices]) == (
-        3,
-        1024,
-        ["NVIDIA H200"] * 2,
-    )
+    assert (len(trace.metadata), trace.peak_allocated_bytes, len(trace.devices)) == (3, 1024, 2)
     ask(trace, "auto")

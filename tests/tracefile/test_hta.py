@@ -1,14 +1,12 @@
-from __future__ import annotations
-
+import contextlib
 import gzip
 import json
-import random
 import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.traces import DATA, Json, make_call, make_kernel, make_op, make_span, write_trace
+from tests.traces import Json, make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit.errors import TracekitError
 from tracekit.tracefile import hta
@@ -30,11 +28,8 @@ def test_all_events_are_there_however_many_are_read_at_a_time(
     events = [make_span(0, 10), *([odd, make_call(1, 2), make_kernel(3, 4)] * 50), {}]
     whole = exported(write_trace(tmp_path, events, distributedInfo={"rank": 5}, more=[1.5, None]), tmp_path / "out")
     assert whole["traceEvents"] == [{**make_span(0, 10), "name": "ProfilerStep#0"}, *events[1:]]
-    assert {key: value for key, value in whole.items() if key != "traceEvents"} == {
-        "schemaVersion": 1,
-        "distributedInfo": {"rank": 5},
-        "more": [1.5, None],
-    }
+    del whole["traceEvents"]
+    assert whole == {"schemaVersion": 1, "distributedInfo": {"rank": 5}, "more": [1.5, None]}
 
 
 @pytest.mark.parametrize("events", [[], [{}], [make_kernel(0, 1)]])
@@ -47,10 +42,7 @@ def test_few_events_or_none_as_a_list_or_an_object(tmp_path: Path, events: list[
 
 def test_steps_of_the_profilers_own_keep_ours_from_being_renamed(tmp_path: Path) -> None:
     both = [make_span(0, 10), make_span(0, 10, name="ProfilerStep#3")]
-    assert [each["name"] for each in exported(write_trace(tmp_path, both), tmp_path / "out")["traceEvents"]] == [
-        "tracekit.step#0",
-        "ProfilerStep#3",
-    ]
+    assert exported(write_trace(tmp_path, both), tmp_path / "out")["traceEvents"] == both
 
 
 @pytest.mark.parametrize(
@@ -71,15 +63,13 @@ def test_objects_of_many_events_are_never_in_memory_at_once(
     path = tmp_path / "many.json"
     path.write_bytes(text)
     tracemalloc.start()
-    try:
-        written = export_for_hta(path, tmp_path / "out")
-    except TracekitError:
-        written = None
+    with contextlib.suppress(TracekitError):
+        export_for_hta(path, tmp_path / "out")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # All of them would take 25 times the text.
     assert peak < 10 * len(text)
-    assert (written is not None) is text.startswith(b'{"traceEvents": [{},')
+    assert (tmp_path / "out").exists() is text.startswith(b'{"traceEvents": [{},')
 
 
 DEEP = b"[" * 100_000
@@ -111,26 +101,3 @@ def test_what_hta_would_not_read_is_one_line(tmp_path: Path, spoilt: bytes) -> N
     with pytest.raises(TracekitError, match="is damaged or no trace"):
         export_for_hta(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_damage_anywhere_in_a_real_trace_is_one_line_or_a_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hta, "STRETCH_BYTES", 1 << 12)
-    text = gzip.decompress((DATA / "vit_reduce-overhead.json.gz").read_bytes())
-    draw = random.Random(0)
-    outcomes = set()
-    for _ in range(40):
-        spoilt = bytearray(text)
-        spoilt[draw.randrange(len(text))] = draw.choice(b'"{}[],:\\9x')
-        path = tmp_path / "spoilt.json"
-        path.write_bytes(spoilt)
-        try:
-            told = exported(path, tmp_path / "out")["traceEvents"]
-            assert len(told) == len(json.loads(spoilt)["traceEvents"])
-            outcomes.add("written")
-        except TracekitError:
-            with pytest.raises((json.JSONDecodeError, UnicodeDecodeError)):
-                json.loads(spoilt)
-            outcomes.add("refused")
-    assert outcomes == {"written", "refused"}

@@ -1,11 +1,7 @@
 """What a run publishes. Whatever this room writes goes through no link (of every write: `tests/test_files.py`)."""
 
-from __future__ import annotations
-
 import gzip
 import json
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,62 +13,49 @@ from tracekit.tracefile.perfetto import write_picture
 from tracekit.tracefile.publish import publish
 
 from ..pictures import make_picture, make_track
-from ..traces import make_kernel, write_trace
+from ..traces import Json, make_call, make_kernel, make_op, make_span, write_trace
 
 BASE_NS = 1_790_857_026_000_000_000
 
 
-def raw_trace(path: Path, events: list[dict[str, Any]], **top: Any) -> Path:
-    path.write_text(json.dumps({"baseTimeNanoseconds": BASE_NS, "traceEvents": events, **top}))
-    return path
-
-
-def published(path: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+def published(folder: Path, events: list[Json], *marks: tuple[int, int], **top: Any) -> Json:
+    """What is written of a recording; marks are since its base."""
+    raw, out = write_trace(folder, events, baseTimeNanoseconds=BASE_NS, **top), folder / "out.json.gz"
+    metadata = {"form": "eager", "device": "cpu"}
+    size = publish(raw, out, metadata=metadata, marks=[(BASE_NS + begin, BASE_NS + end) for begin, end in marks])
+    assert (size, raw.exists()) == (out.stat().st_size, False)
+    document: Json = json.loads(gzip.decompress(out.read_bytes()))
+    assert document["tracekit"] == metadata
     return document
 
 
-def call(ts: float) -> dict[str, Any]:
-    return {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 7, "tid": 8, "ts": ts, "dur": 1}
-
-
 def test_the_machine_s_paths_are_left_out(tmp_path: Path) -> None:
-    event = {"ph": "X", "name": "triton_poi", "cat": "cpu_op", "ts": 1, "dur": 1}
-    event["args"] = {"kernel_file": "/home/ada/cache/ab/cab.py"}
-    raw = raw_trace(tmp_path / "raw.json", [event], traceName="/home/ada/x.json", host_name="ada-laptop")
-    publish(raw, tmp_path / "out.json.gz", metadata={"form": "eager"}, marks=[])
-    text = json.dumps(published(tmp_path / "out.json.gz"))
+    event = make_op(1, 2, kernel_file="/home/ada/cache/ab/cab.py")
+    text = json.dumps(published(tmp_path, [event], traceName="/home/ada/x.json", host_name="ada-laptop"))
     assert "ada" not in text
     assert '"kernel_file": "cab.py"' in text
-    assert not raw.exists()
 
 
 def test_steps_are_marked_on_the_launching_thread_where_the_recording_has_none(tmp_path: Path) -> None:
-    raw = raw_trace(tmp_path / "raw.json", [call(100.5), call(220.5)])
-    marks = [(BASE_NS + 100_000, BASE_NS + 150_250), (BASE_NS + 200_000, BASE_NS + 260_000)]
-    publish(raw, tmp_path / "out.json.gz", metadata={}, marks=marks)
-    spans = [e for e in published(tmp_path / "out.json.gz")["traceEvents"] if e["cat"] == "user_annotation"]
-    assert [(s["name"], s["ts"], s["dur"], s["pid"], s["tid"]) for s in spans] == [
-        ("tracekit.step#0", 100.0, 50.25, 7, 8),
-        ("tracekit.step#1", 200.0, 60.0, 7, 8),
+    calls = [make_call(at, at + 1, thread=8) for at in (100.5, 220.5)]
+    spans = published(tmp_path, calls, (100_000, 150_250), (200_000, 260_000))["traceEvents"][2:]
+    assert [(s["cat"], s["name"], s["ts"], s["dur"], s["pid"], s["tid"]) for s in spans] == [
+        ("user_annotation", "tracekit.step#0", 100.0, 50.25, 100, 8),
+        ("user_annotation", "tracekit.step#1", 200.0, 60.0, 100, 8),
     ]
 
 
 def test_steps_the_recording_holds_are_not_marked_twice(tmp_path: Path) -> None:
-    own = {"ph": "X", "cat": "user_annotation", "name": "tracekit.step#0", "pid": 7, "tid": 8, "ts": 100, "dur": 50}
-    raw = raw_trace(tmp_path / "raw.json", [own, call(101)])
-    publish(raw, tmp_path / "out.json.gz", metadata={}, marks=[(BASE_NS, BASE_NS + 1000)])
-    events = published(tmp_path / "out.json.gz")["traceEvents"]
-    assert sum(event["name"] == "tracekit.step#0" for event in events) == 1
+    events = [make_span(100, 150), make_call(101, 102)]
+    assert published(tmp_path, events, (0, 1000))["traceEvents"] == events
 
 
-def test_the_run_s_facts_are_added_and_equal_recordings_give_equal_bytes(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        raw = raw_trace(tmp_path / f"{name}.json", [call(1)])
-        size = publish(raw, tmp_path / f"{name}.json.gz", metadata={"form": "eager", "device": "cpu"}, marks=[])
-        assert size == (tmp_path / f"{name}.json.gz").stat().st_size
-    assert published(tmp_path / "a.json.gz")["tracekit"] == {"form": "eager", "device": "cpu"}
-    assert (tmp_path / "a.json.gz").read_bytes() == (tmp_path / "b.json.gz").read_bytes()
+def test_equal_recordings_give_equal_bytes(tmp_path: Path) -> None:
+    written = []
+    for _ in range(2):
+        published(tmp_path, [make_call(1, 2)])
+        written.append((tmp_path / "out.json.gz").read_bytes())
+    assert written[0] == written[1]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"events": []}'])
@@ -84,46 +67,17 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
     assert not (tmp_path / "out.json.gz").exists()
 
 
-EVENTS = 300
-
-
-def write_perfetto(folder: Path, work: Path) -> Path:
-    track = make_track("GPU 0 stream 7", *((1000 * i, 1000 * i + 500) for i in range(EVENTS)))
-    write_picture(make_picture((track,)), folder / "perfetto.json.gz")
-    return folder / "perfetto.json.gz"
-
-
-def write_hta(folder: Path, work: Path) -> Path:
-    return export_for_hta(write_trace(work, [make_kernel(i, i + 0.5) for i in range(EVENTS)]), folder)
-
-
-def write_published(folder: Path, work: Path) -> Path:
-    raw = write_trace(work, [make_kernel(i, i + 0.5) for i in range(EVENTS)])
-    publish(raw, folder / "eager-light.json.gz", metadata={}, marks=())
-    return folder / "eager-light.json.gz"
-
-
-Writer = Callable[[Path, Path], Path]
-every_writer = pytest.mark.parametrize("write", [write_perfetto, write_hta, write_published])
-
-
-def is_whole(path: Path) -> bool:
-    return len(json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]) >= EVENTS
-
-
-@every_writer
-@pytest.mark.parametrize("target", ["victim", "absent", "/dev/null", "pipe", "folder"])
-def test_a_link_under_the_files_name_is_replaced_and_not_followed(tmp_path: Path, write: Writer, target: str) -> None:
+def test_a_link_under_the_files_name_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    raw, picture = write_trace(tmp_path, [make_kernel(0, 1)]), make_picture((make_track("GPU 0 stream 7", (0, 500)),))
     (tmp_path / "out").mkdir()
-    (tmp_path / "folder").mkdir()
     (tmp_path / "victim").write_text("precious")
-    os.mkfifo(tmp_path / "pipe")
-    name = write(tmp_path / "out", tmp_path).name
-    (tmp_path / "out" / name).unlink()
-    (tmp_path / "out" / name).symlink_to(tmp_path / target)
-    made = write(tmp_path / "out", tmp_path)
-    assert not made.is_symlink() and is_whole(made)
+    for name, write in {
+        "perfetto.json.gz": lambda path: write_picture(picture, path),
+        "rank0.pt.trace.json.gz": lambda path: export_for_hta(raw, path.parent),
+        "eager-light.json.gz": lambda path: publish(raw, path, metadata={}, marks=()),
+    }.items():
+        made = tmp_path / "out" / name
+        made.symlink_to(tmp_path / "victim")
+        write(made)
+        assert not made.is_symlink() and json.loads(gzip.decompress(made.read_bytes()))["traceEvents"]
     assert (tmp_path / "victim").read_text() == "precious"
-    assert list((tmp_path / "folder").iterdir()) == []
-    assert not (tmp_path / "absent").exists()
-    assert Path(os.devnull).is_char_device()

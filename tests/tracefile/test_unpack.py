@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 import io
 import random
@@ -21,8 +19,16 @@ from tracekit.tracefile.unpack import PIECE_BYTES, unpacked
 INCOMPRESSIBLE = b"{" + random.Random(0).randbytes(1 << 20)
 
 
-def content_of(packed: bytes) -> tuple[bytes, bool]:
-    with unpacked(Source("it", io.BytesIO(packed), len(packed), None)) as content:
+class Pipe(io.BytesIO):
+    """Gives some of what it is asked for."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(min(size or 0, 5000))
+
+
+def content_of(packed: bytes, path: Path | None = None) -> tuple[bytes, bool]:
+    """What comes out of a pipe, or of what can be read again, and whether it is damaged."""
+    with unpacked(Source("it", io.BytesIO(packed) if path else Pipe(packed), None, path)) as content:
         return b"".join(content.pieces), content.damaged
 
 
@@ -61,39 +67,26 @@ def test_a_file_cut_off_gives_what_came_before_and_is_damaged(how: str, cut: flo
     assert len(found) > 0.2 * len(INCOMPRESSIBLE)
 
 
-TEXT = gzip.decompress((DATA / "vit_eager.json.gz").read_bytes())
-
-
-class Pipe(io.BytesIO):
-    """Gives some of what it is asked for."""
-
-    def read(self, size: int | None = -1) -> bytes:
-        return super().read(min(size or 0, 5000))
+TEXT = gzip.decompress((DATA / "vit_reduce-overhead.json.gz").read_bytes())
 
 
 def rescued(spoilt: bytes, path: Path | None) -> tuple[bytes, bool] | str:
-    stream = io.BytesIO(spoilt) if path else Pipe(spoilt)
     try:
-        with unpacked(Source("it", stream, None, path)) as content:
-            return b"".join(content.pieces), content.damaged
+        return content_of(spoilt, path)
     except TracekitError as error:
         return str(error)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data(), st.sampled_from([1, 3]))
-def test_of_spoilt_gzip_a_pipe_gives_what_a_file_gives(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, members: int
-) -> None:
+def test_of_spoilt_gzip_a_pipe_gives_what_a_file_gives(data: st.DataObject, members: int) -> None:
     size = len(TEXT) // members + 1
     packed = bytearray(b"".join(gzip.compress(TEXT[i : i + size], mtime=0) for i in range(0, len(TEXT), size)))
     packed[data.draw(st.integers(10, len(packed) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    path = tmp_path_factory.getbasetemp() / "spoilt.gz"
-    path.write_bytes(packed)
     with pytest.MonkeyPatch.context() as patch:
         # Far less than the file has.
         patch.setattr(unpack, "TRAIL_BYTES", data.draw(st.sampled_from([1 << 14, 1 << 26])))
-        assert rescued(bytes(packed), None) == rescued(bytes(packed), path)
+        assert rescued(bytes(packed), None) == rescued(bytes(packed), Path("spoilt.gz"))
 
 
 @pytest.mark.parametrize("where", [0.5, 0.99])
@@ -101,11 +94,10 @@ def test_a_spoilt_pipe_gives_what_came_before_the_fault(where: float) -> None:
     packed = bytearray(gzip.compress(INCOMPRESSIBLE, mtime=0))
     # Stored, so that a fault shows in the checksum alone; and the end, which holds that.
     packed[-6] ^= 0xFF
-    assert rescued(bytes(packed), None) == (INCOMPRESSIBLE, True)
+    assert content_of(bytes(packed)) == (INCOMPRESSIBLE, True)
     members = gzip.compress(INCOMPRESSIBLE, mtime=0) + gzip.compress(TEXT, mtime=0)[: int(where * 1000)] + b"\xff" * 999
-    found = rescued(members, None)
-    assert found[0][: len(INCOMPRESSIBLE)] == INCOMPRESSIBLE  # type: ignore[index]
-    assert found[1] is True
+    found, damaged = content_of(members)
+    assert found.startswith(INCOMPRESSIBLE) and damaged
 
 
 def test_what_is_kept_of_a_pipe_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +119,7 @@ def test_padding_behind_the_last_member_is_no_damage() -> None:
 
 
 def test_a_file_that_unpacks_to_a_thousand_times_its_size_takes_no_more_memory() -> None:
-    bomb = gzip.compress(b"{" + b" " * (256 << 20), compresslevel=9)
+    bomb = gzip.compress(b"{" + b" " * (64 << 20), compresslevel=9)
     assert len(bomb) < 1 << 20
     tracemalloc.start()
     size = 0
@@ -136,7 +128,7 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size_takes_no_more_memory()
             size += len(piece)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert size == (256 << 20) + 1
+    assert size == (64 << 20) + 1
     assert peak < 32 * PIECE_BYTES
 
 

@@ -1,7 +1,5 @@
 """Runs of small models on the CPU by the walk of `tracekit profile`: without a report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

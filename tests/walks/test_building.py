@@ -1,7 +1,5 @@
 """Which size real weights are, and what larger calls need."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Processes forked from one that has imported: what they are, how they end, and what happens where none can be."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -18,7 +16,7 @@ import pytest
 
 from tracekit.walks import fork_server
 from tracekit.walks.fork_server import ForkServer, shared_modules
-from tracekit.walks.processes import Ended, Start, run_module, start_fresh
+from tracekit.walks.processes import Ended, Start, run_module
 from tracekit.workloads.registry import all_workloads, find
 
 from .test_processes import ROOT, gone, wait_for
@@ -218,13 +216,6 @@ def test_of_several_workloads_only_such_share_what_import_a_library_of_models() 
     assert shared_modules([mlp, mlp]) == (mlp.module,)
     assert shared_modules([find("a.b:c"), mlp]) == ()
     assert shared_modules([]) == ()
-
-
-def test_what_imported_another_module_builds_no_workload() -> None:
-    vit, sdxl = map(find, ("vit", "sdxl"))
-    server = ForkServer([vit.module])
-    assert server.start_of(vit) == server.start
-    assert server.start_of(sdxl) is start_fresh
 
 
 def test_workloads_that_say_so_import_torch_and_no_library_of_models() -> None:

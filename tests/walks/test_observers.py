@@ -1,7 +1,5 @@
 """What `tracekit profile` finds out around the timed calls."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

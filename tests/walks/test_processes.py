@@ -1,7 +1,5 @@
 """Processes of tracekit's own: how they end, and what is kept of them."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -88,6 +86,28 @@ def test_an_interrupt_ends_the_process_and_what_it_started(
     with pytest.raises(KeyboardInterrupt):
         run_module("any", b"{}", tmp_path, {})
     assert gone(int(note.read_text()))
+
+
+@pytest.mark.parametrize("ends", ["TERM is heard", "TERM is not heard"])
+def test_a_second_interrupt_while_the_process_is_asked_to_end_lets_nothing_live_on(
+    ends: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ready = tmp_path / "ready"
+    deaf = "signal.signal(signal.SIGTERM, signal.SIG_IGN);" if ends == "TERM is not heard" else ""
+    script = f"import pathlib, signal, time; {deaf} pathlib.Path({str(ready)!r}).write_text('1'); time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
+    wait_for(ready)
+    wait = process.wait
+
+    def interrupted(timeout: float | None = None) -> int:
+        if timeout is not None:
+            raise KeyboardInterrupt
+        return wait()
+
+    monkeypatch.setattr(process, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        processes.end_group(process)
+    assert process.returncode in (-signal.SIGTERM, -signal.SIGKILL)
 
 
 @pytest.mark.parametrize("then", ["sys.exit('error: broken')", "os.kill(os.getpid(), 9)", "sys.exit(0)"])

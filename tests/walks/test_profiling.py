@@ -1,7 +1,5 @@
 """The walk of `tracekit profile`, with small models in place of real ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +11,14 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from tracekit import store  # noqa: E402
-from tracekit.capture import forms, output_check, provenance, recording, tagging, timing, visible_kernels, warmup  # noqa: E402
-from tracekit.capture.compilation import compilations_wanted, room_for  # noqa: E402
+from tracekit.capture import forms, output_check, provenance, recording, tagging, timing  # noqa: E402
+from tracekit.capture.compilation import room_for  # noqa: E402
 from tracekit.comparison import compare  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.child import ChildJob  # noqa: E402
 from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
+from tracekit.model.provenance import CompiledSites, EagerOps  # noqa: E402
 from tracekit.model.run import CompileFacts, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.report.words.noted import noted_sentence  # noqa: E402
@@ -63,8 +62,8 @@ def test_a_run_tells_what_was_compiled_when_and_that_no_timed_call_did(whole: Pa
 
 def test_a_run_tells_where_the_work_of_both_forms_came_from(whole: Path) -> None:
     run = store.load(whole)
-    eager, compiled = store.load_eager_ops(whole, run), store.load_compiled_sites(whole, run)
-    assert eager is not None and compiled is not None
+    eager, compiled = (store.load_provenance(whole, form) for form in run.forms)
+    assert isinstance(eager, EagerOps) and isinstance(compiled, CompiledSites)
     assert {op.module for op in eager.ops} == {"model", "model.block", "model.block.inner"}
     assert [graph.root for graph in compiled.graphs] == ["model"]
     assert compiled.graphs[0].sites
@@ -180,7 +179,7 @@ def test_nothing_is_profiled_in_the_runs_own_process_before_its_calls_are_timed_
     note(output_check, "check_outputs")
     note(torch.profiler.profile, "__enter__")
     monkeypatch.setattr("tracekit.capture.device.free_memory_bytes", lambda _device: 2**40)
-    monkeypatch.setattr(visible_kernels, "COMMAND", ["true"])
+    monkeypatch.setattr(recording, "COMMAND", ["true"])
     profile(tmp_path / "run", replace(EAGER, provenance=False), device="cuda")
     assert "__enter__" in done and done[0] == "time_forms"
     assert [each for each in done if each != "__enter__"] == ["time_forms", "record", "record", "check_outputs"]
@@ -206,7 +205,7 @@ def test_warming_up_at_another_size_is_found_in_the_timed_call_it_cost_unless_co
     assert facts.during_timing == 1
     (call,) = facts.diagnostics.timed_calls()
     assert (call.call, call.wall_us) == (1, run.forms[1].wall_us[0])
-    (frame,) = facts.diagnostics.frames_of(call)
+    (frame,) = (each for each in facts.diagnostics.frames if (each.phase, each.call) == (call.phase, call.call))
     (guard,) = frame.because
     assert [guard.facts.get(name) for name in ("kind", "index", "then", "now")] == ["size", "0", "2", "4"]
 
@@ -288,8 +287,8 @@ def test_of_named_parts_one_has_its_kernels_and_one_that_no_call_comes_to_is_not
         ("model.broken", False, 0),
         ("model.spare", False, 0),
     ]
-    sites = store.load_compiled_sites(tmp_path / "run", run)
-    assert sites is not None
+    sites = store.load_provenance(tmp_path / "run", run.forms[1])
+    assert isinstance(sites, CompiledSites)
     assert [graph.root for graph in sites.graphs] == ["model.blocks.1"]
     assert not [note for note in run.notes if "provenance" in note]
     numerics = run.forms[1].numerics
@@ -334,16 +333,16 @@ def test_more_blocks_of_one_class_than_dynamo_compiles_are_all_compiled(monkeypa
     blocks = nn.Sequential(*(Part(inside) for inside in range(1, 13)))
     targets = tuple(CompileTarget(f"blocks.{n}", block) for n, block in enumerate(blocks))
     workload = replace(built(blocks, lambda _asked: torch.randn(2, WIDTH), REQUEST), targets=targets)
-    warm = warmup.warm_up(forms.compiled_form(workload), Silent())
+    warm = forms.warm_up(forms.compiled_form(workload), Silent())
     assert warm.compilation is not None
     assert warm.compilation.graphs == 12
 
 
 def test_no_room_is_made_for_blocks_that_are_alike() -> None:
     before = torch._dynamo.config.recompile_limit
-    with room_for(compilations_wanted(tuple(CompileTarget(str(n), Part()) for n in range(20)))):
+    with room_for(tuple(CompileTarget(str(n), Part()) for n in range(20)))():
         assert torch._dynamo.config.recompile_limit == before
-    with room_for(compilations_wanted(tuple(CompileTarget(str(n), Part(n)) for n in range(1, 21)))):
+    with room_for(tuple(CompileTarget(str(n), Part(n)) for n in range(1, 21)))():
         assert torch._dynamo.config.recompile_limit == 40
     assert torch._dynamo.config.recompile_limit == before
 

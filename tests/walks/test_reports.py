@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,20 +14,9 @@ from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
 from tracekit.report.marks import find_mark
 from tracekit.store import Ways
-from tracekit.walks import pairs
+from tracekit.walks import pairs, reports
 from tracekit.walks.pairs import name_side, refuse_side_by_side, refuse_to_gate, short_names, with_operators_of
 from tracekit.walks.reading import Reading
-from tracekit.walks.reports import (
-    Destination,
-    _without_empty,
-    identity_of_report,
-    identity_of_run,
-    identity_of_sweep,
-    refuse_report_there,
-    reports_of,
-    reports_of_run,
-    write_report,
-)
 
 OURS, OTHERS = "0" * 31 + "1", "0" * 31 + "2"
 PAGE = '<!doctype html>\n<html>\n<head>\n<meta charset="utf-8">\n</head>'
@@ -40,17 +27,17 @@ Write = Callable[..., tuple[Path, Path]]
 def write(monkeypatch: pytest.MonkeyPatch) -> Write:
     monkeypatch.setattr("tracekit.report.page.page_of", lambda _: PAGE)
     monkeypatch.setattr("tracekit.report.markdown.markdown_of", lambda twin: twin)
-    return lambda there, twin="# A report\n": write_report(twin, there)
+    return lambda there, twin="# A report\n": reports.write_report(twin, there)
 
 
 def test_runs_of_one_name_in_different_places_have_reports_of_their_own() -> None:
-    assert reports_of(Path("traces/vit1")) == Path("reports")
-    assert reports_of(Path("/x/traces/vit1")) == Path("/x/reports")
-    assert reports_of(Path("/x/vit1")) == Path("/x/reports")
+    assert reports.reports_of(Path("traces/vit1")) == Path("reports")
+    assert reports.reports_of(Path("/x/traces/vit1")) == Path("/x/reports")
+    assert reports.reports_of(Path("/x/vit1")) == Path("/x/reports")
 
 
 def test_a_report_replaces_its_own_and_nothing_else(tmp_path: Path, write: Write) -> None:
-    ours, others = (Destination(tmp_path, "x", each) for each in (OURS, OTHERS))
+    ours, others = (reports.Destination(tmp_path, "x", each) for each in (OURS, OTHERS))
     assert write(ours) == (tmp_path / "x.html", tmp_path / "x.md")
     write(ours, "# Another\n")
     assert (tmp_path / "x.md").read_text().startswith("# Another\n")
@@ -71,7 +58,7 @@ def test_what_is_no_report_of_tracekit_stays_and_neither_file_is_written(
     tmp_path: Path, name: str, write: Write
 ) -> None:
     path = tmp_path / name
-    there = Destination(tmp_path, "x", OURS, ways=Ways("force=True", "another folder"))
+    there = reports.Destination(tmp_path, "x", OURS, ways=Ways("force=True", "another folder"))
     ends = r"not marked as a report of tracekit; pass force=True to replace it, or another folder"
     for make in (
         lambda: path.write_text(f"my own notes, which quote {OURS}"),
@@ -91,15 +78,15 @@ def test_what_is_no_report_of_tracekit_stays_and_neither_file_is_written(
 @pytest.mark.parametrize("name", ["vit1.html", "vit1.md"])
 def test_a_report_of_another_run_is_not_replaced_unless_that_is_asked_for(tmp_path: Path, name: str) -> None:
     folder = tmp_path / "traces" / "vit1"
-    refuse_report_there(folder, force=False)
+    reports.refuse_report_there(folder, force=False)
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / name).write_text("of another run")
     with pytest.raises(TracekitError, match=rf"{name} is already there .*; pass --force"):
-        refuse_report_there(folder, force=False)
-    refuse_report_there(folder, force=True)
+        reports.refuse_report_there(folder, force=False)
+    reports.refuse_report_there(folder, force=True)
     folder.mkdir(parents=True)
     # The run's own: whether that may be replaced is asked of its folder.
-    refuse_report_there(folder, force=False)
+    reports.refuse_report_there(folder, force=False)
 
 
 RUN = make_run(forms=(make_form("eager"), make_form("compiled")))
@@ -118,27 +105,27 @@ RUN = make_run(forms=(make_form("eager"), make_form("compiled")))
     ],
 )
 def test_a_run_differs_by_all_that_makes_it_one(other: object) -> None:
-    assert identity_of_run(other) != identity_of_run(RUN)  # type: ignore[arg-type]
+    assert reports.identity_of_run(other) != reports.identity_of_run(RUN)  # type: ignore[arg-type]
 
 
 def test_what_is_found_out_of_a_run_later_makes_it_no_other() -> None:
     told = replace(RUN, notes=("a note",), failure=None, repeated_parts=("x.*",), tracekit="9.9")
-    assert identity_of_run(told) == identity_of_run(RUN)
+    assert reports.identity_of_run(told) == reports.identity_of_run(RUN)
 
 
 def test_a_setting_that_is_not_noted_makes_a_run_no_other() -> None:
     """As one that a later version notes, of a run of this one."""
     settings = {"mode": "default", "seed": 0, "later": None, "words": {}, "list": [], "deep": {"x": None, "y": False}}
-    assert _without_empty(settings) == {"mode": "default", "seed": 0, "deep": {"y": False}}
-    assert _without_empty([settings["deep"], None, 0]) == [{"y": False}, None, 0]
+    assert reports._without_empty(settings) == {"mode": "default", "seed": 0, "deep": {"y": False}}
+    assert reports._without_empty([settings["deep"], None, 0]) == [{"y": False}, None, 0]
 
 
 def test_a_run_is_the_same_when_it_is_read_again_and_wherever_it_lies(tmp_path: Path) -> None:
     one = make_run_folder(tmp_path, "one")
     two = one.rename(tmp_path / "two")
-    before = identity_of_run(store.load(two))
+    before = reports.identity_of_run(store.load(two))
     store.save(store.load(two), two)
-    assert identity_of_run(store.load(two)) == before
+    assert reports.identity_of_run(store.load(two)) == before
 
 
 def test_a_trace_is_where_it_lies_and_its_path_is_told_to_nobody(
@@ -156,20 +143,20 @@ def test_a_trace_is_where_it_lies_and_its_path_is_told_to_nobody(
 
 def test_a_report_is_of_its_kind_of_its_parts_and_of_their_order() -> None:
     told = [("analysis", "a"), ("comparison", "a"), ("comparison", "ab"), ("comparison", "ba"), ("several", "ab")]
-    assert len({identity_of_report(kind, parts) for kind, parts in told}) == 5  # type: ignore[arg-type]
-    assert len(reports_of_run(RUN)) == 3
+    assert len({reports.identity_of_report(kind, parts) for kind, parts in told}) == 5  # type: ignore[arg-type]
+    assert len(reports.reports_of_run(RUN)) == 3
 
 
 def test_a_sweep_stays_one_while_its_cells_come_and_are_measured_anew() -> None:
     asked, first = make_asked([compiled_cell()]), make_result(compiled_cell())
     again = replace(first, started="2027-01-02T03:04:05+00:00")
     later = replace(asked, calls=(CALL, replace(CALL, started="2027-01-01T00:00:00+00:00")))
-    one = identity_of_sweep(asked, ())
-    assert identity_of_sweep(asked, [first]) == identity_of_sweep(later, [again]) == one
+    one = reports.identity_of_sweep(asked, ())
+    assert reports.identity_of_sweep(asked, [first]) == reports.identity_of_sweep(later, [again]) == one
     other = replace(asked, calls=(replace(CALL, started="2026-01-02T03:04:06+00:00"),))
-    assert identity_of_sweep(other, ()) != one
+    assert reports.identity_of_sweep(other, ()) != one
     # Nobody knows what began it: then it is its cells.
-    assert identity_of_sweep(None, [first]) != identity_of_sweep(None, [again])
+    assert reports.identity_of_sweep(None, [first]) != reports.identity_of_sweep(None, [again])
 
 
 ONE = make_side("eager", form=make_form())

@@ -1,13 +1,9 @@
 """The look before a sweep: what is asked, and what comes of each answer."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
-from tests.sweeps import compiled_cell, eager_cell, make_environment, make_failure, make_result
+from tests.sweeps import Children, compiled_cell, eager_cell, make_environment, make_failure, make_result
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Silent
@@ -18,54 +14,38 @@ from tracekit.walks.processes import WORD, Ended
 from tracekit.walks.sweep_check import check_first
 
 
-class Process:
-    """Stands for `run_module`, which ends so."""
-
-    def __init__(self) -> None:
-        self.jobs: list[CheckJob] = []
-        self.answer: CheckAnswer | None = CheckAnswer()
-        self.code = 0
-        self.lines: tuple[str, ...] = ()
-
-    def __call__(self, module: str, job: bytes, *_: Any, **__: Any) -> Ended:
-        assert module == "tracekit.walks.sweep_check"
-        self.jobs.append(msgspec.json.decode(job, type=CheckJob))
-        return Ended(self.code, msgspec.json.encode(self.answer) if self.answer else None, self.lines)
-
-
 @pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> Process:
-    fake = Process()
+def children(monkeypatch: pytest.MonkeyPatch) -> Children:
+    fake = Children()
     monkeypatch.setattr(sweep_check, "run_module", fake)
     return fake
 
 
-def test_each_work_and_scope_is_asked_about_once_and_every_size_of_a_configuration(process: Process) -> None:
+def test_each_work_and_scope_is_asked_about_once_and_every_size_of_a_configuration(children: Children) -> None:
     cells = [eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(scope="regional")]
     cells += [eager_cell(batch_size=4), eager_cell(dtype="float16")]
     assert check_first(cells, Silent()) is None
     assert check_first([eager_cell("hf:a/b", seq_length=length) for length in (8, 16)], Silent()) is None
     assert check_first([], Silent()) is None
-    job, other = process.jobs
+    job, other = children.checked
     assert [request.scope for request in job.requests] == ["model", "regional"]
     assert [request.seq_length for request in other.requests] == [8, 16]
     assert (job.compiled, other.compiled) == (True, False)
 
 
-def test_an_error_is_raised_as_it_was(process: Process) -> None:
-    process.answer = CheckAnswer("vit needs the package torch", ("a line",))
+def test_an_error_is_raised_as_it_was(children: Children) -> None:
+    children.found = CheckAnswer("vit needs the package torch", ("a line",))
     with pytest.raises(TracekitError, match="needs the package torch") as caught:
         check_first([eager_cell()], Silent())
     assert caught.value.below == ("a line",)
-    process.answer = CheckAnswer("importing it raised", traceback="Traceback")
+    children.found = CheckAnswer("importing it raised", traceback="Traceback")
     with pytest.raises(TheirCodeError) as theirs:
         check_first([eager_cell()], Silent())
     assert theirs.value.traceback == "Traceback"
 
 
-def test_a_process_that_gives_no_answer_stops_nothing(process: Process) -> None:
-    process.answer, process.code = None, -11
-    process.lines = ("chatter", "Segmentation fault", "")
+def test_a_process_that_gives_no_answer_stops_nothing(children: Children) -> None:
+    children.ends = [Ended(-11, None, ("chatter", "Segmentation fault", ""))]
     said = check_first([eager_cell()], Silent())
     assert said is not None
     assert "killed by signal 11: Segmentation fault" in said
@@ -86,20 +66,20 @@ def test_the_process_tells_the_first_thing_that_is_wrong(tmp_path: Path, monkeyp
 
 
 def test_compilers_are_looked_for_where_anything_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     monkeypatch.setattr(sweep_check, "check_buildable", lambda _: None)
-    monkeypatch.setattr("tracekit.capture.inductor.is_switched_off", lambda: True)
-    found = sweep_check.check(CheckJob((), True), tmp_path / WORD)
+    with torch._dynamo.config.patch(disable=True):
+        found = sweep_check.check(CheckJob((), True), tmp_path / WORD)
     assert found.error is not None and "switched off" in found.error
     assert sweep_check.check(CheckJob((), False), tmp_path / WORD) == CheckAnswer()
 
 
-def test_what_gpus_the_folder_was_measured_on_is_told_unless_some_cell_had_none(process: Process) -> None:
+def test_what_gpus_the_folder_was_measured_on_is_told_unless_some_cell_had_none(children: Children) -> None:
     on_gpu, failed = make_result(eager_cell()), make_failure(compiled_cell())
     on_cpu = make_result(compiled_cell(), environment=make_environment(gpu=None))
     for there in ([on_gpu, failed], [on_gpu, on_cpu], [failed], []):
         check_first([eager_cell()], Silent(), there=there)
-    assert [job.gpus for job in process.jobs] == [("NVIDIA H200",), (), (), ()]
+    assert [job.gpus for job in children.checked] == [("NVIDIA H200",), (), (), ()]
 
 
 def test_cells_of_a_gpu_are_not_joined_by_cells_of_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

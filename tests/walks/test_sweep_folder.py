@@ -1,16 +1,11 @@
 """A sweep's folder: who owns a cell, what is kept of what was asked, what cannot be read."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,39 +17,16 @@ from tracekit.errors import TracekitError
 from tracekit.walks.locks import locked
 from tracekit.walks.sweep_folder import SweepFolder, is_outdated
 
-from .test_processes import ROOT
-
 CELL = eager_cell()
 
 
-#: Holds a lock of the folder until it is told to let go.
-HOLDER = """
-import sys
-from pathlib import Path
-from tracekit.walks.sweep_folder import SweepFolder
-folder = SweepFolder(Path(sys.argv[1]))
-with folder._lock(sys.argv[2], blocking=False) as ours:
-    print(ours, flush=True)
-    sys.stdin.readline()
-"""
-
-
-@contextmanager
-def held(folder: SweepFolder, what: str, tmp: Path) -> Iterator[None]:
-    """By a process with another folder for temporary files and no user's name."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("LOGNAME", "USER", "USERNAME")}
-    environment |= {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp)}
-    command = [sys.executable, "-c", HOLDER, str(folder.path), what]
-    holder = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert holder.stdout is not None
-    assert holder.stdout.readline().strip() == "True"
-    yield
-    holder.communicate("\n", timeout=60)
-
-
-def test_a_cell_has_one_owner_whatever_their_folders_for_temporary_files(folder: SweepFolder, tmp_path: Path) -> None:
-    with held(folder, CELL.key, tmp_path), folder.claimed(CELL.key) as ours:
-        assert not ours
+def test_a_cell_has_one_owner_whatever_their_folders_for_temporary_files(
+    folder: SweepFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SweepFolder(folder.path).claimed(CELL.key):
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        with folder.claimed(CELL.key) as ours:
+            assert not ours
     with folder.claimed(CELL.key) as ours:
         assert ours
 
@@ -66,9 +38,9 @@ def test_locks_are_none_of_the_cells_that_people_copy(folder: SweepFolder) -> No
     assert folder.unlocked() is None
 
 
-def test_what_is_asked_for_waits_for_whoever_else_asks(folder: SweepFolder, tmp_path: Path) -> None:
+def test_what_is_asked_for_waits_for_whoever_else_asks(folder: SweepFolder) -> None:
     with ThreadPoolExecutor(1) as threads:
-        with held(folder, "sweep.json", tmp_path):
+        with SweepFolder(folder.path)._lock("sweep.json", blocking=False):
             asking = threads.submit(folder.ask, None, (CELL,), CALL)
             with pytest.raises(TimeoutError):
                 asking.result(0.5)
@@ -171,15 +143,6 @@ def test_a_cell_whose_key_is_no_files_name_is_neither_read_nor_written(folder: S
         with pytest.raises(TracekitError, match="no name of a file"):
             use(key)
     assert not list(folder.path.parent.glob("*elsewhere*"))
-
-
-def test_a_cell_that_is_a_link_to_itself_cannot_be_read_and_is_listed(folder: SweepFolder) -> None:
-    path = folder.path / "cells" / f"{CELL.key}.json"
-    path.symlink_to(path)
-    assert folder.load_all() == () and folder.load(CELL.key) is None
-    assert list(folder.unreadable) == [path.name]
-    folder.save(make_result(CELL))
-    assert folder.load(CELL.key) == make_result(CELL) and folder.unreadable == {}
 
 
 def test_links_in_place_of_cells_are_replaced_and_not_followed(folder: SweepFolder) -> None:

@@ -1,7 +1,5 @@
 """Cells run by stand-ins: what is kept, what is run again, what two sweeps at once do."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import multiprocessing
@@ -16,22 +14,21 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.sweeps import CALL, compiled_cell, eager_cell, make_failure, make_result
+from tests.sweeps import CALL, Children, answered, compiled_cell, eager_cell, make_failure, make_result
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
-from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellResult, Source
+from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellResult, Source
 from tracekit.model.workload import Request
 from tracekit.walks import sweeping
 from tracekit.walks.fork_server import ForkServer
 from tracekit.walks.plan import TimingPlan
 from tracekit.walks.processes import Ended, start_fresh
 from tracekit.walks.sweep_cells import make_cell
-from tracekit.walks.sweep_folder import SweepFolder
+from tracekit.walks.sweep_folder import SweepFolder, cells_of_other_versions
 from tracekit.walks.sweeping import (
     SweepPlan,
     ToDo,
-    caches_in,
     cell_place,
     clear_dead_places,
     find_left,
@@ -48,30 +45,6 @@ CELLS = (eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), c
 
 def make_plan(*cells: Cell, **changes: Any) -> SweepPlan:
     return replace(SweepPlan(cells or CELLS, 0, 40, TimingPlan()), **changes)
-
-
-class Children:
-    """Stands for `run_module`; `ends` says how each cell's process ends, by its place in the order: as a cell that was
-    measured if it says nothing."""
-
-    def __init__(self) -> None:
-        self.jobs: list[CellJob] = []
-        self.environments: list[dict[str, str]] = []
-        self.more: list[dict[str, Any]] = []
-        self.ends: list[Ended] = []
-
-    def __call__(self, module: str, job: bytes, draft: Path, environment: dict[str, str], **more: Any) -> Ended:
-        assert module == "tracekit.walks.cell_process"
-        asked = msgspec.json.decode(job, type=CellJob)
-        self.more.append(more)
-        self.jobs.append(asked)
-        self.environments.append(environment)
-        measured = make_result(make_cell(asked.forms[-1], asked.request)).run
-        return self.ends.pop(0) if self.ends else answered(CellAnswer(measured, None))
-
-
-def answered(answer: CellAnswer, *lines: str) -> Ended:
-    return Ended(0, msgspec.json.encode(answer), lines)
 
 
 @pytest.fixture(autouse=True)
@@ -228,6 +201,7 @@ def test_a_cell_of_another_version_is_run_anew(
     assert whys(make_plan(own), folder) == {own: "changed"}
     folder.save(found)
     assert whys(make_plan(own), folder) == {}, "of what nobody noted nothing is known"
+    assert [note.code for note in cells_of_other_versions([found])] == ["cells_of_unknown_version"]
 
 
 def test_another_matrix_extends_the_folder_and_the_order_is_as_asked(folder: SweepFolder) -> None:
@@ -338,15 +312,6 @@ def test_a_sweep_that_is_killed_goes_on_where_it_was(folder: SweepFolder, childr
     run(make_plan(), folder)
     assert len(children.jobs) == 4 - done
     assert len(folder.load_all()) == 4
-
-
-def test_both_caches_are_in_an_empty_folder_that_goes() -> None:
-    with cell_place() as place:
-        caches = caches_in(place)
-        assert caches == {"TORCHINDUCTOR_CACHE_DIR": f"{place}/inductor", "TRITON_CACHE_DIR": f"{place}/triton"}
-        assert not any(Path(each).exists() for each in caches.values())
-        (place / "inductor").mkdir()
-    assert not place.exists()
 
 
 def test_what_somebody_still_writes_there_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """Fresh processes of a run: what they are asked, and what is kept of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,10 @@ from tracekit.walks.timing_process import measure_in_processes, run_child, verif
 from .test_processes import python
 
 JOB = ChildJob(Request("mlp"), "tiny", "cpu", ("eager",), StoppingRule(3, 0.01, 30.0, 3), 1)
-TIMES = ProcessTimes((1.0, 2.0), None, (), "asked number", 0.1)
+TIMES = {
+    name: ProcessTimes(us, None, (), "asked number", 0.1)
+    for name, us in (("eager", STEADY), ("compiled", scaled(0.25)))
+}
 
 
 def two_forms() -> Any:
@@ -36,18 +37,22 @@ def two_forms() -> Any:
 
 
 class Children:
-    """Stands for `run_child`: remembers what was asked, and answers at once."""
+    """Stands for `run_child`: remembers what was asked, and answers at once: compiled is four times as fast."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[ChildJob, str, dict[str, str]]] = []
+        self.asked: list[tuple[ChildJob, dict[str, str]]] = []
+        self.during_timing = 0
+        self.error: TracekitError | None = None
 
     def __call__(self, job: ChildJob, _draft: Path, _progress: Any, what: str, environment: Any = None) -> ChildResult:
-        self.asked.append((job, what, dict(environment or {})))
+        if self.error:
+            raise self.error
+        self.asked.append((job, dict(environment or {})))
         cache = Path((environment or {}).get("TORCHINDUCTOR_CACHE_DIR", "."))
-        facts = CompileFacts(1, 0, 1.0, int(bool(environment) and cache.is_dir()), 0)
+        facts = CompileFacts(1, 0, 7.5, int(cache != Path() and cache.is_dir()), 0)
         cache.mkdir(exist_ok=True)
-        times = TIMES if job.rule else None
-        forms = (ChildForm(name, (5.0, 1.0), facts if name == "compiled" else None, times) for name in job.forms)
+        times = {name: replace(TIMES[name], during_timing=self.during_timing) if job.rule else None for name in TIMES}
+        forms = (ChildForm(name, (5.0,), facts if name == "compiled" else None, times[name]) for name in job.forms)
         return ChildResult(2.5, tuple(forms))
 
 
@@ -70,8 +75,8 @@ def test_starts_are_eager_then_no_cache_then_what_that_left_in_it(children: Chil
         ("compiled_no_cache", 0),
         ("compiled_warm_cache", 1),
     ]
-    assert [job.rule for job, _, _ in children.asked] == [None] * 3
-    cold, warm = (environment for _, _, environment in children.asked[1:])
+    assert [job.rule for job, _ in children.asked] == [None] * 3
+    cold, warm = (environment for _, environment in children.asked[1:])
     assert cold == warm
     assert set(cold) == {"TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"}
     assert not Path(cold["TORCHINDUCTOR_CACHE_DIR"]).exists(), "the cache goes with the run"
@@ -80,19 +85,19 @@ def test_starts_are_eager_then_no_cache_then_what_that_left_in_it(children: Chil
 def test_repeats_time_all_forms_by_the_same_rule_in_orders_of_their_own(children: Children, tmp_path: Path) -> None:
     run = last_of(TimingPlan(repeats=2), two_forms(), tmp_path)
     eager, compiled = run.forms
-    assert eager.timing.processes == (TIMES, TIMES)
-    assert compiled.timing.processes == (replace(TIMES, cache_hits=0),) * 2
-    jobs = [job for job, _, _ in children.asked]
+    assert eager.timing.processes == (TIMES["eager"],) * 2
+    assert compiled.timing.processes == (replace(TIMES["compiled"], cache_hits=0),) * 2
+    jobs = [job for job, _ in children.asked]
     assert [job.forms for job in jobs] == [("eager", "compiled")] * 2
     assert len({job.order_seed for job in jobs}) == 2
     assert {job.rule.rounds for job in jobs if job.rule} == {4}
-    assert all(environment == {} for _, _, environment in children.asked), "repeats use the user's own cache"
+    assert all(environment == {} for _, environment in children.asked), "repeats use the user's own cache"
 
 
 def test_a_run_of_one_form_starts_that_form_alone(children: Children, tmp_path: Path) -> None:
     run = two_forms()
     last_of(TimingPlan(startup=True), replace(run, forms=run.forms[:1]), tmp_path)
-    assert [job.forms for job, _, _ in children.asked] == [("eager",)]
+    assert [job.forms for job, _ in children.asked] == [("eager",)]
 
 
 @pytest.mark.parametrize(
@@ -136,35 +141,6 @@ TRY = Action("run_again", "try")
 GRAPHS = Finding("launch_bound", "warning", {}, 100.0, TRY, changes={"mode": "reduce-overhead"})
 
 
-class Child:
-    """Stands for `run_child`: the compiled form takes a quarter of the eager one's time."""
-
-    def __init__(self) -> None:
-        self.asked: list[ChildJob] = []
-        self.environment: dict[str, str] = {}
-        self.during_timing = 0
-        self.error: TracekitError | None = None
-
-    def __call__(
-        self, job: ChildJob, _draft: Path, _progress: Any, what: str, environment: dict[str, str]
-    ) -> ChildResult:
-        if self.error:
-            raise self.error
-        self.asked.append(job)
-        self.environment = environment
-        times = [ProcessTimes(us, None, (), "asked number", 0.1, self.during_timing) for us in (STEADY, scaled(0.25))]
-        facts = CompileFacts(1, 0, 7.5, 0, 0)
-        eager, compiled = ChildForm("eager", (), None, times[0]), ChildForm("compiled", (), facts, times[1])
-        return ChildResult(2.5, (eager, compiled))
-
-
-@pytest.fixture
-def child(monkeypatch: pytest.MonkeyPatch) -> Child:
-    fake = Child()
-    monkeypatch.setattr(timing_process, "run_child", fake)
-    return fake
-
-
 def verified(folder: Path, monkeypatch: pytest.MonkeyPatch, finding: Finding | None) -> Run:
     monkeypatch.setattr("tracekit.comparison.judging.alternatives.top_advice", lambda _comparison: finding)
     return verify_advice(TimingPlan(), Request("flux", iterations=10), store.load(folder), folder, Silent())
@@ -183,24 +159,24 @@ def test_what_is_advised_is_asked_for(
     environment: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    child: Child,
+    children: Children,
 ) -> None:
     # A flag is written as a word there.
     words = {name: str(value) for name, value in changes.items()}
     finding = Finding("any_code", "warning", {}, 100.0, TRY, changes=words, environment=environment)
     run = verified(make_run_folder(tmp_path), monkeypatch, finding)
-    assert child.environment == environment
-    assert child.asked[0].request == replace(Request("flux", iterations=10), **changes)
+    ((job, given),) = children.asked
+    assert (job.request, given) == (replace(Request("flux", iterations=10), **changes), environment)
     assert run.verified is not None and run.verified.code == "any_code"
 
 
 def test_the_advised_mode_is_timed_beside_eager_in_a_fresh_process_and_read_again_with_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: Children
 ) -> None:
     folder = make_run_folder(tmp_path)
-    child.during_timing = 2
+    children.during_timing = 2
     run = verified(folder, monkeypatch, GRAPHS)
-    (job,) = child.asked
+    ((job, _),) = children.asked
     assert (job.forms, job.size) == (("eager", "compiled"), "full")
     assert job.rule is not None and job.rule.rounds == 10
     assert run.verified is not None
@@ -212,19 +188,19 @@ def test_the_advised_mode_is_timed_beside_eager_in_a_fresh_process_and_read_agai
 
 
 def test_without_advice_nothing_is_started_and_the_run_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: Children
 ) -> None:
     run = verified(make_run_folder(tmp_path), monkeypatch, None)
-    assert child.asked == []
+    assert children.asked == []
     assert (run.verified, run.noted) == (None, (Noted("no_advice"),))
 
 
 def test_advice_that_cannot_be_followed_is_noted_and_costs_the_run_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, child: Child
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, children: Children
 ) -> None:
-    child.error = TracekitError("following the advice: mode reduce-overhead failed (exit code 1): no GPU memory")
+    children.error = TracekitError("following the advice: mode reduce-overhead failed (exit code 1): no GPU memory")
     folder = make_run_folder(tmp_path)
     run = verified(folder, monkeypatch, GRAPHS)
     assert run.verified is None
     assert run.forms == store.load(folder).forms
-    assert run.noted == (Noted("advice_failed", {"error": str(child.error)}),)
+    assert run.noted == (Noted("advice_failed", {"error": str(children.error)}),)

@@ -1,7 +1,5 @@
 """Workloads that are built once in a session, for all tests that only look at them or call them."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

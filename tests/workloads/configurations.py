@@ -1,7 +1,5 @@
 """Configurations of tiny models, as repositories hold them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

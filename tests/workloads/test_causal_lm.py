@@ -1,7 +1,5 @@
 """The real GemmaForCausalLM at tiny size, and the published architecture without its weights."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -17,8 +15,7 @@ from tracekit.workloads.building import count_parameters  # noqa: E402
 
 def test_one_call_gives_the_logits_of_every_position_of_each_prompt() -> None:
     found = built("causal-lm", batch_size=2).call()
-    assert found.shape == (2, 32, 1000)
-    assert torch.isfinite(found).all()
+    assert found.shape == (2, 32, 1000) and torch.isfinite(found).all()
     assert not torch.allclose(found[0], found[1])
 
 

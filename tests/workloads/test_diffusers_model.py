@@ -1,7 +1,5 @@
 """`diffusers:` for folders of pipelines."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

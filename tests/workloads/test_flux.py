@@ -1,7 +1,5 @@
 """The real FluxPipeline at tiny size, and the published architectures without their weights."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +30,17 @@ def test_one_call_goes_from_prompt_to_image_the_same_every_time(name: str) -> No
     assert built(name).settings.workload == name
 
 
-def test_the_prompt_and_the_seed_reach_the_image() -> None:
+def test_prompt_seed_batch_and_size_reach_the_image() -> None:
     asked: list[dict[str, Any]] = [{}, {"prompt": "a dog"}, {"seed": 1}]
     workloads = [built("flux", **each, **SMALL_IMAGE) for each in asked]
     plain, dog, other = (each.call() for each in workloads)
+    again = workloads[0].call_at(Request("flux", batch_size=2, height=64, width=96, steps=1))()
+    assert (plain.shape, again.shape) == ((1, 3, 64, 64), (2, 3, 64, 96))
     assert not torch.equal(plain, dog)
     assert not torch.equal(plain, other)
     weights = [each.targets[0].module.x_embedder.weight for each in workloads]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
-
-
-def test_batch_and_image_size_are_those_asked_for_and_may_change() -> None:
-    workload = built("flux", **SMALL_IMAGE)
-    assert workload.call().shape == (1, 3, 64, 64)
-    again = workload.call_at(Request("flux", batch_size=2, height=64, width=96, steps=1))()
-    assert again.shape == (2, 3, 64, 96)
 
 
 @pytest.mark.parametrize(
@@ -83,12 +76,19 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     return pipeline, folder
 
 
-def test_weights_from_a_folder_are_loaded_with_their_tokenizers(saved: tuple[Any, Path]) -> None:
+def test_weights_from_a_folder_are_loaded_with_their_tokenizers_and_called_as_schnell_is(
+    saved: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pipeline, folder = saved
-    loaded = build("flux-schnell", "full", pretrained=str(folder), **SMALL_IMAGE)
+    loaded = build("flux-schnell", "full", pretrained=str(folder))
     weights, expected = loaded.targets[0].module.state_dict(), pipeline.transformer.state_dict()
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
-    assert loaded.call().shape == (1, 3, 64, 64)
+    assert loaded.call_at(Request("flux-schnell", **SMALL_IMAGE))().shape == (1, 3, 64, 64)
+    seen: dict[str, Any] = {}
+    monkeypatch.setattr(flux.FluxPipeline, "__call__", lambda _self, **asked: seen.update(asked) or (None,))
+    loaded.call()
+    asked = ("guidance_scale", "num_inference_steps", "max_sequence_length", "height", "width")
+    assert tuple(seen[name] for name in asked) == (0.0, 4, 256, 512, 512)
 
 
 def test_weights_of_the_other_model_are_met_with_its_name(saved: tuple[Any, Path]) -> None:
@@ -100,13 +100,3 @@ def test_schnell_has_no_guidance_and_noise_levels_that_are_not_shifted(saved: tu
     pipeline = saved[0]
     assert not pipeline.transformer.config.guidance_embeds
     assert (pipeline.scheduler.config.shift, pipeline.scheduler.config.use_dynamic_shifting) == (1.0, False)
-    seen: list[dict[str, Any]] = []
-    call = flux._make_call(
-        SCHNELL,
-        lambda **asked: seen.append(asked) or (None,),  # type: ignore[arg-type, return-value, func-returns-value]
-        flux._settings(SCHNELL, Request("flux-schnell"), "full", "cpu"),
-        SCHNELL.architectures["full"].text_tokens,
-    )
-    call()
-    asked = ("guidance_scale", "num_inference_steps", "max_sequence_length", "height", "width")
-    assert tuple(seen[0][name] for name in asked) == (0.0, 4, 256, 512, 512)

@@ -1,7 +1,5 @@
 """Every workload that is one forward: the real models at tiny size."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Any
@@ -24,11 +22,6 @@ from tracekit.workloads.one_forward import drawn_sizes  # noqa: E402
 from tracekit.workloads.one_forward_table import ROWS  # noqa: E402
 
 
-def pair(name: str) -> Any:
-    """A batch of two."""
-    return built(name, batch_size=2)
-
-
 def tensors(workload: Any) -> tuple[torch.Tensor, ...]:
     found = workload.call()
     return (found,) if isinstance(found, torch.Tensor) else found
@@ -36,7 +29,7 @@ def tensors(workload: Any) -> tuple[torch.Tensor, ...]:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_tiny_one_runs_eager_the_same_every_time_and_shows_each_input(name: str) -> None:
-    workload = pair(name)
+    workload = built(name, batch_size=2)
     first, again = tensors(workload), tensors(workload)
     assert len(first) == len(ROWS[name].outputs)
     assert isinstance(workload.call(), torch.Tensor) == ROWS[name].bare
@@ -64,7 +57,7 @@ def test_seeds_tell_the_outputs_and_a_batch_of_another_size_goes_through_the_sam
     first, again, other = (build(name, seed=seed).call() for seed in (3, 3, 4))
     assert torch.equal(first, again)
     assert not torch.allclose(first, other)
-    workload = pair(name)
+    workload = built(name, batch_size=2)
     one, two = workload.call(), workload.call_at(Request(name, batch_size=3))()
     assert (one.shape[0], two.shape[0]) == (2, 3)
     assert one.shape[1:] == two.shape[1:]
@@ -72,6 +65,7 @@ def test_seeds_tell_the_outputs_and_a_batch_of_another_size_goes_through_the_sam
 
 def test_weights_from_a_folder_are_loaded_with_their_image_size(tmp_path: Path) -> None:
     model = built("vit").targets[0].module
+    assert model.config._attn_implementation == "sdpa", "the one that transformers takes by default"
     model.save_pretrained(tmp_path)
     workload = build("vit", "full", pretrained=str(tmp_path), dtype="bfloat16")
     loaded = workload.targets[0].module
@@ -97,9 +91,9 @@ def test_a_transformers_that_masks_in_float32_takes_no_other_type(monkeypatch: p
     monkeypatch.setattr(MaskFormerSwinLayer, "get_attn_mask", masker)
     with pytest.raises(TracekitError, match="runs MaskFormer in float32 alone"):
         build("maskformer", dtype="bfloat16")
-    assert pair("maskformer").settings.dtype == "float32"
+    assert built("maskformer", batch_size=2).settings.dtype == "float32"
     # Windows are shifted at tiny size too.
-    layers = pair("maskformer").targets[0].module.modules()
+    layers = built("maskformer", batch_size=2).targets[0].module.modules()
     assert any(each.shift_size > 0 for each in layers if isinstance(each, MaskFormerSwinLayer))
 
 
@@ -109,10 +103,6 @@ def test_images_fill_the_range_of_the_published_preprocessor() -> None:
     assert (images.min(), images.max()) == (-1, 1)
     assert not torch.equal(images[0], images[1])
     assert torch.equal(images, draw_images(2, 224, 224, seed=0))
-
-
-def test_attention_is_the_one_that_transformers_takes_by_default() -> None:
-    assert pair("vit").targets[0].module.config._attn_implementation == "sdpa"
 
 
 def test_whisper_is_given_rising_tones() -> None:

@@ -1,7 +1,5 @@
 """What `build()` may return, and what becomes of files and functions that do not work."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator
@@ -22,6 +20,7 @@ from tracekit.workloads.own import build, parts_of_call  # noqa: E402
 from tracekit.workloads.sizes import check_request, choose_size  # noqa: E402
 
 HEAD = "import torch, tracekit\nfrom torch import nn\n"
+LINEAR = "def build(): return nn.Linear(4, 4), (torch.ones(2, 4),)"
 
 
 @pytest.fixture(autouse=True)
@@ -40,15 +39,11 @@ def built(code: str, name: str = "mine.py:build", **asked: Any) -> Any:
     request = Request(name, scope="model", **asked)
     info = registry.find(name)
     check_request(info, request)
+    # Without asking for memory.
+    assert choose_size(info, request, "cpu", 0) == ("own", f"as {name.rpartition(':')[2]}() makes it")
     workload = build(request, "own", "cpu", Silent())
     workload.trial()
     return workload
-
-
-def test_the_one_size_is_chosen_without_asking_for_memory() -> None:
-    Path("mine.py").touch()
-    size = choose_size(registry.find("mine.py:build"), Request("mine.py:build"), "cpu", 0)
-    assert size == ("own", "as build() makes it")
 
 
 @pytest.mark.parametrize(
@@ -101,20 +96,14 @@ def test_settings_tell_options_and_the_dtype_that_was_made() -> None:
     assert workload.settings.dtype == "bfloat16"
     assert (workload.settings.own.options, workload.settings.own.takes) == (("width=6",), ("dtype", "seed"))
     assert workload.settings.fullgraph is False
-    other = built("def build(): return nn.Linear(4, 4), (torch.ones(2, 4),)", dtype="float32")
-    assert other.settings.dtype == "float32", "it has that anyway"
+    assert built(LINEAR, dtype="float32").settings.dtype == "float32", "it has that anyway"
 
 
-def test_weights_are_the_same_for_the_same_seed() -> None:
-    code = "def build(): return nn.Linear(4, 4), (torch.ones(1, 4),)"
-    one, other, third = (built(code, seed=seed).call() for seed in (1, 1, 2))
+def test_weights_are_the_same_for_the_same_seed_and_training_mode_is_left_on_and_said() -> None:
+    workloads = [built(LINEAR, seed=seed) for seed in (1, 1, 2)]
+    one, other, third = (each.call() for each in workloads)
     assert torch.equal(one, other) and not torch.equal(one, third)
-
-
-def test_a_module_in_training_mode_is_left_so_and_said() -> None:
-    workload = built("def build(): return nn.Dropout(), (torch.ones(4),)")
-    assert any("training mode" in note for note in workload.notes)
-    assert workload.targets[0].module.training
+    assert any("training mode" in note for note in workloads[0].notes) and workloads[0].targets[0].module.training
 
 
 def test_a_file_finds_its_neighbours_and_stands_for_no_package() -> None:
@@ -126,10 +115,15 @@ def test_a_file_finds_its_neighbours_and_stands_for_no_package() -> None:
     assert "tokenizers.py" not in str(getattr(sys.modules.get("tokenizers"), "__file__", ""))
 
 
-def test_a_package_in_the_folder_one_stands_in_is_found() -> None:
+def test_a_package_in_the_folder_one_stands_in_is_found_and_what_it_lacks_is_named_whole() -> None:
     Path("shapes").mkdir()
+    Path("shapes/__init__.py").touch()
     Path("shapes/net.py").write_text(HEAD + "def build(): return nn.Linear(2, 2), (torch.ones(1, 2),)")
     assert built("", "shapes.net:build").call() is not None
+    with pytest.raises(TracekitError, match=r"there is no module shapes\.nett here"):
+        built("", "shapes.nett:build")
+    with pytest.raises(TracekitError, match=r"shapes has no function 'buid': it has none at all"):
+        built("", "shapes:buid")
 
 
 REFUSED = {
@@ -173,16 +167,24 @@ def build(): return Net(), (torch.ones(2),)
 
 
 @pytest.mark.parametrize(
-    ("code", "line"),
+    ("code", "line", "message"),
     [
-        ("1 / 0\ndef build(): ...", "1 / 0"),
-        ("def build():\n    raise ValueError('wrong config')", "raise ValueError('wrong config')"),
-        ("def build():\n def step():\n  return torch.ones(2) @ torch.ones(3)\n return step", "torch.ones(2) @"),
-        (NO_SUCH_NAME, "return x.no_such_name"),
+        ("1 / 0\ndef build(): ...", "1 / 0", "^importing mine.py raised ZeroDivisionError: division by zero, at "),
+        (
+            "def build():\n raise ValueError('no')",
+            "raise ValueError('no')",
+            r"^mine\.py:build\(\) raised ValueError: no",
+        ),
+        (
+            "def build():\n def step():\n  return torch.ones(2) @ torch.ones(3)\n return step",
+            "torch.ones(2) @",
+            "raised",
+        ),
+        (NO_SUCH_NAME, "return x.no_such_name", "^a call of what .* returned raised AttributeError"),
     ],
 )
-def test_what_their_code_raises_is_shown_with_their_frames_only(code: str, line: str) -> None:
-    with pytest.raises(TheirCodeError, match="raised") as caught:
+def test_what_their_code_raises_is_shown_with_their_frames_only(code: str, line: str, message: str) -> None:
+    with pytest.raises(TheirCodeError, match=message) as caught:
         built(code)
     shown = caught.value.traceback
     first = next(each for each in shown.splitlines() if "File" in each)
@@ -194,7 +196,7 @@ def test_what_their_code_raises_is_shown_with_their_frames_only(code: str, line:
 
 def test_inputs_that_do_not_fit_are_said_once_with_their_shapes() -> None:
     with pytest.raises(TheirCodeError, match=r"a call of what mine\.py:build\(\) returned raised Runtime") as caught:
-        built("def build(): return nn.Linear(4, 4), (torch.ones(2, 5),)")
+        built(LINEAR.replace("2, 4", "2, 5"))
     assert str(caught.value).endswith("; its inputs are 2x5 float32")
     assert not caught.value.traceback
 
@@ -211,19 +213,10 @@ def test_inputs_that_do_not_fit_are_said_once_with_their_shapes() -> None:
 )
 def test_what_build_does_not_take_is_refused(asked: dict[str, Any], message: str) -> None:
     with pytest.raises(TracekitError, match=message):
-        built("def build(): return nn.Linear(4, 4), (torch.ones(2, 4),)", **asked)
+        built(LINEAR, **asked)
 
 
 def test_a_method_names_the_module_it_belongs_to() -> None:
     net = nn.Linear(2, 2)
     parts = parts_of_call(net.extra_repr, (), {}, "tracekit.profile was given")
     assert [name for name, _ in parts.modules[0][1].named_modules()] == ["", "model"]
-
-
-def test_a_module_inside_a_package_that_is_not_there_is_named_whole() -> None:
-    Path("shapes_there").mkdir()
-    Path("shapes_there/__init__.py").touch()
-    with pytest.raises(TracekitError, match=r"there is no module shapes_there\.nett here"):
-        built("", "shapes_there.nett:build")
-    with pytest.raises(TracekitError, match=r"shapes_there has no function 'buid': it has none at all"):
-        built("", "shapes_there:buid")

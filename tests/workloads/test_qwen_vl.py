@@ -1,7 +1,5 @@
 """The real Qwen2_5_VLForConditionalGeneration at tiny size, and the published architectures without their weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -66,13 +64,10 @@ def test_phases_give_the_logits_that_generate_chooses_by_in_every_call(model: An
         assert all(torch.equal(first, again) for again in (call(), call()))
 
 
-def test_marking_each_token_for_cuda_graphs_changes_no_token(model: Any, inputs: Any) -> None:
+def test_pictures_reach_the_answer_and_marking_each_token_for_cuda_graphs_changes_none(model: Any, inputs: Any) -> None:
     generation = Generation("generate", 3, "static", False)
     plain, marked = (generating.make_call(model, inputs, generation, m)() for m in ("default", "reduce-overhead"))
     assert torch.equal(plain, marked)
-
-
-def test_the_picture_reaches_the_answer(model: Any, inputs: Any) -> None:
     other = dict(inputs, pixel_values=-inputs["pixel_values"])
     plain, turned = (phase_call(model, each, "prefill", "dynamic")() for each in (inputs, other))
     assert not torch.allclose(plain, turned)
@@ -83,13 +78,7 @@ def test_images_become_a_token_for_28_by_28_pixels_and_prompts_are_padded_on_the
     assert image_pad == 151_655
     assert (inputs["input_ids"] == image_pad).sum(dim=1).tolist() == [6, 6]
     assert inputs["image_grid_thw"].tolist() == [[1, 4, 6]] * 2
-    assert inputs["attention_mask"][0, 0] == 0
-    assert inputs["attention_mask"][1].all()
-
-
-def test_the_smaller_published_size_has_the_published_parameter_count() -> None:
-    # The sum of the tensors in the checkpoint's safetensors, input and output embeddings being one.
-    assert count_parameters(nowhere("qwen2.5-vl", "3b").modules[0][1]) == 3_754_622_976
+    assert inputs["attention_mask"][0, 0] == 0 and inputs["attention_mask"][1].all()
 
 
 @pytest.mark.parametrize(
@@ -109,6 +98,8 @@ def test_each_scope_names_what_it_compiles(asked: dict[str, object], components:
 def test_parts_add_up_to_the_model_and_the_processor_is_timed() -> None:
     workload = built("qwen2.5-vl", use_fast=False)
     assert sum(part.parameters for part in workload.components) == count_parameters(workload.modules[0][1])
+    # The sum of the tensors in the smaller checkpoint's safetensors, input and output embeddings being one.
+    assert count_parameters(nowhere("qwen2.5-vl", "3b").modules[0][1]) == 3_754_622_976
     assert "slow processor (PIL)" in workload.notes[1]
 
 

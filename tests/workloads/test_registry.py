@@ -1,15 +1,14 @@
 """Which workload is meant, and what is known to keep it from being built before anything is."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from tests.workloads.configurations import save
 
-from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.errors import TracekitError
 from tracekit.model.workload import Request
 from tracekit.workloads import registry
 from tracekit.workloads.registry import FLUX, check_buildable
@@ -41,6 +40,10 @@ def test_a_package_that_is_missing_is_named(name: str, package: str, monkeypatch
     monkeypatch.delitem(sys.modules, "tracekit.workloads.flux", raising=False)
     with pytest.raises(TracekitError, match=rf"{name} needs the package {package}, .*constraints.txt '\.\[profile\]'"):
         check_buildable(Request(name))
+    raised = Mock(side_effect=ModuleNotFoundError("no sound\nwithout it"))
+    monkeypatch.setattr(registry.importlib, "import_module", raised)
+    with pytest.raises(TracekitError, match=r"needs a package \(ModuleNotFoundError: no sound without it\), which"):
+        check_buildable(Request(name))
 
 
 def test_listing_imports_no_torch() -> None:
@@ -52,7 +55,6 @@ def test_listing_imports_no_torch() -> None:
 @pytest.mark.parametrize(
     ("asked", "meant"),
     [
-        ("fluxx", "did you mean flux?"),
         ("flx", "did you mean flux?"),
         ("qqqqqq", "there is flux, "),
         ("schnell", "did you mean flux-schnell?"),
@@ -79,8 +81,7 @@ def test_what_was_meant_is_guessed(asked: str, meant: str) -> None:
         ("diffusers:", "diffusers: names no model: write diffusers:"),
         ("my_modle.py:build", "did you mean my_model.py:build?"),
         ("inner/othr.py:build", "did you mean inner/other.py:build?"),
-        ("nowhere.py:build", "there is no file nowhere.py here"),
-        ("nowhere.py:build", "name one as my_model.py:build"),
+        ("nowhere.py:build", "): name one as my_model.py:build"),
         ("my_model.py", "as in my_model.py:build"),
     ],
 )
@@ -95,9 +96,8 @@ def test_half_a_name_and_a_file_that_is_not_there_are_met_with_what_to_write(nam
 @pytest.mark.parametrize("name", ["hf:google/vit-base-patch16-224", "diffusers:./folder"])
 def test_a_prefix_stands_for_any_model(name: str) -> None:
     info = registry.find(name)
-    assert info.name == name
+    assert (info.name, info.memory_gib) == (name, {})
     assert {"pretrained", "download", "seq_length"} <= set(info.takes)
-    assert info.memory_gib == {}
 
 
 def test_the_docs_name_every_workload() -> None:
@@ -124,8 +124,6 @@ def test_what_can_be_built_passes(tmp_path: Path) -> None:
         (Request("hf:nobody/has-this"), "pass --download to fetch it"),
         (Request("hf:bert", seq_length=8, scope="bert.encodr"), r"did you mean model\.bert\.encoder"),
         (Request("my_model.py:build", options=("layerz=3",)), "did you mean layers"),
-        (Request("my_model.py:build", options=("layers=2,4",)), "layers=2,4 is not what it takes"),
-        (Request("my_model.py:build", batch_size=2), "takes no batch_size"),
         (Request("my_model.py:make"), "no function 'make'"),
     ],
 )
@@ -135,13 +133,6 @@ def test_what_keeps_it_from_being_built_is_an_error(request_: Request, message: 
         save("BertForMaskedLM", Path("bert"))
     with pytest.raises(TracekitError, match=message):
         check_buildable(request_)
-
-
-def test_what_a_users_file_raises_is_theirs() -> None:
-    Path("my_model.py").write_text('raise ValueError("while importing")')
-    with pytest.raises(TheirCodeError, match=r"importing my_model\.py raised ValueError") as caught:
-        check_buildable(Request("my_model.py:build"))
-    assert "while importing" in caught.value.traceback
 
 
 def test_a_module_that_is_not_here_is_found_without_importing_anything() -> None:

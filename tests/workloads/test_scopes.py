@@ -1,7 +1,5 @@
 """What a scope compiles: named on the real architectures, built without weights; blocks that repeat."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import pytest
@@ -61,22 +59,17 @@ def test_a_part_is_entered_as_the_list_knows_it_to_be_called(scope: str) -> None
     assert vae.method == "decode"
 
 
-INSIDE = "transformer.norm_out is inside transformer, which is compiled whole"
+def test_what_cannot_be_compiled_by_itself_is_refused() -> None:
+    for scope in ("transformer,transformer.norm_out", "transformer.norm_out,transformer"):
+        assert "transformer.norm_out is inside transformer, which is compiled whole" in str(refused("flux", scope))
+    listed = str(refused("flux", "transformer.transformer_blocks"))
+    assert "a list of 19 modules and is never called itself: pass --scope" in listed
 
 
-@pytest.mark.parametrize(
-    ("scope", "message"),
-    [
-        ("transformer,transformer.norm_out", INSIDE),
-        ("transformer.norm_out,transformer", INSIDE),
-        ("transformer.transformer_blocks", "a list of 19 modules and is never called itself: pass --scope"),
-    ],
-)
-def test_what_cannot_be_compiled_by_itself_is_refused(scope: str, message: str) -> None:
-    assert message in str(refused("flux", scope))
-
-
-def test_a_wrong_name_is_met_with_the_parts_and_their_share() -> None:
+def test_a_wrong_name_is_met_with_the_parts_there_and_their_share() -> None:
+    error = refused("flux", "transformer.transformer_blok.0")
+    assert "transformer has nothing called 'transformer_blok.0'" in str(error)
+    assert error.below[0].split() == ["transformer.transformer_blocks.*", "6.5", "B", "38", "%"]
     error = refused("flux", "unet")
     assert "flux has nothing called 'unet' to compile" in str(error)
     assert error.below[:2] == ("  transformer      11.9 B   71 %", "  text_encoder_2    4.8 B   28 %")
@@ -102,23 +95,12 @@ def test_a_wrong_name_is_met_with_the_nearest_one(workload: str, asked: str, mea
     assert f"did you mean {meant}?" in str(refused(workload, asked))
 
 
-def test_a_name_that_is_half_right_is_met_with_what_is_there() -> None:
-    error = refused("flux", "transformer.transformer_blok.0")
-    assert "transformer has nothing called 'transformer_blok.0'" in str(error)
-    assert error.below[0].split() == ["transformer.transformer_blocks.*", "6.5", "B", "38", "%"]
-
-
 def test_what_is_said_of_a_wrong_name_is_short() -> None:
     for info in registry.all_workloads():
         error = refused(info.name, "qqqqqq")
         assert "\n" not in str(error)
         assert 3 <= 1 + len(error.below) <= 12
         assert len({len(line) for line in error.below[:-2] if "%" in line}) == 1
-
-
-def test_shared_parameters_count_once() -> None:
-    (embeddings, layers, norm) = scopes.narrowed(nowhere("causal-lm"), "model.norm").components
-    assert embeddings.parameters + layers.parameters + norm.parameters == 2_506_172_416
 
 
 def test_components_say_how_much_of_them_is_compiled() -> None:
@@ -129,19 +111,19 @@ def test_components_say_how_much_of_them_is_compiled() -> None:
         Component("vae", 83_819_683, True, 49_545_475, ("vae.decoder",)),
     )
     assert [(each.compiled, each.compiled_parameters) for each in found.components[:2]] == [(False, 0)] * 2
+    shared = scopes.narrowed(nowhere("causal-lm"), "model.norm").components
+    assert sum(each.parameters for each in shared) == 2_506_172_416, "what is shared counts once"
 
 
-def test_the_members_of_a_list_are_one_part_only_if_all_are_compiled() -> None:
-    whole = scopes.narrowed(nowhere("vit"), "vit.layers.*").components
-    assert [each.compiled_parts for each in whole] == [(), ("model.vit.layers.*",), (), ()]
-    some = scopes.narrowed(nowhere("vit"), "vit.layers.1,vit.layers.2").components
+def test_components_name_the_modules_by_which_they_are_compiled() -> None:
+    every, some, outer = (
+        scopes.narrowed(nowhere("vit"), scope).components
+        for scope in ("vit.layers.*", "vit.layers.1,vit.layers.2", "vit")
+    )
+    assert [each.compiled_parts for each in every] == [(), ("model.vit.layers.*",), (), ()]
     assert some[1].compiled_parts == ("model.vit.layers.1", "model.vit.layers.2")
-
-
-def test_what_is_in_a_compiled_module_is_compiled_whole() -> None:
-    found = scopes.narrowed(nowhere("vit"), "vit").components
-    assert [each.compiled_parameters == each.parameters for each in found] == [True, True, True, False]
-    assert found[0].compiled_parts == ("model.vit",)
+    assert [each.compiled_parameters == each.parameters for each in outer] == [True, True, True, False]
+    assert outer[0].compiled_parts == ("model.vit",)
 
 
 def test_a_scope_of_the_list_keeps_the_list_s_components() -> None:
@@ -185,25 +167,18 @@ def blocks(model: nn.Module) -> list[str]:
     return [*repeated_blocks([("model", model)])]
 
 
-def test_only_alike_blocks_repeat() -> None:
+def pair(width: int) -> nn.Module:
+    return nn.Sequential(Block(width), Block(width))
+
+
+def test_the_outermost_blocks_that_are_alike_repeat() -> None:
     model = nn.ModuleDict({"first": nn.Linear(4, 4), "blocks": nn.ModuleList(Block(4) for _ in range(3))})
     assert blocks(model) == ["model.blocks.0", "model.blocks.1", "model.blocks.2"]
     assert blocks(nn.ModuleList([Block(4), Block(8)])) == []
     assert blocks(nn.ModuleList([nn.Sequential(nn.Linear(4, 4)), Block(4)])) == [], "of other classes"
     assert blocks(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))) == [], "single layers"
-
-
-def test_the_outermost_alike_blocks_count() -> None:
-    def outer() -> nn.Module:
-        return nn.Sequential(Block(4), Block(4))
-
-    assert blocks(nn.ModuleList([outer(), outer()])) == ["model.0", "model.1"]
-    assert blocks(nn.ModuleList([outer(), nn.Sequential(Block(8), Block(8))])) == [
-        "model.0.0",
-        "model.0.1",
-        "model.1.0",
-        "model.1.1",
-    ]
+    assert blocks(nn.ModuleList([pair(4), pair(4)])) == ["model.0", "model.1"]
+    assert blocks(nn.ModuleList([pair(4), pair(8)])) == ["model.0.0", "model.0.1", "model.1.0", "model.1.1"]
 
 
 def test_what_diffusers_calls_repeated_goes_first() -> None:

@@ -1,7 +1,5 @@
 """What models are made of that their owners change."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from pathlib import Path
@@ -32,7 +30,9 @@ def load(monkeypatch: pytest.MonkeyPatch, name: str, path: Path, text: str) -> N
     monkeypatch.setitem(sys.modules, name, module)
 
 
-def test_of_an_own_model_every_file_of_its_users_that_was_loaded(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_an_own_model_every_file_of_its_users_that_was_loaded(
+    here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     load(monkeypatch, "own_my_model", here / "my_model.py", "model")
     load(monkeypatch, "blocks.linear", here / "blocks" / "linear.py", "linear")
     load(monkeypatch, "installed", here / "venv" / "lib" / "site-packages" / "installed.py", "library")
@@ -41,11 +41,8 @@ def test_of_an_own_model_every_file_of_its_users_that_was_loaded(here: Path, mon
         Source("blocks/linear.py", digest("linear")),
         Source("my_model.py", digest("model")),
     )
-
-
-def test_files_beside_a_model_elsewhere_have_their_whole_path(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    # Files beside a model elsewhere have their whole path.
+    monkeypatch.chdir(tmp_path_factory.mktemp("empty"))
     other = tmp_path_factory.mktemp("other")
     load(monkeypatch, "own_far", other / "far.py", "far")
     assert read_sources(f"{other}/far.py:build") == (Source(str(other / "far.py"), digest("far")),)
@@ -63,25 +60,15 @@ def test_of_a_configuration_each_file_is_known_by_its_name(here: Path) -> None:
     (here / "model" / "vae").mkdir(parents=True)
     for name in ("model_index.json", "vae/config.json", "weights.bin"):
         (here / "model" / name).write_text(name)
-    found = read_sources("diffusers:model")
+    found, alone = read_sources("diffusers:model"), read_sources("hf:model/vae/config.json")
     assert [each.name for each in found] == ["model_index.json", "vae/config.json"]
+    assert alone == (Source("config.json", digest("vae/config.json")),)
     assert find_changed("diffusers:model", found) == ()
     (here / "model" / "vae" / "config.json").write_text("{}")
     (here / "model" / "config.json").write_text("{}")
     assert find_changed("diffusers:model", found) == ("vae/config.json", "config.json")
-
-
-def test_a_configuration_that_is_a_file_is_that_file(here: Path) -> None:
-    (here / "tiny.json").write_text("{}")
-    found = read_sources("hf:tiny.json")
-    assert found == (Source("tiny.json", digest("{}")),)
-    (here / "tiny.json").write_text('{"hidden_size": 8}')
-    assert find_changed("hf:tiny.json", found) == ("tiny.json",)
-
-
-def test_of_what_is_not_on_this_machine_nothing_is_said() -> None:
-    pytest.importorskip("huggingface_hub")
-    assert find_changed("hf:nobody/has-this", [Source("config.json", digest("there"))]) == ()
+    assert find_changed("hf:model/vae/config.json", alone) == ("config.json",)
+    assert find_changed("hf:nobody/has-this", alone) == (), "of what is not on this machine nothing is said"
 
 
 def test_workloads_of_the_list_are_made_of_nobodys_files() -> None:

@@ -1,7 +1,5 @@
 """What the list says of each workload: inputs, parameters, memory, graph breaks."""
 
-from __future__ import annotations
-
 import importlib
 
 import pytest
@@ -49,19 +47,15 @@ def test_the_blocks_that_repeat_hold_most_of_it(info: WorkloadInfo) -> None:
 
 
 @of_each
-def test_inputs_and_breaks_are_those_of_a_call(info: WorkloadInfo) -> None:
+def test_inputs_and_breaks_are_those_of_a_call_and_published_weights_are_named(info: WorkloadInfo) -> None:
     assert info.inputs and info.breaks
     assert (info.breaks == NO_BREAKS) == info.fullgraph
+    assert bool(info.checkpoints) == ("pretrained" in info.takes)
+    assert set(info.checkpoints) <= set(info.sizes)
     if info.name in ROWS and info.name != "mlp":
         row, model = ROWS[info.name], nowhere(info.name).modules[0][1]
         family = importlib.import_module(info.module).FAMILY
         assert info.inputs == shapes(family.draw(row, model, drawn_sizes(row, "full", model), 1, 0))
-
-
-@of_each
-def test_published_weights_are_named_where_real_ones_can_be_had(info: WorkloadInfo) -> None:
-    assert bool(info.checkpoints) == ("pretrained" in info.takes)
-    assert set(info.checkpoints) <= set(info.sizes)
 
 
 @of_each

@@ -1,7 +1,5 @@
 """The walk from a trace to its analysis, one question after the other."""
 
-from __future__ import annotations
-
 from typing import NoReturn
 
 from tracekit.analysis import devices, idle, kernels, queue

@@ -4,8 +4,6 @@ Answered from a recording in which the spans of `tracekit.op#N` (operators) or `
 torch's own) stand around the launches.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 
@@ -43,9 +41,9 @@ def find_graph_calls(trace: Trace) -> tuple[tuple[str, ...], tuple[CompiledActiv
     activities: list[CompiledActivity] = []
     ordinals: dict[int, dict[int, int]] = {}
     # The row of the operator that stands directly in a graph call and around the launch; -1 for none.
-    moments, launching = columns(launched, "launched_ns", "launched_on")
+    moments, launching = columns(launched, "called_ns", "launched_on")
     graph_rows = set(calls["row"].to_list())
-    found = np.full(len(moments), -1, dtype=np.int64)
+    operators = np.full(len(moments), -1, dtype=np.int64)
     for thread in calls["thread"].unique().sort():
         rows, starts, ends = columns(spans.filter(pl.col("thread") == thread), "row", "start_ns", "end_ns")
         nesting = nest(starts, ends)
@@ -55,8 +53,8 @@ def find_graph_calls(trace: Trace) -> tuple[tuple[str, ...], tuple[CompiledActiv
             event, below = int(nesting.rows[stretch]), -1
             while event >= 0 and int(rows[event]) not in graph_rows:
                 below, event = int(rows[event]), int(nesting.parents[event])
-            found[launch] = below if event >= 0 else -1
-    around, operators = _spans_around(calls, launched), found
+            operators[launch] = below if event >= 0 else -1
+    around = _spans_around(calls, launched)
     for name, call, operator in zip(launched["name"], around.tolist(), operators.tolist(), strict=True):
         if call < 0 or operator < 0:
             activities.append(CompiledActivity(name, call if call >= 0 else None))
@@ -71,7 +69,7 @@ def _spans_around(spans: pl.DataFrame, launched: pl.DataFrame) -> Ints:
     """The position in `spans` of the one around each launch, on its own thread; -1 for none. Spans of one thread follow
     each other and never overlap."""
     starts, ends, threads = columns(spans, "start_ns", "end_ns", "thread")
-    moments, launching = columns(launched, "launched_ns", "launched_on")
+    moments, launching = columns(launched, "called_ns", "launched_on")
     found = np.full(len(moments), -1, dtype=np.int64)
     for thread in np.unique(threads):
         own, some = np.flatnonzero(threads == thread), np.flatnonzero(launching == thread)

@@ -1,7 +1,5 @@
 """What does a recording without a GPU show?"""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

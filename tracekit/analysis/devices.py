@@ -1,7 +1,5 @@
 """How long was each GPU busy, and how long idle? In the window, and in each step."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -61,15 +61,10 @@ def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
     """The maximal idle stretches of the device in its window, in order."""
     holes = interval.complement(busy_intervals(trace, device), scope.windows[device])
     # The trace's own activities, not the window's: what ends a gap may have been launched before the step.
-    joined = scope.linked.filter(pl.col("device") == device).join(
-        scope.calls.select("call", called_ns="start_ns", launched_ns="end_ns", launched_on="thread"),
-        on="call",
-        how="left",
-        maintain_order="left",
-    )
-    starts, ends = columns(joined, "start_ns", "end_ns")
+    own = scope.linked.filter(pl.col("device") == device)
+    starts, ends = columns(own, "start_ns", "end_ns")
     before, after = _positions(starts, holes[:, 1]), _positions(ends, holes[:, 0])
-    calls, called, launched, threads = columns(joined, "call", "called_ns", "launched_ns", "launched_on")
+    calls, called, launched, threads = columns(own, "call", "called_ns", "returned_ns", "launched_on")
     steps = np.array([(span.start_ns, span.thread) for span in scope.spans], dtype=np.int64).reshape(-1, 2)
     of_step = _at(steps[:, 1], np.maximum(np.searchsorted(steps[:, 0], holes[:, 0], side="right") - 1, 0))
     call, previous = _at(calls, before), _at(threads, after)
@@ -85,7 +80,7 @@ def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
         launched_ns=np.where(within_one_call, holes[:, 0], _at(launched, before)),
         after=after,
         before=before,
-        names=joined["name"],
+        names=own["name"],
     )
 
 
@@ -158,14 +153,6 @@ def find_drained(gaps: Gaps, waits: dict[int, Waits]) -> tuple[Ints, Ints]:
     return thread, row
 
 
-@dataclass(slots=True)
-class _Tally:
-    count: int = 0
-    idle_ns: int = 0
-    drained: int = 0
-    places: Counter[Place] = field(default_factory=Counter)
-
-
 def measure_syncs(
     scope: Scope,
     timelines: dict[int, Timeline],
@@ -174,22 +161,24 @@ def measure_syncs(
     drained: list[tuple[Ints, Ints]],
 ) -> tuple[SyncTime, ...]:
     """Per name: the calls in the window, and the gaps they exposed; the most frequent first."""
-    tallies: dict[str, _Tally] = {}
+    counts, exposed, idle_ns = Counter[str](), Counter[str](), Counter[str]()
+    places: dict[str, Counter[Place]] = defaultdict(Counter)
     for number, each in waits.items():
         rows = each.rows[touching(scope, each.starts, each.starts + 1)]
         names = timelines[number].table["name"].gather(rows)
+        counts.update(names)
         for name, place in zip(names, find_places(timelines[number], rows), strict=True):
-            tally = tallies.setdefault(name, _Tally())
-            tally.count += 1
-            tally.places.update([place] if place else [])
+            places[name].update([place] if place else [])
     for some, (threads, under) in zip(gaps, drained, strict=True):
         for at in np.flatnonzero(under >= 0).tolist():
-            tally = tallies.setdefault(timelines[int(threads[at])].table["name"][int(under[at])], _Tally())
-            tally.idle_ns += int(some.ends[at] - some.starts[at])
-            tally.drained += 1
+            name = timelines[int(threads[at])].table["name"][int(under[at])]
+            # The call itself may have begun before the window.
+            counts[name] += 0
+            exposed[name] += 1
+            idle_ns[name] += int(some.ends[at] - some.starts[at])
     return tuple(
         SyncTime(
-            name, tally.count, tally.idle_ns / 1e3, next(iter(dict(tally.places.most_common(1))), None), tally.drained
+            name, count, idle_ns[name] / 1e3, max(own := places[name], key=own.__getitem__, default=None), exposed[name]
         )
-        for name, tally in sorted(tallies.items(), key=lambda item: -item[1].count)
+        for name, count in counts.most_common()
     )

@@ -1,7 +1,5 @@
 """What must a reader of the figures know about the recording?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -36,18 +34,17 @@ COARSE_NS = 10
 
 def check_health(trace: Trace, scope: Scope | None, gpu: GpuUse | None) -> tuple[HealthFinding, ...]:
     """The findings, worst first; `scope` and `gpu` are None for a CPU-only recording."""
-    found = [*_of_reading(trace), *_of_settings(trace, scope)]
+    found = [*_of_recording(trace, scope)]
     if scope is not None:
         found += [*_of_links(scope), *_of_steps(scope), *_of_activities(trace), *_of_processes(trace, scope)]
         found += [*_of_launches(scope)]
     if gpu is not None and gpu.outside_us > MOST_OUTSIDE * gpu.busy_us:
         found += [HealthFinding("work_from_outside", "warning", 1, {"outside_us": gpu.outside_us})]
-    order = {"error": 0, "warning": 1, "info": 2}
-    return tuple(sorted(found, key=lambda each: order[each.severity]))
+    return tuple(sorted(found, key=lambda each: ("error", "warning", "info").index(each.severity)))
 
 
-def _of_reading(trace: Trace) -> Iterator[HealthFinding]:
-    """What of the file could not be read, or not exactly."""
+def _of_recording(trace: Trace, scope: Scope | None) -> Iterator[HealthFinding]:
+    """What of the file could not be read, or not exactly; and what the profiler was told to record, and when."""
     if trace.truncated:
         yield HealthFinding("truncated", "error", 1)
     if skipped := sum(trace.skipped.values()):
@@ -55,10 +52,6 @@ def _of_reading(trace: Trace) -> Iterator[HealthFinding]:
     # Epoch times with a fraction have more digits than the number they are read as.
     if trace.resolution_ns > COARSE_NS:
         yield HealthFinding("coarse_times", "warning", 1, {"exact_to_us": trace.resolution_ns / 1e3})
-
-
-def _of_settings(trace: Trace, scope: Scope | None) -> Iterator[HealthFinding]:
-    """What the profiler was told to record, and when."""
     compiling = trace.host.filter(pl.col("name").str.ends_with(COMPILING))
     if scope is not None:
         # Compiling before the window or between its steps costs none of its time.
@@ -79,31 +72,23 @@ def _of_links(scope: Scope) -> Iterator[HealthFinding]:
     unlinked = scope.activities.filter((pl.col("kind") == "kernel") & pl.col("call").is_null()).height
     if unlinked:
         yield HealthFinding("unlinked_kernels", "warning", unlinked)
-    yield from _implausible(scope)
+    starts, ends = columns(scope.activities.sort("start_ns"), "start_ns", "end_ns")
+    gaps = starts[1:] - np.maximum.accumulate(ends)[:-1]
+    for what, lengths in (("activity", ends - starts), ("gap", gaps)) if len(starts) >= 3 else ():
+        # One time that dwarfs all others: a broken clock, a flipped digit.
+        second, longest = (int(each) for each in np.sort(lengths)[-2:])
+        if longest > LONGEST_SHARE * int(ends.max() - starts.min()) and longest > LONGEST_FACTOR * max(second, 1):
+            facts = {"longest": what, "longest_us": longest / 1e3, "times_the_next": longest / max(second, 1)}
+            yield HealthFinding("implausible_times", "warning", 1, facts)
+            break
     # Correlation ids are counted per process: traces of several that were merged use the same ones.
     if ambiguous := count_ambiguous(scope.linked, scope.calls):
         yield HealthFinding("ambiguous_correlations", "warning", ambiguous)
     # No kernel begins before the host launches it: the two clocks disagree.
-    early_ns = pl.col("launch_ns") - pl.col("start_ns")
-    launched = scope.linked.join(scope.calls.select("call", launch_ns="start_ns"), on="call")
-    early = launched.select(early_ns.alias("ns")).filter(pl.col("ns") > CLOCK_NS)["ns"].to_numpy()
-    if len(early):
-        yield HealthFinding("clock_disorder", "warning", len(early), {"early_by_up_to_us": int(early.max()) / 1e3})
-
-
-def _implausible(scope: Scope) -> Iterator[HealthFinding]:
-    """One time that dwarfs all others: a broken clock, a flipped digit."""
-    starts, ends = columns(scope.activities.sort("start_ns"), "start_ns", "end_ns")
-    if len(starts) < 3:
-        return
-    whole = int(ends.max() - starts.min())
-    gaps = starts[1:] - np.maximum.accumulate(ends)[:-1]
-    for what, lengths in (("activity", ends - starts), ("gap", gaps)):
-        second, longest = (int(each) for each in np.sort(lengths)[-2:])
-        if longest > LONGEST_SHARE * whole and longest > LONGEST_FACTOR * max(second, 1):
-            facts = {"longest": what, "longest_us": longest / 1e3, "times_the_next": longest / max(second, 1)}
-            yield HealthFinding("implausible_times", "warning", 1, facts)
-            return
+    early = scope.linked.select(ns=pl.col("called_ns") - pl.col("start_ns")).filter(pl.col("ns") > CLOCK_NS)
+    if early.height:
+        most_us = int(early["ns"].to_numpy().max()) / 1e3
+        yield HealthFinding("clock_disorder", "warning", early.height, {"early_by_up_to_us": most_us})
 
 
 def _of_steps(scope: Scope) -> Iterator[HealthFinding]:

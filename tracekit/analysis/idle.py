@@ -6,8 +6,6 @@ before. A gap that nothing ends (the end of a step) is divided by what the step'
 up to its length, in whole nanoseconds. docs/idle.md says how each cause is told.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 
@@ -38,7 +36,8 @@ MOST_WORK = 4
 
 @dataclass(frozen=True, slots=True)
 class _Study:
-    """The gaps of each device, their nanoseconds by cause, and the calls under which they began."""
+    """The gaps of each device, their nanoseconds by cause, and the calls under which they began. `unrecorded` is the
+    cause of time without any event."""
 
     gaps: list[Gaps]
     divided: list[Ints]
@@ -50,7 +49,7 @@ class _Study:
 
 def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     """Every gap of every device in the window, divided by cause."""
-    study = _study(trace, scope)
+    study = _study(trace, scope, [find_gaps(trace, scope, device) for device in scope.windows])
     parts = np.concatenate([*study.divided, np.zeros((0, len(IDLE_CAUSES)), dtype=np.int64)])
     counts = (parts > 0).sum(axis=0)
     by_step = np.zeros((len(scope.spans), len(IDLE_CAUSES)), dtype=np.int64)
@@ -58,24 +57,21 @@ def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
         # A gap that lasts over several steps is divided between them at their edges.
         pieces, steps = cut_by_steps(scope, each)
         np.add.at(by_step, steps, _divide(pieces, study.timelines, study.unrecorded))
+    causes = _as_causes(parts.sum(axis=0)).items()
+    divided = zip(study.gaps, study.divided, strict=True)
     return IdleSummary(
         gap_count=len(parts),
-        causes=tuple(
-            CauseTime(cause, us, int(counts[CAUSE_CODES[cause]])) for cause, us in _as_causes(parts.sum(axis=0)).items()
-        ),
+        causes=tuple(CauseTime(cause, us, int(counts[CAUSE_CODES[cause]])) for cause, us in causes),
         syncs=measure_syncs(scope, study.timelines, study.waits, study.gaps, study.drained),
         largest=_as_gaps(scope, study, sorted(_chosen(study, LARGEST), key=lambda each: -each.length)[:LARGEST]),
-        by_device=tuple(
-            DeviceIdle(each.device, _as_causes(own.sum(axis=0)))
-            for each, own in zip(study.gaps, study.divided, strict=True)
-        ),
+        by_device=tuple(DeviceIdle(each.device, _as_causes(own.sum(axis=0))) for each, own in divided),
         by_step=tuple(StepIdle(span.index, _as_causes(own)) for span, own in zip(scope.spans, by_step, strict=True)),
     )
 
 
 def list_gaps(trace: Trace, scope: Scope) -> tuple[IdleGap, ...]:
     """Every gap of every device in the window, in the order of their starts."""
-    study = _study(trace, scope)
+    study = _study(trace, scope, [find_gaps(trace, scope, device) for device in scope.windows])
     return _as_gaps(scope, study, sorted(_chosen(study), key=lambda each: each.of(each.gaps.starts)))
 
 
@@ -86,40 +82,21 @@ def main_cause(gap: IdleGap) -> str:
 
 def leading_causes(trace: Trace, scope: Scope, gaps: Gaps) -> list[str]:
     """For each gap the cause that most of it is due to."""
-    timelines = _lay_flat_threads(trace, scope, [gaps])
-    parts = _divide(gaps, timelines, _unrecorded_cause(trace))
+    (parts,) = _study(trace, scope, [gaps]).divided
     return [IDLE_CAUSES[code] for code in parts.argmax(axis=1).tolist()]
 
 
-def _study(trace: Trace, scope: Scope) -> _Study:
-    gaps = [find_gaps(trace, scope, device) for device in scope.windows]
-    timelines = _lay_flat_threads(trace, scope, gaps, with_syncing=True)
-    unrecorded = _unrecorded_cause(trace)
-    waits = {thread: find_waits(timeline) for thread, timeline in timelines.items()}
-    return _Study(
-        gaps=gaps,
-        divided=[_divide(each, timelines, unrecorded) for each in gaps],
-        drained=[find_drained(each, waits) for each in gaps],
-        timelines=timelines,
-        waits=waits,
-        unrecorded=unrecorded,
-    )
-
-
-def _lay_flat_threads(
-    trace: Trace, scope: Scope, gaps: list[Gaps], *, with_syncing: bool = False
-) -> dict[int, Timeline]:
-    """The timelines of the threads that explain these gaps; of those that only wait for the GPU too, if asked."""
+def _study(trace: Trace, scope: Scope, gaps: list[Gaps]) -> _Study:
     launching = launching_calls(scope.linked, scope.calls)
+    # Those that explain these gaps, and those that only wait for the GPU.
     threads = {int(thread) for each in gaps for column in (each.thread, each.other) for thread in np.unique(column)}
-    if with_syncing:
-        threads |= syncing_threads(scope, launching)
-    return {thread: lay_flat(trace, thread, launching) for thread in sorted(threads) if thread >= 0}
-
-
-def _unrecorded_cause(trace: Trace) -> str:
-    """What time without any event stands for: Python, if operators were recorded at all; else nobody can tell."""
-    return "python" if (trace.host["kind"] == "op").any() else "unattributed"
+    threads |= syncing_threads(scope, launching)
+    timelines = {thread: lay_flat(trace, thread, launching) for thread in sorted(threads) if thread >= 0}
+    waits = {thread: find_waits(timeline) for thread, timeline in timelines.items()}
+    # Silence is Python, if operators were recorded at all; else nobody can tell.
+    unrecorded = "python" if (trace.host["kind"] == "op").any() else "unattributed"
+    divided = [_divide(each, timelines, unrecorded) for each in gaps]
+    return _Study(gaps, divided, [find_drained(each, waits) for each in gaps], timelines, waits, unrecorded)
 
 
 def _divide(gaps: Gaps, timelines: dict[int, Timeline], unrecorded: str) -> Ints:

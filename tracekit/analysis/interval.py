@@ -1,7 +1,5 @@
 """Sets of time as sorted, disjoint half-open intervals: an int64 array of shape (n, 2), nanoseconds."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,16 +53,21 @@ def complement(covered: Intervals, within: Intervals) -> Intervals:
 
 def covered_within(covered: Intervals, within: Intervals) -> Ints:
     """How much of each of `within` is covered."""
-    before = np.concatenate(([0], np.cumsum(covered[:, 1] - covered[:, 0])))
+    return integral(covered.ravel(), np.tile([1, 0], len(covered)), within)
 
-    def until(moments: Ints) -> Ints:
-        begun = np.searchsorted(covered[:, 0], moments, side="right")
-        last = np.maximum(begun - 1, 0)
-        over = np.maximum(covered[last, 1] - moments, 0) if len(covered) else 0
-        found: Ints = before[begun] - np.where(begun > 0, over, 0)
-        return found
 
-    return until(within[:, 1]) - until(within[:, 0])
+def integral(moments: Ints, counts: Ints, within: Intervals) -> Ints:
+    """Count times nanoseconds, for each of the intervals: a count is that from its moment on, 0 before the first."""
+    if not len(moments):
+        return np.zeros(len(within), dtype=np.int64)
+    steps = np.concatenate(([0], np.cumsum(counts[:-1] * np.diff(moments))))
+
+    def until(at: Ints) -> Ints:
+        last = np.searchsorted(moments, at, side="right") - 1
+        return np.where(last >= 0, steps[last] + counts[last] * (at - moments[last]), 0)
+
+    found: Ints = until(within[:, 1]) - until(within[:, 0])
+    return found
 
 
 def touching(starts: Ints, ends: Ints, within: Intervals) -> Bools:

@@ -1,9 +1,7 @@
 """Which kernels ran, of which family, how often and how long? Which copies? And how often did the host launch?"""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
+from collections import Counter, defaultdict
 from functools import cache
 
 import polars as pl
@@ -43,8 +41,10 @@ FAMILY_PATTERNS = {
 
 
 @cache
-def family_of(name: str) -> str:
-    """The family of a kernel's name, `other` when no pattern knows it. Copies and sets have families of their own."""
+def family_of(name: str, kind: str = "kernel") -> str:
+    """The family of an activity: by a kernel's name, `other` when no pattern knows it; of copies and sets the kind."""
+    if kind != "kernel":
+        return kind
     if name.startswith("triton_"):
         # Names of Triton kernels list the operators they fuse.
         return "triton"
@@ -55,17 +55,17 @@ def family_of(name: str) -> str:
 def summarize_kernels(scope: Scope) -> KernelSummary:
     """Counts and GPU time of the kernels that belong to the window; memory copies and sets are not among them."""
     kernels = scope.activities.filter(pl.col("kind") == "kernel")
-    names = _by_name(kernels, family_of)
-    counts: dict[str, int] = {}
-    totals: dict[str, float] = {}
+    names = _by_name(kernels)
+    counts: Counter[str] = Counter()
+    totals: dict[str, float] = defaultdict(float)
     for each in names:
-        counts[each.family] = counts.get(each.family, 0) + each.count
-        totals[each.family] = totals.get(each.family, 0.0) + each.total_us
+        counts[each.family] += each.count
+        totals[each.family] += each.total_us
     return KernelSummary(
         count=kernels.height,
         unique=len(names),
         total_us=_total_us(kernels),
-        triton_count=counts.get("triton", 0),
+        triton_count=counts["triton"],
         short_count=int((kernels["end_ns"] - kernels["start_ns"] < SHORT_NS).sum()),
         by_family=tuple(FamilyTime(family, counts[family], totals[family]) for family in FAMILIES if family in counts),
         by_name=names,
@@ -74,22 +74,18 @@ def summarize_kernels(scope: Scope) -> KernelSummary:
 
 def summarize_copies(scope: Scope) -> CopySummary:
     """Counts and GPU time of memory copies and sets."""
-    copies, sets = (scope.activities.filter(pl.col("kind") == kind) for kind in ("memcpy", "memset"))
-    names = (*_by_name(copies, lambda _: "memcpy"), *_by_name(sets, lambda _: "memset"))
-    return CopySummary(
-        memcpy_count=copies.height,
-        memset_count=sets.height,
-        total_us=_total_us(pl.concat([copies, sets])),
-        by_name=tuple(sorted(names, key=lambda each: -each.total_us)),
+    copies = scope.activities.filter(pl.col("kind") != "kernel")
+    memcpy_count = int((copies["kind"] == "memcpy").sum())
+    return CopySummary(memcpy_count, copies.height - memcpy_count, _total_us(copies), _by_name(copies))
+
+
+def _by_name(activities: pl.DataFrame) -> tuple[KernelTime, ...]:
+    """Largest total first; equal totals by kind and name, so that two runs list them alike."""
+    groups = activities.group_by("name", "kind").agg(count=pl.len(), ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
+    rows = groups.sort(["ns", "kind", "name"], descending=[True, False, False]).iter_rows()
+    return tuple(
+        KernelTime(name, family_of(name, kind), count, ns / 1e3, ns / 1e3 / count) for name, kind, count, ns in rows
     )
-
-
-def _by_name(activities: pl.DataFrame, family: Callable[[str], str]) -> tuple[KernelTime, ...]:
-    """Largest total first; equal totals by name, so that two runs list them alike."""
-    length = pl.col("end_ns") - pl.col("start_ns")
-    groups = activities.group_by("name").agg(count=pl.len(), total_ns=length.sum())
-    rows = groups.sort(["total_ns", "name"], descending=[True, False]).iter_rows()
-    return tuple(KernelTime(name, family(name), count, ns / 1e3, ns / 1e3 / count) for name, count, ns in rows)
 
 
 def _total_us(activities: pl.DataFrame) -> float:
@@ -110,12 +106,6 @@ def count_launches(scope: Scope) -> LaunchSummary:
 
 
 def in_launch_order(scope: Scope) -> pl.DataFrame:
-    """The window's activities, step by step, in the order of the calls that launched them, with `launched_by`,
-    `launched_on` (a thread) and `launched_ns` of that call, null where it was not recorded.
-
-    What has no recorded launch stands where it started; the activities of one call (a CUDA graph's) are in the order of
-    their start.
-    """
-    calls = scope.calls.select("call", launched_by="name", launched_on="thread", launched_ns="start_ns")
-    work = scope.activities.join(calls, on="call", how="left", maintain_order="left")
-    return work.sort("step", pl.coalesce("launched_ns", "start_ns"), "start_ns", maintain_order=True)
+    """The window's activities, step by step, in the order of the calls that launched them. What has no recorded launch
+    stands where it started; the activities of one call (a CUDA graph's) are in the order of their start."""
+    return scope.activities.sort("step", pl.coalesce("called_ns", "start_ns"), "start_ns", maintain_order=True)

@@ -1,7 +1,5 @@
 """Which host call launched each GPU activity?"""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracekit.analysis.timeline import is_sync_call
@@ -17,8 +15,9 @@ PAGEABLE = "Pageable"
 
 
 def link_launches(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The trace's activities with a column `call`, the row of the call that launched each (None: not recorded), and its
-    calls with their row number in a column of the same name.
+    """The trace's activities with a column `call`, the row of the call that launched each (None: not recorded), and
+    with what that call says (`launched_by`, its name, `launched_on`, its thread, `called_ns`, `returned_ns`); and its
+    calls with their row number in a column `call`.
 
     A launch and what it started carry the same correlation id. Several processes in one file may use an id twice, and
     so may one process that ran for long: the last call of that id before the activity began is then its launch, and a
@@ -39,7 +38,8 @@ def link_launches(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
         first = called.unique("correlation", keep="first", maintain_order=True).select("correlation", first="call")
         joined = before.join(first, on="correlation", how="left", maintain_order="left")
         linked = joined.with_columns(call=pl.coalesce("call", "first")).drop("first", "called_ns", strict=False)
-    return _within_processes(trace, linked, calls), calls
+    told = calls.select("call", launched_by="name", launched_on="thread", called_ns="start_ns", returned_ns="end_ns")
+    return _within_processes(trace, linked, calls).join(told, on="call", how="left", maintain_order="left"), calls
 
 
 def _within_processes(trace: Trace, linked: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:

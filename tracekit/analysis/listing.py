@@ -1,7 +1,5 @@
 """Every GPU activity of the window, and every idle gap, one row each, for spreadsheets and notebooks."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracekit.analysis.idle import list_gaps, main_cause
@@ -48,16 +46,13 @@ def list_activities(trace: Trace, *, window: str = "auto", steps: tuple[int, int
     scope = find_scope(trace, window, steps)
     numbers = pl.Series([span.index for span in scope.spans], dtype=pl.Int64)
     names = scope.activities.select("name", "kind").unique()
-    family = [family_of(name) if kind == "kernel" else kind for name, kind in names.iter_rows()]
-    families = names.with_columns(family=pl.Series(family, dtype=pl.String))
-    calls = scope.calls.select("call", launched_by="name", launched_us=pl.col("start_ns") / 1e3)
-    joined = scope.activities.join(calls, on="call", how="left", maintain_order="left").join(
-        families, on=["name", "kind"], how="left", maintain_order="left"
-    )
+    families = names.with_columns(family=pl.Series([family_of(*each) for each in names.iter_rows()], dtype=pl.String))
+    joined = scope.activities.join(families, on=["name", "kind"], how="left", maintain_order="left")
     step = numbers.gather(joined["step"]) if len(numbers) else pl.lit(None, dtype=pl.Int64)
-    start_us = pl.col("start_ns") / 1e3
+    start_us, launched_us = pl.col("start_ns") / 1e3, pl.col("called_ns") / 1e3
     duration_us = (pl.col("end_ns") - pl.col("start_ns")) / 1e3
-    return joined.with_columns(step=step, start_us=start_us, duration_us=duration_us).select(list(ACTIVITY_SCHEMA))
+    told = joined.with_columns(step=step, start_us=start_us, duration_us=duration_us, launched_us=launched_us)
+    return told.select(list(ACTIVITY_SCHEMA))
 
 
 def list_idle(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | None = None) -> pl.DataFrame:

@@ -1,7 +1,5 @@
 """How far did the host run ahead of the GPU? Launch-to-start delays, the queue's length, and when the GPU starved."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 
@@ -37,8 +35,8 @@ def _measure(trace: Trace, scope: Scope, device: int) -> DeviceQueue:
     # All that ran, also what was launched outside the window: it is in the way all the same.
     idle = interval.complement(busy_intervals(trace, device), window)
     busy = interval.complement(idle, window)
-    delayed = int(_integral(in_flight_from, np.minimum(in_flight, 1), idle).sum())
-    backed_up = int(_integral(waiting[0], np.minimum(waiting[1], 1), busy).sum())
+    delayed = int(interval.integral(in_flight_from, np.minimum(in_flight, 1), idle).sum())
+    backed_up = int(interval.integral(waiting[0], np.minimum(waiting[1], 1), busy).sum())
     mean_depth, most_depth, depths = _depths(*waiting, window)
     # The items of the window, whose call was recorded.
     activities = scope.activities.filter(pl.col("device") == device)["call"]
@@ -69,31 +67,25 @@ def _measure(trace: Trace, scope: Scope, device: int) -> DeviceQueue:
 
 
 def _items(scope: Scope, device: int) -> pl.DataFrame:
-    """One row for each call's work on the device, and one for each activity whose call was not recorded."""
-    names = scope.calls.select("call", called_ns="start_ns", returned_ns="end_ns", launched_by="name")
-    linked = scope.linked.filter(pl.col("device") == device).join(names, on="call", how="left", maintain_order="left")
+    """One row for each call's work on the device, and one for each activity whose call was not recorded: it is taken
+    for handed over at its start."""
+    graph = pl.col("launched_by").first().str.contains(GRAPH_LAUNCH, literal=True).fill_null(value=False)
     items = (
-        linked.filter(pl.col("call").is_not_null())
-        .group_by("call", maintain_order=True)
+        scope.linked.filter(pl.col("device") == device)
+        .with_columns(
+            pl.coalesce("returned_ns", "start_ns"),
+            item=pl.coalesce(pl.col("call").cast(pl.Int64), -1 - pl.int_range(pl.len())),
+        )
+        .group_by("item", maintain_order=True)
         .agg(
+            pl.col("call", "returned_ns", "kind").first(),
             pl.col("start_ns").min(),
             pl.col("end_ns").max(),
-            pl.col("returned_ns").first(),
-            pl.col("kind").first(),
             kernels=(pl.col("kind") == "kernel").sum(),
-            of_graph=pl.col("launched_by").first().str.contains(GRAPH_LAUNCH, literal=True),
+            of_graph=graph,
         )
     )
-    unknown = linked.filter(pl.col("call").is_null()).select(
-        "call",
-        "start_ns",
-        "end_ns",
-        pl.col("start_ns").alias("returned_ns"),
-        "kind",
-        kernels=pl.lit(0, dtype=items.schema["kernels"]),
-        of_graph=pl.lit(value=False),
-    )
-    return pl.concat([items, unknown]).with_columns(handed_ns=pl.min_horizontal("returned_ns", "start_ns"))
+    return items.with_columns(handed_ns=pl.min_horizontal("returned_ns", "start_ns"))
 
 
 def _delays(items: pl.DataFrame) -> Percentiles | None:
@@ -115,30 +107,15 @@ def _count_over_time(begun: Ints, over: Ints) -> tuple[Ints, Ints]:
     return both[order], np.cumsum(np.where(order < len(over), -1, 1))
 
 
-def _integral(moments: Ints, counts: Ints, within: Intervals) -> Ints:
-    """Count times nanoseconds, for each of the intervals."""
-    if not len(moments):
-        return np.zeros(len(within), dtype=np.int64)
-    steps = np.concatenate(([0], np.cumsum(counts[:-1] * np.diff(moments))))
-
-    def until(at: Ints) -> Ints:
-        last = np.searchsorted(moments, at, side="right") - 1
-        since = np.where(last >= 0, counts[last] * (at - moments[last]), 0)
-        return np.where(last >= 0, steps[last], 0) + since
-
-    found: Ints = until(within[:, 1]) - until(within[:, 0])
-    return found
-
-
 def _depths(moments: Ints, counts: Ints, window: Intervals) -> tuple[float, int, tuple[float, ...]]:
     """The queue's mean and largest length in the window, and its mean length in each of the equal slices."""
     if not len(window):
         return 0.0, 0, ()
-    mean = float(_integral(moments, counts, window).sum() / max(interval.length(window), 1))
+    mean = float(interval.integral(moments, counts, window).sum() / max(interval.length(window), 1))
     first = np.maximum(np.searchsorted(moments, window[:, 0], side="right") - 1, 0).tolist()
     last = np.searchsorted(moments, window[:, 1], side="left").tolist()
     most = max(int(counts[begin:end].max(initial=0)) for begin, end in zip(first, last, strict=True))
     edges = np.linspace(int(window[0, 0]), int(window[-1, 1]), SLICES + 1).astype(np.int64)
     slices = np.stack((edges[:-1], edges[1:]), axis=1)
-    means = _integral(moments, counts, slices) / np.maximum(slices[:, 1] - slices[:, 0], 1)
+    means = interval.integral(moments, counts, slices) / np.maximum(slices[:, 1] - slices[:, 0], 1)
     return mean, most, tuple(round(float(each), 3) for each in means)

@@ -5,8 +5,6 @@ search for code whose guards hold; Inductor `## Call CompiledFxGraph` around eac
 resumed frame's region lies inside the one that broke.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np
@@ -35,20 +33,19 @@ def find_regions(trace: Trace, spans: tuple[Span, ...], scope: Scope | None = No
     marked = trace.host.filter(pl.col("kind").is_in(["op", "annotation"]) & (graph | region | name.is_in(GUARD_OPS)))
     own = beginning_within(marked, spans)
     regions, guards_ns, entry_ns = _host_times(own)
+    graph_count, lookups = own.filter(graph).height, own.filter(name == LOOKUP).height
+    host = (regions, graph_count, lookups, guards_ns / 1e3, entry_ns / 1e3)
+    if scope is None or not scope.activities["call"].count():
+        return CompiledRegions(*host, None, None, None, None, None)
+    threads, moments, starts, ends = columns(scope.activities, "launched_on", "called_ns", "start_ns", "end_ns")
+    inside = np.zeros(len(starts), dtype=bool)
     graphs = marked.filter(graph)
-    gpu = _gpu_times(scope, graphs if graphs.height else marked.filter(region)) if scope else (None,) * 5
-    return CompiledRegions(
-        regions=regions,
-        graphs=own.filter(graph).height,
-        lookups=own.filter(name == LOOKUP).height,
-        guards_us=guards_ns / 1e3,
-        entry_us=entry_ns / 1e3,
-        gpu_us=gpu[0],
-        all_gpu_us=gpu[1],
-        unlinked_us=gpu[2],
-        activities=gpu[3],
-        all_activities=gpu[4],
-    )
+    for (thread,), each in (graphs if graphs.height else marked.filter(region)).group_by("thread"):
+        windows = interval.union(*columns(each, "start_ns", "end_ns"))
+        inside |= (threads == thread) & interval.touching(moments, moments + 1, windows)
+    lengths, known = ends - starts, scope.activities["call"].is_not_null().to_numpy()
+    whole, all_, unlinked = (int(each.sum()) / 1e3 for each in (lengths[inside], lengths, lengths[~known]))
+    return CompiledRegions(*host, whole, all_, unlinked, int(inside.sum()), len(lengths))
 
 
 def _host_times(events: pl.DataFrame) -> tuple[tuple[RegionTime, ...], int, int]:
@@ -76,24 +73,3 @@ def _host_times(events: pl.DataFrame) -> tuple[tuple[RegionTime, ...], int, int]
         for id_, runs in found.items()
     )
     return tuple(regions), guards, entry
-
-
-def _gpu_times(
-    scope: Scope, compiled: pl.DataFrame
-) -> tuple[float | None, float | None, float | None, int | None, int | None]:
-    """GPU time of what was launched within the events of compiled code, of all, and of what has no known launch, in
-    microseconds; and the numbers of activities of the first two."""
-    launched = scope.activities.join(
-        scope.calls.select("call", "thread", launch_ns="start_ns"), on="call", how="left", maintain_order="left"
-    )
-    known = launched["launch_ns"].is_not_null().to_numpy()
-    if not known.any():
-        return None, None, None, None, None
-    threads, moments, starts, ends = columns(launched, "thread", "launch_ns", "start_ns", "end_ns")
-    inside = np.zeros(len(starts), dtype=bool)
-    for (thread,), own in compiled.group_by("thread"):
-        windows = interval.union(*columns(own, "start_ns", "end_ns"))
-        inside |= (threads == thread) & interval.touching(moments, moments + 1, windows)
-    lengths = ends - starts
-    whole, all_, unlinked = (int(each.sum()) / 1e3 for each in (lengths[inside], lengths, lengths[~known]))
-    return whole, all_, unlinked, int(inside.sum()), len(lengths)

@@ -1,9 +1,7 @@
 """What did the GPU do in one step, in the order in which it was asked to, and which operator asked?"""
 
-from __future__ import annotations
-
 import re
-from collections import Counter, defaultdict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, pairwise
@@ -27,14 +25,10 @@ from tracekit.model.trace import INPUT_COLUMNS, Trace
 ASKING = re.compile(r"(?!autograd::)\w+::\w|triton_")
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The operators around a launch, and the numbers of two of their calls: of the outermost one and of `operator`."""
-
-    operator: Operator
-    within: tuple[str, ...]
-    call: int
-    operator_call: int
+#: The operators around a launch, innermost and all, and the numbers of two of their calls: of the outermost one and of
+#: the innermost.
+Asked = tuple[Operator | None, tuple[str, ...], int | None, int | None]
+NOBODY: Asked = (None, (), None, None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,93 +56,53 @@ def order_work(trace: Trace, scope: Scope) -> OrderedWork:
     """What `list_work` gives, with where each activity stands in it."""
     work = in_launch_order(scope)
     asked = _find_askers(trace, work)
+    timed = work.select("name", "kind", pl.col("end_ns") - pl.col("start_ns")).iter_rows()
     activities = tuple(
-        Activity(
-            name,
-            family_of(name) if kind == "kernel" else kind,
-            nanoseconds / 1e3,
-            each.operator if each else None,
-            each.within if each else (),
-            each.call if each else None,
-            each.operator_call if each else None,
-        )
-        for (name, kind, nanoseconds), each in zip(
-            work.select("name", "kind", pl.col("end_ns") - pl.col("start_ns")).iter_rows(), asked, strict=True
-        )
+        Activity(name, family_of(name, kind), nanoseconds / 1e3, *each)
+        for (name, kind, nanoseconds), each in zip(timed, asked, strict=True)
     )
-    is_known = 2 * sum(each is not None for each in asked) >= len(asked) > 0
+    is_known = 2 * sum(each is not NOBODY for each in asked) >= len(asked) > 0
+    source: OperatorSource = "own" if is_known else "none"
     in_graph = work["launched_by"].fill_null("").str.contains(GRAPH_LAUNCH, literal=True)
     graphs = [call if graph else None for call, graph in zip(work["call"], in_graph, strict=True)]
     count = max(len(scope.spans), 1)
     # Where each step begins, and the end of the last; one without activities ends where it begins.
     edges: list[int] = np.searchsorted(work["step"].to_numpy(), np.arange(count + 1)).tolist()
-    each_step = [_Step(activities[begin:end], graphs[begin:end]) for begin, end in pairwise(edges)]
-    orders = [order for each in each_step if (order := each.in_order_of(each_step[0])) is not None]
-    source: OperatorSource = "own" if is_known else "none"
-    if len(orders) < count:
+    (first, did), *others = (_in_one_order(activities[begin:end], graphs[begin:end]) for begin, end in pairwise(edges))
+    if any(other != did for _, other in others):
         starts = tuple(edges[:-1]) if count > 1 else ()
         return OrderedWork(work, Sequence(activities, 1 / count, source, starts=starts), np.arange(work.height))
+    # Which activity of each step is what the first step ran at each of its places.
+    orders = [each[np.argsort(first)] for each in (first, *(order for order, _ in others))]
     same = zip(
-        *([step.activities[at] for at in order] for step, order in zip(each_step, orders, strict=True)), strict=True
+        *([activities[begin + at] for at in each] for begin, each in zip(edges, orders, strict=False)), strict=True
     )
     means = tuple(replace(each[0], duration_us=sum(one.duration_us for one in each) / count) for each in same)
-    places = np.concatenate([np.argsort(np.array(order, dtype=np.int64)) for order in orders])
+    places = np.concatenate([np.argsort(each) for each in orders])
     return OrderedWork(work, Sequence(means, 1.0, source), places)
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """The activities of one step, and the CUDA graph launch that each is of."""
+def _in_one_order(
+    activities: Iterable[Activity], graphs: list[int | None]
+) -> tuple[Ints, list[tuple[int, bool, str, Operator | None]]]:
+    """The places of a step's activities in an order that is one for all steps that did the same, and what they did.
 
-    activities: tuple[Activity, ...]
-    graphs: list[int | None]
-
-    def in_order_of(self, other: _Step) -> tuple[int, ...] | None:
-        """Which of this step's activities is what the other step ran at each of its places; None where they differ.
-
-        Parallel branches of a CUDA graph start in another order each time: within one launch the same activities are
-        the same work, whatever their order.
-        """
-        mine, theirs = self._runs(), other._runs()
-        if len(self.activities) != len(other.activities) or len(mine) != len(theirs):
-            return None
-        found: list[int] = []
-        for (run, graph), (model_run, model_graph) in zip(mine, theirs, strict=True):
-            one = [self.activities[at] for at in run]
-            model = [other.activities[at] for at in model_run]
-            if graph != model_graph or len(one) != len(model):
-                return None
-            order = _in_places_of(one, model) if graph else range(len(one))
-            if order is None or any(
-                (one[at].name, one[at].operator) != (each.name, each.operator)
-                for at, each in zip(order, model, strict=True)
-            ):
-                return None
-            found += (run[at] for at in order)
-        return tuple(found)
-
-    def _runs(self) -> list[tuple[range, bool]]:
-        """Where stretches stand that were launched by one CUDA graph launch, or by none."""
-        places = groupby(range(len(self.graphs)), key=self.graphs.__getitem__)
-        runs = [(graph is not None, list(run)) for graph, run in places]
-        return [(range(run[0], run[-1] + 1), graph) for graph, run in runs]
+    Parallel branches of a CUDA graph start in another order each time: within one launch (`graphs`) they stand by their
+    names, equal ones in their own order.
+    """
+    runs = [number for number, (_, run) in enumerate(groupby(graphs)) for _ in run]
+    did = [
+        (run, graph is not None, each.name, each.operator)
+        for run, graph, each in zip(runs, graphs, activities, strict=True)
+    ]
+    order = sorted(range(len(did)), key=lambda at: (did[at][0], did[at][2] if did[at][1] else ""))
+    return np.array(order, dtype=np.int64), [did[at] for at in order]
 
 
-def _in_places_of(some: list[Activity], model: list[Activity]) -> list[int] | None:
-    """Their places, reordered so that names stand as in `model`, equal ones in their own order; None where other ones
-    are there."""
-    if Counter(each.name for each in some) != Counter(each.name for each in model):
-        return None
-    waiting: dict[str, deque[int]] = defaultdict(deque)
-    for at, each in enumerate(some):
-        waiting[each.name].append(at)
-    return [waiting[each.name].popleft() for each in model]
-
-
-def _find_askers(trace: Trace, work: pl.DataFrame) -> list[_Asked | None]:
+def _find_askers(trace: Trace, work: pl.DataFrame) -> list[Asked]:
     """Which operators were open on the launching thread when each activity was launched. Calls are numbered over all
     threads."""
-    found: list[_Asked | None] = [None] * work.height
+    found = [NOBODY] * work.height
     names = trace.host["name"].unique()
     asking = names.filter(pl.Series([ASKING.match(name) is not None for name in names], dtype=pl.Boolean))
     operators = trace.host.filter((pl.col("kind") == "op") & pl.col("name").is_in(asking.implode()))
@@ -156,7 +110,7 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> list[_Asked | None]:
     first = 0
     # A CUDA graph's kernels were asked for when it was captured.
     single = ~work["launched_by"].fill_null(GRAPH_LAUNCH).str.contains(GRAPH_LAUNCH, literal=True).to_numpy()
-    threads, moments = columns(work, "launched_on", "launched_ns")
+    threads, moments = columns(work, "launched_on", "called_ns")
     for thread in np.unique(threads[single]).tolist():
         own = operators.filter(pl.col("thread") == thread)
         nesting = nest(*columns(own, "start_ns", "end_ns"))
@@ -164,23 +118,18 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> list[_Asked | None]:
         at = interval.containing(nesting.starts, nesting.ends, moments[rows])
         rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
         wanted = np.unique(innermost)
-        askers = {
-            row: _Asked(as_operator(*stated), tuple(own["name"][each] for each in chain), first + chain[0], first + row)
-            for row, stated in zip(wanted.tolist(), own[wanted].select("name", *shaped).iter_rows(), strict=True)
-            if (chain := _chain(row, nesting.parents))
-        }
+        askers: dict[int, Asked] = {}
+        for row, stated in zip(wanted.tolist(), own[wanted].select("name", *shaped).iter_rows(), strict=True):
+            # From the innermost event to the outermost one.
+            chain = [row]
+            while (above := int(nesting.parents[chain[-1]])) >= 0:
+                chain.append(above)
+            around = tuple(own["name"][each] for each in reversed(chain))
+            askers[row] = (as_operator(*stated), around, first + chain[-1], first + row)
         for row, operator in zip(rows.tolist(), innermost.tolist(), strict=True):
             found[row] = askers[operator]
         first += own.height
     return found
-
-
-def _chain(row: int, parents: Ints) -> list[int]:
-    """The rows from the outermost event to this one."""
-    chain = [row]
-    while (above := int(parents[chain[-1]])) >= 0:
-        chain.append(above)
-    return chain[::-1]
 
 
 @cache

@@ -1,8 +1,9 @@
 """What did the GPU and the host thread that feeds it do, moment by moment, in one step?"""
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import polars as pl
@@ -23,14 +24,8 @@ from tracekit.model.trace import Trace
 MOST_BARS = 40_000
 
 
-class _Labels:
-    """Labels by number, each once."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[Label, int] = {}
-
-    def of(self, labels: Iterable[Label]) -> list[int]:
-        return [self.numbers.setdefault(label, len(self.numbers)) for label in labels]
+#: Labels by number, each once.
+Numbers = defaultdict[Label, int]
 
 
 def draw_step(trace: Trace, window: str = "auto", steps: tuple[int, int] | None = None) -> StepTimeline | None:
@@ -52,71 +47,59 @@ def draw_step(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
     at = int(working[np.argsort(lengths, kind="stable")[(len(working) - 1) // 2]])
     start, end = (int(each) for each in windows[at])
     own = work.filter(pl.col("step") == at).sort("start_ns", maintain_order=True)
-    labels = _Labels()
-    kept, left_out = _longest(*columns(own, "start_ns", "end_ns"))
-    own = own[kept]
-    starts, ends = columns(own, "start_ns", "end_ns")
+    labels: Numbers = defaultdict(count().__next__)
+    whole, own = own.height, own[_longest(*columns(own, "start_ns", "end_ns"))]
     streams = own["stream"].unique(maintain_order=True).to_list()
-    names = [
-        Label(name, family_of(name) if kind == "kernel" else kind) for name, kind in own.select("name", "kind").rows()
-    ]
-    lanes = [streams.index(stream) for stream in own["stream"].to_list()]
+    kinds = zip(own["name"], own["kind"], strict=True)
+    names = (Label(name, family_of(name, kind)) for name, kind in kinds)
+    starts, ends = columns(own, "start_ns", "end_ns")
+    bars = _bars(starts, ends, start, names, labels, whole)
     return StepTimeline(
         step=scope.spans[at].index if scope.spans else None,
         length_us=(end - start) / 1e3,
         device=device,
         other_devices=len(scope.windows) - 1,
         streams=tuple(streams),
-        work=_bars(starts, ends, labels.of(names), lanes, start, left_out),
+        work=replace(bars, lanes=tuple(map(streams.index, own["stream"]))),
         positions=tuple(own["place"].to_list()),
         gaps=_gap_bars(trace, scope, device, at, labels, start),
         host=_host_bars(trace, scope, at, labels, (start, end)),
-        labels=tuple(labels.numbers),
-    )
-
-
-def _longest(starts: Ints, ends: Ints) -> tuple[Ints, int]:
-    """The rows of the longest stretches, in order, and how many are left out."""
-    if len(starts) <= MOST_BARS:
-        return np.arange(len(starts), dtype=np.int64), 0
-    return np.sort(np.argsort(starts - ends, kind="stable")[:MOST_BARS]), len(starts) - MOST_BARS
-
-
-def _bars(starts: Ints, ends: Ints, labels: list[int], lanes: list[int], origin: int, left_out: int) -> Bars:
-    return Bars(
-        starts_us=tuple(((starts - origin) / 1e3).tolist()),
-        durations_us=tuple(((ends - starts) / 1e3).tolist()),
         labels=tuple(labels),
-        lanes=tuple(lanes),
-        left_out=left_out,
     )
 
 
-def _gap_bars(trace: Trace, scope: Scope, device: int, at: int, labels: _Labels, origin: int) -> Bars:
+def _longest(starts: Ints, ends: Ints) -> Ints:
+    """The rows of the longest stretches, in order."""
+    return np.sort(np.argsort(starts - ends, kind="stable")[:MOST_BARS])
+
+
+def _bars(starts: Ints, ends: Ints, origin: int, told: Iterable[Label], labels: Numbers, whole: int) -> Bars:
+    """These stretches of so many, in one lane."""
+    starts_us, durations_us = ((starts - origin) / 1e3).tolist(), ((ends - starts) / 1e3).tolist()
+    numbers = tuple(labels[each] for each in told)
+    return Bars(tuple(starts_us), tuple(durations_us), numbers, (0,) * len(starts), whole - len(starts))
+
+
+def _gap_bars(trace: Trace, scope: Scope, device: int, at: int, labels: Numbers, origin: int) -> Bars:
     gaps = find_gaps(trace, scope, device)
     if scope.spans:
         pieces, steps = cut_by_steps(scope, gaps)
         gaps = pieces.at(np.flatnonzero(steps == at))
-    kept, left_out = _longest(gaps.starts, gaps.ends)
-    gaps = gaps.at(kept)
-    causes = labels.of(Label("idle", cause) for cause in leading_causes(trace, scope, gaps))
-    return _bars(gaps.starts, gaps.ends, causes, [0] * len(causes), origin, left_out)
+    kept = gaps.at(_longest(gaps.starts, gaps.ends))
+    causes = (Label("idle", cause) for cause in leading_causes(trace, scope, kept))
+    return _bars(kept.starts, kept.ends, origin, causes, labels, len(gaps.starts))
 
 
-def _host_bars(trace: Trace, scope: Scope, at: int, labels: _Labels, bounds: tuple[int, int]) -> Bars:
+def _host_bars(trace: Trace, scope: Scope, at: int, labels: Numbers, bounds: tuple[int, int]) -> Bars:
     """What the step's thread did; without steps the thread that launched most of the work."""
-    launchers = scope.activities.join(scope.calls.select("call", "thread"), on="call")["thread"]
-    if scope.spans:
-        thread = scope.spans[at].thread
-    elif len(launchers):
-        thread = int(launchers.mode().sort()[0])
-    else:
+    launchers = scope.activities["launched_on"].drop_nulls()
+    if not scope.spans and not len(launchers):
         return Bars((), (), (), (), 0)
+    thread = scope.spans[at].thread if scope.spans else int(launchers.mode().sort()[0])
     flat = lay_flat(trace, thread, launching_calls(scope.linked, scope.calls))
-    inside = (flat.ends > bounds[0]) & (flat.starts < bounds[1]) & (flat.ends > flat.starts)
+    inside = np.flatnonzero((flat.ends > bounds[0]) & (flat.starts < bounds[1]) & (flat.ends > flat.starts))
     starts, ends = (np.clip(each[inside], *bounds) for each in (flat.starts, flat.ends))
-    kept, left_out = _longest(starts, ends)
-    names = flat.table["name"].gather(flat.events[inside][kept]).to_list()
-    causes = [IDLE_CAUSES[code] for code in flat.codes[inside][kept].tolist()]
-    numbers = labels.of(map(Label, names, causes))
-    return _bars(starts[kept], ends[kept], numbers, [0] * len(numbers), bounds[0], left_out)
+    kept = _longest(starts, ends)
+    names = flat.table["name"].gather(flat.events[inside[kept]])
+    causes = (IDLE_CAUSES[code] for code in flat.codes[inside[kept]].tolist())
+    return _bars(starts[kept], ends[kept], bounds[0], map(Label, names, causes), labels, len(inside))

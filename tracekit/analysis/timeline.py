@@ -1,7 +1,5 @@
 """What was a host thread doing at each moment, and where in the program? Of nested events the innermost counts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -128,21 +126,16 @@ def lay_flat(trace: Trace, thread: int, launching: pl.DataFrame = NO_CALLS) -> T
         order = np.lexsort((-ends, starts))
     table = table[order]
     nesting = nest(starts[order], ends[order])
-    codes = _inherit(table["code"].to_numpy().astype(np.int64), nesting.parents)
-    return Timeline(nesting.starts, nesting.ends, codes[nesting.rows], nesting.rows, table, nesting.parents)
-
-
-def _inherit(codes: Ints, parents: Ints) -> Ints:
-    """Whatever happens while code is compiled, compiling is why; so for finalizers that garbage collection runs."""
-    inherited = codes
+    codes = table["code"].to_numpy().astype(np.int64)
+    # Whatever happens while code is compiled, compiling is why; so for finalizers that garbage collection runs.
     for code in (CAUSE_CODES["gc"], CAUSE_CODES["compile"]):
-        inside, above = codes == code, parents
+        inside, above = table["code"].to_numpy() == code, nesting.parents
         # Each round looks twice as far up.
         while inside.any() and (above >= 0).any():
             inside = inside | (inside[above] & (above >= 0))
             above = np.where(above >= 0, above[above], -1)
-        inherited = np.where(inside, code, inherited)
-    return inherited
+        codes = np.where(inside, code, codes)
+    return Timeline(nesting.starts, nesting.ends, codes[nesting.rows], nesting.rows, table, nesting.parents)
 
 
 def _calls_of(trace: Trace, thread: int, launching: pl.DataFrame) -> pl.DataFrame:

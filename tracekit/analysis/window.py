@@ -1,7 +1,5 @@
 """Which stretch of the trace is looked at, and what belongs to it?"""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal, NoReturn
@@ -39,9 +37,9 @@ class Span:
 class Scope:
     """The part of a trace that is analysed.
 
-    `activities` are those that belong, with two columns more: `call`, the row of `calls` that launched it (None: not
-    recorded), and `step`, the position in `spans`. `linked` are the activities of the whole trace with their `call`:
-    what was launched outside the window may run inside it. `calls` is the trace's table with its row number. `windows`
+    `linked` are the activities of the whole trace as `link_launches` gives them, with their launches: what was launched
+    outside the window may run inside it. `activities` are those that belong, with a column `step` more, the position in
+    `spans`. `calls` is the trace's table with its row number. `windows`
     is the analysed time of each device and `step_windows[device][i]` that of step i (nanoseconds). `doubtful` counts
     the activities that could belong to several steps, because the spans of several threads overlap.
     """
@@ -71,8 +69,8 @@ def find_scope(trace: Trace, window: str, steps: tuple[int, int] | None = None) 
         extent = np.array([[linked["start_ns"].min(), linked["end_ns"].max()]], dtype=np.int64)
         windows = dict.fromkeys(_devices(linked), extent)
         return Scope("whole", (), linked.with_columns(step=pl.lit(0)), linked, calls, windows, {}, doubtful=0)
-    activities, doubtful = _with_steps(trace, linked, calls, spans)
-    by_device = {device: _step_windows(trace, activities, calls, spans, device) for device in _devices(activities)}
+    activities, doubtful = _with_steps(trace, linked, spans)
+    by_device = {device: _step_windows(trace, activities, spans, device) for device in _devices(activities)}
     windows = {device: interval.union(each[:, 0], each[:, 1]) for device, each in by_device.items()}
     return Scope(kind, spans, activities, linked, calls, windows, by_device, doubtful)
 
@@ -174,19 +172,15 @@ def beginning_within(events: pl.DataFrame, spans: tuple[Span, ...]) -> pl.DataFr
     return events.filter(interval.touching(starts, starts + 1, union_of(spans))) if spans else events
 
 
-def _with_steps(
-    trace: Trace, activities: pl.DataFrame, calls: pl.DataFrame, spans: tuple[Span, ...]
-) -> tuple[pl.DataFrame, int]:
+def _with_steps(trace: Trace, linked: pl.DataFrame, spans: tuple[Span, ...]) -> tuple[pl.DataFrame, int]:
     """Only the activities that belong to a step, and how many of them could belong to several.
 
     An activity is of the step whose host span contains the start of its launch or, where that is not recorded, its own.
     A span of the launching thread comes before those of other threads; of these the one that began last counts. Spans
     of another process count only where the launching one has none.
     """
-    launched = calls.select("call", launch_ns="start_ns", launched_on="thread")
-    joined = activities.join(launched, on="call", how="left", maintain_order="left")
-    moments = joined.select(pl.coalesce("launch_ns", "start_ns")).to_series().to_numpy()
-    (threads,) = columns(joined, "launched_on")
+    moments = linked.select(pl.coalesce("called_ns", "start_ns")).to_series().to_numpy()
+    (threads,) = columns(linked, "launched_on")
     by_thread: dict[int, Ints] = {}
     for thread in sorted({span.thread for span in spans}):
         own = [(i, span.start_ns, span.end_ns) for i, span in enumerate(spans) if span.thread == thread]
@@ -208,17 +202,14 @@ def _with_steps(
         mine = (threads == thread) & (found >= 0)
         step[mine] = found[mine]
         several[mine] = False
-    inside = pl.Series(step >= 0)
-    return joined.drop("launch_ns", "launched_on").with_columns(step=pl.Series(step)).filter(inside), int(several.sum())
+    return linked.with_columns(step=pl.Series(step)).filter(pl.col("step") >= 0), int(several.sum())
 
 
 def _process(trace: Trace, thread: int) -> str:
     return trace.threads[thread].pid
 
 
-def _step_windows(
-    trace: Trace, activities: pl.DataFrame, calls: pl.DataFrame, spans: tuple[Span, ...], device: int
-) -> Intervals:
+def _step_windows(trace: Trace, activities: pl.DataFrame, spans: tuple[Span, ...], device: int) -> Intervals:
     """From the start of a step's host span to its end, or to the end of its last activity where that is later. Of
     several processes those that launched nothing on the device take no time of it."""
     own = activities.filter(pl.col("device") == device)
@@ -226,8 +217,7 @@ def _step_windows(
     bounds = [(span.start_ns, max(span.end_ns, last.get(i, span.end_ns))) for i, span in enumerate(spans)]
     windows = np.array(bounds, dtype=np.int64).reshape(-1, 2)
     processes = [_process(trace, span.thread) for span in spans]
-    launchers = own.join(calls.select("call", "thread"), on="call")["thread"]
-    launching = {_process(trace, thread) for thread in launchers.unique()}
+    launching = {_process(trace, thread) for thread in own["launched_on"].drop_nulls().unique()}
     if len(set(processes)) > 1 and launching:
         windows[:, 1] = np.where([each in launching for each in processes], windows[:, 1], windows[:, 0])
     return windows

@@ -1,8 +1,6 @@
 """What torch's compile log says, as nouns. Its fields and its prose are private to torch; those used here are of 2.9 to
 2.15, and what a version has not is None."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -56,14 +54,6 @@ HINT = re.compile(r"^\s*Hint: (.+)$", re.MULTILINE)
 #: Of hints that a user can do nothing with.
 NO_HELP = ("report an issue", "file an issue", "graph break is fundamental", "may have encountered a bug")
 CODE = re.compile(r"\b(gb\d{4})\b")
-#: Times of phases that lie in each other; of the last two beside each other.
-NESTED = (
-    "dynamo_cumulative_compile_time",
-    "aot_autograd_cumulative_compile_time",
-    "inductor_cumulative_compile_time",
-    "triton_compile_time",
-    "compile_time_autotune_time",
-)
 
 
 @dataclass
@@ -100,28 +90,23 @@ def _failure(metrics: dict[str, Any]) -> str | None:
 
 def _frames(entries: list[LogEntry], failed: set[str | None]) -> tuple[FrameCompilation, ...]:
     because = {each.id: _guards(each.content) for each in entries if each.kind == RECOMPILE}
-    found = []
-    for each in entries:
-        if each.kind != METRICS or each.id is None or each.id in failed:
-            continue
-        metrics = each.content
-        # Backward graphs, and what ran later, belong to a frame that is told already.
-        if metrics.get("is_forward") is False or metrics.get("is_runtime"):
-            continue
-        us = metrics.get("duration_us")
-        frame = FrameCompilation(
+    return tuple(
+        FrameCompilation(
             id=each.id,
             function=function_name(metrics.get("co_name")),
             where=place(metrics.get("co_filename"), metrics.get("co_firstlineno")),
             phase=each.phase,
             call=each.call,
-            seconds=None if us is None else us / 1e6,
+            seconds=None if metrics.get("duration_us") is None else metrics["duration_us"] / 1e6,
             guards=metrics.get("guard_count"),
             because=because.get(each.id, ()),
             inputs=_inputs(metrics),
         )
-        found.append(frame)
-    return tuple(found)
+        for each, metrics in ((entry, entry.content) for entry in entries if entry.kind == METRICS)
+        if each.id is not None and each.id not in failed
+        # Backward graphs, and what ran later, belong to a frame that is told already.
+        if metrics.get("is_forward") is not False and not metrics.get("is_runtime")
+    )
 
 
 def _guards(payload: Any) -> tuple[FailedGuard, ...]:
@@ -228,26 +213,23 @@ def _phases(metrics: list[LogEntry]) -> tuple[PhaseTime, ...]:
     autotuning."""
     totals: Counter[PhaseName] = Counter()
     for each in metrics:
-        times = {name: each.content.get(f"{name}_us") or 0 for name in NESTED}
-        dynamo, aot, inductor, triton, autotune = times.values()
-        backward = each.content.get("backward_cumulative_compile_time_us") or 0
+        us = Counter({name: value for name, value in each.content.items() if name.endswith("_us") and value})
+        parts = ("dynamo", "aot_autograd", "inductor", "backward")
+        dynamo, aot, inductor, backward = (us[f"{part}_cumulative_compile_time_us"] for part in parts)
+        triton, autotune = us["triton_compile_time_us"], us["compile_time_autotune_time_us"]
         totals["dynamo"] += max(dynamo - aot, 0)
         totals["aot_autograd"] += max(aot - inductor, 0)
         totals["inductor"] += max(max(inductor, 0 if dynamo else backward) - triton - autotune, 0)
         totals["triton"] += triton
-        totals["autotune"] += autotune + (each.content.get("runtime_triton_autotune_time_us") or 0)
-        totals["cuda_graphs"] += each.content.get("runtime_cudagraphify_time_us") or 0
+        totals["autotune"] += autotune + us["runtime_triton_autotune_time_us"]
+        totals["cuda_graphs"] += us["runtime_cudagraphify_time_us"]
     return tuple(PhaseTime(name, us / 1e6) for name, us in totals.most_common() if us)
 
 
 def _caches(entries: list[LogEntry], counted: Counter[str]) -> tuple[CacheUse, ...]:
-    uses: Counter[tuple[CacheName, str]] = Counter()
-    for each in entries:
-        found = CACHE.match(each.content) if each.kind == "cache" else None
-        if found:
-            uses[CACHES[found[1]], found[2]] += 1
-    uses["templates", "hit"] = counted[TEMPLATE_HITS]
-    uses["templates", "miss"] = counted[TEMPLATE_MISSES]
+    told = (CACHE.match(each.content) for each in entries if each.kind == "cache")
+    uses = Counter((CACHES[found[1]], found[2]) for found in told if found)
+    uses["templates", "hit"], uses["templates", "miss"] = counted[TEMPLATE_HITS], counted[TEMPLATE_MISSES]
     every = (CacheUse(name, *(uses[name, what] for what in ("hit", "miss", "bypass"))) for name in CACHE_ORDER)
     return tuple(use for use in every if use.hits or use.misses or use.bypasses)
 

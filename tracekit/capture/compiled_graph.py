@@ -1,7 +1,5 @@
 """A graph that Inductor compiled, as nouns: its nodes, and the launches in its generated code."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,9 +12,8 @@ from tracekit.model.provenance import GraphNode, LaunchSite, TensorShape
 HANDLE = re.compile(r"\[Provenance debug handles\] (\S+):(\d+)")
 TRITON_LAUNCH = re.compile(r"^\s+(\w+)\.run\(")
 FUNCTION = re.compile(r"^\s*def (\w+)\(")
-#: How `call` runs a part that may become a CUDA graph, and the name of that part's function.
+#: How `call` runs a part that may become a CUDA graph.
 PARTITION_CALL = re.compile(r"\.partitions\[(\d+)\]\(")
-PARTITION = "partition_{}"
 #: Generated code defines its kernels, then the functions of its parts, then waits for the kernels, then launches them.
 KERNELS_DEFINED = re.compile(r"^def partition_\d+\(|^async_compile\.wait\(globals\(\)\)", re.MULTILINE)
 
@@ -91,7 +88,7 @@ def launch_sites(source: str, kernels: dict[str, list[str]], nodes: tuple[GraphN
         if begun := FUNCTION.match(line):
             function, handled = begun[1], None
         elif part := PARTITION_CALL.search(line):
-            functions.setdefault(function, []).append((PARTITION.format(part[1]), None))
+            functions.setdefault(function, []).append((f"partition_{part[1]}", None))
         elif marked := HANDLE.search(line):
             handled = marked[1]
             functions.setdefault(function, []).append((handled, marked[2]))

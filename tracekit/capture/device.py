@@ -1,7 +1,5 @@
 """The device a run goes to, and the machine and the software around it."""
 
-from __future__ import annotations
-
 import gc
 import os
 import platform
@@ -25,8 +23,7 @@ def pick_device() -> str:
 
 
 def free_memory_bytes(device: str) -> int:
-    """Free memory of the device: the GPU's as the driver tells it, or what the machine would give to a new program,
-    file caches that it would drop for it included."""
+    """The GPU's free memory, or what the machine would give to a new program, file caches it would drop included."""
     if device != "cpu":
         return int(torch.cuda.mem_get_info()[0])
     meminfo = Path("/proc/meminfo")
@@ -51,13 +48,11 @@ def synchronize(device: str) -> None:
 
 def read_environment(device: str) -> Environment:
     """What can be read of this machine; what cannot is None."""
-    gpu = device != "cpu"
-    properties = torch.cuda.get_device_properties(0) if gpu else None
-    try:
+    properties = torch.cuda.get_device_properties(0) if device != "cpu" else None
+    matmul_precision = None
+    # Since 2.9 the same is set in two ways, and after the newer one was used the older cannot be read.
+    with suppress(RuntimeError):
         matmul_precision = torch.get_float32_matmul_precision()
-    except RuntimeError:
-        # Since 2.9 the same is set in two ways, and after the newer one was used the older cannot be read.
-        matmul_precision = None
     packages = {}
     for name in PACKAGES:
         with suppress(metadata.PackageNotFoundError):
@@ -78,7 +73,7 @@ def read_environment(device: str) -> Environment:
         cpu_threads=torch.get_num_threads(),
         gpu=properties.name if properties else None,
         gpu_memory_bytes=properties.total_memory if properties else None,
-        driver=driver_version() if gpu else None,
+        driver=driver_version() if properties else None,
         cuda=torch.version.cuda or torch.version.hip,
         # torch's distribution may leave out the build (+cu130) that torch itself names.
         packages={**packages, "torch": str(torch.__version__)},

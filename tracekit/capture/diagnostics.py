@@ -6,8 +6,6 @@ counters only differences are used, so nothing of another form or workload is to
 missing, a note says so; no measurement fails for it.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -42,10 +40,9 @@ class DiagnosticLog:
 
     def counted(self, call: Callable[[], object]) -> Callable[[], object]:
         """The call, which is this form's next one whenever it is made. Nothing else is added to it."""
-        calls = self._calls
 
         def next_call() -> object:
-            calls[self.phase] += 1
+            self._calls[self.phase] += 1
             return call()
 
         return next_call
@@ -53,13 +50,14 @@ class DiagnosticLog:
     @contextmanager
     def listening(self) -> Iterator[None]:
         """What torch says inside is this form's."""
-        before = _inductor_counters()
+        counters = dynamo_counters()["inductor"]
+        before = {name: counters.get(name, 0) for name in COUNTERS}
         try:
             with self._attached(), watch_compilation(self._note_compilation) as watch:
                 yield
         finally:
-            after = _inductor_counters()
-            self._counted.update({name: after[name] - before[name] for name in COUNTERS})
+            counters = dynamo_counters()["inductor"]
+            self._counted.update({name: int(counters.get(name, 0) - before[name]) for name in COUNTERS})
         if watch.lost:
             self._problem(Noted("compile_reset"))
 
@@ -75,9 +73,8 @@ class DiagnosticLog:
             self._problem(Noted("no_compile_log", {"torch": str(torch.__version__)}))
             yield
             return
-        handlers: list[tuple[logging.Logger, logging.Handler]]
-        handlers = [(trace_log, _Handler(self._read_record, self._problem))]
-        handlers += [(logging.getLogger(name), _Handler(self._read_line, self._problem)) for name in CUDA_GRAPH_LOGGERS]
+        records, lines = _Handler(self._read_record, self._problem), _Handler(self._read_line, self._problem)
+        handlers = ((trace_log, records), *((logging.getLogger(name), lines) for name in CUDA_GRAPH_LOGGERS))
         for logger, handler in handlers:
             logger.addHandler(handler)
         try:
@@ -126,8 +123,9 @@ class DiagnosticLog:
         calls = []
         for (phase, call), (frames, graphs) in self._compiling.items():
             walls = walls_us.get(phase, ())
-            wall_us = walls[call - 1] if 0 < call <= len(walls) else None
-            calls.append(CompilingCall(phase, call, frames, graphs, wall_us))
+            calls.append(
+                CompilingCall(phase, call, frames, graphs, walls[call - 1] if 0 < call <= len(walls) else None)
+            )
         return replace(
             found,
             calls=tuple(calls),
@@ -161,8 +159,3 @@ def watched(form: Form, log: DiagnosticLog) -> Form:
             yield
 
     return replace(form, call=log.counted(form.call), ready=ready)
-
-
-def _inductor_counters() -> Counter[str]:
-    counters = dynamo_counters()
-    return Counter({name: int(counters["inductor"].get(name, 0)) for name in COUNTERS})

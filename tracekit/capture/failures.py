@@ -1,7 +1,5 @@
 """torch's own errors, said in a few lines with what to do."""
 
-from __future__ import annotations
-
 import re
 import traceback
 from collections.abc import Iterator
@@ -10,7 +8,7 @@ from typing import NoReturn
 
 import torch
 
-from tracekit.capture.compilation import compile_errors, recompile_limit_errors
+from tracekit.capture.compilation import dynamo_errors
 from tracekit.capture.compile_log import find_hint
 from tracekit.capture.source_location import function_name, place, user_frames
 from tracekit.errors import CompileError, TracekitError
@@ -18,43 +16,19 @@ from tracekit.model.run import Settings
 
 #: What CUDA, its libraries and torch's allocator of host memory say in errors without a type of their own, and Triton
 #: of what it passes on.
-OUT_OF_MEMORY = (
-    "CUDA out of memory",
-    "CUDA error: out of memory",
-    "CUDA driver error: out of memory",
-    "HIP out of memory",
-    "HIP error: out of memory",
-    "Triton Error [CUDA]: out of memory",
-    "Triton Error [HIP]: out of memory",
-    "CUDA_ERROR_OUT_OF_MEMORY",
-    "CUBLAS_STATUS_ALLOC_FAILED",
-    "CUDNN_STATUS_ALLOC_FAILED",
-    "DefaultCPUAllocator: can't allocate memory",
-    "DefaultCPUAllocator: not enough memory",
+OUT_OF_MEMORY = re.compile(
+    r"(CUDA|HIP)( driver)?( error:)? out of memory|Triton Error \[(CUDA|HIP)\]: out of memory|CUDA_ERROR_OUT_OF_MEMORY"
+    r"|CU(BLAS|DNN)_STATUS_ALLOC_FAILED|DefaultCPUAllocator: (can't allocate|not enough) memory"
 )
 #: What the system says of a place that takes no more files.
 TAKES_NOTHING = ("No space left on device", "Read-only file system", "Disk quota exceeded", "Permission denied")
 #: What glibc's loader says of a library that is not whole (elf/dl-load.c).
-CUT_SHORT = (
-    "file too short",
-    "invalid ELF header",
-    "cannot read file data",
-    "ELF load command past end",
-    "object file has no loadable",
-    "object file has no dynamic",
+CUT_SHORT = re.compile(
+    r"(/\S+\.so): (file too short|invalid ELF header|cannot read file data|ELF load command past end"
+    r"|object file has no (loadable|dynamic))"
 )
-LIBRARY = re.compile(rf"(/\S+\.so): (?:{'|'.join(CUT_SHORT)})")
-#: What is made of errors by their words: since 2.13 where a whole scope is of functions that torch never compiles, and
-#: where a tensor that CUDA graphs gave back is not in their memory.
-KNOWN = {
-    "found no compiled frames": "torch.compile passes over all of {scope}: pass a larger --scope, or {out}",
-    "are not allocated in pool": "torch's CUDA graphs of {scope} gave back a tensor that is not in their memory, as"
-    " happens where compiled code handles tensors of the CPU: set TORCHINDUCTOR_GRAPH_PARTITION=0, or pass a --scope"
-    " without that code, or a --mode without CUDA graphs (default, max-autotune-no-cudagraphs)",
-}
 #: What torch says where code asks a tensor for a number that only a real call knows, and what that number decides.
 WANTS_A_VALUE = re.compile(r"Could not [\w ]+ data-dependent expression [^\n(]*[^\n( ]")
-SIZE_WANTED = "Could not extract specialized integer"
 #: The errors that say so, by name: they are private to torch (2.9 to 2.15).
 OF_VALUES = ("GuardOnDataDependentSymNode", "DataDependentOutputException", "DynamicOutputShapeException")
 #: The line of code that torch shows below a frame of the user's.
@@ -67,7 +41,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     """Whether memory ran out, on the GPU or the host, here or in what the error was raised from."""
     return any(
         isinstance(each, (torch.OutOfMemoryError, MemoryError))
-        or (isinstance(each, RuntimeError) and any(text in str(each) for text in OUT_OF_MEMORY))
+        or (isinstance(each, RuntimeError) and OUT_OF_MEMORY.search(str(each)))
         for each in _led_to(error)
     )
 
@@ -84,7 +58,7 @@ def _led_to(error: BaseException | None) -> Iterator[BaseException]:
         seen.append(each)
         yield each
         waiting.append(each.__cause__)
-        if isinstance(each, compile_errors()[1]):
+        if isinstance(each, dynamo_errors("TorchDynamoException")):
             waiting += [each.__context__, getattr(each, "inner_exception", None)]
 
 
@@ -104,11 +78,11 @@ def out_of_memory_explained(size: str, mend: str) -> Iterator[None]:
 def explained(settings: Settings) -> Iterator[None]:
     """Turns what torch.compile says it cannot do into a TracekitError; anything else is passed on as it is. torch's
     whole text is printed, which takes it into the run's log."""
-    unsupported, failed = compile_errors()
-    limit = recompile_limit_errors()
+    unsupported, failed = dynamo_errors("Unsupported"), dynamo_errors("TorchDynamoException")
+    limit = dynamo_errors("FailOnRecompileLimitHit", "RecompileLimitExceeded")
     try:
         yield
-    except (unsupported, failed, *limit) as error:
+    except (*unsupported, *failed, *limit) as error:
         traceback.print_exception(error)
         if isinstance(error, unsupported):
             # One graph was asked for, and there is a break: its line and its reason, and the two ways out.
@@ -132,10 +106,19 @@ def explained(settings: Settings) -> Iterator[None]:
         _raise_failed(settings, error)
     except RuntimeError as error:
         # Of errors without a type of their own, by their words.
-        for words, said in KNOWN.items():
-            if words in str(error):
-                traceback.print_exception(error)
-                raise CompileError(said.format(scope=settings.scope, out=_no_fullgraph(settings))) from error
+        if "found no compiled frames" in str(error):
+            traceback.print_exception(error)
+            raise CompileError(
+                f"torch.compile passes over all of {settings.scope}: pass a larger --scope, or"
+                f" {_no_fullgraph(settings)}"
+            ) from error
+        if "are not allocated in pool" in str(error):
+            traceback.print_exception(error)
+            raise CompileError(
+                f"torch's CUDA graphs of {settings.scope} gave back a tensor that is not in their memory, as happens"
+                " where compiled code handles tensors of the CPU: set TORCHINDUCTOR_GRAPH_PARTITION=0, or pass a"
+                " --scope without that code, or a --mode without CUDA graphs (default, max-autotune-no-cudagraphs)"
+            ) from error
         raise
 
 
@@ -144,7 +127,7 @@ def _raise_broken_by_a_value(settings: Settings, error: Exception) -> NoReturn:
     text = f"{error}\n{error.__cause__ or ''}"
     at, code = _user_line(text)
     asked = WANTS_A_VALUE.search(text)
-    size = SIZE_WANTED in text
+    size = "Could not extract specialized integer" in text
     raise CompileError(
         f"{settings.scope} does not compile as one graph:"
         f" {'a size or a number of rounds' if size else 'which way the code goes'} depends on a number that a tensor"
@@ -172,7 +155,7 @@ def _raise_failed(settings: Settings, error: Exception) -> NoReturn:
             "Inductor and Triton keep what they compile on disk: make room there, or set TORCHINDUCTOR_CACHE_DIR,"
             " TRITON_CACHE_DIR and TMPDIR to folders that can be written to"
         )
-    elif library := LIBRARY.search(str(cause)):
+    elif library := CUT_SHORT.search(str(cause)):
         mend = f"A compilation that was killed left that file unfinished: `rm {library[1]}`, and run it again"
     elif isinstance(cause, RecursionError) or RecursionError.__name__ in str(cause):
         mend = (

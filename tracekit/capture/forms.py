@@ -1,12 +1,11 @@
 """The two ways a workload is run: eager and compiled, switched on one model in place, so that both share weights and
-every caller.
+every caller; and calling one until it is quiet: nothing left to compile, record or allocate.
 
 `torch.nn.Module.compile` keeps the compiled callable in `_compiled_call_impl` and `__call__` uses it when it is there.
 That attribute is private to torch (2.1 to 2.15 at least); this is the only file that touches it.
 """
 
-from __future__ import annotations
-
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -15,14 +14,29 @@ from typing import Any
 import torch
 
 from tracekit.capture import failures
-from tracekit.capture.compilation import callable_of, compilations_wanted, room_for
-from tracekit.capture.inductor import check_compilers, recording_options
+from tracekit.capture.compilation import (
+    CompilationWatch,
+    cache_is_empty,
+    callable_of,
+    check_compilers,
+    recording_options,
+    room_for,
+    watch_compilation,
+)
+from tracekit.capture.device import synchronize
 from tracekit.errors import TracekitError
 from tracekit.model.option import CUDA_GRAPH_MODES
-from tracekit.model.run import FormName, Settings
+from tracekit.model.progress import Progress
+from tracekit.model.run import CompileFacts, FormName, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget
+from tracekit.numbers import counted
 
 CALL = "_compiled_call_impl"
+#: CUDA graph trees run a graph eagerly, then record it, then replay it: three calls before the first steady one.
+QUIET_CALLS = 2
+MOST_CALLS = 16
+#: So many parts are named where something is wrong with them.
+NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -50,11 +64,11 @@ def compiled_form(workload: BuiltWorkload) -> Form:
     check_compilers(settings.device)
     torch.compiler.reset()
     switches = tuple(Switch(target, compile_options(settings)) for target in workload.targets)
-    most = compilations_wanted(workload.targets)
+    room = room_for(workload.targets)
 
     @contextmanager
     def ready() -> Iterator[None]:
-        with switched_on(switches), room_for(most), failures.explained(settings):
+        with switched_on(switches), room(), failures.explained(settings):
             yield
 
     def uncalled() -> tuple[str, ...]:
@@ -78,12 +92,9 @@ def marked(call: Callable[[], object], mode: str) -> Callable[[], object]:
 def compile_options(settings: Settings) -> dict[str, Any]:
     """The arguments of torch.compile for these settings."""
     options: dict[str, Any] = {"fullgraph": settings.fullgraph, "dynamic": settings.dynamic}
-    recording = recording_options(settings.device, settings.mode, settings.dynamic)
-    if recording:
-        options["options"] = recording
-    elif settings.mode != "default":
-        options["mode"] = settings.mode
-    return options
+    if recording := recording_options(settings.device, settings.mode, settings.dynamic):
+        return {**options, "options": recording}
+    return options if settings.mode == "default" else {**options, "mode": settings.mode}
 
 
 class Switch:
@@ -128,3 +139,68 @@ def switched_on(switches: tuple[Switch, ...]) -> Iterator[None]:
     finally:
         for switch in switches:
             switch.off()
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """How a form became quiet: the wall time of each call, and what was compiled (None for the eager form)."""
+
+    wall_us: tuple[float, ...]
+    compilation: CompileFacts | None
+
+
+def warm_up(form: Form, progress: Progress) -> WarmUp:
+    """Calls the form, exactly as it will be measured, until two calls in a row compile nothing. Raises TracekitError if
+    it still compiles after sixteen calls, or if a call makes torch forget what is compiled."""
+    progress.phase("eager warm-up" if form.name == "eager" else "compiling")
+    walls: list[float] = []
+    compiling_us, quiet, empty = 0.0, 0, cache_is_empty()
+
+    def tell(number: int, recording: bool) -> None:
+        progress.detail(f"{'CUDA graph' if recording else 'graph'} {number}")
+
+    with form.ready(), watch_compilation(tell) as watch:
+        while quiet < QUIET_CALLS:
+            if len(walls) == MOST_CALLS:
+                made = counted(watch.compilations, "compilation")
+                raise TracekitError(
+                    f"the {form.name} form still compiles after {MOST_CALLS} equal calls ({made}); look for values that"
+                    " change from call to call with TORCH_LOGS=recompiles"
+                )
+            before = watch.compilations
+            start = time.perf_counter_ns()
+            form.call()
+            synchronize(form.device)
+            walls.append((time.perf_counter_ns() - start) / 1e3)
+            if watch.compilations > before:
+                quiet = 0
+                compiling_us += walls[-1]
+            else:
+                quiet += 1
+            made = f", {counted(watch.compilations, 'compilation')}" if watch.compilations else ""
+            progress.detail(f"call {len(walls)} done{made}")
+        facts = _facts(form, watch, compiling_us, empty) if form.name == "compiled" else None
+    if watch.lost:
+        raise TracekitError(
+            f"a call of the {form.name} form calls torch.compiler.reset(), which forgets what is compiled: nobody can"
+            " tell then when it is warm; leave that out of what is called"
+        )
+    return WarmUp(tuple(walls), facts)
+
+
+def _facts(form: Form, watch: CompilationWatch, compiling_us: float, cache_was_empty: bool | None) -> CompileFacts:
+    if watch.since_start("graphs") == 0:
+        if uncalled := form.uncalled():
+            raise TracekitError(
+                f"nothing was compiled, for no call comes to {' or '.join(uncalled[:NAMED])}:"
+                " pass the part that is called, or one inside it, to --scope"
+            )
+        raise TracekitError("torch.compile compiled nothing here; TORCH_LOGS=dynamo says which frames it passed over")
+    return CompileFacts(
+        graphs=watch.since_start("graphs"),
+        graph_breaks=watch.since_start("graph_breaks"),
+        seconds=compiling_us / 1e6,
+        cache_hits=watch.since_start("cache_hits"),
+        during_timing=0,
+        cache_was_empty=cache_was_empty,
+    )

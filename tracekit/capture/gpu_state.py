@@ -1,8 +1,6 @@
 """Was the GPU quiet, at what clocks did it run, and what memory does a form take? NVML and torch's allocator are asked
 between timed calls, never within one; nothing is set, and nothing is asked of a CPU."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,16 +38,17 @@ class GpuWatch:
     @contextmanager
     def timing(self) -> Iterator[None]:
         """Samples before and after the block, in which the forms are timed."""
-        self._sample_around("before")
+
+        def sample(moment: Moment) -> None:
+            if self._gpu is not None:
+                self._around.append(self._gpu.sample(moment, time.monotonic() - self._start))
+                self._counters.append(self._gpu.slowed_us())
+
+        sample("before")
         try:
             yield
         finally:
-            self._sample_around("after")
-
-    def _sample_around(self, moment: Moment) -> None:
-        if self._gpu is not None:
-            self._around.append(self._gpu.sample(moment, time.monotonic() - self._start))
-            self._counters.append(self._gpu.slowed_us())
+            sample("after")
 
     def watched(self, form: Form) -> Form:
         """The form, with the GPU's state asked after its calls: when the form is switched off, which no timed call
@@ -75,9 +74,9 @@ class GpuWatch:
             return None
         samples = sorted((*self._around, *self._during.get(name, [])), key=lambda sample: sample.seconds)
         # How much the driver's counters grew; None where they could not be read at both ends.
+        before, after = self._counters[0], self._counters[-1]
         slowed_us = None
-        before, after = (self._counters[0], self._counters[-1]) if len(self._counters) > 1 else (None, None)
-        if before is not None and after is not None:
+        if before is not None and after is not None and before is not after:
             slowed_us = {limit: after[limit] - before[limit] for limit in after if limit in before}
         return GpuState("nvml", tuple(samples), slowed_us, self._gpu.power_limit_w())
 
@@ -97,7 +96,7 @@ def warm_up_watched(device: str) -> Iterator[MemoryWatch]:
     if device == "cpu":
         yield watch
         return
-    _reset_peaks(device)
+    _empty_cache(device)
     before, pools = torch.cuda.memory_allocated(), graph_pool_bytes()
     try:
         yield watch
@@ -111,14 +110,14 @@ def measure_steady(form: Form, memory: FormMemory | None) -> FormMemory | None:
     """The memory with the height of one call more, untimed, from an empty cache; None on a CPU."""
     if memory is None:
         return None
-    _reset_peaks(form.device)
+    _empty_cache(form.device)
     with form.ready():
         form.call()
         synchronize(form.device)
     return replace(memory, steady=_peaks())
 
 
-def _reset_peaks(device: str) -> None:
+def _empty_cache(device: str) -> None:
     synchronize(device)
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()

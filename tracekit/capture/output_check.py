@@ -1,7 +1,5 @@
 """What each form returns, held against the others and against a higher precision: calls of their own, never timed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -14,7 +12,7 @@ from torch import nn
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.outputs import Output, compare_outputs, keep_output
-from tracekit.capture.reference import call_reference, reference_dtype
+from tracekit.capture.reference import HIGHER, call_reference
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics, PictureFile
 from tracekit.model.progress import Progress
@@ -23,7 +21,7 @@ from tracekit.model.workload import BuiltWorkload
 
 #: Longest side of a picture in pixels: enough to see whether two images are the same, small enough for a page.
 PIXELS = 192
-#: By what a difference is multiplied at most; more would show the rounding of the picture itself.
+#: More than so many times a difference shows the rounding of the picture itself.
 MOST_SCALE = 64.0
 
 
@@ -60,7 +58,7 @@ def check_outputs(
         outputs[form.name] = (once, _called(form, workload.settings.seed))
     put_back()
     dtype = workload.settings.dtype
-    high = reference_dtype(getattr(torch, dtype))
+    high = HIGHER.get(getattr(torch, dtype))
     reference: Output | Noted = Noted("no_higher_precision", {"dtype": dtype})
     if high is not None:
         progress.detail(f"the model in {str(high).removeprefix('torch.')}")
@@ -85,7 +83,7 @@ def _checked(
 ) -> Checked:
     device, (output, again) = workload.settings.device, pair
     beside = eager if name != "eager" else None
-    truth = reference if isinstance(reference, Output) else None
+    truth, missing = (reference, None) if isinstance(reference, Output) else (None, reference)
     numerics = FormNumerics(
         dtype=workload.settings.dtype,
         against_itself=compare_outputs(again, output, "itself", device),
@@ -94,7 +92,7 @@ def _checked(
         reference_dtype=str(high).removeprefix("torch.") if truth else None,
         no_reference=None,
         skipped=output.skipped,
-        reference_missing=reference if isinstance(reference, Noted) else None,
+        reference_missing=missing,
     )
     images = find_images(output)
     if images is None:
@@ -141,8 +139,7 @@ def keep_weights(workload: BuiltWorkload) -> Callable[[], None]:
 
 
 def find_images(output: Output) -> torch.Tensor | None:
-    """The first images of an output, [N, 3, height, width] with values from 0 to 1; None where there are none. What has
-    three channels and such values is taken for images."""
+    """The first tensor of an output that looks like images: [N, 3, height, width] with values from 0 to 1."""
     for tensor in output.tensors.values():
         if tensor.ndim != 4 or tensor.shape[1] != 3 or min(tensor.shape[2:]) < 16 or not tensor.is_floating_point():
             continue
@@ -168,8 +165,7 @@ def draw_image(images: torch.Tensor) -> bytes:
 
 
 def draw_difference(images: torch.Tensor, others: torch.Tensor) -> tuple[bytes, float]:
-    """The difference of the first images as PNG, and by what it was multiplied so that its largest value is white; at
-    most 64. Where the images are the same it is black."""
+    """The difference of the first images as PNG, and by what it was multiplied so that its largest value is white."""
     difference = (images[:1] - others[:1]).abs()
     largest = float(difference.max())
     scale = min(1 / largest, MOST_SCALE) if largest else 1.0

@@ -1,8 +1,6 @@
 """What a workload's call returns, as tensors by their place in it, and how far those of two calls are from each other:
 in float64, piece by piece."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping
@@ -28,9 +26,8 @@ class Output:
 
 
 def keep_output(returned: object) -> Output:
-    """Copies every tensor of `returned` to the host: dictionaries, lists, tuples and dataclasses are walked through,
-    with the outputs of transformers and diffusers among them. Nothing, texts and lone numbers are not counted as left
-    out."""
+    """Copies every tensor of `returned` to the host, from within dictionaries, lists, tuples and dataclasses. None,
+    texts and lone numbers are not counted as left out."""
     tensors: dict[str, torch.Tensor] = {}
     skipped: dict[str, None] = {}
     for path, leaf in _leaves(returned, ""):
@@ -90,52 +87,34 @@ def _compare(path: str, one: torch.Tensor | None, other: torch.Tensor | None, de
     return replace(found, equal_share=int(equal.sum()) / whole if whole else None, first_divergence=first)
 
 
-@dataclass
-class _Sums:
-    elements: int = 0
-    equal: int = 0
-    finite: int = 0
-    nonfinite: int = 0
-    largest: float = 0.0
-    other_largest: float = 0.0
-    absolute: float = 0.0
-    squares: float = 0.0
-    one_squares: float = 0.0
-    other_squares: float = 0.0
-    dot: float = 0.0
-
-    def add(self, one: torch.Tensor, other: torch.Tensor) -> None:
-        finite = torch.isfinite(one) & torch.isfinite(other)
-        same = (one == other) | (torch.isnan(one) & torch.isnan(other))
-        self.elements += one.numel()
-        self.equal += int(same.sum())
-        self.finite += int(finite.sum())
-        self.nonfinite += int((~finite & ~same).sum())
-        one, other = one[finite], other[finite]
-        difference = (one - other).abs()
-        if len(difference):
-            self.largest = max(self.largest, float(difference.max()))
-            self.other_largest = max(self.other_largest, float(other.abs().max()))
-        self.absolute += float(difference.sum())
-        self.squares += float(difference.square().sum())
-        self.one_squares += float(one.square().sum())
-        self.other_squares += float(other.square().sum())
-        self.dot += float((one * other).sum())
-
-
 def _errors(one: torch.Tensor, other: torch.Tensor, device: str) -> dict[str, Any]:
-    sums = _Sums()
+    """The figures of `TensorDifference`, all but `equal_share` of the elements that are finite in both."""
     real = (torch.view_as_real(each.resolve_conj()) if each.is_complex() else each for each in (one, other))
     flat, against = (each.reshape(-1) for each in real)
-    for start in range(0, flat.numel(), PIECE):
-        sums.add(*(each[start : start + PIECE].to(device).double() for each in (flat, against)))
-    norms = math.sqrt(sums.one_squares) * math.sqrt(sums.other_squares)
+    elements, finite, equal, nonfinite, largest, other_largest = flat.numel(), 0, 0, 0, 0.0, 0.0
+    # Of absolute differences, of their squares, of both sides' squares, and of their products.
+    sums = np.zeros(5)
+    for start in range(0, elements, PIECE):
+        a, b = (each[start : start + PIECE].to(device).double() for each in (flat, against))
+        both = torch.isfinite(a) & torch.isfinite(b)
+        same = (a == b) | (torch.isnan(a) & torch.isnan(b))
+        equal += int(same.sum())
+        nonfinite += int((~both & ~same).sum())
+        a, b = a[both], b[both]
+        difference = (a - b).abs()
+        if len(a):
+            finite += len(a)
+            largest = max(largest, float(difference.max()))
+            other_largest = max(other_largest, float(b.abs().max()))
+        sums += [float(each.sum()) for each in (difference, difference.square(), a.square(), b.square(), a * b)]
+    absolute, squares, one_squares, other_squares, dot = sums.tolist()
+    norms = math.sqrt(one_squares) * math.sqrt(other_squares)
     return {
-        "max_abs": sums.largest if sums.finite else None,
-        "mean_abs": sums.absolute / sums.finite if sums.finite else None,
-        "relative": math.sqrt(sums.squares / sums.other_squares) if sums.other_squares else None,
-        "cosine": min(max(sums.dot / norms, -1.0), 1.0) if norms else None,
-        "other_max": sums.other_largest if sums.finite else None,
-        "equal_share": sums.equal / sums.elements if sums.elements else None,
-        "nonfinite": sums.nonfinite,
+        "max_abs": largest if finite else None,
+        "mean_abs": absolute / finite if finite else None,
+        "relative": math.sqrt(squares / other_squares) if other_squares else None,
+        "cosine": min(max(dot / norms, -1.0), 1.0) if norms else None,
+        "other_max": other_largest if finite else None,
+        "equal_share": equal / elements if elements else None,
+        "nonfinite": nonfinite,
     }

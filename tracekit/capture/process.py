@@ -1,7 +1,5 @@
 """What a run needs of its process: other people's chatter kept off the terminal, and room on Python's stack."""
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

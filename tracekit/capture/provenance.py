@@ -8,8 +8,6 @@ get the lines of whichever was compiled first. So each graph is compiled under a
 What a later process finds in the cache then is of the same lines, and carries its provenance with it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import itertools
@@ -21,6 +19,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -37,8 +36,17 @@ CACHE_TAG = "tracekit-provenance-1"
 KEPT = "_tracekit_provenance"
 #: A graph's first arguments of construction, of which the third is read.
 CONSTRUCTION = ["self", "current_callable", "graph", "gm"]
+#: What is used of torch, and of its class of compiled graphs: a method that is inherited would not be replaced for this
+#: class alone.
+NAMES = (
+    ("_inductor.config.trace", "provenance_tracking_level"),
+    ("_inductor.debug", "_inductor_triton_kernel_to_post_grad_node_info"),
+    ("compiler.config", "cache_key_tag"),
+    ("_dynamo.convert_frame", "compile_lock"),
+    ("_inductor.compile_fx", "compile_fx"),
+    ("_inductor.compile_fx", "_compile_fx_inner"),
+)
 METHODS = ("__init__", "__call__", "post_compile")
-
 GRAPH_FIELDS = ("source_code", "inductor_provenance_mapping_str", "_fx_graph_cache_key")
 
 #: What of torch's is called, where something else is put in its place.
@@ -52,25 +60,15 @@ def missing_provenance() -> Noted | None:
     if version < OLDEST:
         return Noted("torch_too_old", {"torch": installed, "oldest": "{}.{}".format(*OLDEST)})
     try:
-        from torch._dynamo import convert_frame
-        from torch._inductor import compile_fx, config, debug
+        # With the other modules that are named above.
+        from torch._inductor import compile_fx  # noqa: F401
         from torch._inductor.output_code import CompiledFxGraph
     except ImportError as error:
         # The message ends with a path in parentheses.
         return Noted("torch_import_failed", {"torch": installed, "error": str(error).partition(" (")[0]})
-    owners: tuple[tuple[Any, str, str], ...] = (
-        (config.trace, "provenance_tracking_level", "torch._inductor.config.trace"),
-        (debug, "_inductor_triton_kernel_to_post_grad_node_info", "torch._inductor.debug"),
-        (torch.compiler.config, "cache_key_tag", "torch.compiler.config"),
-        (convert_frame, "compile_lock", "torch._dynamo.convert_frame"),
-        (compile_fx, "compile_fx", "torch._inductor.compile_fx"),
-        (compile_fx, "_compile_fx_inner", "torch._inductor.compile_fx"),
-    )
-    absent = [f"{where}.{name}" for owner, name, where in owners if not hasattr(owner, name)]
-    # Inherited methods would not be replaced for this class alone.
-    absent += [f"CompiledFxGraph.{name}" for name in METHODS if name not in vars(CompiledFxGraph)]
-    fields = getattr(CompiledFxGraph, "__dataclass_fields__", {})
-    absent += [f"CompiledFxGraph.{name}" for name in GRAPH_FIELDS if name not in fields]
+    absent = [f"torch.{owner}.{name}" for owner, name in NAMES if not hasattr(attrgetter(owner)(torch), name)]
+    there = {*vars(CompiledFxGraph), *getattr(CompiledFxGraph, "__dataclass_fields__", ())}
+    absent += [f"CompiledFxGraph.{name}" for name in (*METHODS, *GRAPH_FIELDS) if name not in there]
     if absent:
         return Noted("torch_lacks", {"torch": installed, "names": tuple(absent)})
     first = list(inspect.signature(CompiledFxGraph.__init__).parameters)[: len(CONSTRUCTION)]
@@ -173,35 +171,30 @@ class Collection:
     def release(self) -> None:
         """Takes the given names back, when nothing more is recorded."""
         for reference in self._named:
-            graph = reference()
-            if graph is not None:
+            if (graph := reference()) is not None:
                 graph._fx_graph_cache_key = None
         self._named.clear()
 
-    def sites(self, calls: tuple[GraphCall, ...] = ()) -> CompiledSites:
-        """The graphs as they are stored."""
-        forward = self._forward_graphs()
-        every = [each.described for each in self._collected]
-        graphs = tuple(replace(graph, root=every[forward.get(i, i)].root) for i, graph in enumerate(every))
-        noted = [*self.problems]
-        noted += [
-            Noted("graph_without_sites", {"graph": i, "why": g.without}) for i, g in enumerate(graphs) if g.without
-        ]
-        return CompiledSites(PROVENANCE_VERSION, str(torch.__version__), graphs, calls, noted=tuple(noted))
-
-    def calls(self, made: list[tuple[int, str | None]]) -> tuple[GraphCall, ...]:
-        """Calls as `watched_calls` tells them, by the graph's place in this collection. Backward graphs are called by
+    def sites(self, made: list[tuple[int, str | None]]) -> CompiledSites:
+        """The graphs as they are stored, with the calls that `watched_calls` tells. Backward graphs are called by
         autograd, for the modules of their forward graphs, the last first."""
+        forward_of = self._forward_graphs()
         alive = ((i, each.graph()) for i, each in enumerate(self._collected))
         position = {id(graph): i for i, graph in alive if graph is not None}
         calls = [GraphCall(position.get(graph), module) for graph, module in made]
-        for backward, forward in self._forward_graphs().items():
+        for backward, forward in forward_of.items():
             modules = [call.module for call in calls if call.graph == forward]
             own = [i for i, call in enumerate(calls) if call.graph == backward]
             if len(own) == len(modules):
                 for i, module in zip(reversed(own), modules, strict=True):
                     calls[i] = GraphCall(backward, module)
-        return tuple(calls)
+        every = [each.described for each in self._collected]
+        graphs = tuple(replace(graph, root=every[forward_of.get(i, i)].root) for i, graph in enumerate(every))
+        without = (
+            Noted("graph_without_sites", {"graph": i, "why": g.without}) for i, g in enumerate(graphs) if g.without
+        )
+        noted = (*self.problems, *without)
+        return CompiledSites(PROVENANCE_VERSION, str(torch.__version__), graphs, tuple(calls), noted=noted)
 
     def _forward_graphs(self) -> dict[int, int]:
         """For each backward graph the forward one it belongs to: that of its number or, from a cache that has no
@@ -212,9 +205,8 @@ class Collection:
             if not graph.described.is_backward:
                 continue
             free = [j for j in range(i) if not every[j].described.is_backward and j not in found.values()]
-            same = [j for j in free if every[j].number == graph.number]
             if free:
-                found[i] = (same or free)[-1]
+                found[i] = max(free, key=lambda j: (every[j].number == graph.number, j))
         return found
 
 

@@ -1,41 +1,78 @@
-"""Recording with torch.profiler: a form's steps, or a part of somebody's own program."""
+"""Recording with torch.profiler: a form's steps, or a part of somebody's own program; and whether it sees kernels here.
+
+Once CUPTI has looked at a process it stays, and every launch costs more for the rest of that process's life, 10 to 20 %
+of a step that waits for launches (pytorch/pytorch issue 144455). So nothing is profiled in a process before its calls
+have been timed: another one finds out whether kernels are seen, `python -m tracekit.capture.recording`.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import torch
+from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tracekit.capture.device import pick_device, synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.spans import is_recording, open_spans
-from tracekit.capture.visible_kernels import check_here
 from tracekit.errors import TracekitError
 from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import RecordingKind
+from tracekit.shell import environment_with
 
 STEP = "tracekit.step#{}"
+#: What the process answers. Any other ending, such as of a GPU that only one process may use, is no answer.
+SEEN, UNSEEN = 0, 3
+#: How long it may go on after all else that happens meanwhile.
+PATIENCE_SECONDS = 120.0
+#: What looks, in a process of its own.
+COMMAND = (sys.executable, "-P", "-m", __name__)
 
 
-@dataclass(frozen=True)
-class RawRecording:
-    """What the profiler wrote, before it is published. `marks` are the steps' begin and end, Unix time in ns: a
-    recording of CUDA activity alone holds no host spans, so steps are marked by the clock."""
+@contextmanager
+def checked_meanwhile(device: str) -> Iterator[None]:
+    """While the block runs, another process records one small kernel. Raises TracekitError, after the block, when the
+    profiler is not allowed to see it. What the process prints goes to this one's output; where it finds no answer, the
+    run goes on."""
+    if device == "cpu":
+        yield
+        return
+    code = None
+    with subprocess.Popen(COMMAND, env=environment_with({}), stdin=subprocess.DEVNULL) as process:
+        try:
+            yield
+            with suppress(subprocess.TimeoutExpired):
+                code = process.wait(PATIENCE_SECONDS)
+        finally:
+            process.kill()
+    require_visible(code != UNSEEN)
 
-    path: Path
-    marks: tuple[tuple[int, int], ...]
+
+def require_visible(visible: bool) -> None:
+    """Raises TracekitError where the profiler does not see kernels."""
+    if not visible:
+        raise TracekitError("the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change")
 
 
-def record(form: Form, kind: RecordingKind, steps: int, path: Path, progress: Progress) -> RawRecording:
-    """Records `steps` calls into `path` (plain Chrome JSON).
+def kernels_are_visible() -> bool:
+    """Whether the profiler records a small kernel, in this process."""
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        torch.ones(16, device="cuda").add_(1)
+        torch.cuda.synchronize()
+    return any(event.device_type == DeviceType.CUDA for event in profiler.events() or ())
+
+
+def record(form: Form, kind: RecordingKind, steps: int, path: Path, progress: Progress) -> tuple[tuple[int, int], ...]:
+    """Records `steps` calls into `path` (plain Chrome JSON). Returns when each began and ended, Unix time in ns: a
+    recording of CUDA activity alone holds no host spans.
 
     light: kernels and the API calls that launch them; on the CPU operators alone. rich: operators and their shapes
     too. Never Python stacks: under them compiled code ran four times slower. One call is made and thrown away
@@ -55,7 +92,7 @@ def record(form: Form, kind: RecordingKind, steps: int, path: Path, progress: Pr
         profiler.export_chrome_trace(str(path))
     except (OSError, RuntimeError) as error:
         raise TracekitError(f"the profiler could not write {path}: {error}") from None
-    return RawRecording(path, marks)
+    return marks
 
 
 def _activities(device: str) -> list[ProfilerActivity]:
@@ -97,12 +134,13 @@ class Recorder:
     def __enter__(self) -> Recorder:
         if is_recording():
             raise TracekitError("something is recorded already: end that `with tracekit.record` first")
-        check_here(self._device)
+        require_visible(self._device == "cpu" or kernels_are_visible())
         if self._wanted is None:
             self._start()
         return self
 
-    def step(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def step(self) -> Iterator[None]:
         """One step of the loop: `with recorder.step():` around all that belongs to it."""
         number, self._made = self._made, self._made + 1
         if self._wanted is not None and number == self._skip:
@@ -113,10 +151,9 @@ class Recorder:
                     self._start()
                 except Exception as error:  # noqa: BLE001 - whatever the profiler says; it is told when the block ends.
                     self._missed = Noted("profiler_did_not_start", {"error": f"{type(error).__name__}: {error}"})
-        return self._marked() if self._running else nullcontext()
-
-    @contextmanager
-    def _marked(self) -> Iterator[None]:
+        if not self._running:
+            yield
+            return
         with record_function(STEP.format(self._recorded)):
             yield
         self._recorded += 1
@@ -155,3 +192,7 @@ class Recorder:
         # What was launched inside is to be in the recording whole.
         synchronize(self._device)
         self._profiler.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(SEEN if kernels_are_visible() else UNSEEN)

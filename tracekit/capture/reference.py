@@ -6,8 +6,6 @@ Random numbers are drawn in the low precision and cast up, so that the noise is 
 holds the very same memory as before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
@@ -16,23 +14,20 @@ from typing import Any
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_map
 
 from tracekit.capture.device import free_memory_bytes, synchronize
 from tracekit.capture.outputs import Output, keep_output
 from tracekit.model.note import Facts, Noted
 from tracekit.model.workload import BuiltWorkload
 
+#: The precision of the reference, for those that this knows something higher for.
 HIGHER = {torch.bfloat16: torch.float32, torch.float16: torch.float32, torch.float32: torch.float64}
 RANDOM = (torch.randn, torch.rand, torch.normal, torch.randn_like, torch.rand_like)
 #: `x.half()` asks for a dtype by name.
 CASTS = {torch.Tensor.bfloat16: torch.bfloat16, torch.Tensor.half: torch.float16, torch.Tensor.float: torch.float32}
 #: How many times the copy of the weights must be free beside it, for what the call itself allocates.
 ROOM = 1.25
-
-
-def reference_dtype(dtype: torch.dtype) -> torch.dtype | None:
-    """The precision of the reference; None where there is nothing higher that this knows."""
-    return HIGHER.get(dtype)
 
 
 def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: int) -> Output | Noted:
@@ -46,8 +41,7 @@ def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: in
     growth = high.itemsize / low.itemsize
     if settings.device != "cpu":
         torch.cuda.empty_cache()
-    weight_bytes = sum(tensor.nbytes for tensor in _tensors(modules, low))
-    need = ROOM * (weight_bytes + calling_bytes) * growth
+    need = ROOM * (sum(tensor.nbytes for tensor in _tensors(modules, low)) + calling_bytes) * growth
     free = free_memory_bytes(settings.device)
     if need > free:
         facts: Facts = {"dtype": str(high).removeprefix("torch."), "needs_bytes": need, "free_bytes": free}
@@ -102,37 +96,25 @@ def _tensors(modules: Iterable[nn.Module], low: torch.dtype) -> Iterator[torch.T
 def _raised(
     modules: tuple[nn.Module, ...], low: torch.dtype, high: torch.dtype, draws: list[torch.dtype]
 ) -> Iterator[None]:
-    kept: list[tuple[torch.Tensor, torch.Tensor]] = []
+    """Inside, parameters, buffers, arguments of modules and what names a precision are of the high one."""
 
-    def put_back() -> None:
-        for tensor, data in kept:
-            tensor.data = data
+    def raised(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value.to(high) if value.dtype == low else value
+        return high if value is low else value
 
-    def cast(_module: nn.Module, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        return _mapped(args, low, high), _mapped(kwargs, low, high)
+    def cast(_module: nn.Module, args: Any, kwargs: Any) -> Any:
+        # Of other containers, such as a cache that calls fill, no copy is made.
+        return tree_map(raised, (args, kwargs), is_leaf=lambda value: type(value) not in (tuple, list, dict))
 
     with ExitStack() as stack:
-        stack.callback(put_back)
         for tensor in _tensors(modules, low):
-            kept.append((tensor, tensor.data))
+            stack.callback(setattr, tensor, "data", tensor.data)
             tensor.data = tensor.data.to(high)
         for module in {id(each): each for root in modules for each in root.modules()}.values():
             stack.callback(module.register_forward_pre_hook(cast, with_kwargs=True).remove)
         stack.enter_context(_Raising(low, high, draws))
         yield
-
-
-def _mapped(value: Any, low: torch.dtype, high: torch.dtype) -> Any:
-    """The value with its tensors, or the dtypes that it names, raised; containers one level deep, as arguments are."""
-    if isinstance(value, torch.Tensor):
-        return value.to(high) if value.dtype == low else value
-    if value is low:
-        return high
-    if type(value) in (tuple, list):
-        return type(value)(_mapped(each, low, high) for each in value)
-    if type(value) is dict:
-        return {key: _mapped(each, low, high) for key, each in value.items()}
-    return value
 
 
 class _Raising(TorchFunctionMode):

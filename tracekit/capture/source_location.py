@@ -4,8 +4,6 @@ Module calls are recognised by `torch.nn.Module`'s two calling methods (private 
 they have other names no module is found, and everything is reported without one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys
@@ -24,7 +22,6 @@ from tracekit.model.workload import BuiltWorkload, CompileTarget
 TORCH_FOLDER = f"{Path(torch.__file__).parent}{os.sep}"
 MODULE_FILE = nn.modules.module.__file__
 CALLING_METHODS = ("_call_impl", "_wrapped_call_impl")
-PACKAGE_FOLDERS = ("/site-packages/", "/dist-packages/")
 
 #: A frame of a stack that torch prints.
 STACK_FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
@@ -64,14 +61,13 @@ class ModuleNames:
         """The module whose call this frame is in; None outside of all that are known."""
         for each in _outwards(frame):
             code = each.f_code
-            if code.co_filename == MODULE_FILE and code.co_name in CALLING_METHODS:
-                name = self.of(id(each.f_locals.get("self")))
+            calling = code.co_filename == MODULE_FILE and code.co_name in CALLING_METHODS
+            owners = self._entries.get((code.co_filename, code.co_firstlineno, code.co_name), ())
+            if calling or owners:
+                owner = id(each.f_locals.get("self"))
+                name = self.of(owner) if calling or owner in owners else None
                 if name is not None:
                     return name
-                continue
-            owners = self._entries.get((code.co_filename, code.co_firstlineno, code.co_name), ())
-            if owners and id(each.f_locals.get("self")) in owners:
-                return self.of(id(each.f_locals["self"]))
         return None
 
 
@@ -104,14 +100,12 @@ def is_torch(file: str) -> bool:
 @cache
 def portable(file: str) -> str:
     """The file as its package or project knows it: without the folders of this machine."""
-    for folder in PACKAGE_FOLDERS:
+    for folder in ("/site-packages/", "/dist-packages/"):
         if folder in file:
             return file.rpartition(folder)[2]
     path = Path(file)
     inside = [root for root in (Path.cwd(), *map(Path, sys.path)) if root.is_absolute() and path.is_relative_to(root)]
-    if not inside:
-        return path.name
-    return path.relative_to(max(inside, key=lambda root: len(root.parts))).as_posix()
+    return path.relative_to(max(inside, key=lambda root: len(root.parts), default=path.parent)).as_posix()
 
 
 def user_frames(text: str) -> list[tuple[str, str, str]]:

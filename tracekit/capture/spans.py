@@ -1,7 +1,5 @@
 """Named parts of somebody's own code: spans in a recording while there is one, else nothing. Imports no torch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -14,9 +12,8 @@ _NOTHING = nullcontext()
 
 
 def region(name: str) -> AbstractContextManager[Any]:
-    """`with tracekit.region("forward"):` names what happens inside, in a recording by `tracekit.record`; without one it
-    does nothing. It goes around calls of compiled code: inside, torch.compile would compile again when recording
-    begins."""
+    """`with tracekit.region("forward"):` names what happens inside, in a recording by `tracekit.record`. It goes around
+    calls of compiled code: inside, torch.compile would compile again when recording begins."""
     return _NOTHING if _span is None else _span(name)
 
 

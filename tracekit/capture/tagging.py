@@ -5,8 +5,6 @@ operator's number around it: in a recording made meanwhile everything launched i
 slows the host several times and never runs where time is taken.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -126,7 +124,7 @@ def trace_calls(form: Form, collection: Collection, raw: Path, progress: Progres
         collection.release()
     if watch.compilations or watch.lost:
         collection.problems.append(Noted("compiled_after_timing"))
-    return collection.sites(collection.calls(made))
+    return collection.sites(made)
 
 
 @contextmanager
@@ -135,8 +133,7 @@ def _recorded(device: str, raw: Path) -> Iterator[None]:
     if device == "cpu":
         yield
         return
-    activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-    with profile(activities=activities) as profiler:
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
         synchronize(device)
         with record_function(STEP.format(0)):
             yield

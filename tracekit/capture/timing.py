@@ -1,7 +1,5 @@
 """Timing without the profiler: synchronised calls, the forms in alternation."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random
@@ -40,8 +38,7 @@ RESAMPLES = 400
 
 @dataclass(frozen=True, slots=True)
 class CallTime:
-    """One timed call. `device_us` is between two device events, `peak_bytes` the most memory held: None without a
-    GPU."""
+    """One timed call, with the time between two device events and the most memory held; None without a GPU."""
 
     wall_us: float
     device_us: float | None = None
@@ -72,10 +69,6 @@ class Timings:
     compiling_seconds: float = 0.0
     compiling_rounds: set[int] = field(default_factory=set)
 
-    def pass_over(self, name: FormName, call: CallTime, round_: int) -> None:
-        """Keeps of an untimed call only that it was made."""
-        self.calls.setdefault(name, []).append((round_, call.wall_us))
-
     def add(self, name: FormName, call: CallTime, control_of: int | None = None) -> None:
         """Keeps one call; `control_of` is the round of which it is the control."""
         self.compilations[name] = self.compilations.get(name, 0) + call.compilations
@@ -94,30 +87,16 @@ class Timings:
         if call.device_us is not None:
             self.device_us.setdefault(name, []).append(call.device_us)
 
-    def steady_walls(self, names: tuple[FormName, ...]) -> list[list[float]]:
-        """The times of each form's calls in the rounds in which nothing was compiled."""
-        return [
-            [us for number, us in enumerate(self.wall_us[name]) if number not in self.compiling_rounds]
-            for name in names
-        ]
-
     def of(self, name: FormName, rule: StoppingRule) -> FormTiming:
         """How the form was timed, for the manifest."""
-        adaptive = rule.rounds is None
-        return FormTiming(
-            stopped=self.stopped,
-            target=rule.target if adaptive else None,
-            budget_seconds=rule.budget_seconds if adaptive else None,
-            seconds=self.seconds,
-            controls=self._controls(name),
-        )
+        target, budget_seconds = (rule.target, rule.budget_seconds) if rule.rounds is None else (None, None)
+        return FormTiming(self.stopped, target, budget_seconds, self.seconds, self._controls(name))
 
     def process(self, name: FormName) -> ProcessTimes:
         """The form's times as those of a process that repeats another's."""
-        device_us = self.device_us.get(name)
         return ProcessTimes(
             wall_us=tuple(self.wall_us.get(name, ())),
-            device_us=tuple(device_us) if device_us is not None else None,
+            device_us=tuple(self.device_us[name]) if name in self.device_us else None,
             controls=self._controls(name),
             stopped=self.stopped,
             seconds=self.seconds,
@@ -133,7 +112,7 @@ class Timings:
 class Stopping:
     """Watches one timing. `tell` hears how wide the interval is, whenever it was looked at."""
 
-    def __init__(self, rule: StoppingRule, tell: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, rule: StoppingRule, tell: Callable[[str], None]) -> None:
         self._rule, self._tell = rule, tell
         self._next_look = max(rule.least, FEWEST)
 
@@ -150,18 +129,14 @@ class Stopping:
         long_enough = seconds >= LEAST_OF_BUDGET * self._rule.budget_seconds
         if rounds >= MOST_ROUNDS or (rounds >= self._next_look and long_enough):
             self._next_look = math.ceil(rounds * GROWTH)
-            if self._is_narrow(walls):
+            logs = np.log(np.asarray(walls))
+            half = math.expm1(median_interval(logs[0] - logs[1] if len(logs) == 2 else logs[0], RESAMPLES).half_width)
+            self._tell(f"{rounds} rounds, ±{half * 100:.2g} %")
+            if half <= self._rule.target:
                 return "target reached"
         if seconds >= self._rule.budget_seconds:
             return "budget spent"
         return "most rounds" if made >= MOST_ROUNDS else None
-
-    def _is_narrow(self, walls: Sequence[Sequence[float]]) -> bool:
-        logs = np.log(np.asarray(walls))
-        values = logs[0] - logs[1] if len(logs) == 2 else logs[0]
-        half = math.expm1(median_interval(values, RESAMPLES).half_width)
-        self._tell(f"{len(values)} rounds, ±{half * 100:.2g} %")
-        return half <= self._rule.target
 
 
 def time_forms(
@@ -202,7 +177,8 @@ def time_forms(
             before, last_us = form.name, call.wall_us
             progress.advance()
         timings.seconds = clock() - began
-        walls = timings.steady_walls(tuple(form.name for form in forms))
+        steady = [each for each in range(number + 1) if each not in timings.compiling_rounds]
+        walls = [[timings.wall_us[form.name][each] for each in steady] for form in forms]
         reason = stopping.reason(walls, number + 1, timings.seconds - timings.compiling_seconds)
         if reason:
             timings.stopped = reason
@@ -220,30 +196,27 @@ def _settle(
         call = measure(form)
         if call.compilations:
             return call
-        timings.pass_over(form.name, call, number)
+        timings.calls.setdefault(form.name, []).append((number, call.wall_us))
         own_us += call.wall_us
     return None
 
 
 def time_one(form: Form) -> CallTime:
     """One synchronised call of the form, which is ready: what it took by the host's clock, and by the device's."""
-    gpu = form.device != "cpu"
-    if gpu:
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if form.device != "cpu" else []
+    if events:
         torch.cuda.reset_peak_memory_stats()
-        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     with watch_compilation() as watch:
         synchronize(form.device)
         start_ns = time.perf_counter_ns()
-        if gpu:
-            begin.record()
+        if events:
+            events[0].record()
         form.call()
-        if gpu:
-            end.record()
+        if events:
+            events[1].record()
         synchronize(form.device)
         wall_us = (time.perf_counter_ns() - start_ns) / 1e3
+    device_us = events[0].elapsed_time(events[1]) * 1e3 if events else None
+    peak_bytes = torch.cuda.max_memory_allocated() if events else None
     # Who made torch forget what it compiled has it compiled anew, unseen.
-    compilations = watch.compilations or int(watch.lost)
-    if not gpu:
-        return CallTime(wall_us, compilations=compilations)
-    device_us = begin.elapsed_time(end) * 1e3
-    return CallTime(wall_us, device_us, torch.cuda.max_memory_allocated(), compilations)
+    return CallTime(wall_us, device_us, peak_bytes, watch.compilations or int(watch.lost))

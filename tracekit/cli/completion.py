@@ -1,7 +1,5 @@
 """`tracekit completion`: the script by which a shell completes tracekit's commands, options and workloads."""
 
-from __future__ import annotations
-
 import click
 
 from tracekit.printing import hand_over

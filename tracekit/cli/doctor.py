@@ -1,7 +1,5 @@
 """`tracekit doctor`: can this machine profile?"""
 
-from __future__ import annotations
-
 import click
 
 from tracekit.cli.options import WIDE_HELP

@@ -143,7 +143,7 @@ def _light_of(place: str, form: FormName | None) -> str:
     from tracekit import store
     from tracekit.walks.sides import choose_form
 
-    if store.is_run(Path(place)):
+    if store.is_run(Path(place)) or store.is_cut_off(Path(place)):
         chosen = choose_form(store.load(Path(place)), Path(place), form)
         return str(store.recording_path(Path(place), chosen, "light"))
     if form is not None:

@@ -1,7 +1,5 @@
 """`tracekit`: finds the command that was asked for, and says what went wrong in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """`tracekit sweep`: measure a matrix of settings, each in a process of its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

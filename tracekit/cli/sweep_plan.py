@@ -1,7 +1,5 @@
 """What the options of `tracekit sweep` ask for: which cells, in which folder, timed how."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What `tracekit sweep` shows and writes of a folder's cells."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The command that a reader is told to type next."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The walk from two sides to a comparison, one question after the other; and from one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tracekit.comparison.cost.bound import find_bound

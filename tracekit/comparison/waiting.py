@@ -6,8 +6,6 @@ line of each, and what it launched. Copies to or from the host wait: on an H200 
 `cudaStreamSynchronize`, and the operators of 139 such copies.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace

@@ -3,8 +3,6 @@
 A's wall, plus the change of every part, plus the residual, is B's wall. The change is GPU work and waiting.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -125,26 +123,20 @@ def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None)
 
 
 def _share(kind: Literal["gpu", "idle"], parts: Sequence[WaterfallPart], least_us: float) -> ReasonShare | None:
-    """All parts of a kind, and those to name; None where they make no more than `least_us`."""
+    """All parts of a kind, and those to name: the largest that went the way of their sum, and the largest GPU part that
+    went the other way where that is much. None where they make no more than `least_us`."""
     own = [part for part in parts if part.kind == kind]
     delta = math.fsum(part.delta_us for part in own)
     if abs(delta) <= least_us:
         return None
-    named = _named(own, delta)
+    parts = sorted(_by_label([part for part in own if part.label not in REST]), key=lambda part: -abs(part.delta_us))
+    # Where recordings show another sign, the rule that takes off what recording added has made it.
+    recorded = [part for part in parts if part.recorded_delta_us is None or part.recorded_delta_us * delta > 0]
+    same_way = [part for part in recorded if part.delta_us * delta >= NAMED_SHARE * delta**2]
+    against = [part for part in parts if part.kind == "gpu" and part.delta_us * delta <= -AGAINST * delta**2]
+    named = (*same_way[:MOST_NAMED], *against[:1])
     rest = delta - math.fsum(part.delta_us for part in named)
     return ReasonShare(kind, delta, named, rest if named and abs(rest) >= NAMED_SHARE * abs(delta) else 0.0)
-
-
-def _named(parts: Sequence[WaterfallPart], delta_us: float) -> tuple[WaterfallPart, ...]:
-    """The largest that went the way of their sum, and the largest GPU part that went the other way where that is much.
-
-    No idle part is named whose recordings show another sign: the rule that takes off what recording added has made it.
-    """
-    parts = sorted(_by_label([part for part in parts if part.label not in REST]), key=lambda part: -abs(part.delta_us))
-    recorded = [part for part in parts if part.recorded_delta_us is None or part.recorded_delta_us * delta_us > 0]
-    same_way = [part for part in recorded if part.delta_us * delta_us >= NAMED_SHARE * delta_us**2]
-    against = [part for part in parts if part.kind == "gpu" and part.delta_us * delta_us <= -AGAINST * delta_us**2]
-    return (*same_way[:MOST_NAMED], *against[:1])
 
 
 def _by_label(parts: Sequence[WaterfallPart]) -> list[WaterfallPart]:

@@ -1,7 +1,5 @@
 """Whether this machine can profile. Each check answers one question with a `Check`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

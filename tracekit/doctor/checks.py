@@ -1,7 +1,5 @@
 """Every check, in the order a broken machine is mended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

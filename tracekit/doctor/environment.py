@@ -1,8 +1,6 @@
 """What surrounds a run: Python, torch and the libraries that models are made of, the switches of torch.compile, and the
 folders that others fill."""
 
-from __future__ import annotations
-
 import getpass
 import importlib
 import os
@@ -25,7 +23,7 @@ OLDEST_PYTHON = (3, 11)
 NEWEST_PYTHON = (3, 14)
 SWITCHES = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
 #: As `pyproject.toml` has them; a test holds the two together.
-OLDEST = {"torch": "2.9", "diffusers": "0.35", "transformers": "4.56"}
+OLDEST = {"torch": "2.9", "diffusers": "0.35", "transformers": "5.0"}
 INSTALL = "pip install -c constraints.txt '.[profile]'  # in tracekit's checkout"
 GIB = 1 << 30
 

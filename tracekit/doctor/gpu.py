@@ -1,16 +1,13 @@
 """Is there a GPU, does torch see it, is its memory free, and may the profiler look at it?"""
 
-from __future__ import annotations
-
 import os
 
 from tracekit.doctor import Check
-from tracekit.doctor.environment import find_torch, why_no_gpu
+from tracekit.doctor.environment import GIB, find_torch, why_no_gpu
 from tracekit.nvml import NoDriver, read_driver
 
 #: What Triton makes kernels for.
 OLDEST_CAPABILITY = (7, 0)
-GIB = 1 << 30
 #: Less than this free and another program most likely works on the GPU, which also disturbs timing.
 QUIET_FRACTION = 0.9
 WHY_NO_DRIVER = {

@@ -1,7 +1,5 @@
 """What builds the code that torch.compile writes: C and C++ compilers, Python's headers, setuptools, Triton."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

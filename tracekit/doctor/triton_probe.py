@@ -1,7 +1,5 @@
 """The smallest Triton kernel. Importing this file needs triton."""
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

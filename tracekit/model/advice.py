@@ -1,7 +1,5 @@
 """What a reader is advised to do, and advice that was tried."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What one trace says. Field names are those of the JSON contract `tracekit.analysis/1`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

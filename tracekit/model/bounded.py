@@ -3,8 +3,6 @@
 `msgspec` checks these where a file is decoded; nouns made in a program are not checked.
 """
 
-from __future__ import annotations
-
 import datetime
 from typing import Annotated, TypeVar
 

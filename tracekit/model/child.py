@@ -1,7 +1,5 @@
 """What a fresh process is asked to do for a run, and what it found. Both go through files as JSON."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tracekit.model.bounded import Many, Microseconds, Some

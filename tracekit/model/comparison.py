@@ -1,8 +1,6 @@
 """What changed between two sides, A (before, eager) and B (after, compiled). Field names are those of the JSON contract
 `tracekit.comparison/1`. All figures are per step."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -203,14 +201,6 @@ class Side:
             for cause, us in rich.items():
                 found[cause] = found.get(cause, 0.0) + us / whole * rest
         return {cause: us / self.steps for cause, us in found.items()}
-
-    @property
-    def lengthened_idle_us(self) -> float | None:
-        """How much more idle time per step the recording shows than unprofiled calls have. None where either is not
-        known."""
-        if self.recorded_idle_us is None or self.unprofiled_idle_us is None:
-            return None
-        return self.recorded_idle_us - self.unprofiled_idle_us
 
     def calibrated_idle_by_cause(self) -> dict[str, float] | None:
         """Idle time of the unprofiled call by cause, in microseconds: as recorded, less what recording added by

@@ -1,7 +1,5 @@
 """Several comparisons side by side. Field names are those of the JSON contract `tracekit.comparisons/1`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tracekit.model.comparison import Comparison, Side

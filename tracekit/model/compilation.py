@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Seconds, Text
@@ -216,19 +216,6 @@ class Diagnostics:
         """What was compiled again because a check failed."""
         return tuple(frame for frame in self.frames if frame.because)
 
-    @property
-    def limit_reached(self) -> bool:
-        """Whether torch gave a function up because it was compiled too often."""
-        return any(each.kind == "recompile_limit" for each in self.fallbacks)
-
     def timed_calls(self) -> tuple[CompilingCall, ...]:
         """The timed calls that compiled. There should be none."""
         return tuple(call for call in self.calls if call.phase == "timed")
-
-    def with_break_costs(self, regions: CompiledRegions, steps: int) -> Diagnostics:
-        """With what each break costs per step, as regions of so many steps show it."""
-        breaks = []
-        for each in self.breaks:
-            outside = [region.outside_us for region in regions.regions if region.id in each.frames]
-            breaks.append(replace(each, per_step_us=sum(outside) / steps if outside else None))
-        return replace(self, breaks=tuple(breaks))

@@ -1,7 +1,5 @@
 """How wide the elements of a tensor are, by torch's name of the type and by C++'s."""
 
-from __future__ import annotations
-
 #: Bytes of one element, by torch's name of the type.
 ELEMENT_BYTES = {
     **dict.fromkeys(("bool", "uint8", "int8"), 1),

@@ -1,7 +1,5 @@
 """Conditions that a change must meet, and whether it did."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

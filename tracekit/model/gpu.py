@@ -1,7 +1,5 @@
 """The GPU while a form ran: its memory and its state. Field names are those of `run.json`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What a group of kernels is known by, and what shows that a library kernel was exchanged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal
 

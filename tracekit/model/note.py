@@ -1,7 +1,5 @@
 """Facts that a reader must know before believing a figure, of a comparison or noted while a run was made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """How far what a form returns is from what it should return. Field names are those of `run.json`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

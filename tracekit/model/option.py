@@ -1,7 +1,5 @@
 """What can be asked of a call, and what each of it means for another call: the one list, for every room."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

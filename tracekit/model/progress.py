@@ -1,7 +1,5 @@
 """How a long job says what it is doing. The command line shows it; the rooms only tell."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

@@ -5,8 +5,6 @@ as its project or package knows it, never a path of the machine. Modules are nam
 down: `transformer.transformer_blocks.0.norm1`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod

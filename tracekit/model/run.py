@@ -1,7 +1,5 @@
 """A run: what was measured, with what, on which machine. This is what `run.json` holds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

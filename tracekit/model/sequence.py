@@ -1,7 +1,5 @@
 """What a GPU did in one step, activity by activity, which operator asked for it, and how much work that was."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

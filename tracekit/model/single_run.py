@@ -1,7 +1,5 @@
 """One side by itself: what its page tells, and its figures per step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tracekit.model.comparison import Bound, Finding, Side

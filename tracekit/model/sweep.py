@@ -1,7 +1,5 @@
 """A sweep: many settings of a workload, each measured in a process of its own. What a sweep's folder holds."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """What a sweep found out: the figures of its cells, and what is best for what. This is what `sweep --json` holds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """How calls of a run were timed, and what a form costs before it is at its steady speed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

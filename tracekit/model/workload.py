@@ -63,7 +63,7 @@ class WorkloadInfo:
     memory_gib: dict[str, float]
     scopes: dict[str, str]
     fullgraph: bool
-    extra: str
+    extra: str = "profile"
     takes: tuple[str, ...] = ()
     pixel_step: int | None = None
     resizes: bool = False

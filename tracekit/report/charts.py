@@ -3,8 +3,6 @@
 Colours are names (`gain`, `side-a`, ...) that the page replaces by those of its light or dark scheme.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 import textwrap
@@ -18,7 +16,7 @@ from tracekit.report.document import Chart
 from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.headline import LETTERS, Names, part_label
 from tracekit.report.sections.idle import causes_present
-from tracekit.report.sections.kernels import families_of, families_present
+from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import cause_words, scope_of, shared_scope
 
@@ -85,8 +83,7 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
 
 
 def family_charts(sides: Sides) -> tuple[Chart, ...]:
-    found = [families_of(side) for _, side in sides]
-    figures = {family: [each.get(family, (0.0, 0.0)) for each in found] for family in families_present(sides)}
+    figures = times_by_family(sides)
     if not figures:
         return ()
     times = {family: [us / 1e3 for _, us in each] for family, each in figures.items()}

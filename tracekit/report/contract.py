@@ -3,8 +3,7 @@
 Changes are additive only.
 """
 
-from __future__ import annotations
-
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -136,18 +135,8 @@ def _text(fields: dict[str, Any]) -> str:
         encoded = msgspec.json.encode(fields)
     except UnicodeEncodeError:
         # A path that is no text, or a command line with one.
-        encoded = msgspec.json.encode(_encodable(fields))
+        encoded = msgspec.json.encode(json.loads(encodable(json.dumps(fields, ensure_ascii=False))))
     return msgspec.json.format(encoded, indent=1).decode() + "\n"
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return encodable(value)
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_encodable(each) for each in value]
-    return value
 
 
 def sweep_json(sweep: Sweep) -> str:

@@ -49,6 +49,14 @@ class Table:
     note: str = ""
 
 
+def filled_table(
+    caption: str, heads: tuple[Column, ...], rows: Iterable[tuple[Cell, ...]], note: str = ""
+) -> Table | None:
+    """The table of these rows; None where there are none."""
+    found = tuple(rows)
+    return Table(caption, heads, found, note) if found else None
+
+
 @dataclass(frozen=True, slots=True)
 class Chart:
     """A figure of plotly's. `id` is the element it is drawn into; `description` is what a screen reader says."""
@@ -303,14 +311,6 @@ def both(block: Block | None, rank: int = DETAILS, *, unfolded: bool = False) ->
     return Part(block, None if isinstance(block, OfPage) else block, rank, unfolded)
 
 
-def page_only(block: Block | None) -> Part:
-    return Part(block, None)
-
-
-def twin_only(block: Block | None) -> Part:
-    return Part(None, block)
-
-
 def standing_section(id_: str, title: str, *parts: Part | Block | None, short: str = "") -> Section:
     """The section of the parts that there are; of a bare block there are `both`."""
     made = (each if isinstance(each, Part) else both(each) for each in parts)
@@ -322,10 +322,6 @@ def section(id_: str, title: str, *parts: Part | Block | None, short: str = "") 
     made = standing_section(id_, title, *parts, short=short)
     bare = all(each.twin is None and isinstance(each.page, str | Heading) for each in made.parts)
     return None if bare else made
-
-
-def those(sections: Iterable[Section | None]) -> tuple[Section, ...]:
-    return tuple(each for each in sections if each is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """A run as the JSON of benchmark actions, and kernel groups as rows of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from math import fsum
 from statistics import quantiles

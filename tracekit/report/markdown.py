@@ -1,7 +1,5 @@
 """A report as GitHub's markdown: in the page's order, details folded, and what one comment cannot hold left out."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator

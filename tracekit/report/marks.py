@@ -1,7 +1,5 @@
 """The mark by which a page and its markdown twin say, to programs, what they are a report of."""
 
-from __future__ import annotations
-
 import re
 
 HEAD = '<meta charset="utf-8">\n'

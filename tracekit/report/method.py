@@ -1,7 +1,5 @@
 """How each number came about, in words for a reader who does not know tracekit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, Finding, Side
@@ -197,8 +195,12 @@ def how_measured(comparison: Comparison, run: Run | None) -> Iterator[tuple[str,
     sides, ways = (comparison.a, comparison.b), {group.how for group in comparison.groups}
     if comparison.verdict.result != "not_timed":
         yield "Wall time", f"{WALL} {ALTERNATION}" if run and run.order else WALL
-    if comparison.verdict.ci95:
-        yield "Speed-up", _speed_up(comparison)
+    if comparison.verdict.ci95 and comparison.verdict.basis == "apart":
+        yield "Speed-up", SPEED_UP_APART
+    elif comparison.verdict.ci95:
+        controlled = any(side.form.timing.controls for side in sides if side.form and side.form.timing)
+        holds = SEVERAL_PROCESSES if comparison.verdict.basis == "processes" else ONE_PROCESS
+        yield "Speed-up", SPEED_UP + (NOISE_BY_CONTROLS if controlled else NOISE_BY_HALVES) + holds
     if all(side.analysis.gpu is None for side in sides):
         yield "Operators", OPERATORS
     else:
@@ -226,12 +228,3 @@ def _besides(sides: tuple[Side, ...], findings: tuple[Finding, ...]) -> Iterator
     if any(finding.saving_us is not None for finding in findings):
         yield "Savings", FINDINGS
     yield "Step", STEP
-
-
-def _speed_up(comparison: Comparison) -> str:
-    if comparison.verdict.basis == "apart":
-        return SPEED_UP_APART
-    forms = (comparison.a.form, comparison.b.form)
-    controlled = any(form.timing.controls for form in forms if form and form.timing)
-    holds = SEVERAL_PROCESSES if comparison.verdict.basis == "processes" else ONE_PROCESS
-    return SPEED_UP + (NOISE_BY_CONTROLS if controlled else NOISE_BY_HALVES) + holds

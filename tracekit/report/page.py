@@ -1,7 +1,5 @@
 """A report as one HTML page that needs no network: it holds its scripts and data, and forbids itself all others."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

@@ -3,8 +3,6 @@
 Every key that is written is required; more keys may come with later versions, none go.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

@@ -1,7 +1,5 @@
 """Sides that stand beside each other in a report, each with the letter that it goes by."""
 
-from __future__ import annotations
-
 from string import ascii_uppercase
 
 from tracekit.model.comparison import Comparison, Side

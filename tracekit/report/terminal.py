@@ -1,10 +1,7 @@
 """A summary as rich shows it. Names come from traces, so nothing is read as markup."""
 
-from __future__ import annotations
-
 import re
 import textwrap
-from collections.abc import Iterator
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -41,7 +38,16 @@ def shown(summary: Summary) -> RenderableType:
                 drawn += [Text(part.caption, style="bold"), table] if part.caption else [table]
                 drawn += [Text(part.note, style="dim")] if part.note else []
             case GroupedTable():
-                drawn += _grouped(part)
+                # The columns of all groups stand in one line, and each name has the whole line. A heading may take two
+                # lines, a figure not.
+                every = [row for _, rows in part.groups for row in rows]
+                widths = [
+                    max(*map(len, head.split("\n")), *(len(row[at][0]) for row in every))
+                    for at, head in enumerate(part.columns)
+                ]
+                drawn.append(_rows(part, widths, (), heads=True))
+                for name, rows in part.groups:
+                    drawn += [Text(printable(name), "bold"), _rows(part, widths, rows)]
             case Commands():
                 drawn.append(_command(part.text))
     return Group(*drawn)
@@ -53,23 +59,10 @@ def _cell(cell: Cell) -> Text:
     return Text(printable(cell.short if isinstance(cell, Name) else cell))
 
 
-def _grouped(table: GroupedTable) -> Iterator[RenderableType]:
-    """The columns of all groups stand in one line, and each name has the whole line. Where the terminal is narrow, the
-    first column and the parted one take two lines; no other figure is parted."""
-    every = [row for _, rows in table.groups for row in rows]
-    # A heading may take two lines, a figure not.
-    widths = [
-        max(*map(len, head.split("\n")), *(len(row[at][0]) for row in every)) for at, head in enumerate(table.columns)
-    ]
-    yield _rows(table, widths, (), heads=True)
-    for name, rows in table.groups:
-        yield Text(printable(name), "bold")
-        yield _rows(table, widths, rows)
-
-
 def _rows(
     table: GroupedTable, widths: list[int], rows: tuple[tuple[tuple[str, str], ...], ...], *, heads: bool = False
 ) -> RichTable:
+    """Where the terminal is narrow, the first column and the parted one take two lines; no other figure is parted."""
     drawn = RichTable(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=heads, header_style="dim")
     first = INDENT + widths[0]
     # Columns with a width of their own never give way; these are as wide as their text.

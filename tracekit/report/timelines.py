@@ -5,8 +5,6 @@ starts (differences), durations (both in steps of 10 ns) as 32 bits, labels as 1
 (65535: none) as 16 bits and the lane as 8. All little-endian.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json
@@ -67,11 +65,6 @@ BY_NAMES = "Kernels were told by names alone, so nothing lights up."
 Drawn = tuple[tuple[str, Side, StepTimeline], ...]
 
 
-#: What lights up together: for each side the number of the group at each place of its sequence, and of each group its
-#: name, its place in the model, and how many of each side's activities are in it (0: nothing lights up).
-Lit = tuple[list[dict[int, int]], list[Any]]
-
-
 def texture(kind: str) -> str:
     """What lies over the colour of a kernel family or a cause of idle time: nothing where it is empty. There are more
     kinds than colours that everybody can tell apart."""
@@ -94,10 +87,10 @@ def timelines(comparison: Comparison) -> Timelines | None:
         [group_label(group), clipped(place, 90), [len(group.a_at), len(group.b_at)]] if group.a_at or group.b_at else 0
         for group, place in zip(groups, distinct_places(groups), strict=True)
     ]
-    lit, dark = _lit_within_room(numbers, told)
     notes = [] if any(group.a_at or group.b_at for group in comparison.groups) else [BY_NAMES]
+    numbers, told, dark = _lit_within_room(numbers, told)
     notes += [f"{counted(dark, 'group')} with smaller changes, for the page's size, do not light up."] if dark else []
-    return _drawn(_thinned(sides), lit, GROUPS_LIGHT_UP, *notes)
+    return _drawn(_thinned(sides), numbers, told, GROUPS_LIGHT_UP, *notes)
 
 
 def timelines_by_name(sides: Sides) -> Timelines | None:
@@ -124,13 +117,13 @@ def timelines_by_name(sides: Sides) -> Timelines | None:
             of_side[at] = order.setdefault(name, len(order))
         numbers.append({at: number for at, number in of_side.items() if number < NO_GROUP})
     groups = [[short_kernel_name(name), "", counts] for name, counts in names.items()][:NO_GROUP]
-    lit, dark = _lit_within_room(numbers, groups)
+    numbers, groups, dark = _lit_within_room(numbers, groups)
     missing = [side_name(letter, side) for letter, side in sides if side.timeline is None]
     too_large = [side_name(letter, side) for letter, side, _ in there[len(shown) :]]
     told = [f"{', '.join(missing)}: nothing to draw."] if missing else []
     told += [f"Left out, for the page's size: {', '.join(too_large)}; analyze --html draws one."] if too_large else []
     told += [f"{counted(dark, 'name')}, for the page's size, light up nothing."] if dark else []
-    return _drawn(tuple(shown), lit, NAMES_LIGHT_UP, *told) if shown else None
+    return _drawn(tuple(shown), numbers, groups, NAMES_LIGHT_UP, *told) if shown else None
 
 
 def _with_timelines(sides: Sides) -> Drawn:
@@ -152,7 +145,10 @@ def _thinned(sides: Drawn) -> Drawn:
 
 
 def _with_longest_bars(timeline: StepTimeline, most: int) -> StepTimeline:
-    kept = [_longest(bars, most) for bars in _bars(timeline)]
+    kept = [
+        sorted(sorted(range(len(bars.labels)), key=bars.durations_us.__getitem__, reverse=True)[:most])
+        for bars in _bars(timeline)
+    ]
     occurring = sorted({bars.labels[at] for bars, places in zip(_bars(timeline), kept, strict=True) for at in places})
     numbers = {label: number for number, label in enumerate(occurring)}
     work, gaps, host = (
@@ -169,11 +165,6 @@ def _with_longest_bars(timeline: StepTimeline, most: int) -> StepTimeline:
     return replace(timeline, labels=tuple(labels), work=work, positions=tuple(positions), gaps=gaps, host=host)
 
 
-def _longest(bars: Bars, most: int) -> list[int]:
-    """The places of the longest bars, in order."""
-    return sorted(sorted(range(len(bars.labels)), key=lambda at: -bars.durations_us[at])[:most])
-
-
 def _named(timeline: StepTimeline) -> list[list[str]]:
     return [[short_kernel_name(label.name), label.kind] for label in timeline.labels]
 
@@ -184,19 +175,21 @@ def _json_bytes(told: object) -> int:
     return len(text) + 5 * sum(map(text.count, "<>&"))
 
 
-def _lit_within_room(numbers: list[dict[int, int]], groups: list[Any]) -> tuple[Lit, int]:
-    """The first of the groups, as many as leave the page small enough, and how many that light up are left out."""
+def _lit_within_room(numbers: list[dict[int, int]], groups: list[Any]) -> tuple[list[dict[int, int]], list[Any], int]:
+    """What lights up together: for each side the number of the group at each place of its sequence, and of each group
+    its name, its place in the model, and how many of each side's activities are in it (0: nothing lights up). The first
+    of the groups, as many as leave the page small enough, and how many that light up are left out."""
     room = MOST_GROUP_BYTES
     for kept, group in enumerate(groups):
         room -= _json_bytes(group) + 1
         if room < 0:
             left = [{at: number for at, number in each.items() if number < kept} for each in numbers]
-            return (left, groups[:kept]), sum(map(bool, groups[kept:]))
-    return (numbers, groups), 0
+            return left, groups[:kept], sum(map(bool, groups[kept:]))
+    return numbers, groups, 0
 
 
-def _drawn(sides: Drawn, lit: Lit, lights: str, *more: str) -> Timelines:
-    (numbers, groups), told = lit, []
+def _drawn(sides: Drawn, numbers: list[dict[int, int]], groups: list[Any], lights: str, *more: str) -> Timelines:
+    told = []
     for letter, side, timeline in sides:
         lanes = [f"stream {stream}" if stream is not None else "GPU" for stream in timeline.streams]
         if len(lanes) > MOST_LANES:

@@ -1,7 +1,5 @@
 """One trace file, offered to ui.perfetto.dev from this machine and to nobody else."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

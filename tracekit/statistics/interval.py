@@ -4,8 +4,6 @@ A block bootstrap: neighbouring calls are alike, so they are resampled together,
 each other.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Do the calls of one form have one speed, and does it stay?"""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -57,8 +55,11 @@ def find_two_speeds(wall_us: Values) -> TwoSpeeds | None:
     """
     if len(wall_us) < FEWEST:
         return None
-    logs = _without_outliers(np.sort(np.log(wall_us)))
-    cut = _best_cut(logs)
+    ordered = logs = np.sort(np.log(wall_us))
+    least = math.ceil(LEAST_SHARE * len(ordered))
+    # As long as the best cut parts off too few to be a speed, these are left out, up to a quarter of all.
+    while min(cut := _best_cut(logs), len(logs) - cut) < least and len(logs) > 0.75 * len(ordered):
+        logs = logs[cut:] if cut < len(logs) - cut else logs[:cut]
     fast, slow = logs[:cut], logs[cut:]
     difference = float(np.median(slow) - np.median(fast))
     spread = math.hypot(_spread(fast), _spread(slow))
@@ -71,17 +72,6 @@ def find_two_speeds(wall_us: Values) -> TwoSpeeds | None:
     is_slow = wall_us > math.sqrt(fast_us * slow_us)
     share, changes = float(is_slow.mean()), float((is_slow[1:] != is_slow[:-1]).mean())
     return TwoSpeeds(fast_us, slow_us, len(slow) / len(logs), changes < SELDOM * 2 * share * (1 - share))
-
-
-def _without_outliers(ordered: Values) -> Values:
-    """As long as the best cut parts off too few to be a speed, these are left out, up to a quarter of all."""
-    least, left = math.ceil(LEAST_SHARE * len(ordered)), ordered
-    while len(left) > 0.75 * len(ordered):
-        cut = _best_cut(left)
-        if min(cut, len(left) - cut) >= least:
-            break
-        left = left[cut:] if cut < len(left) - cut else left[:cut]
-    return left
 
 
 def _best_cut(ordered: Values) -> int:

@@ -5,8 +5,6 @@ Entries are written under another name first and then renamed: half an entry is 
 a flipped bit would pass for another figure: an entry keeps those of its files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io
@@ -59,6 +57,9 @@ class About:
     metadata: dict[str, object]
 
 
+KEPT = tuple(field.name for field in fields(About) if field.name != "sums")
+
+
 def default_folder() -> Path:
     import platformdirs
 
@@ -89,27 +90,22 @@ def load(entry: Path, name: str) -> Trace | None:
         os.utime(entry)
     except FileNotFoundError:
         return None
-    except (OSError, DamagedEntryError, msgspec.MsgspecError, RecursionError, pl.exceptions.PolarsError) as error:
+    except (OSError, msgspec.MsgspecError, RecursionError, pl.exceptions.PolarsError) as error:
         log.info("damaged cache entry %s: %s", entry, error)
         return None
     expected = schemas(shapes=entry.name.endswith(SHAPES))
     if any(tables[table].schema != pl.Schema(schema) for table, schema in expected.items()):
         return None
-    kept = (field.name for field in fields(About) if field.name != "sums")
-    return Trace(path=name, **{each: getattr(about, each) for each in kept}, **tables)
-
-
-class DamagedEntryError(Exception):
-    """A file of an entry is not what was written."""
+    return Trace(path=name, **{each: getattr(about, each) for each in KEPT}, **tables)
 
 
 def _checked(content: bytes, sum_: str) -> bytes:
     if xxhash.xxh3_128_hexdigest(content) != sum_:
-        raise DamagedEntryError("a file of it has changed")
+        raise OSError("a file of it has changed")
     return content
 
 
-def save_beside(trace: Trace, entry: Path) -> threading.Thread:
+def save_beside(trace: Trace, entry: Path) -> None:
     """Writes the entry in a thread of its own, which the program waits for before it ends."""
 
     def write() -> None:
@@ -120,9 +116,7 @@ def save_beside(trace: Trace, entry: Path) -> threading.Thread:
             # A cache that cannot be written costs time alone, so the user is not bothered.
             log.info("cannot cache %s: %s", trace.path, error)
 
-    thread = threading.Thread(target=write, name="tracekit-cache")
-    thread.start()
-    return thread
+    threading.Thread(target=write, name="tracekit-cache").start()
 
 
 def save(trace: Trace, entry: Path) -> None:
@@ -136,8 +130,7 @@ def save(trace: Trace, entry: Path) -> None:
             getattr(trace, table).write_parquet(content, compression="lz4", statistics=False)
             (draft / f"{table}.parquet").write_bytes(content.getbuffer())
             sums[table] = xxhash.xxh3_128_hexdigest(content.getbuffer())
-        kept = {field.name: getattr(trace, field.name) for field in fields(About) if field.name != "sums"}
-        text = msgspec.json.encode(About(sums=sums, **kept))
+        text = msgspec.json.encode(About(sums, **{each: getattr(trace, each) for each in KEPT}))
         (draft / ABOUT).write_bytes(xxhash.xxh3_128_hexdigest(text).encode() + b"\n" + text)
         shutil.rmtree(entry, ignore_errors=True)
         # Another process may have been faster; its entry is as good.

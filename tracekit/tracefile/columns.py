@@ -1,12 +1,10 @@
 """Events to columns, list by list: what is kept of a million events are arrays of numbers and each name once."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +22,10 @@ from tracekit.tracefile.events import (
 )
 
 TableName = Literal["activities", "calls", "host"]
+Thing = TypeVar("Thing", bound=Hashable)
 Ints = NDArray[np.int64]
+#: Columns that not every table has.
+Extra = dict[str, NDArray[np.int64] | NDArray[np.int32]]
 
 #: What each table calls the kinds of its rows, by the categories that profilers of all ages and vendors write, in lower
 #: case.
@@ -81,14 +82,14 @@ def place_of(category: str | None) -> tuple[TableName, str] | None:
     return ("calls", "call") if name in CALL_CATEGORIES else None
 
 
-class Numbered(dict[Hashable, int]):
+class Numbered(dict[Thing, int]):
     """Each thing once, numbered as they came."""
 
-    def __missing__(self, key: Hashable) -> int:
+    def __missing__(self, key: Thing) -> int:
         number = self[key] = len(self)
         return number
 
-    def of(self, things: Iterable[Hashable]) -> NDArray[np.int32]:
+    def of(self, things: Iterable[Thing]) -> NDArray[np.int32]:
         return np.fromiter(map(self.__getitem__, things), dtype=np.int32)
 
 
@@ -102,10 +103,7 @@ class Block:
     whole_us: Ints
     rest_ns: Ints
     long_ns: Ints
-    more: dict[str, NDArray[np.int64] | NDArray[np.int32]]
-
-    def __len__(self) -> int:
-        return len(self.names)
+    more: Extra
 
 
 @dataclass
@@ -141,9 +139,9 @@ class Columns:
     """The tables as they grow; the host's with the inputs of operators if `shapes`."""
 
     shapes: bool = False
-    inputs: Numbered = field(default_factory=Numbered)  # of JSON texts, as bytes
-    names: Numbered = field(default_factory=Numbered)
-    threads: Numbered = field(default_factory=Numbered)  # of (pid, tid), as the file writes them
+    inputs: Numbered[bytes] = field(default_factory=Numbered)  # of JSON texts
+    names: Numbered[str | None] = field(default_factory=Numbered)
+    threads: Numbered[tuple[Identifier | None, Identifier | None]] = field(default_factory=Numbered)  # pid and tid
     tables: dict[TableName, list[Block]] = field(default_factory=lambda: {"activities": [], "calls": [], "host": []})
     skipped: Counter[str] = field(default_factory=Counter)
     events: int = 0
@@ -165,7 +163,7 @@ class Columns:
             place = place_of(category)
             if place is None:
                 self._add_allocations([event for event in some if event.ph == "i" and event.name == "[memory]"])
-                paired = paired or any(event.ph == "B" for event in some)
+                paired = paired or any(event.ph in ("B", "E") for event in some)
                 continue
             complete = [event for event in some if event.ph == "X"]
             self._add_block(place, complete)
@@ -194,10 +192,11 @@ class Columns:
                 continue
             begun, lost = begun_here.end(event.name)
             self._count_lost(lost)
-            place = place_of(begun.cat) if begun else place_of(event.cat)
+            place = place_of((begun or event).cat)
             begin_us, end_us = number(begun.ts if begun else None), number(event.ts)
             if begun is None or begin_us is None or end_us is None:
-                if place is not None:
+                # An end need not name its category: it may be of what is counted.
+                if place is not None or (begun or event).cat is None:
                     self.skipped["an end without a beginning"] += 1
             elif place is not None:
                 begun.dur = end_us - begin_us
@@ -219,22 +218,15 @@ class Columns:
         whole_us = np.floor(starts)
         if float(starts.max()) > EXACT_US and (whole_us != starts).any():
             self.resolution_ns = max(self.resolution_ns, 1000 * float(np.spacing(starts.max())))
-        block = Block(
-            kind=kind,
-            names=self.names.of([event.name for event in events]),
-            whole_us=whole_us.astype(np.int64),
-            rest_ns=np.rint((starts - whole_us) * 1000).astype(np.int64),
-            long_ns=np.rint(durations * 1000).astype(np.int64),
-            more=self._more(table, events),
-        )
+        names = self.names.of([event.name for event in events])
+        rest_ns, long_ns = (np.rint(each * 1000).astype(np.int64) for each in (starts - whole_us, durations))
+        block = Block(kind, names, whole_us.astype(np.int64), rest_ns, long_ns, self._more(table, events))
         self.tables[table].append(block)
 
-    def _more(self, table: TableName, events: list[Event]) -> dict[str, NDArray[np.int64] | NDArray[np.int32]]:
-        if table == "host" and not self.shapes:
-            return {"thread": self._threads(events)}
-        arguments = [event.args or NO_ARGUMENTS for event in events]
+    def _more(self, table: TableName, events: list[Event]) -> Extra:
         if table == "host":
-            return {"thread": self._threads(events), **self._shapes(events, arguments)}
+            return {"thread": self._threads(events), **(self._shapes(events) if self.shapes else {})}
+        arguments = [event.args or NO_ARGUMENTS for event in events]
         correlation = identifiers([each.correlation for each in arguments])
         # 0 and less are what writers put where there is no correlation id.
         correlation = np.where(correlation > 0, correlation, NONE)
@@ -252,20 +244,16 @@ class Columns:
             "bytes": identifiers([each.bytes for each in arguments]),
         }
 
-    def _shapes(self, events: list[Event], arguments: list[Arguments]) -> dict[str, NDArray[np.int32]]:
+    def _shapes(self, events: list[Event]) -> Extra:
         """The numbers in `inputs` of what each operator's inputs are."""
-        shaped = [each if isinstance(each, ShapedArguments) else NO_SHAPES for each in arguments]
+        shaped = [event.args if isinstance(event.args, ShapedArguments) else NO_SHAPES for event in events]
         # Of few operators: of most they are never asked for, and of many no two are alike.
         valued = [
             each if any(part in (event.name or "") for part in VALUED) else NO_SHAPES
             for event, each in zip(events, shaped, strict=True)
         ]
-        return {
-            "dims": self.inputs.of(bytes(each.dims) for each in shaped),
-            "dtypes": self.inputs.of(bytes(each.dtypes) for each in shaped),
-            "values": self.inputs.of(bytes(each.values) for each in valued),
-            "strides": self.inputs.of(bytes(each.strides) for each in valued),
-        }
+        stated = {"dims": shaped, "dtypes": shaped, "values": valued, "strides": valued}
+        return {key: self.inputs.of(bytes(getattr(each, key)) for each in of) for key, of in stated.items()}
 
     def _threads(self, events: list[Event]) -> NDArray[np.int32]:
         pids, tids = [event.pid for event in events], [event.tid for event in events]
@@ -288,21 +276,20 @@ class Columns:
         starts, durations = _doubles([event.ts for event in events]), _doubles([event.dur for event in events])
         named = np.array([event.name is not None for event in events], dtype=bool)
         # What is no number compares as False.
-        good = named & (np.abs(starts) <= LONGEST_TS_US) & (durations >= 0) & (durations <= LONGEST_US)
+        good = np.ones(len(events), dtype=bool)
+        for reason, sound in {
+            "no name": named,
+            "no time": np.abs(starts) <= LONGEST_TS_US,
+            "no duration": np.isfinite(durations),
+            "negative duration": durations >= 0,
+            "absurd duration": durations <= LONGEST_US,
+        }.items():
+            # Each event under the first of its faults.
+            if not sound.all() and (count := int((good & ~sound).sum())):
+                self.skipped[reason] += count
+            good &= sound
         if good.all():
             return events, starts, durations
-        faults = {
-            "no name": ~named,
-            "no time": ~(np.abs(starts) <= LONGEST_TS_US),
-            "no duration": ~np.isfinite(durations),
-            "negative duration": durations < 0,
-            "absurd duration": durations > LONGEST_US,
-        }
-        counted = np.zeros(len(starts), dtype=bool)
-        for reason, faulty in faults.items():
-            # Each event under the first of its faults.
-            self.skipped.update({reason: count} if (count := int((faulty & ~counted).sum())) else {})
-            counted |= faulty
         return [event for event, keep in zip(events, good, strict=True) if keep], starts[good], durations[good]
 
     def _add_allocations(self, events: list[Event]) -> None:
@@ -342,5 +329,4 @@ def identifiers(values: Sequence[Identifier | None]) -> Ints:
         except OverflowError:
             # Some number fits no column; the others do.
             pass
-    found = [whole(value) for value in values]
-    return np.array([NONE if number is None else number for number in found], dtype=np.int64)
+    return np.array([NONE if (found := whole(value)) is None else found for value in values], dtype=np.int64)

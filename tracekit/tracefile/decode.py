@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -62,8 +62,15 @@ LONGEST_BEGINNING = 1 << 22
 LONGEST_TAIL = 1 << 22
 LONGEST_KEY = 256
 
-EVENTS = msgspec.json.Decoder(list[Event])
-SHAPED_EVENTS = msgspec.json.Decoder(list[ShapedEvent])
+#: By whether shapes are read. What is read with them is a kind of what is read without.
+EVENTS: dict[bool, msgspec.json.Decoder[Any]] = {
+    False: msgspec.json.Decoder(list[Event]),
+    True: msgspec.json.Decoder(list[ShapedEvent]),
+}
+ENDINGS: dict[bool, msgspec.json.Decoder[Any]] = {
+    False: msgspec.json.Decoder(Ending),
+    True: msgspec.json.Decoder(ShapedEnding),
+}
 SHAPES = ("Input Dims", "Input type", "Concrete Inputs", "Input Strides")
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
@@ -83,23 +90,20 @@ class Decoding:
 
     def events(self, text: bytes) -> list[Event]:
         """The events of a JSON list."""
-        if self.shapes:
-            # A list is not covariant, but nothing is put into it.
-            return cast("list[Event]", SHAPED_EVENTS.decode(text))
-        return EVENTS.decode(text)
+        found: list[Event] = EVENTS[self.shapes].decode(text)
+        return found
 
-    def ending(self, text: bytes) -> tuple[Header, list[Event]]:
-        """What a file says of itself behind its last events, and these."""
-        if self.shapes:
-            shaped = msgspec.json.decode(text, type=ShapedEnding)
-            return shaped, cast("list[Event]", shaped.traceEvents)
-        ending = msgspec.json.decode(text, type=Ending)
-        return ending, ending.traceEvents
+    def merge(self, behind: Header) -> None:
+        """What a file says behind its events adds to what it says before them."""
+        nothing = Header()
+        for key in Header.__struct_fields__:
+            if getattr(behind, key) != getattr(nothing, key):
+                setattr(self.header, key, getattr(behind, key))
 
 
 def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[Event]]:
     """Every event that can be read, stretch by stretch. Raises TracekitError when the pieces are no trace."""
-    held = [_read_beginning(pieces, decoding)]
+    held = [read_beginning(pieces, decoding)]
     wanted = 0
     for piece in pieces:
         # An end that lies across the seam of two pieces is passed over: the next one is as good.
@@ -112,7 +116,7 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
             yield from _decode_stretch(_joined(b"", text[: last_end(text) or 0]), decoding).events
             return
         if end is None or size < wanted:
-            if not _is_blank(piece) or not all(map(_is_blank, held)):
+            if any(each.strip(BLANK_BYTES) for each in (piece, *held)):
                 held.append(piece)
             continue
         stretch = _decode_stretch(_joined(b"".join(held), memoryview(piece)[:end]), decoding)
@@ -126,21 +130,10 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
     yield from _decode_ending(b"".join(held), decoding)
 
 
-def check_beginning(pieces: Iterator[bytes], name: str) -> None:
-    """Raises TracekitError when these are not the first pieces of a trace."""
-    _read_beginning(pieces, Decoding(name))
-
-
-def _is_blank(text: bytes) -> bool:
-    return not text.strip(BLANK_BYTES)
-
-
 def _joined(rest: bytes, more: bytes | memoryview) -> bytes:
     """A stretch as a JSON list: the comma that it begins with is taken off."""
-    start = len(rest) - len(rest.lstrip(BLANK_BYTES)) if rest[:1] in BLANK_BYTES else 0
-    if start < len(rest):
-        return b"".join((b"[", memoryview(rest)[start:], more, b"]"))
-    return b"".join((b"[", bytes(more).lstrip(BLANK_BYTES), b"]"))
+    rest = rest.lstrip(BLANK_BYTES)
+    return b"".join((b"[", rest, more if rest else bytes(more).lstrip(BLANK_BYTES), b"]"))
 
 
 @dataclass(frozen=True)
@@ -153,8 +146,8 @@ class _Stretch:
     tail: bytes | None = None
 
 
-def _read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
-    """Reads on until the events begin; what follows is returned."""
+def read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
+    """Reads on until the events begin; what follows is returned. Raises TracekitError when the pieces are no trace."""
     begun = b""
     for piece in pieces:
         searched = max(len(begun) - LONGEST_KEY, 0)
@@ -168,7 +161,7 @@ def _read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
         if found:
             # Of several the first that is the object's own, not of something in it. All of the beginning is read for
             # each, so not of any number.
-            own = next((each for each in found if _read_header(begun[: each.start()], decoding)), None)
+            own = next((each for each in found if _is_header(begun[: each.start()], decoding)), None)
             decoding.skipped.update({} if own else {"before the events": 1})
             return begun[(own or found[0]).end() :]
         if len(begun) > LONGEST_BEGINNING:
@@ -207,26 +200,20 @@ def _decode_stretch(stretch: bytes, decoding: Decoding) -> _Stretch:
         # As long again as what was left of the last one.
         following = BETWEEN_EVENTS.search(stretch, min(position + max(CHUNK_BYTES, len(left)), len(stretch)))
         end = following.start() + 1 if following else len(stretch)
-        chunk, position = _joined(left, stretch[position:end]), end
-        try:
+        chunk, position, left = _joined(left, stretch[position:end]), end, b""
+        with contextlib.suppress(*DECODE_ERRORS):
             found.append(decoding.events(chunk))
-            left = b""
-        except DECODE_ERRORS:
-            salvaged = _salvage_chunk(chunk, decoding)
-            found += salvaged.events
-            left = salvaged.left
-            if salvaged.tail is not None:
-                return _Stretch(found, tail=salvaged.tail + stretch[position:])
+            continue
+        with contextlib.suppress(*DECODE_ERRORS):
+            # Most chunks that are no JSON are but for NaN and Infinity, which count as missing.
+            found.append(decoding.events(NO_NUMBERS.sub(lambda it: it[0] if it[0][:1] == b'"' else b"null", chunk)))
+            continue
+        salvaged = _salvage(chunk[1:-1], decoding, final=False)
+        found += salvaged.events
+        left = salvaged.left
+        if salvaged.tail is not None:
+            return _Stretch(found, tail=salvaged.tail + stretch[position:])
     return _Stretch(found, left)
-
-
-def _salvage_chunk(chunk: bytes, decoding: Decoding) -> _Stretch:
-    """Most chunks that are no JSON are but for NaN and Infinity, which count as missing."""
-    try:
-        nulled = NO_NUMBERS.sub(lambda found: found[0] if found[0].startswith(b'"') else b"null", chunk)
-        return _Stretch([decoding.events(nulled)])
-    except DECODE_ERRORS:
-        return _salvage(chunk[1:-1], decoding, final=False)
 
 
 def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
@@ -239,9 +226,9 @@ def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
         # Of two lists of events the decoder would keep the second.
         second = EVENTS_KEY.search(rest)
         if not second:
-            header, events = decoding.ending(b'{"traceEvents":[' + rest)
-            _merge(decoding, header)
-            yield events
+            ending = ENDINGS[decoding.shapes].decode(b'{"traceEvents":[' + rest)
+            decoding.merge(ending)
+            yield ending.traceEvents
             return
         end = last_end(rest[: second.start()]) or 0
     except DECODE_ERRORS:
@@ -339,11 +326,8 @@ class _Brackets:
 
     def close(self, begin: int) -> int | None:
         """Where the bracket at `begin` is closed; None if the text is over before."""
-        if begin not in self._closed and self._looked_at <= ROUNDS * len(self.text):
-            self._match(begin)
-        return self._closed.get(begin)
-
-    def _match(self, begin: int) -> None:
+        if begin in self._closed or self._looked_at > ROUNDS * len(self.text):
+            return self._closed.get(begin)
         # What stands there may be no bracket at all, and is closed nowhere.
         open_: list[int] = []
         self._closed[begin] = None
@@ -359,6 +343,7 @@ class _Brackets:
                     break
         self._looked_at += end - begin
         self._closed.update(dict.fromkeys(open_))
+        return self._closed[begin]
 
 
 def _read_tail(begun: bytes, pieces: Iterator[bytes], decoding: Decoding) -> None:
@@ -381,22 +366,14 @@ def _read_tail(begun: bytes, pieces: Iterator[bytes], decoding: Decoding) -> Non
         else:
             if "traceEvents" in said:
                 decoding.skipped["a second list of events"] += 1
-            _merge(decoding, _as_header(said, decoding))
+            decoding.merge(_as_header(said, decoding))
             text = text[end:].strip()
     if text or size > LONGEST_TAIL:
         decoding.skipped["behind the end of the trace"] += 1
 
 
-def _merge(decoding: Decoding, behind: Header) -> None:
-    """What a file says behind its events adds to what it says before them."""
-    nothing = Header()
-    for key in Header.__struct_fields__:
-        if getattr(behind, key) != getattr(nothing, key):
-            setattr(decoding.header, key, getattr(behind, key))
-
-
-def _read_header(begun: bytes, decoding: Decoding) -> bool:
-    """Whether it is an object but for its end."""
+def _is_header(begun: bytes, decoding: Decoding) -> bool:
+    """Whether it is an object but for its end, which is then read."""
     text = _as_text(begun.rstrip().rstrip(b",") + b"}")
     try:
         said = json.JSONDecoder(strict=False).decode(text)
@@ -430,13 +407,12 @@ def _as_event(raw: dict[str, Any], *, shapes: bool) -> Event:
     arguments = raw.get("args")
     if shapes and isinstance(arguments, dict):
         inputs = {key: msgspec.Raw(json.dumps(arguments[key]).encode()) for key in SHAPES if key in arguments}
-        arguments = {**arguments, **inputs}
-        raw = {**raw, "args": arguments}
+        raw = {**raw, "args": (arguments := {**arguments, **inputs})}
+    of_event, kind = (ShapedEvent, ShapedArguments) if shapes else (Event, Arguments)
     try:
-        return msgspec.convert(raw, ShapedEvent if shapes else Event)
+        return msgspec.convert(raw, of_event)
     except (msgspec.ValidationError, OverflowError):
-        event = msgspec.convert({**raw, "args": None}, ShapedEvent if shapes else Event)
-    kind = ShapedArguments if shapes else Arguments
+        event = msgspec.convert({**raw, "args": None}, of_event)
     usable: dict[str, object] = {}
     for key, value in arguments.items() if isinstance(arguments, dict) else ():
         with contextlib.suppress(msgspec.ValidationError, OverflowError):

@@ -4,8 +4,6 @@ in what stands where an identifier is expected: numbers, numbers in words, words
 Field names are those of Kineto's JSON (libkineto/src/output_json.cpp).
 """
 
-from __future__ import annotations
-
 import re
 
 import msgspec
@@ -79,9 +77,9 @@ class Header(msgspec.Struct, gc=False):
     with_flops: Number | bool = 0
     with_modules: Number | bool = 0
 
-    def flags(self) -> dict[str, bool]:
-        names = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
-        return {name: bool(getattr(self, name)) for name in names}
+
+#: The settings of the profiler that it states.
+RECORD_FLAGS = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
 
 
 class Ending(Header, gc=False):

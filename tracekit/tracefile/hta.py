@@ -4,8 +4,6 @@ HTA takes every event with a stream for GPU work, and so Inductor's Triton launc
 knows steps by the name `ProfilerStep#N` alone.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from pathlib import Path

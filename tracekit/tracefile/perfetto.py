@@ -5,8 +5,6 @@ where the second panel's slice is the earlier one, the arrow begins there. It le
 and do not nest.
 """
 
-from __future__ import annotations
-
 import gzip
 import heapq
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """A profiler's raw export made fit to keep: steps marked, tracekit's own facts added, the machine's paths taken out."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections import Counter

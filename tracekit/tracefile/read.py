@@ -1,19 +1,18 @@
 """A trace file to a Trace."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tracekit.errors import TracekitError
-from tracekit.model.trace import Trace
-from tracekit.tracefile import cache, decode
+from tracekit.model.trace import Thread, Trace
+from tracekit.tracefile import cache
 from tracekit.tracefile.columns import Columns
-from tracekit.tracefile.decode import Decoding, decode_events
+from tracekit.tracefile.decode import Decoding, decode_events, read_beginning
+from tracekit.tracefile.events import RECORD_FLAGS
 from tracekit.tracefile.source import Source, opened
-from tracekit.tracefile.tables import build_tables, list_devices, list_threads
+from tracekit.tracefile.tables import build_tables, list_devices
 from tracekit.tracefile.unpack import OnBytes, unpacked
 
 
@@ -48,7 +47,7 @@ def read_trace(
 def check_is_trace(path: Path) -> None:
     """Reads as far as the first events. Raises TracekitError when there is no such file, or it is no trace."""
     with opened(path) as source, unpacked(source) as content:
-        decode.check_beginning(content.pieces, source.name)
+        read_beginning(content.pieces, Decoding(source.name))
 
 
 def _read(source: Source, on_bytes: OnBytes | None, *, shapes: bool) -> Trace:
@@ -72,14 +71,12 @@ def _read(source: Source, on_bytes: OnBytes | None, *, shapes: bool) -> Trace:
         skipped=dict(columns.skipped),
         unplaced=columns.unplaced,
         truncated=decoding.truncated,
-        activities=tables["activities"],
-        calls=tables["calls"],
-        host=tables["host"],
-        threads=list_threads(columns),
+        **tables,
+        threads=tuple(Thread(*map(str, pair)) for pair in columns.threads),
         devices=list_devices(decoding.header.deviceProperties, tables["activities"]),
         allocations=columns.allocations,
         peak_allocated_bytes=columns.peak_allocated_bytes,
-        record_flags=decoding.header.flags(),
+        record_flags={flag: bool(getattr(decoding.header, flag)) for flag in RECORD_FLAGS},
         resolution_ns=columns.resolution_ns,
         metadata=decoding.header.tracekit,
     )

@@ -1,7 +1,5 @@
 """What a viewer can hold of a picture: what is least missed goes first, and is named."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -36,7 +34,22 @@ def slimmed(picture: Picture, most_bytes: int = MOST_BYTES) -> Picture:
         smaller = _with_tracks(picture, found)
         gone = _count(picture) - _count(smaller)
         picture = _noted(smaller, f"{left_out} ({gone:,} events)") if gone else picture
-    return picture if estimate_bytes(picture) <= most_bytes else _cut(picture, most_bytes)
+    if estimate_bytes(picture) <= most_bytes:
+        return picture
+    # Only the beginning is left, to the same moment on both sides.
+    ends = [track.slices["end_ns"].max() for panel in picture.panels for track in panel.tracks]
+    moment = max((end for end in ends if isinstance(end, int)), default=0)
+    cut = picture
+    # Events are not spread evenly over time, so one cut in proportion may not do.
+    while (size := estimate_bytes(cut)) > most_bytes and moment:
+        moment = int(moment * min(most_bytes / size, MOST_KEPT))
+        cut = _with_tracks(picture, pl.col("start_ns") > moment, of_host=False)
+        panels: list[Panel] = []
+        for panel in cut.panels:
+            curves = [replace(each, points=each.points.filter(pl.col("at_ns") <= moment)) for each in panel.counters]
+            panels.append(replace(panel, counters=tuple(curves)))
+        cut = replace(cut, panels=tuple(panels))
+    return _noted(cut, f"everything that begins later than {moment / 1e6:.3f} ms")
 
 
 def estimate_bytes(picture: Picture) -> int:
@@ -72,23 +85,6 @@ def _with_tracks(picture: Picture, left_out: pl.Expr, *, of_host: bool = True) -
         keys = [track.slices["key"].drop_nulls() for track in tracks]
         arrows = arrows.filter(pl.col(key).is_in(pl.concat(keys).implode())) if keys else arrows.clear()
     return replace(picture, panels=tuple(panels), arrows=arrows)
-
-
-def _cut(picture: Picture, most_bytes: int) -> Picture:
-    """Only the beginning, to the same moment on both sides."""
-    ends = [track.slices["end_ns"].max() for panel in picture.panels for track in panel.tracks]
-    moment = max((end for end in ends if isinstance(end, int)), default=0)
-    cut = picture
-    # Events are not spread evenly over time, so one cut in proportion may not do.
-    while (size := estimate_bytes(cut)) > most_bytes and moment:
-        moment = int(moment * min(most_bytes / size, MOST_KEPT))
-        cut = _with_tracks(picture, pl.col("start_ns") > moment, of_host=False)
-        panels: list[Panel] = []
-        for panel in cut.panels:
-            curves = [replace(each, points=each.points.filter(pl.col("at_ns") <= moment)) for each in panel.counters]
-            panels.append(replace(panel, counters=tuple(curves)))
-        cut = replace(cut, panels=tuple(panels))
-    return _noted(cut, f"everything that begins later than {moment / 1e6:.3f} ms")
 
 
 def _noted(picture: Picture, left_out: str) -> Picture:

@@ -1,7 +1,5 @@
 """Where a trace's bytes come from: a file of this machine, standard input, or wherever fsspec reaches."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -104,7 +102,8 @@ def _opened_url(url: str) -> Iterator[Source]:
     except FileNotFoundError:
         raise TracekitError(f"{url} is not there, or may not be read; check the URL") from None
     except ImportError as error:
-        raise TracekitError(f"{url} cannot be reached: {error}") from None
+        install = "pip install 'torch-tracekit[remote]'"
+        raise TracekitError(f"{url} cannot be reached, a package is missing ({error}): {install}") from None
     except Exception as error:  # noqa: BLE001 (said in one line)
         # Each file system has errors of its own.
         raise TracekitError(f"{url} cannot be read: {type(error).__name__}: {error}") from None

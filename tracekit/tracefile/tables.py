@@ -1,14 +1,12 @@
 """Columns to the tables of a Trace: one order, one origin of time, names in place of their numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tracekit.model.trace import INPUT_COLUMNS, Device, Thread
+from tracekit.model.trace import INPUT_COLUMNS, Device
 from tracekit.tracefile.columns import Block, Columns, TableName
 from tracekit.tracefile.events import NONE, DeviceProperties, device_number
 
@@ -44,7 +42,7 @@ def build_tables(columns: Columns) -> dict[TableName, pl.DataFrame]:
     """
     begin_us, end_us = find_common_time([block for blocks in columns.tables.values() for block in blocks])
     names = pl.Series(list(columns.names), dtype=pl.String)
-    texts = [text.decode("utf-8", errors="replace") for text in columns.inputs if isinstance(text, bytes)]
+    texts = [text.decode("utf-8", errors="replace") for text in columns.inputs]
     # What is no list was written by something else than the profiler.
     inputs = pl.Series([text if text.startswith("[") else None for text in texts], dtype=pl.String)
     built: dict[TableName, pl.DataFrame] = {}
@@ -71,12 +69,9 @@ def _build(
     inputs: pl.Series,
 ) -> pl.DataFrame:
     starts = since_us * 1000 + np.concatenate([block.rest_ns for block in blocks])
-    kinds = [block.kind for block in blocks]
-    kind_names = pl.Series(sorted(set(kinds)), dtype=pl.String)
+    kinds = pl.Series([block.kind for block in blocks], dtype=pl.String)
     found = {
-        "kind": kind_names.gather(
-            np.repeat([kind_names.to_list().index(kind) for kind in kinds], [len(block) for block in blocks])
-        ),
+        "kind": kinds.gather(np.repeat(np.arange(len(blocks)), [len(block.names) for block in blocks])),
         "name": names.gather(np.concatenate([block.names for block in blocks])),
         "start_ns": pl.Series(starts),
         "end_ns": pl.Series(starts + np.concatenate([block.long_ns for block in blocks])),
@@ -112,10 +107,6 @@ def find_common_time(blocks: list[Block]) -> tuple[int, int]:
     edges = np.concatenate(([0], breaks, [len(starts)]))
     largest = int(np.argmax(np.diff(edges)))
     return int(starts[edges[largest]]), int(starts[edges[largest + 1] - 1])
-
-
-def list_threads(columns: Columns) -> tuple[Thread, ...]:
-    return tuple(Thread(*map(str, pair)) for pair in columns.threads if isinstance(pair, tuple))
 
 
 def list_devices(stated: Iterable[DeviceProperties], activities: pl.DataFrame) -> tuple[Device, ...]:

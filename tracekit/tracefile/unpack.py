@@ -12,9 +12,9 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 
 import zstandard
@@ -39,6 +39,8 @@ LONGEST_WAIT_SECONDS = 2.0
 SHORT_WAIT_SECONDS = 0.2
 
 OnBytes = Callable[[int, int | None], None]
+#: What the reader hands over: pieces, then what was raised while reading, None where nothing was.
+Pieces = queue.Queue[bytes | BaseException | None]
 
 
 @dataclass
@@ -49,14 +51,6 @@ class Unpacked:
     pieces: Iterator[bytes]
     damaged: bool = False
     bytes: int = 0
-    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
-
-
-class _Ended(Exception):  # noqa: N818 (it is no error)
-    """The file is over: the last thing in the queue. Holds what was raised while reading it, if anything."""
-
-    def __init__(self, error: BaseException | None) -> None:
-        self.error = error
 
 
 @contextmanager
@@ -65,16 +59,29 @@ def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpack
 
     Raises TracekitError for an empty file, and for one of which nothing can be unpacked.
     """
-    waiting: queue.Queue[bytes | _Ended] = queue.Queue(QUEUED)
+    waiting: Pieces = queue.Queue(QUEUED)
+    stop = threading.Event()
     content = Unpacked(_handed_over(waiting))
-    reader = threading.Thread(
-        target=_read_all, args=(source, content, waiting, on_bytes), daemon=True, name="tracekit-unpack"
-    )
+
+    def read() -> None:
+        # Whatever goes wrong in here is raised where the pieces are taken.
+        error: BaseException | None = None
+        try:
+            for piece in _joined(_content_of(source, content, on_bytes)):
+                if stop.is_set():
+                    break
+                content.bytes += len(piece)
+                waiting.put(piece)
+        except BaseException as problem:  # noqa: BLE001 (raised again on the other side)
+            error = problem
+        waiting.put(error)
+
+    reader = threading.Thread(target=read, daemon=True, name="tracekit-unpack")
     reader.start()
     try:
         yield content
     finally:
-        content._stop.set()
+        stop.set()
         # The reader may wait to hand over a piece that nobody wants any more. One that waits for standard input is left
         # behind: it may wait for ever.
         deadline = time.monotonic() + LONGEST_WAIT_SECONDS
@@ -83,34 +90,18 @@ def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpack
                 waiting.get(timeout=0.02)
 
 
-def _handed_over(waiting: queue.Queue[bytes | _Ended]) -> Iterator[bytes]:
+def _handed_over(waiting: Pieces) -> Iterator[bytes]:
     while True:
         try:
             # In short waits: under polars' signal handler Ctrl-C ends none that goes on, and input may never come.
             piece = waiting.get(timeout=SHORT_WAIT_SECONDS)
         except queue.Empty:
             continue
-        if isinstance(piece, _Ended):
-            if piece.error:
-                raise piece.error
+        if isinstance(piece, BaseException):
+            raise piece
+        if piece is None:
             return
         yield piece
-
-
-def _read_all(
-    source: Source, content: Unpacked, waiting: queue.Queue[bytes | _Ended], on_bytes: OnBytes | None
-) -> None:
-    """The thread: whatever goes wrong in here is raised where the pieces are taken."""
-    error: BaseException | None = None
-    try:
-        for piece in _joined(_content_of(source, content, on_bytes)):
-            if content._stop.is_set():
-                break
-            content.bytes += len(piece)
-            waiting.put(piece)
-    except BaseException as problem:  # noqa: BLE001 (raised again on the other side)
-        error = problem
-    waiting.put(_Ended(error))
 
 
 def _joined(parts: Iterator[bytes]) -> Iterator[bytes]:
@@ -123,8 +114,7 @@ def _joined(parts: Iterator[bytes]) -> Iterator[bytes]:
         if size >= PIECE_BYTES:
             joined = b"".join(held)
             whole = size - size % PIECE_BYTES
-            for start in range(0, whole, PIECE_BYTES):
-                yield joined[start : start + PIECE_BYTES]
+            yield from (joined[start : start + PIECE_BYTES] for start in range(0, whole, PIECE_BYTES))
             held, size = [joined[whole:]], size - whole
     if size:
         yield b"".join(held)
@@ -170,25 +160,21 @@ class _Gzip:
     errors: tuple[type[Exception], ...] = (igzip_lib.IsalError,)  # type: ignore[assignment] # isal's stub is wrong
 
     def __init__(self) -> None:
-        self._member = isal_zlib.decompressobj(GZIP_FRAME)
+        self.member = isal_zlib.decompressobj(GZIP_FRAME)
 
     def parts(self, packed: bytes) -> Iterator[bytes]:
         while packed:
-            if self._member.eof:
+            if self.member.eof:
                 if not packed.startswith(GZIP_MAGIC[: len(packed)]):
                     # What pads or follows the last member is none.
                     return
-                self._member = isal_zlib.decompressobj(GZIP_FRAME)
-            part = self._member.decompress(packed, PIECE_BYTES)
+                self.member = isal_zlib.decompressobj(GZIP_FRAME)
+            part = self.member.decompress(packed, PIECE_BYTES)
             yield part
-            packed = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
-            while len(part) == PIECE_BYTES and not packed and not self._member.eof:
-                part = self._member.decompress(b"", PIECE_BYTES)
+            packed = self.member.unused_data if self.member.eof else self.member.unconsumed_tail
+            while len(part) == PIECE_BYTES and not packed and not self.member.eof:
+                part = self.member.decompress(b"", PIECE_BYTES)
                 yield part
-
-    @property
-    def whole(self) -> bool:
-        return bool(self._member.eof)
 
 
 class _Zstd:
@@ -198,21 +184,17 @@ class _Zstd:
     errors: tuple[type[Exception], ...] = (zstandard.ZstdError,)
 
     def __init__(self) -> None:
-        self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+        self.member = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
 
     def parts(self, packed: bytes) -> Iterator[bytes]:
         # The library gives out all that a part holds at once, up to 32 KiB a byte; small parts keep that bounded.
         for start in range(0, len(packed), ZSTD_BYTES):
             rest = packed[start : start + ZSTD_BYTES]
             while rest:
-                if self._frame.eof:
-                    self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
-                yield self._frame.decompress(rest)
-                rest = self._frame.unused_data if self._frame.eof else b""
-
-    @property
-    def whole(self) -> bool:
-        return bool(self._frame.eof)
+                if self.member.eof:
+                    self.member = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+                yield self.member.decompress(rest)
+                rest = self.member.unused_data if self.member.eof else b""
 
 
 class _CarefulGzip:
@@ -284,33 +266,27 @@ def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, co
             for piece in unpacker.parts(part):
                 given += len(piece)
                 yield piece
-        content.damaged = not unpacker.whole
+        content.damaged = not unpacker.member.eof
     except unpacker.errors:
         content.damaged = True
-        rescued: Iterator[bytes] = iter(())
-        if trail:
+        if isinstance(unpacker, _Gzip):
             # zlib goes on where the fast library finds fault with codes that are not used.
-            rescued = _rescued(chain(trail.kept, packed), trail.behind, given)
-        elif isinstance(unpacker, _Gzip) and source.path:
-            source.stream.seek(0)
-            rescued = _rescued(_packed(source, None), _CarefulGzip(), given)
-        for piece in rescued:
-            given += len(piece)
-            yield piece
+            if trail is None:
+                source.stream.seek(0)
+            again = chain(trail.kept, packed) if trail else _packed(source, None)
+            careful = trail.behind if trail else _CarefulGzip()
+            for some in again:
+                done = careful.done
+                for part in careful.parts(some):
+                    # What is beyond the bytes given already.
+                    begin = max(given - done, 0)
+                    done += len(part)
+                    if begin < len(part):
+                        given += len(part) - begin
+                        yield part[begin:]
+                if careful.over:
+                    break
     if not given:
         raise TracekitError(
             f"{source.name} is a damaged {unpacker.name} file from which nothing can be read; copy or record it again"
         )
-
-
-def _rescued(packed: Iterable[bytes], careful: _CarefulGzip, given: int) -> Iterator[bytes]:
-    """What a damaged gzip file holds beyond the bytes given already; `careful` has unpacked what stands before."""
-    for some in packed:
-        done = careful.done
-        for part in careful.parts(some):
-            begin = max(given - done, 0)
-            done += len(part)
-            if begin < len(part):
-                yield part[begin:]
-        if careful.over:
-            return

@@ -1,7 +1,5 @@
 """Before a model is built: which size of it, and that its libraries are quiet."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -106,7 +106,7 @@ def _build_and_measure(job: CellJob, progress: ProgressFile, grow: Keep, importe
 
 def _measure(workload: BuiltWorkload, run: CellRun, job: CellJob, progress: ProgressFile, grow: Keep) -> None:
     """Warms up with memory watched, and times."""
-    from tracekit.capture import forms, timing, warmup
+    from tracekit.capture import forms, timing
     from tracekit.walks.observers import FormObserver
 
     makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
@@ -115,7 +115,7 @@ def _measure(workload: BuiltWorkload, run: CellRun, job: CellJob, progress: Prog
     for name in job.forms:
         form = makers[name](workload)
         with observer.warming(name):
-            warm = warmup.warm_up(form, progress)
+            warm = forms.warm_up(form, progress)
         made = (*made, form)
         warmed = ChildForm(name, warm.wall_us, warm.compilation, None, **observer.seen(name))
         run = replace(run, forms=(*run.forms, warmed))

@@ -4,8 +4,6 @@ parent does.
 Nothing heavy is imported before that is sure: importing takes longer than a parent may live.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -9,8 +9,6 @@ Not by the forkserver of `multiprocessing`: it looks for modules in the working 
 gives processes no groups of their own, and lets them outlive who asked for them.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os
@@ -27,9 +25,10 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from tracekit.model.workload import WorkloadInfo
+from tracekit.shell import environment_with
 from tracekit.walks.building import quiet_libraries
 from tracekit.walks.end_with_parent import end_with
-from tracekit.walks.processes import Running, Start, end_group, environment_with, start_fresh, tied_command
+from tracekit.walks.processes import Running, Start, end_group, start_fresh, tied_command
 
 MODULE = "tracekit.walks.fork_server"
 #: Makes torch ask NVML, which a fork does not break, whether there are GPUs: libraries ask that when imported.

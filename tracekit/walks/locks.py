@@ -4,8 +4,6 @@ Not filelock's: where a file system has no locks that takes a file's existence f
 leaves would hold a cell for ever.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """What one `tracekit profile` is to do: of what, how long it times, where the run goes, at which sizes it warms up."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Processes of tracekit's own: each with a job in a file, an answer in another, and an end that is sure."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -14,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import tracekit
+from tracekit.shell import environment_with
 
 #: How often it is looked whether a process has ended.
 LOOK_SECONDS = 0.2
@@ -118,24 +116,20 @@ def tied_command(module: str, words: Sequence[str]) -> list[str]:
     return [sys.executable, "-P", "-m", "tracekit.walks.end_with_parent", str(os.getpid()), module, *words]
 
 
-def environment_with(environment: dict[str, str]) -> dict[str, str]:
-    """This process's environment with that in it, and this tracekit to be imported."""
-    here = str(Path(tracekit.__file__).parents[1])
-    paths = [path for path in (os.environ.get("PYTHONPATH"), here) if path]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
-
-
 def end_group(process: Running) -> None:
     """Ends the process and all of its group: what it started may live on after it, and may not hear a polite word."""
-    if process.poll() is None:
-        # As long as anybody is in a group no other process is given its number; an empty one is gone.
+    try:
+        if process.poll() is None:
+            # As long as anybody is in a group no other process is given its number; an empty one is gone.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE_SECONDS)
+    finally:
+        # Also on Ctrl-C, which somebody who is kept waiting presses again.
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE_SECONDS)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def caches_in(place: Path) -> dict[str, str]:

@@ -72,7 +72,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
 def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Path:
     """The same for a workload that is in memory already, into `plan.out`, without fresh processes: they could not build
     it."""
-    from tracekit.capture.visible_kernels import checked_meanwhile
+    from tracekit.capture.recording import checked_meanwhile
 
     assert plan.out is not None
     with store.begun(plan.out, force=plan.force, ways=store.IN_A_PROGRAM) as draft:
@@ -123,7 +123,7 @@ def _built_and_measured(plan: Plan, info: WorkloadInfo, request: Request, draft:
     builder = load_builder(info)
     # Imports torch, of which the line above says how to install it where it is missing.
     from tracekit.capture import device
-    from tracekit.capture.inductor import check_cache
+    from tracekit.capture.compilation import check_cache
 
     check_cache()
     with _output_kept(draft) as warned:
@@ -147,8 +147,8 @@ def _build(
     """The workload, and why in this size."""
     from tracekit.capture import device as devices
     from tracekit.capture import failures
-    from tracekit.capture.inductor import check_compilers
-    from tracekit.capture.visible_kernels import checked_meanwhile
+    from tracekit.capture.compilation import check_compilers
+    from tracekit.capture.recording import checked_meanwhile
     from tracekit.workloads.scopes import build_scoped
 
     device = devices.pick_device()
@@ -168,8 +168,8 @@ def _build(
 
 
 def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path, progress: Progress) -> Run:
+    from tracekit.capture.compilation import idle_mode
     from tracekit.capture.device import read_environment
-    from tracekit.capture.inductor import idle_mode
     from tracekit.capture.process import call_in_one_chunk
     from tracekit.workloads.scopes import repeated_parts
 
@@ -196,7 +196,7 @@ def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path
 
 def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress) -> Run:
     """Warms up, times, records and asks further of each form."""
-    from tracekit.capture import failures, forms, timing, warmup
+    from tracekit.capture import failures, forms, timing
     from tracekit.workloads.own_errors import their_calls
 
     settings = workload.settings
@@ -216,7 +216,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
         try:
             for form in made:
                 with provenance.watching(form.name), observer.warming(form.name):
-                    warm = warmup.warm_up(compilation.warming(form), progress)
+                    warm = forms.warm_up(compilation.warming(form), progress)
                 warmed = FormResult(form.name, warm.wall_us, (), None, None, warm.compilation, ())
                 run = compilation.added(replace(run, forms=(*run.forms, warmed)))
                 run = with_uncalled(run, workload, form)
@@ -275,8 +275,8 @@ def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: 
         "mode": run.settings.mode if form.name == "compiled" else None,
     }
     try:
-        raw = recording.record(form, kind, steps, unpublished, progress)
-        size = publish(raw.path, draft / name, metadata=about, marks=raw.marks)
+        marks = recording.record(form, kind, steps, unpublished, progress)
+        size = publish(unpublished, draft / name, metadata=about, marks=marks)
     finally:
         # Also on Ctrl-C: half a trace under a hidden name is of no use to anybody.
         unpublished.unlink(missing_ok=True)

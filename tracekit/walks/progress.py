@@ -1,7 +1,5 @@
 """Progress on the terminal: a live line where there is a terminal, plain lines where there is none (CI, a pipe)."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.analysis import holds_window
+from tracekit.analysis.graph_breaks import with_break_costs
 from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import Side
 from tracekit.names import encodable
@@ -42,8 +43,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
     run = store.load(path)
     chosen = choose_form(run, path, form)
     kind, rich, analysis, sequence, timeline = _analyze_recordings(path, chosen, reading)
-    load_provenance = store.load_eager_ops if chosen.name == "eager" else store.load_compiled_sites
-    return with_break_costs(
+    return _with_break_costs(
         Side(
             label=chosen.name,
             path=str(store.recording_path(path, chosen, kind)),
@@ -53,7 +53,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
             environment=run.environment,
             rich=rich,
             sequence=sequence,
-            provenance=load_provenance(path, run) if reading.shapes else None,
+            provenance=store.load_provenance(path, chosen) if reading.shapes else None,
             components=run.components,
             repeated_parts=run.repeated_parts,
             timeline=timeline,
@@ -72,12 +72,12 @@ def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
     return with_verified(compare(eager, compiled, run.order), run.verified)
 
 
-def with_break_costs(side: Side) -> Side:
+def _with_break_costs(side: Side) -> Side:
     """The side, whose recording says what each graph break costs, where torch told of any."""
     form, found, shown = side.form, side.diagnostics, side.entering
     if form is None or form.compilation is None or found is None or shown is None or shown.regions is None:
         return side
-    costed = found.with_break_costs(shown.regions, max(shown.window.steps, 1))
+    costed = with_break_costs(found, shown.regions, max(shown.window.steps, 1))
     return replace(side, form=replace(form, compilation=replace(form.compilation, diagnostics=costed)))
 
 
@@ -98,7 +98,9 @@ def is_run_folder(place: Path | str) -> bool:
     path = Path(place)
     if not str(place):
         return False
-    return store.is_run(path) or store.was_interrupted(path) or (path.is_dir() and not holds_traces(path))
+    if store.is_run(path) or store.is_cut_off(path) or store.was_interrupted(path):
+        return True
+    return path.is_dir() and not holds_traces(path)
 
 
 def refuse_sweep(place: Path | str) -> None:

@@ -1,7 +1,5 @@
 """From lists of settings to the cells of a sweep."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence

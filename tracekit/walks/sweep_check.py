@@ -4,8 +4,6 @@ It is looked at in a process of its own (`python -m tracekit.walks.sweep_check J
 a user's own code is run in it.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -85,8 +83,8 @@ def check(job: CheckJob, word: Path) -> CheckAnswer:
             word.write_text(request.workload)
             check_buildable(request)
         if job.compiled:
+            from tracekit.capture.compilation import check_compilers
             from tracekit.capture.device import pick_device
-            from tracekit.capture.inductor import check_compilers
 
             check_compilers(pick_device())
     except TracekitError as error:

@@ -4,8 +4,6 @@ Several processes may fill one folder: a cell belongs to whoever holds its lock,
 shown is made of whatever cells are there.
 """
 
-from __future__ import annotations
-
 import datetime
 import os
 from collections import Counter

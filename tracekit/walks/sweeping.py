@@ -1,7 +1,5 @@
 """Running a sweep's cells: each in a process of its own, saved as it ends; what fails is a result and stops nothing."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import random

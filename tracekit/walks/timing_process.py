@@ -1,8 +1,6 @@
 """The part of `tracekit profile` that happens in fresh processes, starting up, repeated timing and following advice:
 what asks for them, and what each does (`python -m tracekit.walks.timing_process JOB RESULT`)."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time
@@ -146,11 +144,11 @@ def work(job: ChildJob) -> ChildResult:
 
 
 def _measure(workload: BuiltWorkload, job: ChildJob) -> tuple[ChildForm, ...]:
-    from tracekit.capture import forms, timing, warmup
+    from tracekit.capture import forms, timing
 
     makers = {"eager": forms.eager_form, "compiled": forms.compiled_form}
     made = tuple(makers[name](workload) for name in job.forms)
-    warm = {form.name: warmup.warm_up(form, Silent()) for form in made}
+    warm = {form.name: forms.warm_up(form, Silent()) for form in made}
     timings = timing.Timings()
     if job.rule:
         timing.time_forms(made, job.rule, job.order_seed, timings, Silent())

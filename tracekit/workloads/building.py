@@ -1,7 +1,5 @@
 """What every build begins with: its settings, and weights, random or real. Imports no library of models."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator
@@ -65,7 +63,8 @@ def random_weights(dtype: torch.dtype, device: str, seed: int) -> Iterator[None]
 
 
 def load_pretrained(kind: Any, source: str, dtype: torch.dtype | None, **more: Any) -> Any:
-    """`kind.from_pretrained(source, **more)`, of a repository or a folder; `dtype` is None for what has none."""
+    """`kind.from_pretrained(source, **more)`, of a repository or a folder; `dtype` is None for what has none.
+    Raises TracekitError when it cannot be had."""
     if not Path(source).is_dir() and not REPOSITORY.fullmatch(source):
         raise TracekitError(f"--pretrained {source} is neither a folder here nor a repository's name (owner/model)")
     try:

@@ -1,7 +1,5 @@
 """A causal language model reading a prompt in one forward, as google/gemma-2b's configuration file has it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A model made from a configuration that somebody else wrote: read, tried on the meta device, built, called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -48,7 +46,8 @@ Reader = Callable[[Request, str], Configured | None]
 
 
 def look_into_configuration(read: Reader, info: WorkloadInfo, request: Request) -> WorkloadInfo:
-    """The workload with its sizes, parameters, inputs and memory, found without building anything."""
+    """The workload with its sizes, parameters, inputs and memory, found without building anything. Raises TracekitError
+    for a configuration that cannot be had or read, and for inputs that do not fit the model."""
     largest, *others = info.sizes
     whole = read(request, largest)
     assert whole is not None
@@ -105,7 +104,8 @@ def _make(configured: Configured) -> Any:
 
 
 def build_configured(read: Reader, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The model and its inputs on `device`, ready to be called. `size` is already chosen."""
+    """The model and its inputs on `device`, ready to be called. `size` is already chosen. Raises TracekitError as
+    `look_into_configuration` does, and for real weights that cannot be had."""
     info, configured = find_on_hub(request.workload), read(request, size)
     assert info is not None
     if configured is None:
@@ -126,20 +126,19 @@ def build_configured(read: Reader, request: Request, size: str, device: str, pro
         progress.detail(configured.kind.__name__)
         with random_weights(dtype, device, request.seed):
             model = _make(configured)
-    built = built_forward(info, settings, model, request, lambda asked: configured.draw(asked).arguments, _tensors)
+
+    def tensors(found: Any) -> tuple[torch.Tensor, ...]:
+        # In the order of the model's answer; parts of the model that answer for themselves are left out.
+        values = (found,) if torch.is_tensor(found) else found.values() if isinstance(found, Mapping) else found
+        return tuple(filter(torch.is_tensor, values))
+
+    built = built_forward(info, settings, model, request, lambda asked: configured.draw(asked).arguments, tensors)
     note = (
         f"One call is one forward of {configured.kind.__name__}. Its inputs were made here and are on the device before"
         f" it: {shapes(drawn.arguments)}."
     )
     random = () if settings.pretrained else (RANDOM,)
     return replace(built, notes=(note, *random, *configured.remarks))
-
-
-def _tensors(found: Any) -> tuple[torch.Tensor, ...]:
-    """The tensors of a model's answer, in its order; parts of the model that answer for themselves are left out."""
-    if isinstance(found, torch.Tensor):
-        return (found,)
-    return tuple(each for each in (found.values() if isinstance(found, Mapping) else found) if torch.is_tensor(each))
 
 
 def shapes(arguments: Mapping[str, Any]) -> str:

@@ -1,8 +1,6 @@
 """One denoising step of a transformer or UNet of diffusers: rows of the table, and any known one by its configuration
 (`diffusers:ORG/NAME`, `diffusers:FOLDER`)."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ black-forest-labs/FLUX.1-schnell is as in its own, and it is called as its model
 guidance 0, 4 steps, 256 tokens of T5 at most.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace

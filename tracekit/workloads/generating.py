@@ -3,8 +3,6 @@
 Phases are called with the very arguments that `generate` passes to the model, caught on their way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Any model of transformers by its configuration: `hf:ORG/NAME`, `hf:FOLDER`."""
 
-from __future__ import annotations
-
 import copy
 import json
 from functools import partial

@@ -1,7 +1,5 @@
 """Files of a model's repository on this machine, the numbers in its weights, and what Hugging Face's errors mean."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -33,7 +31,8 @@ LONGEST_HEADER_BYTES = 100 * 2**20
 
 def find_file(source: str, names: Sequence[str], *, download: bool) -> Path:
     """The first of these files that `source` has: a folder, the file itself, or a repository's name on Hugging Face. A
-    repository's is looked for in the local cache, and fetched only where `download` allows it."""
+    repository's is looked for in the local cache, and fetched only where `download` allows it. Raises TracekitError
+    when there is none."""
     here = Path(source).expanduser()
     missing = f"{source} holds no {' and no '.join(names)}"
     if here.is_dir():
@@ -86,30 +85,29 @@ def find_optional(source: str, name: str, *, download: bool) -> Path | None:
         raise TracekitError(explain(source, error, WITHOUT)) from None
 
 
+#: What errors of Hugging Face mean, the narrower ones first.
+MEANINGS = {
+    GatedRepoError: "{source} is gated: accept its licence on its Hugging Face page (https://huggingface.co/{source}),"
+    " then `hf auth login` (or {instead})",
+    RepositoryNotFoundError: "{source} is no repository that you can read: check the name, or `hf auth login`",
+    OfflineModeIsEnabled: "{source} is not in the cache and HF_HUB_OFFLINE is set: unset it, or pass a folder",
+    LocalEntryNotFoundError: "{source} is not in the cache, and huggingface.co cannot be reached: check the network or"
+    " pass a folder",
+}
+
+
 def explain(source: str, error: BaseException, instead: str) -> str:
     """What is wrong with `source` and what to do. `instead` is what to do without it, if nothing else helps."""
-    if _was_caused_by(error, GatedRepoError):
-        return (
-            f"{source} is gated: accept its licence on its Hugging Face page (https://huggingface.co/{source}), then"
-            f" `hf auth login` (or {instead})"
-        )
-    if _was_caused_by(error, RepositoryNotFoundError):
-        return f"{source} is no repository that you can read: check the name, or `hf auth login`"
-    if _was_caused_by(error, OfflineModeIsEnabled):
-        return f"{source} is not in the cache and HF_HUB_OFFLINE is set: unset it, or pass a folder"
-    if _was_caused_by(error, LocalEntryNotFoundError):
-        return f"{source} is not in the cache, and huggingface.co cannot be reached: check the network or pass a folder"
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    reason = lines[0].partition(" (")[0].rstrip(".")
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    for kind, meaning in MEANINGS.items():
+        if any(isinstance(each, kind) for each in causes):
+            return meaning.format(source=source, instead=instead)
+    reason = next(iter(str(error).strip().splitlines()), type(error).__name__).partition(" (")[0].rstrip(".")
     return f"cannot load {source}: {reason}; check the network or pass a folder, or {instead}"
-
-
-def _was_caused_by(error: BaseException | None, kind: type[BaseException]) -> bool:
-    while error is not None:
-        if isinstance(error, kind):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def count_saved(source: str) -> int | None:

@@ -1,7 +1,5 @@
 """What a model of transformers takes, made here from its class and configuration."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable
 from typing import Any
@@ -31,7 +29,8 @@ PAIRING = ("MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING", "MODEL_FOR_ZERO_S
 
 def draw_inputs(kind: Any, config: Any, asked: Request, published_pixels: object) -> Drawn:
     """The arguments of one forward of `kind`, the same for the same seed on every device. `published_pixels` are what
-    the repository's own preprocessor says of an image's size, if anything."""
+    the repository's own preprocessor says of an image's size, if anything. Raises TracekitError for what cannot be made
+    from a configuration, and for sizes of what the model does not take."""
     takes = inspect.signature(kind.forward).parameters
     wanted = _wanted(kind, config, takes)
     pixels = _pixels(kind, config, asked, published_pixels) if "pixel_values" in wanted else None

@@ -1,8 +1,6 @@
 """What models are shown and told, made here: pictures, and tokenizers for random weights. These have the published
 classes and special tokens, and cut text into single characters, not learnt word pieces."""
 
-from __future__ import annotations
-
 import torch
 from PIL import Image
 from transformers import CLIPTokenizer, T5TokenizerFast

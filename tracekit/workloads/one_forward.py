@@ -1,7 +1,5 @@
 """A model whose call is one forward over fixed inputs: the rows of the table, and what all share. Torch alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.utils._pytree import tree_map
 
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
@@ -33,7 +32,8 @@ class Family:
 
 
 def build_one_forward(family: Family, request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The row's model and its inputs on `device`, ready to be called. `size` is already chosen."""
+    """The row's model and its inputs on `device`, ready to be called. `size` is already chosen. Raises TracekitError
+    for pretrained weights that cannot be had or are another model's."""
     row = ROWS[request.workload]
     settings = fill_in(row.info, request, size, device, gpu_iterations=row.gpu_iterations)
     dtype: torch.dtype = getattr(torch, settings.dtype)
@@ -109,13 +109,10 @@ def drawn_sizes(row: OneForward, size: str, model: Any) -> dict[str, int]:
 
 def placed_on(inputs: dict[str, Any], device: str, dtype: torch.dtype) -> dict[str, Any]:
     """The arguments on the device, floats among them in `dtype`."""
-
-    def placed(value: Any) -> Any:
-        if isinstance(value, dict):
-            return placed_on(value, device, dtype)
-        return value.to(device, dtype) if value.is_floating_point() else value.to(device)
-
-    return {name: placed(value) for name, value in inputs.items()}
+    placed: dict[str, Any] = tree_map(
+        lambda each: each.to(device, dtype) if each.is_floating_point() else each.to(device), inputs
+    )
+    return placed
 
 
 #: How much wider a block is inside.

@@ -4,8 +4,6 @@ Architecture figures are those of the published configuration files that `checkp
 stabilityai/stable-diffusion-xl-base-1.0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -43,8 +41,8 @@ class OneForward:
     full: Size
     tiny: Size
     figures: Mapping[str, Any]
-    does: str
     parameters: int
+    does: str = "classifies images of {height}x{width}"
     draws: str = "images"
     inputs: str | None = None
     checkpoint: str | None = None
@@ -79,7 +77,6 @@ class OneForward:
             memory_gib={name: size.memory_gib for name, size in self.sizes.items()},
             scopes={"model": "all of it"},
             fullgraph=True,
-            extra="profile",
             takes=("pretrained",) if self.checkpoint else (),
             resizes=self.resizes,
             dtype=self.dtype,
@@ -115,7 +112,6 @@ B_16_FULL = Size("the published architecture: 12 layers, 768 wide, 224x224 in pa
 B_16_TINY = Size("64 wide, 2 layers, for a CPU: 64x64", _pixels(64))
 #: A ResNet or a Swin that another model takes all four stages of.
 STAGES = {"out_features": ["stage1", "stage2", "stage3", "stage4"]}
-CLASSIFIES = "classifies images of {height}x{width}"
 SEGMENTS = "segments images of {height}x{width}"
 MASKS = ("class_queries_logits", "masks_queries_logits")
 BOXES = ("logits", "pred_boxes")
@@ -186,7 +182,6 @@ ONE_FORWARD = (
         full=B_16_FULL,
         tiny=B_16_TINY,
         figures={**B_16, "hidden_act": "gelu", "layer_norm_eps": 1e-12, "qkv_bias": True, "num_labels": 1000},
-        does=CLASSIFIES,
         bare=True,
         parameters=86_567_656,
         checkpoint="google/vit-base-patch16-224",
@@ -206,7 +201,6 @@ ONE_FORWARD = (
             "layer_scale_init_value": 0.1,
             "num_labels": 21_841,
         },
-        does=CLASSIFIES,
         parameters=102_557_713,
         checkpoint="microsoft/beit-base-patch16-224-pt22k-ft22k",
     ),
@@ -221,7 +215,6 @@ ONE_FORWARD = (
             "hidden_sizes": BySize([192, 384, 768, 1536], [16, 32, 64, 128]),
             "num_labels": 1000,
         },
-        does=CLASSIFIES,
         parameters=197_767_336,
         checkpoint="facebook/convnext-large-224",
     ),
@@ -232,7 +225,6 @@ ONE_FORWARD = (
         full=Size("the published architecture: 16 bottleneck blocks, 224x224", _pixels(224), 1.0),
         tiny=Size("4 bottleneck blocks, for a CPU: 64x64", _pixels(64)),
         figures={**_resnet([3, 4, 6, 3]), "layer_type": "bottleneck", "num_labels": 1000},
-        does=CLASSIFIES,
         parameters=25_557_032,
         checkpoint="microsoft/resnet-50",
     ),

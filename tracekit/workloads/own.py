@@ -1,7 +1,5 @@
 """A user's own model: what their `build()` returns, or what they hand to `tracekit.profile`, as a workload."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping

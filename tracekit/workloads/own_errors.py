@@ -1,7 +1,5 @@
 """What a user's own code raised, with their traceback and without tracekit's frames."""
 
-from __future__ import annotations
-
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator

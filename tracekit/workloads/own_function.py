@@ -1,7 +1,5 @@
 """The function that a user named, out of their own file or module, and its arguments from what stands after `--`."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import importlib.util
@@ -19,7 +17,7 @@ import msgspec
 
 from tracekit.errors import TracekitError
 from tracekit.workloads.own_errors import kind_of, their_error
-from tracekit.workloads.unlisted import is_file, no_such_module, split_name
+from tracekit.workloads.unlisted import is_file, no_such_module
 
 #: What tracekit hands to a `build()` that takes it, and how the user chooses it.
 COMMON = {
@@ -32,8 +30,9 @@ MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def load_function(name: str) -> Callable[..., object]:
-    """The function of `my_model.py:build` or `package.module:build`, its file run as a module of its own."""
-    where, function = split_name(name)
+    """The function of `my_model.py:build` or `package.module:build`, its file run as a module of its own. Raises
+    TracekitError for what keeps it from being had, TheirCodeError for what the code itself raised."""
+    where, _, function = name.rpartition(":")
     module = _load_module(where)
     if not hasattr(module, function):
         public = {name: each for name, each in vars(module).items() if not name.startswith("_")}
@@ -100,7 +99,8 @@ def _explained(shown: str, file: str, error: BaseException) -> TracekitError:
 
 
 def parse_options(words: Iterable[str]) -> tuple[str, ...]:
-    """Each option as NAME=VALUE: `width=64`, `--width=64` and `--width 64` are the same."""
+    """Each option as NAME=VALUE: `width=64`, `--width=64` and `--width 64` are the same. Raises TracekitError for
+    whatever is none of them, and for a name given twice."""
     found: dict[str, str] = {}
     rest = iter(words)
     for word in rest:
@@ -123,7 +123,8 @@ def arguments_of(
     build: Callable[..., object], place: str, options: Iterable[str], common: Mapping[str, object]
 ) -> dict[str, Any]:
     """The keyword arguments to call `build` with: the options, as the types that it names or has by default, and of
-    `common` what it takes."""
+    `common` what it takes. Raises TracekitError for an option that it does not take, a value of another type and an
+    argument that is missing."""
     parameters = _parameters(build)
     given = dict(option.split("=", 1) for option in options)
     for name in given:

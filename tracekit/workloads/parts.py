@@ -1,7 +1,5 @@
 """The modules of a workload by name, how its parameters are spread over them, and which blocks repeat."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
@@ -113,11 +111,7 @@ def _blocks(modules: Modules, name: str) -> Iterator[tuple[str, nn.Module]]:
 def shortened(names: Iterable[str], modules: Modules) -> tuple[str, ...]:
     """The names, with `LIST.*` instead of those of all members of a list."""
     names = tuple(names)
-    lists = {name.rpartition(".")[0]: None for name in names}
-    whole = [
-        each
-        for each in lists
-        if isinstance(modules.get(each), nn.ModuleList | nn.Sequential) and children(modules, each).keys() <= {*names}
-    ]
-    shown = (f"{each}.*" if (each := name.rpartition(".")[0]) in whole else name for name in names)
-    return tuple(dict.fromkeys(shown))
+    lists = {name: name.rpartition(".")[0] for name in names}
+    are_lists = (each for each in lists.values() if isinstance(modules.get(each), nn.ModuleList | nn.Sequential))
+    whole = {each for each in are_lists if children(modules, each).keys() <= {*names}}
+    return tuple(dict.fromkeys(f"{lists[name]}.*" if lists[name] in whole else name for name in names))

@@ -3,8 +3,6 @@
 Architecture figures are those of the published configuration files of Qwen/Qwen2.5-VL-3B-Instruct and -7B-Instruct.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle, islice

@@ -5,8 +5,6 @@ the only file that knows. torchvision is no need of ours: its builds fit one bui
 transformers from being imported at all. Without it there is PIL's image processor.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import tempfile
@@ -72,7 +70,8 @@ class ImageProcessor(Qwen2_5_VLProcessor):
 
 
 def choose_fast(asked: bool | None) -> bool:
-    """Whether the fast image processor is used: where torchvision is, unless asked otherwise."""
+    """Whether the fast image processor is used: where torchvision is, unless asked otherwise. Raises TracekitError when
+    it is asked for and torchvision is not there."""
     there = bool(is_torchvision_available())
     if asked and not there:
         raise TracekitError(
@@ -88,7 +87,8 @@ def build_processor(*, fast: bool) -> Any:
 
 
 def load_processor(source: str, *, fast: bool) -> Any:
-    """The processor that lies beside real weights, with the image processor asked for."""
+    """The processor that lies beside real weights, with the image processor asked for. Raises TracekitError when it
+    cannot be had."""
     if not is_torchvision_available():
         raise TracekitError("the published processor needs torchvision: install the build that goes with this torch")
     processor = load_pretrained(AutoProcessor, source, None)

@@ -1,7 +1,5 @@
 """The list of workloads, what is known of each without torch; which one is meant by a name, and what builds it."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 from collections.abc import Callable
@@ -34,7 +32,6 @@ FLUX = WorkloadInfo(
         "regional": "each repeated transformer block by itself: compiles much sooner",
     },
     fullgraph=True,
-    extra="profile",
     takes=("height", "width", "steps", "prompt", "pretrained"),
     # The VAE shrinks by 8 and the transformer packs 2x2 latents into a token; diffusers would round in silence.
     pixel_step=16,
@@ -74,7 +71,6 @@ QWEN_VL = WorkloadInfo(
         "regional": "each decoder layer and vision block by itself: compiles much sooner",
     },
     fullgraph=False,
-    extra="profile",
     takes=("height", "width", "prompt", "pretrained", "max_new_tokens", "use_fast", "cache", "phase"),
     # Patches of 14 pixels, of which 2x2 become one token.
     pixel_step=28,
@@ -98,7 +94,6 @@ CAUSAL_LM = WorkloadInfo(
     memory_gib={"full": 8.0, "small": 4.0, "tiny": 0.5},
     scopes={"model": "all of it", "regional": "each decoder layer by itself: compiles much sooner"},
     fullgraph=True,
-    extra="profile",
     takes=("pretrained",),
     resizes=True,
     inputs="input_ids 1x512",
@@ -148,7 +143,8 @@ def find(name: str) -> WorkloadInfo:
 
 
 def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
-    """The workload with what only a configuration tells: sizes, memory, parameters. `load_builder` comes before."""
+    """The workload with what only a configuration tells: sizes, memory, parameters. `load_builder` comes before. Raises
+    TracekitError for a configuration that cannot be had, read or used."""
     ask = None if info.memory_gib else getattr(importlib.import_module(info.module), "look_into", None)
     found: WorkloadInfo = ask(info, request) if ask else info
     return found
@@ -163,8 +159,11 @@ def load_builder(info: WorkloadInfo) -> Builder:
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("tracekit"):
             raise
+        # Raised by hand, in a library, it has no name.
+        raised = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        missing = f"the package {error.name}" if error.name else f"a package ({raised})"
         raise TracekitError(
-            f"{info.name} needs the package {error.name}, which is not installed: "
+            f"{info.name} needs {missing}, which is not installed: "
             f"pip install -c constraints.txt '.[{info.extra}]' in tracekit's checkout"
         ) from None
     builder: Builder = module.build
@@ -185,15 +184,16 @@ def check_buildable(request: Request) -> None:
     from tracekit.workloads.scopes import build_nowhere, compile_targets
 
     size = next(iter(info.sizes)) if request.size == "auto" else request.size
-    of_list = request.scope is None or request.scope in info.scopes
-    if info in WORKLOADS or not of_list:
+    part = None if request.scope in info.scopes else request.scope
+    if info in WORKLOADS or part:
         found = build_nowhere(builder, request, size)
-        if request.scope is not None and not of_list:
-            compile_targets(found, request.scope)
+        if part:
+            compile_targets(found, part)
 
 
 def check_scope(info: WorkloadInfo, scope: str | None) -> str:
-    """The scope to compile, by default the workload's first. Names of modules are checked where there is a model."""
+    """The scope to compile, by default the workload's first. Names of modules are checked where there is a model.
+    Raises TracekitError for what is no list of names."""
     if scope is None:
         return next(iter(info.scopes))
     names = [*map(str.strip, scope.split(","))]

@@ -6,8 +6,6 @@ name between two points. A workload with one root lets the root's name be left o
 `model.vit.encoder`.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from dataclasses import replace
@@ -43,8 +41,9 @@ SHOWN = 8
 def build_scoped(
     builder: Builder, info: WorkloadInfo, request: Request, size: str, device: str, progress: Progress
 ) -> BuiltWorkload:
-    """The workload with `request.scope` as what is compiled, and components that say so; what the model has not is
-    found before its weights are made. Real weights of a size that the list has not are called as the largest is."""
+    """The workload with `request.scope` as what is compiled, and components that say so; Real weights
+    of a size that the list has not are called as the largest is. Raises TracekitError for what the model has not:
+    before its weights are made, where that can be known."""
     if size == THEIR_SIZE:
         workload = build_scoped(builder, info, request, next(iter(info.sizes)), device, progress)
         return replace(workload, settings=replace(workload.settings, size=size))
@@ -94,10 +93,8 @@ def with_shares(workload: BuiltWorkload) -> BuiltWorkload:
         if part.name not in modules:
             return part
         inside = [each for each in names if f"{each}.".startswith(f"{part.name}.") or part.name.startswith(f"{each}.")]
-        own = parameter_ids((modules[part.name],))
-        held = sum(count for identity, count in own.items() if identity in compiled)
-        share = min(held, part.parameters) if inside else 0
-        called = shortened(inside, modules)
+        held = sum(n for each, n in parameter_ids((modules[part.name],)).items() if each in compiled)
+        share, called = min(held, part.parameters) if inside else 0, shortened(inside, modules)
         return replace(part, compiled=bool(inside), compiled_parameters=share, compiled_parts=called)
 
     return replace(workload, components=tuple(map(with_share, workload.components)))
@@ -135,13 +132,18 @@ def _targets(workload: BuiltWorkload, name: str) -> tuple[CompileTarget, ...]:
     if name == REGIONAL:
         blocks = repeated_blocks(workload.modules)
         if not blocks:
-            there = f"{workload.info.name} at size {workload.settings.size}"
-            advice = _advice(workload, modules, None)
-            raise TracekitError(f"{there} has no blocks that repeat: name parts in --scope", advice)
+            there = f"{workload.info.name} at size {workload.settings.size} has no blocks that repeat"
+            raise TracekitError(f"{there}: name parts in --scope", _advice(workload, modules, None))
         return tuple(CompileTarget(block, module) for block, module in blocks.items())
-    matched = _matched(modules, name, _only_root(workload))
-    if not matched:
+    # Those of that name, or else those of that name inside the only root.
+    patterns = (name, f"{_only_root(workload)}{name}")
+    found = ({each: module for each, module in modules.items() if _matches(each, pattern)} for pattern in patterns)
+    matched = next(filter(None, found), None)
+    if matched is None:
         raise _unknown_part(workload, modules, name)
+    # Of what a pattern matches none without parameters (dropout, activations), if others are there.
+    weighty = {each: module for each, module in matched.items() if parameter_ids((module,))} if "*" in name else {}
+    matched = weighty or matched
     called = tuple(_target(workload, each, module) for each, module in matched.items() if is_called(module))
     if not called:
         first = next(iter(matched))
@@ -174,17 +176,6 @@ def _only_root(workload: BuiltWorkload) -> str:
     return f"{workload.modules[0][0]}." if len(workload.modules) == 1 else ""
 
 
-def _matched(modules: Modules, name: str, root: str) -> Modules:
-    """The modules of that name, or else those of that name inside the only root; of what a pattern matches none without
-    parameters (dropout, activations), if others are there."""
-    for pattern in (name, f"{root}{name}"):
-        found = {each: module for each, module in modules.items() if _matches(each, pattern)}
-        weighty = {each: module for each, module in found.items() if parameter_ids((module,))}
-        if found:
-            return (weighty or found) if "*" in name else found
-    return {}
-
-
 def _matches(name: str, pattern: str) -> bool:
     words, patterns = name.split("."), pattern.split(".")
     return len(words) == len(patterns) and all(map(fnmatchcase, words, patterns))
@@ -212,9 +203,8 @@ def _unknown_part(workload: BuiltWorkload, modules: Modules, name: str) -> Trace
     else:
         meant = (None if inside else _nearest_path(modules, name, root)) or (short[near[0]] if near else None)
     hint = f"did you mean {meant}?" if meant else "here is what there is."
-    place = inside or workload.info.name
-    asked = wanted if inside else name
-    return TracekitError(f"{place} has nothing called {asked!r} to compile: {hint}", _advice(workload, modules, inside))
+    lacks = f"{inside or workload.info.name} has nothing called {(wanted if inside else name)!r} to compile"
+    return TracekitError(f"{lacks}: {hint}", _advice(workload, modules, inside))
 
 
 def _nearest_path(modules: Modules, name: str, root: str) -> str | None:
@@ -242,5 +232,5 @@ def _advice(workload: BuiltWorkload, modules: Modules, inside: str | None) -> tu
     rows += [f"  and {len(heavy) - SHOWN} more"] if len(heavy) > SHOWN else []
     also = ", ".join(dict.fromkeys((*workload.info.scopes, ALL, REGIONAL)))
     rows.append(f"also: {also}; NAME.* for each inside; A,B for both (in a sweep A+B)")
-    more = f"more parts: tracekit workloads {workload.info.name} --parts" if workload.info in all_workloads() else ""
-    return (*rows, more) if more else tuple(rows)
+    rows += [f"more parts: tracekit workloads {workload.info.name} --parts"] * (workload.info in all_workloads())
+    return tuple(rows)

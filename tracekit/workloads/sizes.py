@@ -1,7 +1,5 @@
 """Which size of a workload fits the machine?"""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Collection
 from dataclasses import fields
@@ -61,7 +59,8 @@ def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:
 
 
 def choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
-    """The size to build and why, in words for the user. `free_bytes` are those of the device it goes to."""
+    """The size to build and why, in words for the user. `free_bytes` are those of the device it goes to.
+    Raises DoesNotFitError for a size that cannot fit."""
     if "options" in info.takes:
         # Of a model that tracekit does not know there is one size.
         return next(iter(info.sizes.items()))
@@ -127,7 +126,8 @@ def _option(name: str) -> str:
 
 
 def weights_fit(weights: str, numbers: int | None, device: str, free_bytes: int, dtype: str | None) -> str:
-    """In words, what real weights of so many numbers need; None where nobody knows how many."""
+    """In words, what real weights of so many numbers need; None where nobody knows how many. Raises DoesNotFitError
+    for more than there is free."""
     if numbers is None:
         return f"the weights of {weights}; how much memory they need is not known before they are loaded"
     wide = (dtype or ("float32" if device == "cpu" else "bfloat16")) == "float32"

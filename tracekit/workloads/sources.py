@@ -3,8 +3,6 @@
 Workloads of the list are tracekit's own, and have none. Nothing here needs torch.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import sysconfig
@@ -15,7 +13,7 @@ from pathlib import Path
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Source
 from tracekit.workloads.own_errors import OURS
-from tracekit.workloads.unlisted import ANY, is_file, is_own, source_of, split_name
+from tracekit.workloads.unlisted import ANY, is_file, is_own, source_of
 
 #: Where a model's repository says what it is made of.
 CONFIGURATIONS = (
@@ -36,7 +34,7 @@ def read_sources(workload: str) -> tuple[Source, ...]:
         return tuple(Source(name, _digest(path)) for name, path in _configurations(workload))
     if is_own(workload):
         here = Path.cwd()
-        where, _ = split_name(workload)
+        where = workload.rpartition(":")[0]
         # The Python files that were loaded from the model's folder or from here, but for what is installed there.
         roots = [here, *([Path(where).resolve().parent] if is_file(where) else [])]
         files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))

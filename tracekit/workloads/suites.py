@@ -1,7 +1,5 @@
 """Sweeps with a name: what they run, and what was published of the same."""
 
-from __future__ import annotations
-
 import difflib
 
 from tracekit.errors import TracekitError

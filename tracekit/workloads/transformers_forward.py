@@ -1,7 +1,5 @@
 """Models of transformers whose call is one forward: made from their configuration's figures, inputs drawn here."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from typing import Any

@@ -1,8 +1,6 @@
 """Workloads without a name in the list: any model by its configuration (`hf:ORG/NAME`, `diffusers:ORG/NAME`), and a
 user's own (`my_model.py:build`, `package.module:build`). Nothing here needs torch, or runs the user's code."""
 
-from __future__ import annotations
-
 import difflib
 import sys
 from dataclasses import replace
@@ -28,7 +26,6 @@ ANY_TRANSFORMERS = WorkloadInfo(
     scopes={"model": "all of it"},
     # Of most models nobody knows whether they are one graph.
     fullgraph=False,
-    extra="profile",
     takes=("height", "width", "seq_length", "pretrained", "download"),
     inputs="token ids, images, spectra or waves, made here from the configuration",
 )
@@ -79,12 +76,6 @@ def is_own(name: str) -> bool:
     return is_file(where) or (f"{where}:" not in ANY and all(part.isidentifier() for part in where.split(".")))
 
 
-def split_name(name: str) -> tuple[str, str]:
-    """The file or module, and the function in it."""
-    where, _, function = name.rpartition(":")
-    return where, function
-
-
 def is_file(where: str) -> bool:
     """Whether a file is meant, and not a module."""
     return where.endswith(".py")
@@ -92,7 +83,7 @@ def is_file(where: str) -> bool:
 
 def check_module(name: str) -> None:
     """Raises TracekitError where the named package or module is not here. What is in it shows once it is loaded."""
-    where, function = split_name(name)
+    where, _, function = name.rpartition(":")
     top = where.partition(".")[0]
     if is_file(where) or top in {*sys.builtin_module_names, *sys.modules}:
         return
@@ -112,8 +103,9 @@ def no_such_module(module: str) -> TracekitError:
 
 
 def find_own(name: str) -> WorkloadInfo:
-    """What is known of the model before its code is run."""
-    where, function = split_name(name)
+    """What is known of the model before its code is run. Raises TracekitError for a file that is not there, and where
+    no function is named."""
+    where, _, function = name.rpartition(":")
     if not function.isidentifier():
         where = where or name
         raise TracekitError(f"{name}: name the function that builds the model too, as in {where}:build")
@@ -135,7 +127,6 @@ def own_info(name: str, size: str) -> WorkloadInfo:
         memory_gib={},
         scopes={"model": "all that it hands over"},
         fullgraph=False,
-        extra="profile",
         takes=("options",),
         resizes=True,
         needs_only_torch=True,

@@ -1,20 +1,15 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.traces import analyze, make_call, make_kernel, make_op, make_span, make_trace
+from tests.traces import Json, analyze, make_call, make_kernel, make_op, make_span, make_trace
 
 from tracekit.analysis.drawing import draw_arrows, draw_panel, known_of
 from tracekit.analysis.sequence import list_work
-from tracekit.errors import TracekitError
 from tracekit.model.comparison import GroupMember, KernelGroup
 from tracekit.model.timeline import MatchedWork, Matching, Panel
 from tracekit.model.trace import Trace
-
-Json = dict[str, Any]
 
 
 def two_steps() -> list[Json]:
@@ -121,29 +116,21 @@ def test_a_recording_that_did_other_work_is_not_tied_to_the_groups(trace: Trace,
     assert not [track for track in panel.tracks if track.name.startswith("kernel groups")]
 
 
+def arrows(trace: Trace, matching: Matching, **options: Any) -> list[tuple[str, int, int]]:
+    one, other = (draw_panel(trace, side, known=known_of(matching, side), **options) for side in ("a", "b"))
+    return draw_arrows(matching, one, other).rows()
+
+
 def test_arrows_tie_each_step_of_one_side_to_the_same_step_of_the_other(trace: Trace) -> None:
-    matching = matched(trace)
-    one, other = (draw_panel(trace, name, known=known_of(matching, name)) for name in ("a", "b"))
-    assert draw_arrows(matching, one, other).rows() == [
-        ("unchanged", 0, 0),
-        ("fused", 1, 1),
-        ("unchanged", 2, 2),
-        ("fused", 3, 3),
-    ]
+    pairs = [("unchanged", 0, 0), ("fused", 1, 1), ("unchanged", 2, 2), ("fused", 3, 3)]
+    assert arrows(trace, matched(trace)) == pairs
 
 
 def test_arrows_of_pieces_with_unequal_counts_lead_to_the_first_kernel(trace: Trace) -> None:
-    sequence = list_work(trace)
-    matching = Matching(
-        sequence,
-        sequence,
-        (
-            MatchedWork(make_group("fused", "2 -> 1"), (0, 1), (1,), ()),
-            MatchedWork(make_group("added", ""), (), (0,), ()),
-        ),
-    )
-    one, other = (draw_panel(trace, name, known=known_of(matching, name), steps=(0, 0)) for name in ("a", "b"))
-    assert draw_arrows(matching, one, other).rows() == [("fused", 0, 1), ("fused", 1, 1)]
+    fused = MatchedWork(make_group("fused", "2 -> 1"), (0, 1), (1,), ())
+    added = MatchedWork(make_group("added", ""), (), (0,), ())
+    matching = Matching(list_work(trace), list_work(trace), (fused, added))
+    assert arrows(trace, matching, steps=(0, 0)) == [("fused", 0, 1), ("fused", 1, 1)]
 
 
 def test_curves_hold_the_busy_share_and_the_queue(trace: Trace) -> None:
@@ -169,8 +156,3 @@ def test_a_whole_recording_begins_with_its_first_event(trace: Trace) -> None:
     panel = draw_panel(trace, "eager", window="whole")
     assert rows(panel, "GPU 0 stream 7")[0]["start_ns"] == 50_000
     assert not [track for track in panel.tracks if track.name == "steps"]
-
-
-def test_a_window_that_is_not_there_is_told(trace: Trace) -> None:
-    with pytest.raises(TracekitError, match="no span"):
-        draw_panel(trace, "eager", window="denoise")

@@ -1,7 +1,5 @@
 """What holds a form back, by the rules of docs/bounds.md."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Estimates of operations, bytes and rates, on operators as the profiler records them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -56,16 +54,11 @@ def test_attention_lost_to_products_is_found_with_its_cost():
     finding = found(eager(), compiled(LOST))["lost_attention"]
     assert finding.saving_us == pytest.approx((1510 - 1000) / 2 - 200 / 2)
     assert (finding.facts["a"], finding.facts["attention_before_us"]) == ("eager", 100.0)
-
-
-def test_attention_that_is_lost_at_no_cost_has_no_saving():
-    # The products take 25 and 100 us a step longer, and the attention took 100.
+    # Where the products take 25 or 100 us a step longer, and the attention took 100, nothing is to be saved.
     for product_us in (550.0, 700.0):
         kernels = {**LOST, "gemm_128x64": ("gemm", 20, product_us)}
         assert found(eager(), compiled(kernels))["lost_attention"].saving_us is None
-
-
-def test_attention_that_was_never_there_or_is_half_there_is_not_lost():
+    # Attention that was never there or is half there is not lost.
     without = {name: each for name, each in EAGER.items() if each[0] != "attention"}
     assert "lost_attention" not in found(eager(without), compiled(LOST))
     for us, lost in ((100.0, False), (10.0, True)):
@@ -88,10 +81,10 @@ def test_attention_that_is_kept_and_takes_longer_is_found_with_its_cost():
     assert "slower_attention" in found(eager(), with_attention(440, name="fmha_cutlassF"))
 
 
-@pytest.mark.parametrize(("before_us", "us"), [(200, 200), (200, 240), (200, 20), (4, 12)])
-def test_attention_that_takes_about_as_long_or_hardly_any_time_is_not_slower(before_us: float, us: float):
-    a = eager({**EAGER, "flash_fprop": ("attention", 4, before_us)})
-    assert "slower_attention" not in found(a, with_attention(us))
+def test_attention_that_takes_about_as_long_or_hardly_any_time_is_not_slower():
+    for before_us, us in ((200, 200), (200, 240), (200, 20), (4, 12)):
+        a = eager({**EAGER, "flash_fprop": ("attention", 4, before_us)})
+        assert "slower_attention" not in found(a, with_attention(us))
 
 
 SDPA, FLASH = "_scaled_dot_product_cudnn_attention", "_flash_attention_forward"
@@ -118,30 +111,21 @@ def attending(query: tuple[int, ...], key: tuple[int, ...], us: float, within: s
         ((8, 64, 8), (8, 64, 8), FLASH, False),
     ],
 )
-def test_attention_is_slower_only_where_the_queries_have_the_same_sizes(
-    query: tuple[int, ...], key: tuple[int, ...], within: str, slower: bool
-):
+def test_attention_is_slower_only_where_the_queries_have_the_same_sizes(query, key, within: str, slower: bool):
     a, b = attending((1, 4, 64, 8), (1, 4, 64, 8), 100.0), attending(query, key, 220.0, within)
     assert ("slower_attention" in found(a, b)) is slower
 
 
-@pytest.mark.parametrize(
-    ("workload", "scope", "repeated", "action"),
-    [
-        ("vit", "model", ("model.vit.layers.*",), "run_again"),
-        ("vit", "model", (), "compile_layers"),
-        ("causal-lm", "regional", (), None),
-    ],
-)
-def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(
-    workload: str, scope: str, repeated: tuple[str, ...], action: str | None
-):
-    settings = make_settings(workload=workload, scope=scope)
-    b = replace(with_attention(440), settings=settings, repeated_parts=repeated)
-    finding = found(eager(), b)["slower_attention"]
-    assert (finding.action.code if finding.action else None) == action
-    assert finding.changes == ({"scope": "regional"} if repeated else {})
-    assert not repeated or "--scope regional" in command_of(finding)
+def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code():
+    def answer(scope: str, *repeated: str) -> Finding:
+        settings = make_settings(workload="vit", scope=scope)
+        b = replace(with_attention(440), settings=settings, repeated_parts=repeated)
+        return found(eager(), b)["slower_attention"]
+
+    again, layers, regional = answer("model", "model.vit.layers.*"), answer("model"), answer("regional")
+    assert again.action.code == "run_again" and "--scope regional" in command_of(again)
+    assert (layers.action.code, regional.action) == ("compile_layers", None)
+    assert [each.changes for each in (again, layers, regional)] == [{"scope": "regional"}, {}, {}]
 
 
 def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
@@ -178,26 +162,22 @@ def test_a_slower_compiled_form_is_told_with_its_cost():
     assert "--mode reduce-overhead" in command_of(found(eager(), side)["compile_slower"])
 
 
-def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time():
-    finding = found(eager(), compiled())["fewer_kernels"]
-    assert finding.facts == {"a_kernels": 37, "b_kernels": 22, "a_busy_us": 863.0, "b_busy_us": 709.0}
-
-
-def test_a_recording_that_slowed_its_calls_is_told():
-    facts = found(eager(), compiled(idle_us=4000))["profiler_distortion"].facts
+def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time_and_a_recording_that_slowed_its_calls():
+    findings = found(eager(), compiled(idle_us=4000))
+    expected = {"a_kernels": 37, "b_kernels": 22, "a_busy_us": 863.0, "b_busy_us": 709.0}
+    assert findings["fewer_kernels"].facts == expected
+    facts = findings["profiler_distortion"].facts
     assert facts["on_gpu"]
     assert {each["side"]: each["slowdown"] for each in facts["slowed"]}["compiled"] == pytest.approx(2.71, abs=0.005)
 
 
-@pytest.mark.parametrize(("factor", "longer"), [(1.04, False), (1.06, True)])
-def test_gpu_time_that_grew_by_more_than_recordings_differ_by_is_told_without_a_saving(factor: float, longer: bool):
-    kernels = {name: (family, count, factor * us) for name, (family, count, us) in EAGER.items()}
-    finding = found(eager(), compiled(kernels)).get("more_gpu_time")
-    assert (finding is not None) is longer
-    if finding:
-        # Where it went, and what that costs, the groups say.
-        assert (finding.severity, finding.saving_us) == ("warning", None)
-        assert finding.facts["b_busy_us"] == pytest.approx(factor * finding.facts["a_busy_us"])
+def test_gpu_time_that_grew_by_more_than_recordings_differ_by_is_told_without_a_saving():
+    near, far = ({name: (*of, factor * us) for name, (*of, us) in EAGER.items()} for factor in (1.04, 1.06))
+    assert "more_gpu_time" not in found(eager(), compiled(near))
+    finding = found(eager(), compiled(far))["more_gpu_time"]
+    # Where it went, and what that costs, the groups say.
+    assert (finding.severity, finding.saving_us) == ("warning", None)
+    assert finding.facts["b_busy_us"] == pytest.approx(1.06 * finding.facts["a_busy_us"])
 
 
 def test_graphs_that_take_over_launching_are_told():
@@ -211,15 +191,11 @@ def test_the_graver_stand_first_and_of_those_what_may_save_most(monkeypatch: pyt
     def finder(code: str, severity: Severity, saving_us: float | None) -> Callable[[object], Finding]:
         return lambda _: Finding(code, severity, {}, saving_us)
 
-    others = (
-        finder("told", "info", 900.0),
-        finder("small", "warning", 10.0),
-        finder("unknown", "warning", None),
-        finder("large", "warning", 500.0),
-        finder("broken", "error", None),
-    )
+    told, broken = finder("told", "info", 900.0), finder("broken", "error", None)
+    savings = {"small": 10.0, "unknown": None, "large": 500.0}
+    warnings = (finder(code, "warning", saving_us) for code, saving_us in savings.items())
     monkeypatch.setattr("tracekit.comparison.findings.DOUBTING", (finder("doubt", "info", None),))
-    monkeypatch.setattr("tracekit.comparison.findings.FINDERS", others)
+    monkeypatch.setattr("tracekit.comparison.findings.FINDERS", (told, *warnings, broken))
     order = [finding.code for finding in compare(*make_pair(scaled(1.5), scaled(0.9)), ORDER).findings]
     assert order == ["doubt", "broken", "large", "small", "unknown", "told"]
 
@@ -239,8 +215,8 @@ def test_a_dear_start_is_told_with_the_calls_it_takes_and_what_a_cache_makes_of_
     assert (finding.facts["calls"], finding.facts["startup_us"]) == (5000.0, 6e7)
     assert finding.facts["call_saving_us"] == pytest.approx(200, abs=0.1)
     assert (finding.facts["warm"]["startup_us"], finding.facts["warm"]["calls"]) == (2e7, 1500.0)
-    assert finding.saving_us is None, "it is no saving of a call"
-    assert finding.start_saving_us == pytest.approx(4e7)
+    # It is no saving of a call.
+    assert (finding.saving_us, finding.start_saving_us) == (None, pytest.approx(4e7))
     assert finding.facts["warm_was_measured"]
     assert "--scope regional" in command_of(finding)
 
@@ -255,32 +231,17 @@ def test_a_smaller_scope_is_advised_where_the_model_has_one():
         assert (finding.action, finding.facts["can_be_regional"]) == (None, False)
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        replace(COLD, calls=99.0),
-        replace(COLD, startup_us=9e6),
-        replace(COLD, calls=math.inf),
-        replace(COLD, calls=None),
-        replace(WARM, calls=5000.0, startup_us=6e7),
-    ],
-)
-def test_a_start_that_pays_soon_or_is_short_or_never_pays_or_is_warm_is_not_told(start: BreakEven):
-    assert find_cold_start(started(start)) is None
+def test_a_start_that_pays_soon_or_is_short_or_never_pays_or_is_warm_is_not_told():
+    for changes in ({"calls": 99.0}, {"startup_us": 9e6}, {"calls": math.inf}, {"calls": None}):
+        assert find_cold_start(started(replace(COLD, **changes))) is None
+    assert find_cold_start(started(replace(WARM, calls=5000.0, startup_us=6e7))) is None
 
 
-@pytest.mark.parametrize(
-    "starts",
-    [
-        (COLD,),
-        (replace(COLD, source="warm_up"), WARM),
-        (COLD, replace(WARM, cache_hits=0)),
-        (replace(COLD, kind=None),),
-    ],
-)
-def test_what_a_warm_cache_saves_is_withheld_where_it_was_not_measured(starts: tuple[BreakEven, ...]):
-    finding = find_cold_start(started(*starts))
-    assert (finding.start_saving_us, finding.facts["warm_was_measured"]) == (None, False)
+def test_what_a_warm_cache_saves_is_withheld_where_it_was_not_measured():
+    measured_otherwise = (replace(COLD, source="warm_up"), WARM), (COLD, replace(WARM, cache_hits=0))
+    for starts in ((COLD,), (replace(COLD, kind=None),), *measured_otherwise):
+        finding = find_cold_start(started(*starts))
+        assert (finding.start_saving_us, finding.facts["warm_was_measured"]) == (None, False)
     # A warm cache that is no faster saves nothing, which was measured.
     assert find_cold_start(started(COLD, replace(WARM, startup_us=7e7))).start_saving_us == 0
 
@@ -313,8 +274,7 @@ def comparison(*groups: KernelGroup, scope: str = "transformer", parts: tuple[Co
 def test_the_component_with_most_to_fuse_is_named_with_what_the_compiled_part_s_fusion_would_save():
     finding = find_uncompiled_component(comparison(FUSED, group("unchanged", 60.0, 60.0, "vae.decoder.norm")))
     assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("vae", False)
-    assert finding.saving_us == pytest.approx(60 * 0.75)
-    assert finding.facts["kept_share"] == pytest.approx(0.25)
+    assert (finding.saving_us, finding.facts["kept_share"]) == pytest.approx((60 * 0.75, 0.25))
     assert finding.changes == {"scope": "all"}
     assert "--scope all" in command_of(finding)
 
@@ -348,19 +308,13 @@ def test_what_another_component_would_not_gain_is_not_told(groups: tuple[KernelG
     assert find_uncompiled_component(comparison(*groups, **how)) is None
 
 
-@pytest.mark.parametrize(
-    ("where", "component", "partly"),
-    [
-        (LEFT, "model.encoder", True),
-        # A name that only begins alike is another module's.
-        ("model.encoder.layers2.norm", "model.encoder", True),
-        ("model.head.norm", "model.head", False),
-    ],
-)
-def test_what_is_left_of_a_partly_compiled_model_is_told_by_component(where: str, component: str, partly: bool):
-    finding = find_uncompiled_component(comparison(FUSED, left(where), **LAYERS))
-    assert (finding.facts["component"], finding.facts["partly_compiled"]) == (component, partly)
-    assert finding.saving_us == pytest.approx(60 * 0.75)
+def test_what_is_left_of_a_partly_compiled_model_is_told_by_component():
+    # A name that only begins alike is another module's.
+    encoder, head = ("model.encoder", True), ("model.head", False)
+    for where, part in ((LEFT, encoder), ("model.encoder.layers2.norm", encoder), ("model.head.norm", head)):
+        finding = find_uncompiled_component(comparison(FUSED, left(where), **LAYERS))
+        assert (finding.facts["component"], finding.facts["partly_compiled"]) == part
+        assert finding.saving_us == pytest.approx(60 * 0.75)
 
 
 SCALAR, COPYING = (Place(name, None, None) for name in ("aten::_local_scalar_dense", "aten::copy_"))
@@ -382,11 +336,13 @@ def found_wait(a: Side, b: Side) -> Finding | None:
 def test_a_wait_in_the_middle_of_a_call_is_found_with_what_it_costs():
     finding = found_wait(*sides(ITEM, END))
     # 240 us behind four waits in two steps.
-    assert finding.saving_us == pytest.approx(120)
-    assert (finding.facts["times"], finding.facts["idle_us"]) == (2, pytest.approx(120))
+    assert (finding.facts["times"], finding.facts["idle_us"], finding.saving_us) == pytest.approx((2, 120, 120))
     assert finding.facts["idle_us"] / finding.facts["call_us"] == pytest.approx(0.09, abs=0.005)
     assert finding.facts["made_by"] == [made_at(SCALAR)]
     assert [(place.start_us, place.duration_us) for place in finding.places] == [(12.5, 60.0)]
+    # The wait at the end of a call, a short one and that of a copy are not told.
+    for sync in (END, replace(ITEM, idle_after_us=50.0), replace(ITEM, call="cudaMemcpyAsync")):
+        assert found_wait(*sides(sync)) is None
 
 
 def made_at(place: Place, lines: dict[str, int] | None = None) -> dict[str, object]:
@@ -401,21 +357,14 @@ def test_the_line_is_named_where_the_eager_call_was_asked():
     assert finding.facts["made_by"] == [{"operator": "aten::_local_scalar_dense", "called_at": "model.py:12"}]
 
 
-@pytest.mark.parametrize("sync", [END, replace(ITEM, idle_after_us=50.0), replace(ITEM, call="cudaMemcpyAsync")])
-def test_the_wait_at_the_end_of_a_call_a_short_one_or_that_of_a_copy_is_not_told(sync: SyncTime):
-    assert found_wait(*sides(sync)) is None
-
-
 def test_lines_are_those_of_the_copies_that_eager_operators_launched():
     # Operators alone do not say which copies wait: what they launched does.
     to_copy, index = "aten._to_copy.default", "aten.index.Tensor"
     lines = enumerate((to_copy, to_copy, index, to_copy), 12)
     ops = tuple(EagerOp(name, "head", f"model.py:{line}", (), 2, None) for line, name in lines)
-    names = (
-        *("DtoH (Device -> Pageable)", "HtoD (Pinned -> Device)"),
-        *("DtoH (Device -> Pinned)", "DtoD (Device -> Device)"),
-    )
-    activities = tuple(TaggedActivity(f"Memcpy {name}", op) for op, name in enumerate(names))
+    ends = (("Device", "Pageable"), ("Pinned", "Device"), ("Device", "Pinned"), ("Device", "Device"))
+    copies = zip(("DtoH", "HtoD", "DtoH", "DtoD"), ends, strict=True)
+    activities = tuple(TaggedActivity(f"Memcpy {way} ({a} -> {b})", op) for op, (way, (a, b)) in enumerate(copies))
     a, b = sides(replace(ITEM, place=COPYING), END)
     eager = EagerOps(1, "2.13.0", ops, (*activities, activities[2]))
     finding = found_wait(replace(a, provenance=eager), b)
@@ -445,20 +394,15 @@ def pageable(*syncs: SyncTime, kernels=COMPILED) -> Finding | None:
 
 def test_copies_that_hold_the_host_are_found_with_what_they_cost():
     finding = pageable(COPY)
-    assert finding.saving_us == pytest.approx(100)
-    assert (finding.facts["copies"], finding.facts["copy_us"]) == (1, 3.0)
+    assert (finding.saving_us, finding.action) == (pytest.approx(100), Action("pin_memory"))
     assert finding.facts["made_by"] == [made_at(COPYING)]
-    assert finding.action == Action("pin_memory")
-
-
-def test_copies_that_hold_nobody_up_or_are_pinned_or_waits_that_are_no_copies_are_not_told():
+    assert (finding.facts["copies"], finding.facts["copy_us"]) == (1, 3.0)
+    # Copies that hold nobody up or are pinned, and waits that are no copies, are not told.
     assert pageable(replace(COPY, drained=0, idle_after_us=0.0)) is None
     assert pageable(replace(COPY, idle_after_us=20.0)) is None
     assert pageable(COPY, kernels={**NO_COPIES, **PINNED}) is None
     assert pageable(replace(COPY, call="cudaStreamSynchronize")) is None
-
-
-def test_values_that_are_read_back_are_not_mended_by_pinning():
+    # Values that are read back are not mended by pinning.
     back = {**NO_COPIES, "Memcpy DtoH (Device -> Pageable)": ("memcpy", 2, 6.0)}
     assert pageable(COPY, kernels=back).action == Action("keep_on_gpu")
     assert pageable(COPY, kernels={**COMPILED, **back}).action == Action("pin_memory")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -58,13 +56,7 @@ def compared(a: Side, b: Side, *groups: KernelGroup) -> Comparison:
     return replace(plain, a=a, b=b, groups=groups)
 
 
-def found(
-    a: list[Activity],
-    b: list[Activity],
-    *groups: KernelGroup,
-    busy_us: float = 10_000.0,
-    per_step: tuple[float, float] = (1.0, 1.0),
-) -> Finding | None:
+def found(a: list[Activity], b: list[Activity], *groups: KernelGroup, busy_us=10_000.0, per_step=(1.0, 1.0)):
     """Without groups each pair is one of its own."""
     sides = side("eager", a, busy_us, per_step[0]), side("compiled", b, busy_us, per_step[1])
     return find_slower_convolutions(compared(*sides, *(groups or [group((at,)) for at in range(len(a))])))
@@ -79,12 +71,10 @@ def test_convolutions_that_take_longer_with_channels_last_are_found_with_what_to
     slow = [convolution(500, FIRST, call=1), convolution(700, FIRST, call=2)]
     finding = found(slow, [convolution(2000, LAST, call=1), convolution(4000, LAST, call=2)])
     assert times_of(finding) == (2, 1200, 6000)
-    assert finding.saving_us == pytest.approx(6000 - 1200)
-    assert finding.facts["shown_by"] == [OF_1, MOVED]
-    assert finding.facts["laid_out_by_inductor"]
+    assert (finding.severity, finding.saving_us) == ("warning", pytest.approx(6000 - 1200))
+    assert finding.facts["shown_by"] == [OF_1, MOVED] and finding.facts["laid_out_by_inductor"]
     assert finding.environment == {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}
     assert command_of(finding).startswith("TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0 tracekit profile flux --compiled")
-    assert finding.severity == "warning"
 
 
 def test_what_the_layout_gains_elsewhere_is_taken_off_the_saving():
@@ -94,9 +84,7 @@ def test_what_the_layout_gains_elsewhere_is_taken_off_the_saving():
     # The third gains without lying otherwise: it keeps that.
     assert finding.saving_us == pytest.approx(1500 - 500)
     assert finding.facts["others_gained_us"] == pytest.approx(500)
-
-
-def test_where_the_layout_gains_more_than_it_costs_it_is_left():
+    # Where it gains more than it costs it is left.
     a, b = [convolution(500, FIRST), convolution(3000, FIRST)], [convolution(900, LAST), convolution(300, LAST)]
     finding = found(a, b)
     assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
@@ -108,19 +96,17 @@ def test_without_another_layout_the_loss_is_told_and_nothing_advised():
     finding = found([convolution(500, FIRST)], [convolution(2000, FIRST)])
     assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
     assert times_of(finding) == (1, 500, 2000)
-    assert finding.facts["shown_by"] == [OF_0]
-    assert not finding.facts["laid_out_by_inductor"]
+    assert (finding.facts["shown_by"], finding.facts["laid_out_by_inductor"]) == ([OF_0], False)
 
 
 @pytest.mark.parametrize(
     ("a_us", "b_us", "busy_us", "is_told"),
     [(500, 620, 1e4, False), (500, 630, 1e4, True), (100, 250, 15_100, False), (100, 250, 14_900, True)],
 )
-def test_a_quarter_longer_is_slower_and_a_hundredth_of_the_gpu_s_time_worth_telling(
-    a_us: float, b_us: float, busy_us: float, is_told: bool
-):
+def test_a_quarter_longer_is_slower_and_a_hundredth_of_the_gpu_s_time_worth_telling(a_us, b_us, busy_us, is_told):
     finding = found([convolution(a_us, FIRST)], [convolution(b_us, LAST)], busy_us=busy_us)
     assert (finding is not None) is is_told
+    assert found([convolution(0, FIRST)], [convolution(2000, LAST)]) is None, "no number of times as long as nothing"
 
 
 def test_a_side_of_one_step_has_as_many_convolutions_as_one_of_several():
@@ -138,29 +124,15 @@ def test_a_side_of_one_step_has_as_many_convolutions_as_one_of_several():
     assert rare.facts["after_us"] == pytest.approx(4 * rare.facts["before_us"])
 
 
-def test_more_convolutions_of_the_same_size_are_other_work():
+def test_more_convolutions_or_those_of_another_size_type_or_stride_are_other_work():
     one, two = [convolution(500, FIRST)], [convolution(500, LAST)] * 2
-    assert found(one, two, group((0,), (0, 1))) is None
-    assert found(two, one, group((0, 1), (0,))) is None
-
-
-def silent(activity: Activity) -> Activity:
-    """The same where stride and padding, and so the size of the result, were not recorded."""
-    return replace(activity, operator=replace(activity.operator, values=()))
-
-
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        (convolution(500, FIRST), convolution(2000, LAST, data=(8, 12, 8, 10))),
-        (convolution(500, FIRST), convolution(2000, LAST, type_="float")),
-        (convolution(500, FIRST, by=2), convolution(2000, LAST)),
-    ],
-)
-def test_convolutions_of_another_size_type_or_stride_are_other_work(a: Activity, b: Activity):
-    assert found([a], [b]) is None
-    # Sizes decide where a side's stride was not recorded.
-    assert found([convolution(500, FIRST, by=2)], [silent(convolution(2000, LAST))]) is not None
+    assert found(one, two, group((0,), (0, 1))) is None and found(two, one, group((0, 1), (0,))) is None
+    for changes in ({"data": (8, 12, 8, 10)}, {"type_": "float"}, {"by": 2}):
+        assert found([convolution(500, FIRST)], [convolution(2000, LAST, **changes)]) is None
+    # Sizes decide where a side's stride and padding, and so the size of the result, were not recorded.
+    silent = convolution(2000, LAST)
+    silent = replace(silent, operator=replace(silent.operator, values=()))
+    assert found([convolution(500, FIRST, by=2)], [silent]) is not None
 
 
 def test_a_call_counts_once_and_whole_in_the_group_of_what_took_longest_of_it():
@@ -174,10 +146,6 @@ def test_a_call_counts_once_and_whole_in_the_group_of_what_took_longest_of_it():
     before = [convolution(us, FIRST, call=7) for us in (400, 500)]
     twice = found(before, [convolution(us, LAST, call=3) for us in (1000, 2000)])
     assert times_of(twice) == (1, 900, 3000)
-
-
-def test_what_took_no_time_takes_no_number_of_times_as_long():
-    assert found([convolution(0, FIRST)], [convolution(2000, LAST)]) is None
 
 
 @pytest.mark.parametrize(("family", "inductor"), [("triton", True), ("convolution", False)])
@@ -220,21 +188,15 @@ def test_float32_products_in_a_model_of_16_bits_are_found_with_half_their_time()
     assert finding.facts["products_us"] == pytest.approx(80)
     assert (finding.facts["read"], finding.facts["read_before"]) == (1, 0)
 
-
-def test_where_eager_has_them_too_the_model_is_to_blame():
+    # Where eager has them too the model is to blame.
     finding = found_in(side_of("eager", HALF, SINGLE), side_of("compiled", HALF, SINGLE))
     assert (finding.facts["read"], finding.facts["read_before"], finding.facts["before"]) == (1, 1, "eager")
 
 
-def test_a_model_of_float32_may_multiply_in_it():
+def test_a_model_of_float32_may_multiply_in_it_and_a_fiftieth_of_the_gpu_s_time_is_not_told():
     assert found_in(side_of("eager", SINGLE, dtype="float32"), side_of("compiled", SINGLE, dtype="float32")) is None
-
-
-def test_of_bare_traces_the_other_products_tell_the_model_s_type():
+    assert found_in(side_of("eager", HALF), side_of("compiled", HALF, matmul("float", 15.0))) is None
+    # Of bare traces the other products tell the model's type.
     assert found_in(side_of("a", HALF, bare=True), side_of("b", HALF, SINGLE, bare=True)) is not None
     few = matmul("c10::BFloat16", 10.0)
     assert found_in(side_of("a", HALF, bare=True), side_of("b", few, SINGLE, bare=True)) is None
-
-
-def test_a_fiftieth_of_the_gpu_s_time_is_not_told():
-    assert found_in(side_of("eager", HALF), side_of("compiled", HALF, matmul("float", 15.0))) is None

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +13,8 @@ from tracekit.model.numerics import Accuracy, FormNumerics, Other, OutputDiffere
 
 def tensor(relative: float | None = 0.0, **changes: Any) -> TensorDifference:
     errors = {"max_abs": relative, "mean_abs": relative, "relative": relative, "cosine": 1.0}
-    tensor = TensorDifference("", "bfloat16", (1, 5000), 5000, **errors, other_max=1.0, equal_share=0.5)
-    return replace(tensor, **changes)
+    numbers = {**errors, "other_max": 1.0, "equal_share": 0.5, "elements": 5000, **changes}
+    return TensorDifference(**{"path": "", "dtype": "bfloat16", "shape": (1, 5000), **numbers})
 
 
 SAME = tensor(0.0, equal_share=1.0)
@@ -26,12 +24,7 @@ def beside(other: Other, *tensors: TensorDifference) -> OutputDifference:
     return OutputDifference(other, tensors)
 
 
-def numerics(
-    reference: TensorDifference | None = None,
-    eager: TensorDifference | None = None,
-    itself: TensorDifference = SAME,
-    dtype: str = "bfloat16",
-) -> FormNumerics:
+def numerics(reference=None, eager=None, itself: TensorDifference = SAME, dtype: str = "bfloat16") -> FormNumerics:
     return FormNumerics(
         dtype=dtype,
         against_itself=beside("itself", itself),
@@ -44,7 +37,6 @@ def numerics(
 
 def sides(one: FormNumerics | None, other: FormNumerics | None) -> tuple[Side, Side]:
     a, b = make_pair(scaled(1.5), scaled(1.0))
-    assert a.form and b.form
     return replace(a, form=replace(a.form, numerics=one)), replace(b, form=replace(b.form, numerics=other))
 
 
@@ -52,10 +44,11 @@ def judged(one: FormNumerics | None, other: FormNumerics | None) -> Accuracy:
     return judge_accuracy(*sides(one, other))
 
 
-def by_reference(
-    one: TensorDifference, other: TensorDifference, eager: TensorDifference | None = None, **more: Any
-) -> Accuracy:
-    return judged(numerics(one), numerics(other, eager or tensor(0.02), **more))
+APART = tensor(0.02)
+
+
+def by_reference(one: TensorDifference, other: TensorDifference, eager=APART, **more: Any) -> Accuracy:
+    return judged(numerics(one), numerics(other, eager, **more))
 
 
 def test_an_error_up_to_three_times_eager_s_is_rounding_in_half_precision():
@@ -118,11 +111,9 @@ def test_outputs_without_a_finite_number_prove_nothing():
     assert judged(numerics(empty), numerics(empty, empty)).result == "as_accurate"
     # Another tensor that is wrong is not hidden by it.
     wrong = tensor(0.9, path="[1]")
-    one = FormNumerics("bfloat16", None, None, beside("reference", lost, tensor(0.01, path="[1]")), "float32", None)
-    other = FormNumerics(
-        "bfloat16", None, beside("eager", lost, wrong), beside("reference", lost, wrong), "float32", None
-    )
-    assert judged(one, other).result == "less_accurate"
+    one = replace(numerics(lost), against_reference=beside("reference", lost, tensor(0.01, path="[1]")))
+    both = {f"against_{other}": beside(other, lost, wrong) for other in ("eager", "reference")}
+    assert judged(one, replace(numerics(lost, lost), **both)).result == "less_accurate"
 
 
 def test_one_number_far_off_is_found_although_the_rest_is_right():
@@ -131,13 +122,10 @@ def test_one_number_far_off_is_found_although_the_rest_is_right():
     assert by_reference(tensor(0.01, max_abs=0.05), tensor(0.011, max_abs=0.4)).result == "as_accurate"
 
 
-def test_a_model_that_amplifies_rounding_beyond_use_is_undecided():
+def test_a_model_that_amplifies_rounding_is_undecided_but_zeros_never_pass_and_numbers_that_became_nan_are_found():
     found = by_reference(tensor(0.8), tensor(0.7))
     assert (found.result, found.reason.code) == ("undecided", "rounding_amplified")
     assert by_reference(tensor(0.31), tensor(0.1)).result == "undecided"
-
-
-def test_an_output_of_zeros_never_passes_and_numbers_that_became_nan_are_found():
     for eager in (0.0, 0.01, 0.29, 0.3):
         assert by_reference(tensor(eager), tensor(1.0)).result == "less_accurate"
     assert by_reference(tensor(0.01), tensor(0.01, nonfinite=3)).result == "less_accurate"
@@ -170,30 +158,23 @@ def test_without_a_reference_forms_may_be_apart_by_what_the_dtype_tolerates(dtyp
     assert found.reason.facts["no_reference"] == "it does not fit: float32 needs 90.0 GiB more, 40.0 GiB are free"
 
 
-def tokens(share: float) -> TensorDifference:
-    return TensorDifference("", "int64", (1, 100), 100, equal_share=share)
-
-
 def test_tokens_that_diverge_are_undecided_unless_they_are_nearer_to_the_reference_than_eager_s():
+    def tokens(share: float) -> TensorDifference:
+        return TensorDifference("", "int64", (1, 100), 100, equal_share=share)
+
     found = judged(numerics(), numerics(None, tokens(0.4)))
     assert (found.result, found.reason.code, found.reason.facts["share"]) == ("undecided", "integers_beside_eager", 0.4)
-
     assert by_reference(tokens(0.6), tokens(0.7), eager=tokens(0.6)).result == "as_accurate"
     assert by_reference(tokens(0.7), tokens(0.6), eager=tokens(0.6)).result == "undecided"
     assert by_reference(tokens(1.0), tokens(0.1), eager=tokens(0.1)).result == "less_accurate"
 
 
-def test_errors_of_another_work_are_no_measure():
+def test_errors_of_another_work_are_no_measure_and_nothing_is_said_of_outputs_that_nobody_compared():
     a, b = sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.9)))
     assert judge_accuracy(a, b).result == "as_accurate"
     found = judge_accuracy(replace(a, settings=make_settings(seed=1)), b)
     assert (found.result, found.basis) == ("less_accurate", "tolerance")
-
-
-def test_nothing_is_said_of_outputs_that_nobody_compared():
-    assert judge_accuracy(*sides(None, None)) is None
-    _a, b = sides(numerics(tensor(0.01)), numerics(tensor(0.01), SAME))
-    assert judge_accuracy(b, b) is None
+    assert judge_accuracy(*sides(None, None)) is judge_accuracy(b, b) is None
 
 
 def test_a_comparison_warns_of_outputs_that_differ_and_is_silent_of_others():

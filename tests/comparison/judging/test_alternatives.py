@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -56,12 +54,9 @@ def test_other_software_is_told() -> None:
     assert (beside.alike, len(beside.sides), beside.notes[0]) == (False, 4, notes[0])
 
 
-def test_the_fastest_is_the_largest_speed_up_over_its_own_eager_form() -> None:
+def test_the_fastest_is_the_largest_speed_up_over_its_own_eager_form_beyond_what_processes_differ_by() -> None:
     assert find_fastest([found(1.5, 1.0), found(1.5, 0.5), found(1.5, 1.2)]) == (1,)
     assert find_fastest([found(1.0, 1.0), found(1.0, 1.5)]) == ()
-
-
-def test_what_processes_differ_by_is_no_difference_between_forms() -> None:
     # 2.0 and 2.1 times as fast; intervals are narrow.
     assert find_fastest([found(1.0, 0.5), found(1.0, 1 / 2.1)]) == (1,)
     # The same speed-ups, but eager code took 10 % longer in one process.
@@ -82,9 +77,7 @@ def test_what_processes_differ_by_is_no_difference_between_forms() -> None:
         ((2.0, 2.0, 2.0), (1.9, 1.9, 1.9, 0.06), (0, 1)),
     ],
 )
-def test_two_differ_where_there_is_room_between_their_intervals(
-    best: tuple[float, ...], other: tuple[float, ...], fastest: tuple[int, ...]
-) -> None:
+def test_two_differ_where_there_is_room_between_their_intervals(best, other, fastest) -> None:
     assert find_fastest([judged(*best), judged(*other)]) == fastest
 
 
@@ -127,21 +120,18 @@ GRAPHS = finding("launch_bound", 300.0, mode="reduce-overhead")
 SCOPE = finding("uncompiled_component", 500.0, scope="all")
 
 
-def test_the_advice_that_promises_most_is_tried_if_it_is_another_run() -> None:
-    assert top_advice(advised(GRAPHS, SCOPE)) is SCOPE
-    assert top_advice(advised(finding("lines", 900.0), finding("again", None, dynamic="True"))) is None
-
-
 def test_what_was_measured_stands_beside_what_was_predicted_at_the_finding_that_gave_the_advice() -> None:
     comparison = advised(GRAPHS, SCOPE)
+    # That which promises most is tried, if it is another run.
+    assert top_advice(comparison) is SCOPE
+    assert top_advice(advised(finding("lines", 900.0), finding("again", None, dynamic="True"))) is None
     verified = judge_advice(comparison, SCOPE, STEADY, scaled(0.5), 12.5)
     assert (verified.predicted_us, verified.measured_us) == (pytest.approx(400.225), pytest.approx(500.125))
     assert verified.speedup == pytest.approx(2.0)
     assert verified.ci95 is not None and verified.ci95[0] <= verified.speedup <= verified.ci95[1]
     assert (verified.rounds, verified.command, verified.compile_seconds) == (10, "try uncompiled_component", 12.5)
-    with_it = with_verified(comparison, verified)
-    assert [each.verified for each in with_it.findings] == [None, verified]
-    assert [len(finding_notes(each)) for each in with_it.findings] == [0, 1]
+    findings = with_verified(comparison, verified).findings
+    assert [(each.verified, len(finding_notes(each))) for each in findings] == [(None, 0), (verified, 1)]
     assert with_verified(comparison, None) is comparison
 
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.comparison.matching.test_alignment import SEQUENCES, without_operators
 from tests.sequences import eager, make_activity, make_sequence, product, triton
-from tests.sides import EAGER, Kernels, make_analysis, make_cpu_analysis, make_environment, make_form, make_side
+from tests.sides import Kernels, make_analysis, make_cpu_analysis, make_environment, make_form, make_side
 from tests.traces import analyze, make_copy, make_kernel, make_trace
 
 from tracekit.comparison import compare
@@ -118,18 +116,13 @@ def test_what_differs_in_size_or_type_on_b_alone_stays_apart() -> None:
 
 
 def test_each_side_s_traffic_is_per_its_own_steps() -> None:
-    cells = (Cell((0,), (0,), "provenance"), Cell((), (1,), "anchors"))
+    cells = (Cell((0,), (0,), "provenance"), Cell((), (1,), "anchors"), Cell((1,), (), "anchors"))
     more = triton("_mul", *[(8, 64)] * 3, call=1)
-    fused, added = grouped([ADDED], [FUSED, more], *cells, b_per_step=0.5)
-    assert (fused.traffic.eager_bytes, fused.traffic.compiled_bytes) == (MOVED, MOVED / 2)
-    # A is empty here: B's figures are B's.
-    assert (added.traffic.eager_bytes, added.traffic.compiled_bytes) == (0, MOVED / 2)
-
-
-def test_what_is_gone_moved_what_it_moved_and_what_is_added_moves_more() -> None:
-    (gone,) = grouped([ADDED], [], Cell((0,), (), "provenance"))
-    (added,) = grouped([], [ADDED], Cell((), (0,), "provenance"))
-    assert (gone.traffic.removed_bytes, added.traffic.removed_bytes) == (MOVED, -MOVED)
+    fused, added, gone = (each.traffic for each in grouped([ADDED, ADDED], [FUSED, more], *cells, b_per_step=0.5))
+    assert (fused.eager_bytes, fused.compiled_bytes) == (MOVED, MOVED / 2)
+    # A is empty here: B's figures are B's, and what is added moves more.
+    assert (added.eager_bytes, added.compiled_bytes, added.removed_bytes) == (0, MOVED / 2, -MOVED / 2)
+    assert (gone.eager_bytes, gone.compiled_bytes, gone.removed_bytes) == (MOVED, 0, MOVED)
 
 
 def test_calls_of_which_nothing_is_known_are_counted_and_removed_nothing() -> None:
@@ -191,13 +184,6 @@ def grouped_by_name(a: Kernels, b: Kernels, *, a_steps: int = 2, b_steps: int = 
     return {str(getattr(group.label, "family", group.label)): group for group in groups}
 
 
-def test_figures_are_per_step_so_recordings_of_different_length_compare():
-    doubled = {name: (family, 2 * count, 2 * us) for name, (family, count, us) in EAGER.items()}
-    groups = grouped_by_name(EAGER, doubled, a_steps=2, b_steps=4)
-    assert {group.kind for group in groups.values()} == {"unchanged"}
-    assert all(math.isclose(group.delta_us, 0, abs_tol=1e-9) for group in groups.values())
-
-
 K = {"k": ("pointwise", 2, 2.0)}
 
 
@@ -233,6 +219,8 @@ def test_every_activity_is_in_exactly_one_group_and_the_changes_add_up(a, b, a_s
     assert sorted(member.name for group in groups for member in group.b) == sorted(b)
     change = sum(us for _, _, us in b.values()) / b_steps - sum(us for _, _, us in a.values()) / a_steps
     assert math.fsum(group.delta_us for group in groups) == pytest.approx(change, abs=1e-6)
+    change = sum(n for _, n, _ in b.values()) / b_steps - sum(n for _, n, _ in a.values()) / a_steps
+    assert math.fsum(group.delta_count for group in groups) == pytest.approx(change, abs=1e-6)
 
 
 def test_a_kernel_and_a_memory_set_of_one_name_are_told_apart_and_a_cpu_run_has_no_groups(tmp_path):
@@ -314,9 +302,7 @@ def test_work_that_is_mostly_aligned_by_elimination_is_doubted() -> None:
     assert (warning.code, warning.facts["shares"]) == ("matched_by_elimination", {"A": 0.79, "B": 0.79})
     assert find_inexact([DOUBTFUL, SURE]) == find_inexact([make_group(9, 9, how="names", exact=False)]) == ()
     assert find_inexact([]) == ()
-
-
-def test_one_note_tells_that_groups_are_doubtful_and_why_provenance_cannot_help() -> None:
+    # One note tells also why provenance cannot help.
     (both,) = find_inexact([DOUBTFUL], "two_runs")
     assert both.facts == {"shares": {"A": 1.0, "B": 1.0}, "no_provenance": "two_runs", "advise_profile": False}
     # What is no use to advise of a run, brings something for a bare trace.

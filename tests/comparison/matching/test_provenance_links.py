@@ -1,7 +1,5 @@
 """Links by provenance, on forms built by hand. tests/capture/test_provenance.py has the real compiler's."""
 
-from __future__ import annotations
-
 from collections import abc
 from dataclasses import replace
 from itertools import count
@@ -16,26 +14,15 @@ from tracekit.comparison.matching.cells import find_cells, why_no_provenance, wi
 from tracekit.comparison.matching.groups import group_by_cells
 from tracekit.comparison.matching.pairing import Cell, check_partition
 from tracekit.comparison.matching.provenance_links import link
+from tracekit.model import provenance as prov
 from tracekit.model.comparison import Side
 from tracekit.model.note import Note
-from tracekit.model.provenance import (
-    CompiledActivity,
-    CompiledGraph,
-    CompiledSites,
-    EagerOp,
-    EagerOps,
-    GraphCall,
-    GraphNode,
-    LaunchSite,
-    TaggedActivity,
-    TensorShape,
-)
 from tracekit.model.sequence import Activity, Operator, Sequence
 
 FAMILIES = {"gemm": "gemm", "nvjet": "gemm", "flash": "attention", "Memset": "memset", "splitk": "gemm_part"}
 
 #: An eager operator and the kernels it launched; a launch site with the positions of its nodes.
-Launched = tuple[EagerOp, abc.Sequence[str]]
+Launched = tuple[prov.EagerOp, abc.Sequence[str]]
 Sites = abc.Sequence[tuple[str, abc.Sequence[int] | None]]
 Positions = tuple[int, ...]
 
@@ -50,40 +37,40 @@ def make_sequence(names: abc.Sequence[str], steps: int = 1) -> Sequence:
 
 def ran(name: str, *kernels: str, module: str = "m", line: str = "m.py:1") -> Launched:
     """An eager operator, and what it launched."""
-    return EagerOp(f"aten.{name}.default", module, line, (TensorShape((8,), "float32"),), 0, None), kernels
+    return prov.EagerOp(f"aten.{name}.default", module, line, (prov.TensorShape((8,), "float32"),), 0, None), kernels
 
 
-def make_eager(*launched: Launched) -> EagerOps:
-    activities = [TaggedActivity(kernel, i) for i, (_, kernels) in enumerate(launched) for kernel in kernels]
-    return EagerOps(1, "2.13", tuple(op for op, _ in launched), tuple(activities))
+def make_eager(*launched: Launched) -> prov.EagerOps:
+    activities = [prov.TaggedActivity(kernel, i) for i, (_, kernels) in enumerate(launched) for kernel in kernels]
+    return prov.EagerOps(1, "2.13", tuple(op for op, _ in launched), tuple(activities))
 
 
 _order = count()
 
 
-def make_node(op: str, line: str = "m.py:1", module: str | None = "m") -> GraphNode:
+def make_node(op: str, line: str = "m.py:1", module: str | None = "m") -> prov.GraphNode:
     number, operator = next(_order), f"aten.{op}.default"
-    sizes = (TensorShape((8,), "float32"),)
-    return GraphNode(f"{op}_{number}", operator, operator, module, line, number, sizes)
+    sizes = (prov.TensorShape((8,), "float32"),)
+    return prov.GraphNode(f"{op}_{number}", operator, operator, module, line, number, sizes)
 
 
-def in_call(call: int, *launched: tuple[str, str]) -> list[CompiledActivity]:
+def in_call(call: int, *launched: tuple[str, str]) -> list[prov.CompiledActivity]:
     """Kernels with the operator around each; equal operators in a row are one."""
-    made: list[CompiledActivity] = []
+    made: list[prov.CompiledActivity] = []
     ordinal, before = -1, ""
     for name, operator in launched:
         ordinal += operator != before
         before = operator
-        made.append(CompiledActivity(name, call, operator, ordinal))
+        made.append(prov.CompiledActivity(name, call, operator, ordinal))
     return made
 
 
-def outside(name: str) -> list[CompiledActivity]:
-    return [CompiledActivity(name, None)]
+def outside(name: str) -> list[prov.CompiledActivity]:
+    return [prov.CompiledActivity(name, None)]
 
 
-def replayed(*names: str) -> list[CompiledActivity]:
-    return [CompiledActivity(name, 0) for name in names]
+def replayed(*names: str) -> list[prov.CompiledActivity]:
+    return [prov.CompiledActivity(name, 0) for name in names]
 
 
 LINEAR = ran("addmm", "gemm_eager")
@@ -96,19 +83,19 @@ RUN = in_call(0, ("nvjet_compiled", "aten::addmm"), (FUSED, FUSED))
 
 
 def make_compiled(
-    run: abc.Sequence[CompiledActivity] = RUN,
-    nodes: abc.Sequence[GraphNode] = NODES,
+    run: abc.Sequence[prov.CompiledActivity] = RUN,
+    nodes: abc.Sequence[prov.GraphNode] = NODES,
     sites: Sites = SITES,
     modules: abc.Sequence[str | None] = ("m",),
     **changes: Any,
-) -> CompiledSites:
-    made = tuple(LaunchSite(kernel, None if some is None else tuple(some)) for kernel, some in sites)
-    graph = replace(CompiledGraph("k0", False, modules[0], tuple(nodes), made), **changes)
-    return CompiledSites(1, "2.13", (graph,), tuple(GraphCall(0, module) for module in modules), tuple(run))
+) -> prov.CompiledSites:
+    made = tuple(prov.LaunchSite(kernel, None if some is None else tuple(some)) for kernel, some in sites)
+    graph = replace(prov.CompiledGraph("k0", False, modules[0], tuple(nodes), made), **changes)
+    return prov.CompiledSites(1, "2.13", (graph,), tuple(prov.GraphCall(0, module) for module in modules), tuple(run))
 
 
 def linked(
-    eager: abc.Sequence[Launched], compiled: CompiledSites, steps: int = 1
+    eager: abc.Sequence[Launched], compiled: prov.CompiledSites, steps: int = 1
 ) -> tuple[tuple[Cell, ...], tuple[Note, ...]]:
     a = make_sequence([kernel for _, kernels in eager for kernel in kernels], steps)
     b = make_sequence([activity.name for activity in compiled.activities], steps)
@@ -161,7 +148,7 @@ def test_one_more_operator_or_site_is_linked_as_far_as_it_is_known(op, node, nod
     more = [ran(op, "kernel", line="m.py:4")] if op else []
     has_site = nodes_of_site is None or len(nodes_of_site) > 0
     sites = [*SITES, *([(ADDED, nodes_of_site)] if has_site else [])]
-    run = [*RUN, *([CompiledActivity(ADDED, 0, ADDED, 2)] if has_site else [])]
+    run = [*RUN, *([prov.CompiledActivity(ADDED, 0, ADDED, 2)] if has_site else [])]
     cells, notes = linked([*BLOCK, *more], make_compiled(run, [*NODES, *([node] if node else [])], sites))
     assert set(cells) == BOTH | ({link} if link else set())
     assert code is None or code in [note.code for note in notes]
@@ -332,9 +319,9 @@ EAGER = (make_work("add", "aten::add", 3), make_work("mul", "aten::mul", 4)) * 2
 COMPILED = (make_work(FUSED_MUL, FUSED_MUL, 5, "triton"),) * 2
 PARTS = [(name, f"blocks.{block}") for block in (0, 1) for name in ("add", "mul")]
 OPS = make_eager(*(ran(name, name, module=module, line=LINE) for name, module in PARTS))
-OPS = replace(OPS, activities=(*OPS.activities, TaggedActivity(COPY.name, None)))
+OPS = replace(OPS, activities=(*OPS.activities, prov.TaggedActivity(COPY.name, None)))
 GRAPH = make_compiled(
-    [*(CompiledActivity(FUSED_MUL, 0, FUSED_MUL, i) for i in (0, 1)), *outside(COPY.name)],
+    [*(prov.CompiledActivity(FUSED_MUL, 0, FUSED_MUL, i) for i in (0, 1)), *outside(COPY.name)],
     [make_node(name, LINE, module) for name, module in PARTS],
     [(FUSED_MUL, (0, 1)), (FUSED_MUL, (2, 3))],
     (None,),
@@ -342,7 +329,7 @@ GRAPH = make_compiled(
 A, B = make_pair(scaled(1.5), scaled(1.1))
 
 
-def eager_side(*work: Activity, steps: int = 1, starts: Positions = (), ops: EagerOps | None = OPS) -> Side:
+def eager_side(*work: Activity, steps: int = 1, starts: Positions = (), ops: prov.EagerOps | None = OPS) -> Side:
     return replace(A, sequence=Sequence(work or EAGER, 1 / steps, "own", starts), provenance=ops)
 
 
@@ -437,7 +424,7 @@ def test_steps_of_the_same_kernels_for_other_operators_are_matched_each_for_itse
 
 
 def test_what_provenance_told_by_elimination_is_no_exact_group():
-    unlike = tuple(replace(op, outputs=(TensorShape((9, 9), "float32"),)) for op in OPS.ops[:2])
+    unlike = tuple(replace(op, outputs=(prov.TensorShape((9, 9), "float32"),)) for op in OPS.ops[:2])
     a, b = eager_side(ops=replace(OPS, ops=(*unlike, *OPS.ops[2:]))), compiled_side()
     cells, _ = cells_of(a, b)
     assert {cell.a: cell.exact for cell in cells} == {(0, 1): False, (2, 3): True}

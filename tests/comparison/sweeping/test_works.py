@@ -1,7 +1,5 @@
 """From cells to works: one row for each work and machine, and what keeps cells from being compared."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import replace
@@ -72,11 +70,10 @@ def test_a_sweep_of_failures_alone_has_works_and_no_figures() -> None:
     assert [cell.outcome for cell in work.cells] == ["out_of_memory"] * 2
 
 
-@pytest.mark.parametrize("settings", [{"dtype": "float16"}, {"size": "tiny"}])
-def test_cells_of_other_size_or_type_are_another_work(settings: dict[str, str]) -> None:
-    sweep = read(make_result(eager_cell()), changed(make_result(compiled_cell()), **settings))
-    assert [len(work.cells) for work in sweep.works] == [1, 1]
-    assert [work.eager.processes for work in sweep.works if work.eager] == [1, 1]
+def test_cells_of_other_size_or_type_are_another_work() -> None:
+    for settings in ({"dtype": "float16"}, {"size": "tiny"}):
+        works = read(make_result(eager_cell()), changed(make_result(compiled_cell()), **settings)).works
+        assert [(len(work.cells), work.eager.processes) for work in works] == [(1, 1)] * 2
 
 
 def test_cells_that_were_steered_otherwise_differ() -> None:
@@ -111,37 +108,34 @@ def test_machines_that_differ_in_what_matters_are_said_where_their_cells_share_a
 
 def test_other_rules_and_other_versions_of_tracekit_are_said() -> None:
     one, two = make_result(eager_cell()), make_result(compiled_cell())
-    longer, sought, wider = (
-        replace(two, run=replace(two.run, rule=replace(two.run.rule, **rule)))  # type: ignore[arg-type]
-        for rule in ({"rounds": 300}, {"rounds": None}, {"rounds": None, "target": 0.02})
-    )
-    assert "several_timing_rules" in codes(read(one, longer).notes)
-    assert "several_timing_rules" in codes(read(sought, wider).notes)
+    rules = (replace(two.run.rule, rounds=300), replace(two.run.rule, rounds=None, target=0.02))
+    longer, wider = (replace(two, run=replace(two.run, rule=rule)) for rule in rules)
+    sought = replace(two, run=replace(two.run, rule=replace(two.run.rule, rounds=None)))
+    for a, b in ((one, longer), (sought, wider)):
+        assert "several_timing_rules" in codes(read(a, b).notes)
     later = replace(two, tracekit="0.2.0")
     assert Note("several_tracekits", facts={"versions": ["0.1.0", "0.2.0"]}) in read(one, later).notes
 
 
 def test_two_files_of_one_cell_are_told_and_the_later_one_counts() -> None:
-    late = replace(make_result(compiled_cell(), 10_000.0, 2_000.0), started="2026-11-22T00:00:00+00:00")
-    early = make_result(compiled_cell(), 10_000.0, 5_000.0)
+    early = make_result(compiled_cell())
+    late = replace(early, started="2026-11-22T00:00:00+00:00")
     for pair in ((late, early), (early, late)):
         sweep = read(make_result(eager_cell()), *pair)
         (work,) = sweep.works
         assert [cell.cell.form for cell in work.cells] == ["eager", "compiled"]
-        assert work.cells[1].started == late.started
-        assert work.eager.processes == 2
+        assert (work.cells[1].started, work.eager.processes) == (late.started, 2)
         assert sweep.notes == (Note("same_cell_in_files", facts={"key": early.cell.key, "files": 2}),)
     other_gpu = replace(late, run=make_result(compiled_cell(), environment=make_environment("NVIDIA A100")).run)
     assert "same_cell_in_files" not in codes(read(early, other_gpu).notes), "rows of their own"
 
 
 def test_that_a_gpu_was_held_back_is_said_for_the_whole_sweep_and_of_which_form_a_clock_is() -> None:
-    result = make_result(compiled_cell())
-    forms = []
+    result, forms = make_result(compiled_cell()), []
     for form, clock in zip(result.run.forms, (1965, 1740), strict=True):
         (sample,) = form.gpu_state.samples
-        moments = (("before", 0.0), ("during", 1.0), ("after", 2.0))
-        samples = tuple(replace(sample, moment=moment, seconds=at, sm_clock_mhz=clock) for moment, at in moments)
+        sample = replace(sample, sm_clock_mhz=clock)
+        samples = tuple(replace(sample, moment=of, seconds=at) for at, of in enumerate(("before", "during", "after")))
         forms.append(replace(form, gpu_state=replace(form.gpu_state, samples=samples, slowed_us={"power": 1e6})))
     held = replace(result, run=replace(result.run, forms=tuple(forms)))
     sweep = read(held, make_result(eager_cell()), make_failure(compiled_cell(mode="max-autotune")))
@@ -156,25 +150,16 @@ def at(result: CellResult, clock: str, seconds: float = 60.0) -> CellResult:
     return replace(result, started=f"2026-11-21T{clock}+00:00", seconds=seconds)
 
 
-FIRST = at(make_result(eager_cell()), "19:00:00")
-
-
-@pytest.mark.parametrize(
-    ("others", "facts"),
-    [
-        (
-            (at(make_result(compiled_cell()), "19:00:30"), at(make_result(compiled_cell(batch_size=4)), "20:00:00")),
-            {"cells": 2, "of_cells": 3},
-        ),
-        # One after the other, and another file of the same cell.
-        ((at(make_result(compiled_cell()), "19:00:58"), at(FIRST, "19:00:10", 40.0)), None),
-        # A cell that failed disturbed the others all the same.
-        ((at(make_failure(compiled_cell()), "19:00:10", 40.0),), {"cells": 1, "of_cells": 1}),
-    ],
-)
-def test_cells_that_ran_at_the_same_time_are_counted(others, facts) -> None:
-    expected = [Note("cells_side_by_side", facts=facts)] if facts else []
-    assert list(find_side_by_side((FIRST, *others))) == expected
+def test_cells_that_ran_at_the_same_time_are_counted() -> None:
+    first, second = at(make_result(eager_cell()), "19:00:00"), make_result(compiled_cell())
+    later = at(make_result(compiled_cell(batch_size=4)), "20:00:00")
+    (note,) = find_side_by_side((first, at(second, "19:00:30"), later))
+    assert note == Note("cells_side_by_side", facts={"cells": 2, "of_cells": 3})
+    # One after the other, and another file of the same cell.
+    assert list(find_side_by_side((first, at(second, "19:00:58"), at(first, "19:00:10", 40.0)))) == []
+    # A cell that failed disturbed the others all the same.
+    (note,) = find_side_by_side((first, at(make_failure(compiled_cell()), "19:00:10", 40.0)))
+    assert note.facts == {"cells": 1, "of_cells": 1}
 
 
 def beside(*results: CellResult) -> tuple[PublishedBeside, ...]:
@@ -186,28 +171,21 @@ def about(figure: float) -> Any:
 
 
 def test_published_figures_stand_beside_the_batch_size_they_are_of() -> None:
-    results = [
-        make_result(cell, 8_000.0 * cell.request.batch_size, 4_000.0 * cell.request.batch_size, share=0.0001)
-        for batch in (1, 4)
-        for cell in (eager_cell(batch_size=batch), compiled_cell(batch_size=batch))
-    ]
+    cells = [cell(batch_size=batch) for batch in (1, 4) for cell in (eager_cell, compiled_cell)]
+    sizes = [(cell, 1_000.0 * cell.request.batch_size) for cell in cells]
+    results = [make_result(cell, 8 * us, 4 * us, share=0.0001) for cell, us in sizes]
     results.append(make_result(compiled_cell(mode="reduce-overhead"), 8_000.0, 1_000.0))
     sweep = read_sweep("vision", None, results, VISION, 1000)
     (row,) = sweep.published
     assert (row.published.eager_ms, row.published.compiled_ms) == (9.325, 7.584)
-    assert (row.speedup, row.result) == (about(2.0), "faster")
-    assert row.ci95[0] < 2.0 < row.ci95[1]
+    assert (row.speedup, row.result) == (about(2.0), "faster") and row.ci95[0] < 2.0 < row.ci95[1]
     assert (row.dtype, row.machine, row.size) == ("bfloat16", "NVIDIA H200", "full")
     # The default mode's, not the fastest's.
     assert (row.eager_ms, row.compiled_ms) == (about(8.0), about(4.0))
-    assert {each.code: each.facts for each in sweep.differences} == {
-        "machine": {"here": ["NVIDIA H200"]},
-        "torch": {"here": ["2.11.0"]},
-        "dtype": {"here": ["bfloat16"]},
-        "random_weights": {},
-        "calls": {"least": 40, "most": 40},
-        "what_a_call_contains": {},
-    }
+    here = {"machine": "NVIDIA H200", "torch": "2.11.0", "dtype": "bfloat16"}
+    facts = {"random_weights": {}, "calls": {"least": 40, "most": 40}, "what_a_call_contains": {}}
+    facts |= {code: {"here": [value]} for code, value in here.items()}
+    assert {each.code: each.facts for each in sweep.differences} == facts
 
 
 def test_published_figures_get_a_row_for_each_type_size_and_machine_and_a_gain_at_full_size_alone() -> None:
@@ -219,9 +197,7 @@ def test_published_figures_get_a_row_for_each_type_size_and_machine_and_a_gain_a
     assert [(row.dtype, row.size) for row in rows] == [("float16", "full"), ("bfloat16", "full"), ("bfloat16", "tiny")]
     assert [row.speedup for row in rows] == [about(4.0), about(2.0), None]
     assert (rows[2].ci95, rows[2].result, rows[2].eager_ms) == (None, None, about(0.8))
-
-
-def test_eager_beside_published_figures_is_that_of_the_compiled_cells_process() -> None:
+    # Eager is that of the compiled cell's process.
     results = make_result(eager_cell(), 16_000.0), make_result(compiled_cell(), 8_000.0, 4_000.0)
     (row,) = beside(*results)
     assert (row.eager_ms, row.eager_median_ms) == (about(8.0), about(8.0))
@@ -229,12 +205,12 @@ def test_eager_beside_published_figures_is_that_of_the_compiled_cells_process() 
     assert (row.eager_ms, row.compiled_ms, row.speedup) == (about(16.0), None, None)
 
 
-@pytest.mark.parametrize(("us", "within"), [(11_900.0, True), (6_000.0, False)])
-def test_whether_it_is_within_what_eager_differs_by_is_the_compiled_cells_at_full_size(us: float, within: bool) -> None:
-    results = (make_result(eager_cell(), share=0.0), make_result(compiled_cell(), 12_000.0, us, share=0.0))
-    assert [row.within_eager_spread for row in beside(*results)] == [within]
-    (small,) = beside(*(changed(each, size="small") for each in results))
-    assert (small.speedup, small.within_eager_spread) == (None, None)
+def test_whether_it_is_within_what_eager_differs_by_is_the_compiled_cells_at_full_size() -> None:
+    for us, within in ((11_900.0, True), (6_000.0, False)):
+        results = make_result(eager_cell(), share=0.0), make_result(compiled_cell(), 12_000.0, us, share=0.0)
+        assert [row.within_eager_spread for row in beside(*results)] == [within]
+        (small,) = beside(*(changed(each, size="small") for each in results))
+        assert (small.speedup, small.within_eager_spread) == (None, None)
 
 
 def best(goal: Goal, *results: CellResult, calls: int | None = None) -> Best:
@@ -305,9 +281,9 @@ def test_what_nothing_tells_apart_from_the_fastest_is_tied_with_it(results, expe
 
 
 def test_what_no_verdict_calls_faster_stands_behind_eager() -> None:
-    found = best("latency", EAGER, DEFAULT, DOUBTFUL)
-    assert modes_of(found) == ["default", "eager", "reduce-overhead"]
-    assert [each.against_eager for each in found.candidates] == ["better", None, "undecided"]
+    candidates = best("latency", EAGER, DEFAULT, DOUBTFUL).candidates
+    found = [(each.mode, each.against_eager) for each in candidates]
+    assert found == [("default", "better"), ("eager", None), (OVERHEAD, "undecided")]
 
 
 MANY = 100_000
@@ -338,7 +314,7 @@ def test_a_cold_start_is_won_only_by_what_has_paid_by_then(calls, results, expec
 def test_cold_starts_count_compiling_and_turn_with_the_number_of_calls() -> None:
     few, many = (best("cold_start", EAGER, DEFAULT, GRAPHED, calls=n) for n in (100, MANY))
     assert modes_of(few)[0] == "eager"
-    assert (modes_of(many), many.clear) == (["reduce-overhead", "default", "eager"], True)
+    assert (modes_of(many), many.clear) == ([OVERHEAD, "default", "eager"], True)
     assert modes_of(best("cold_start", DEFAULT, graphed(compile_us=21e6), calls=1)) == ["eager", "default", OVERHEAD]
 
 
@@ -359,15 +335,14 @@ def test_the_noise_of_either_process_makes_ties_of_compiled_forms(noisy: int) ->
     cells = list(work.cells)
     cells[noisy] = replace(cells[noisy], verdict=replace(cells[noisy].verdict, noise_floor=0.3))
     found = next(each for each in find_best(work.eager, cells, 1000, "") if each.goal == "latency")
-    assert tied(found) == ["default", "reduce-overhead"]
+    assert tied(found) == ["default", OVERHEAD]
     assert [each.needed for each in found.candidates] == [None, 0.3, None]
 
 
 def test_a_compiled_cold_start_has_two_ends_and_wins_by_the_worse() -> None:
     (eager, compiled) = best("cold_start", EAGER, DEFAULT, calls=1).candidates
-    assert (eager.lowest, compiled.lowest) == (None, 20e6)
     # The eager form's first call took 5 ms, which is no longer than its others: nothing was spared.
-    assert compiled.value == pytest.approx(20e6, rel=1e-3)
+    assert (eager.lowest, compiled.lowest, compiled.value) == (None, 20e6, pytest.approx(20e6, rel=1e-3))
     first, second = DEFAULT.run.forms
     heavy = replace(first, warmup_us=(9e6, *first.warmup_us[1:]))
     spared = replace(DEFAULT, run=replace(DEFAULT.run, forms=(heavy, second)))

@@ -1,7 +1,5 @@
 """Figures of two sides, with the memory traffic that is estimated of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.report.conftest import bare_comparison, timed_comparison

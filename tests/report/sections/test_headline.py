@@ -1,7 +1,5 @@
 """What stands below the headline: gate, reason and limits."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -21,10 +19,9 @@ from tracekit.model.groups import GroupLabel, KernelCounts
 from tracekit.report.composition.summaries import comparison_summary
 from tracekit.report.contract import comparison_json
 from tracekit.report.sections.headline import (
-    bound_sentence,
-    gate_outcome,
-    gate_sentences,
+    gate_text,
     idle_sentence,
+    limit_sentence,
     limit_sentences,
     reason_sentence,
 )
@@ -40,16 +37,20 @@ def gated(text: str, factor: float = 1.08) -> Comparison:
     return replace(comparison, gate=check(comparison, parse_conditions(text)))
 
 
+def demanded(comparison: Comparison) -> list[str]:
+    return [sentence for _, sentence in gate_text(comparison).conditions]
+
+
 def test_each_condition_is_told_with_both_figures_and_why():
-    first, second, third = gate_sentences(gated("wall<=+3%,kernels<=+0,memory<=+0MiB"))
+    first, second, third = demanded(gated("wall<=+3%,kernels<=+0,memory<=+0MiB"))
     assert first.startswith("wall<=+3%: failed. 1.00 ms to 1.08 ms, +")
     assert "; all of its interval says so; ±2 % of a call are assumed" in first
     assert second == "kernels<=+0: passed. 22 to 22, 0; the figure is exact."
     assert "3.00 GiB to 3.00 GiB, 0 B" in third
-    assert gate_sentences(replace(gated("wall<=+3%"), gate=None)) == ()
+    assert gate_text(replace(gated("wall<=+3%"), gate=None)) is None
     bare = replace(gated("wall<=+3%"), groups=())
-    unmeasured = gate_sentences(replace(bare, gate=check(bare, parse_conditions("groups_lost<=+0"))))
-    assert unmeasured == ("groups_lost<=+0: inconclusive; it was not measured on both sides.",)
+    unmeasured = demanded(replace(bare, gate=check(bare, parse_conditions("groups_lost<=+0"))))
+    assert unmeasured == ["groups_lost<=+0: inconclusive; it was not measured on both sides."]
 
 
 @pytest.mark.parametrize(
@@ -59,17 +60,17 @@ def test_lost_groups_are_told_as_the_places_that_they_are(ends: tuple[float, flo
     comparison = gated("groups_lost<=+0")
     (one,), (low, high) = comparison.gate.checked, ends
     checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, reasons=(Statement("exact"),))
-    (sentence,) = gate_sentences(replace(comparison, gate=Gate((checked,))))
+    (sentence,) = demanded(replace(comparison, gate=Gate((checked,))))
     assert sentence == (
         f"groups_lost<=+0: failed. {places} in a step where B needs more kernels than A; the figure is exact."
     )
 
 
 def test_what_an_inconclusive_gate_ends_as_stands_beside_its_outcome():
-    gate, failed = gated("idle<=+9%").gate, gated("kernels<=0").gate
-    gates = (gate, replace(gate, taken_for="pass"), replace(failed, taken_for="pass"))
+    open_, failed = gated("idle<=+9%"), gated("kernels<=0")
+    passes = (replace(each, gate=replace(each.gate, taken_for="pass")) for each in (open_, failed))
     asked = "Gate: inconclusive, which passes here (--inconclusive pass)"
-    assert [gate_outcome(each) for each in gates] == ["Gate: inconclusive", asked, "Gate: failed"]
+    assert [gate_text(each).words for each in (open_, *passes)] == ["Gate: inconclusive", asked, "Gate: failed"]
 
 
 def test_every_report_begins_with_the_outcome_and_every_condition_and_the_terminal_ends_with_them():
@@ -79,7 +80,7 @@ def test_every_report_begins_with_the_outcome_and_every_condition_and_the_termin
     top = " ".join(header.findall(comparison_page(comparison))[0].split())
     before, _, after = top.partition("<h1>")
     assert '<span class="result gate fail">Gate: failed</span>' in before
-    at = [after.index(escape(sentence, quote=False)) for sentence in gate_sentences(comparison)]
+    at = [after.index(escape(sentence, quote=False)) for sentence in demanded(comparison)]
     assert at == sorted(at)
     assert at[-1] < after.index("a call,"), "before what the verdict rests on"
     assert "Gate" not in header.findall(comparison_page(without))[0] + comparison_markdown(without)
@@ -101,10 +102,7 @@ def test_every_report_begins_with_the_outcome_and_every_condition_and_the_termin
 @pytest.mark.parametrize(
     ("factor", "words"),
     [
-        (
-            1.08,
-            r"Timed in separate runs, new takes 1\.08× as long as base \(1\.0\d+× to 1\.1\d×\), if all else was the.*",
-        ),
+        (1.08, r"Timed in separate runs, new takes 1\.08× as long as base \(1\.0\d+× to 1\.1\d×\), if all else.*"),
         (0.5, r"Timed in separate runs, new is 2\.00× as fast as base \(1\.9\d× to 2\.0\d×\), if all else was.*"),
         (1.0, r"base and new were timed in separate runs, which leave open which is faster: new takes 0\.97.*"),
     ],
@@ -197,5 +195,6 @@ def test_limits_are_told_of_both_sides_and_not_of_one_without_a_gpu() -> None:
     assert idle_sentence(make_side("eager", make_cpu_analysis(), make_form())) is None
     assert limit_sentences(cpu_comparison()) == ()
     bound = Bound("launch-bound", "unprofiled", {"launch": 59.0, "compute": 41.0, "copy": 0.0}, None)
-    assert bound_sentence(bound).startswith("Launch-bound: in 59 % of the call the GPU had nothing to do")
-    assert bound_sentence(replace(bound, kind=None)).startswith("What limits it cannot be told: in 59 %")
+    side = timed_comparison().a
+    assert "). Launch-bound: in 59 % of the call the GPU had nothing to do" in limit_sentence(side, bound)
+    assert "). What limits it cannot be told: in 59 %" in limit_sentence(side, replace(bound, kind=None))

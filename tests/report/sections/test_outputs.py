@@ -1,14 +1,9 @@
 """Outputs, memory and the GPU's state, as reports show them."""
 
-from __future__ import annotations
-
-import json
 from dataclasses import replace
 
-import pytest
-from tests.browser import open_page
 from tests.report.conftest import timed_comparison
-from tests.report.showing import comparison_markdown, comparison_page, printed, rows_of, written
+from tests.report.showing import comparison_markdown, comparison_page, printed, rows_of
 from tests.sides import make_pair, make_run, scaled
 
 from tracekit.comparison import compare
@@ -17,7 +12,6 @@ from tracekit.model.gpu import FormMemory, MemoryUse
 from tracekit.model.note import Note
 from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, PictureFile, TensorDifference
 from tracekit.report.composition.summaries import comparison_summary
-from tracekit.report.contract import comparison_json
 from tracekit.report.sections.outputs import accuracy_sentence, memory_table, numerics_table, picture_sources
 from tracekit.report.sections.setting import gpu_state_table
 from tracekit.report.sides import both_sides
@@ -112,22 +106,6 @@ def test_what_nobody_looked_at_makes_no_table():
     assert (numerics_table(bare), memory_table(sides), gpu_state_table(sides)) == (None, None, None)
     assert (accuracy_sentence(bare), picture_sources(bare)) == (None, ())
     assert 'id="outputs"' not in comparison_page(bare, make_run())
-
-
-def test_the_contract_holds_the_figures_and_no_picture():
-    told = json.loads(comparison_json(checked_comparison()))
-    assert told["accuracy"]["result"] == "as_accurate"
-    form = told["b"]["form"]
-    assert form["numerics"]["against_reference"]["tensors"][0]["relative"] == 0.01
-    assert form["memory"]["warmup"]["reserved_bytes"] == 44 * GIB
-    assert "pictures" not in told["b"]
-
-
-@pytest.mark.browser
-def test_a_browser_shows_the_pictures_without_network(tmp_path):
-    visit = open_page(written(tmp_path, comparison_page(checked_comparison(), make_run())))
-    assert (visit.complaints, visit.requests) == ((), ())
-    assert "compiled" in visit.text and visit.overflow_px <= 0
 
 
 def test_equal_outputs_have_no_angle_between_them():

@@ -1,7 +1,5 @@
 """Several ways to compile in all renderings: one column a form, each speed-up over the eager form of its process."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The page of one side: the same look and safety as that of two, with what one side alone can say."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 

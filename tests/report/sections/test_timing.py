@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
-from tests.report.showing import comparison_markdown, comparison_page, rows_of
+from tests.report.showing import rows_of
 from tests.sides import STEADY, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison import compare
@@ -113,13 +111,6 @@ def test_break_even_is_told_in_calls_never_or_not_at_all():
     assert pays_after(replace(each, calls=float("inf"), calls_ci95=None)) == "never"
     assert pays_after(replace(each, calls=None, calls_ci95=None)) == "—"
     assert pays_after(replace(each, calls=0.0)) == "the first call"
-
-
-def test_page_and_markdown_show_the_tables():
-    comparison = timed(1.0, 1.0)
-    for text in (comparison_page(comparison), comparison_markdown(comparison)):
-        for caption in ("Starting up", "How sure the verdict is", "How the calls were timed", "Process by process"):
-            assert caption in text
 
 
 def test_runs_of_several_processes_say_of_how_many_their_ratio_is():

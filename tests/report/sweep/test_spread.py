@@ -1,7 +1,5 @@
 """What a sweep's reports say of changes that are no larger than processes of the eager form are apart."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The wording of every finding, as a snapshot that a person reads when it changes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

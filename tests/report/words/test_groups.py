@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import get_args
 
 from syrupy.assertion import SnapshotAssertion

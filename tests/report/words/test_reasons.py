@@ -1,24 +1,13 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, get_args
 
 from tracekit.model.comparison import Bound, BoundIfSlowed, UnknownLimit
 from tracekit.model.estimate import Statement
-from tracekit.report.words.reasons import (
-    ACCURACY,
-    DOUBTS,
-    PARTS,
-    REASONS,
-    UNKNOWN_BECAUSE,
-    accuracy_because,
-    bound_because,
-    reason_words,
-)
+from tracekit.report.words import reasons
 
 #: What each code is said of, where facts are needed.
 FACTS: dict[str, dict[str, Any]] = {
-    "holds_limit": {"doubts": [{"code": code, "by_share": 0.025} for code in DOUBTS]},
+    "holds_limit": {"doubts": [{"code": code, "by_share": 0.025} for code in reasons.DOUBTS]},
     "within_floor": {"code": "noise", "by_us": 55.0},
     "not_timed": {"side": "base"},
     "too_few_calls": {"side": "new", "needed": 5},
@@ -33,14 +22,16 @@ FACTS: dict[str, dict[str, Any]] = {
 
 
 def test_every_reason_reads_well(snapshot: Any) -> None:
-    assert [reason_words([Statement(code, FACTS.get(code, {}))]) for code in REASONS] == snapshot
+    assert [reasons.reason_words([Statement(code, FACTS.get(code, {}))]) for code in reasons.REASONS] == snapshot
 
 
 def test_several_stand_in_one_sentence_and_none_says_nothing() -> None:
-    both = reason_words([Statement("interval"), Statement("one_process")])
-    assert both == f"{reason_words([Statement('interval')])}; {reason_words([Statement('one_process')])}"
-    assert reason_words([]) is None
-    assert reason_words([Statement("holds_limit", {"doubts": []})]) == "its interval holds the limit"
+    both = reasons.reason_words([Statement("interval"), Statement("one_process")])
+    assert (
+        both == f"{reasons.reason_words([Statement('interval')])}; {reasons.reason_words([Statement('one_process')])}"
+    )
+    assert reasons.reason_words([]) is None
+    assert reasons.reason_words([Statement("holds_limit", {"doubts": []})]) == "its interval holds the limit"
 
 
 ERROR = {"path": ".b", "compiled": 0.035, "eager": 0.01, "reference": "float32", "allowed": 0.034}
@@ -68,11 +59,11 @@ ACCURACY_FACTS: dict[str, dict[str, Any]] = {
 
 
 def test_every_answer_on_accuracy_reads_well(snapshot: Any) -> None:
-    assert ACCURACY_FACTS.keys() == ACCURACY.keys()
-    assert [accuracy_because(code, facts) for code, facts in ACCURACY_FACTS.items()] == snapshot
+    assert ACCURACY_FACTS.keys() == reasons.ACCURACY.keys()
+    assert [reasons.accuracy_because(code, facts) for code, facts in ACCURACY_FACTS.items()] == snapshot
 
 
-NONE = dict.fromkeys((*PARTS, "unknown"), 0.0)
+NONE = dict.fromkeys((*reasons.PARTS, "unknown"), 0.0)
 
 
 def bound(kind: str | None = "mixed", basis: str = "unprofiled", starved: float | None = None, **parts: float) -> Bound:
@@ -80,17 +71,17 @@ def bound(kind: str | None = "mixed", basis: str = "unprofiled", starved: float 
 
 
 def test_every_bound_reads_well(text_file: object) -> None:
-    by_part = [bound(**{part: 70.0}, launch=100.0) for part in PARTS if part != "launch"]
+    by_part = [bound(**{part: 70.0}, launch=100.0) for part in reasons.PARTS if part != "launch"]
     unknown = [replace(bound(launch=90.0, unknown=10.0), unknown_because=why) for why in get_args(UnknownLimit)]
     alone = bound("launch-bound", "trace", 0.98, launch=95.0, compute=5.0)
     slowed = [BoundIfSlowed(2.0, "launch-bound", kind) for kind in ("launch-bound", "compute-bound", None)]
     traces = [replace(alone, if_slowed=each) for each in slowed]
     every = (bound(), bound("launch-bound", starved=0.98, launch=95.0, compute=5.0), *by_part, *unknown, *traces)
-    assert "".join(f"{bound_because(each)}\n" for each in every) == text_file
+    assert "".join(f"{reasons.bound_because(each)}\n" for each in every) == text_file
 
 
 def test_work_of_unknown_limit_is_worth_a_word_from_two_percent_on() -> None:
     known = bound(launch=60.0, compute=38.5, unknown=1.5)
-    assert UNKNOWN_BECAUSE["no_sizes"] not in bound_because(replace(known, unknown_because="no_sizes"))
+    assert reasons.UNKNOWN_BECAUSE["no_sizes"] not in reasons.bound_because(replace(known, unknown_because="no_sizes"))
     told = bound(launch=60.0, compute=37.0, unknown=3.0)
-    assert UNKNOWN_BECAUSE["no_sizes"] in bound_because(replace(told, unknown_because="no_sizes"))
+    assert reasons.UNKNOWN_BECAUSE["no_sizes"] in reasons.bound_because(replace(told, unknown_because="no_sizes"))

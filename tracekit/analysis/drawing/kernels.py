@@ -1,8 +1,6 @@
 """Tracks of what the GPUs did, stream by stream, of the groups it belongs to, and arrows from one side's to the
 other's."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -69,13 +67,11 @@ def place_work(scope: Scope, sequence: Sequence | None) -> pl.DataFrame:
 
 def draw_streams(placed: pl.DataFrame, scope: Scope, known: Known) -> tuple[Track, ...]:
     """One track a stream, in order of device and stream. What was launched outside the window's steps is there too."""
-    calls = scope.calls.select("call", launched_by="name", launched_ns="start_ns")
     outside = scope.linked.join(
         scope.activities.select("call", "start_ns", "name"), on=["start_ns", "name"], how="anti"
     )
-    outside = outside.join(calls, on="call", how="left").with_columns(
-        position=pl.lit(None, dtype=pl.Int64), key=pl.lit(None, dtype=pl.Int64)
-    )
+    nothing = pl.lit(None, dtype=pl.Int64)
+    outside = outside.with_columns(position=nothing, key=nothing)
     columns = ["kind", "name", "device", "stream", "start_ns", "end_ns", "bytes", "launched_by", "position", "key"]
     work = pl.concat([placed.select(columns), outside.select(columns)])
     streams = work.partition_by("device", "stream", as_dict=True)

@@ -1,7 +1,5 @@
 """One recording as a panel: findings first, then the GPU's streams, then the host's threads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows of a track, made of what is known one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -4,8 +4,6 @@ The whole call is divided into parts, and the largest decides if it is large eno
 gives the rules in full.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 
@@ -65,7 +63,14 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
     kind = kinds[0] if len(set(kinds)) == 1 else "mixed"
     items = sum(queue.items for queue in side.analysis.queue or ())
     starved = sum(queue.starved_items for queue in side.analysis.queue or ()) / items if items else None
-    unknown = _why_unknown(side, sequence) if cases[0]["unknown"] else None
+    unknown: UnknownLimit | None = None
+    if cases[0]["unknown"]:
+        # What keeps it from being told what limits a product.
+        asked = [each.operator for each in (sequence.activities if sequence else ()) if each.family in LIBRARY_FAMILIES]
+        unknown = "unknown_device" if peak_of_side(side) is None else "sizes_do_not_tell"
+        if 2 * sum(bool(operator and operator.dims) for operator in asked) <= len(asked):
+            in_graphs = side.analysis.launches and side.analysis.launches.graph_launches
+            unknown = "no_sizes_in_graphs" if in_graphs else "no_sizes"
     if_slowed = BoundIfSlowed(slowed, *kinds) if basis == "trace" and kinds != [None, None] else None
     return Bound(kind, basis, cases[0], starved, unknown, if_slowed)
 
@@ -106,13 +111,3 @@ def _work(side: Side, sequence: Sequence | None) -> Parts:
         times[limit_of(activity, peak) or "unknown"] += activity.duration_us * count
     total = math.fsum(times.values())
     return {part: us / total * (side.busy_us or 0.0) if total else 0.0 for part, us in times.items()}
-
-
-def _why_unknown(side: Side, sequence: Sequence | None) -> UnknownLimit:
-    """What keeps it from being told what limits a product."""
-    activities = sequence.activities if sequence else ()
-    asked = [activity.operator for activity in activities if activity.family in LIBRARY_FAMILIES]
-    if 2 * sum(bool(operator and operator.dims) for operator in asked) <= len(asked):
-        in_graphs = side.analysis.launches and side.analysis.launches.graph_launches
-        return "no_sizes_in_graphs" if in_graphs else "no_sizes"
-    return "unknown_device" if peak_of_side(side) is None else "sizes_do_not_tell"

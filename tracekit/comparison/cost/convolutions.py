@@ -1,7 +1,5 @@
 """How large is a convolution's result, and how do its data lie in memory? Told by recorded arguments and strides."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,25 +11,31 @@ Shape = tuple[int, ...]
 
 BACKWARD = "aten::convolution_backward"
 
-ANY_BACKEND = {"stride": 3, "padding": 4, "dilation": 5, "transposed": 6, "output_padding": 7, "groups": 8}
-#: Where the arguments stand among an operator's inputs, as torch declares it; an operator without one has its default.
-ARGUMENTS: dict[str, dict[str, int]] = {
-    "aten::convolution": ANY_BACKEND, "aten::_convolution": ANY_BACKEND,
-    "aten::convolution_overrideable": ANY_BACKEND,
-    "aten::cudnn_convolution": {"padding": 2, "stride": 3, "dilation": 4, "groups": 5},
-    "aten::cudnn_convolution_relu": {"stride": 3, "padding": 4, "dilation": 5, "groups": 6},
-    "aten::cudnn_convolution_add_relu": {"stride": 5, "padding": 6, "dilation": 7, "groups": 8},
-    "aten::miopen_convolution": {"padding": 3, "stride": 4, "dilation": 5, "groups": 6},
-    "aten::mkldnn_convolution": {"padding": 3, "stride": 4, "dilation": 5, "groups": 6},
-    "aten::_slow_conv2d_forward": {"stride": 4, "padding": 5},
-    "aten::thnn_conv2d": {"stride": 4, "padding": 5},
-    "aten::slow_conv3d_forward": {"stride": 4, "padding": 5},
-    "aten::_conv_depthwise2d": {"stride": 4, "padding": 5, "dilation": 6},
-    "aten::conv_depthwise3d": {"stride": 4, "padding": 5, "dilation": 6},
-    "aten::cudnn_convolution_transpose": {"padding": 2, "output_padding": 3, "stride": 4, "dilation": 5, "groups": 6},
-    "aten::miopen_convolution_transpose": {"padding": 3, "output_padding": 4, "stride": 5, "dilation": 6, "groups": 7},
-}  # fmt: skip
-ALWAYS_TRANSPOSED = ("aten::cudnn_convolution_transpose", "aten::miopen_convolution_transpose")
+
+def aten(names: str) -> tuple[str, ...]:
+    """Operators by their names in traces."""
+    return tuple(f"aten::{name}" for name in names.split())
+
+
+#: Where the arguments stand among an operator's inputs, as torch declares it: from a position on, one behind the other.
+#: An operator without one has its default.
+ARGUMENTS = {
+    name: {argument: first + at for at, argument in enumerate(arguments.split())}
+    for first, arguments, names in (
+        (3, "stride padding dilation transposed output_padding groups", "convolution _convolution"),
+        (3, "stride padding dilation transposed output_padding groups", "convolution_overrideable"),
+        (2, "padding stride dilation groups", "cudnn_convolution"),
+        (3, "stride padding dilation groups", "cudnn_convolution_relu"),
+        (5, "stride padding dilation groups", "cudnn_convolution_add_relu"),
+        (3, "padding stride dilation groups", "miopen_convolution mkldnn_convolution"),
+        (4, "stride padding", "_slow_conv2d_forward thnn_conv2d slow_conv3d_forward"),
+        (4, "stride padding dilation", "_conv_depthwise2d conv_depthwise3d"),
+        (2, "padding output_padding stride dilation groups", "cudnn_convolution_transpose"),
+        (3, "padding output_padding stride dilation groups", "miopen_convolution_transpose"),
+    )
+    for name in aten(names)
+}
+ALWAYS_TRANSPOSED = aten("cudnn_convolution_transpose miopen_convolution_transpose")
 NUMBER = re.compile(r"-?\d+")
 DEFAULTS = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0, "groups": 1}
 
@@ -71,9 +75,9 @@ def _is_transposed(operator: Operator) -> bool | None:
 def _result(operator: Operator, data: Shape, weight: Shape) -> Shape | None:
     """By the formulas in the documentation of torch.nn.Conv2d and ConvTranspose2d."""
     transposed, lengths = _is_transposed(operator), len(data) - 2
-    found = {name: _numbers(operator, name, lengths) for name in DEFAULTS if name != "groups"}
+    named = ("stride", "padding", "dilation", "output_padding")
+    stride, padding, dilation, more = (_numbers(operator, name, lengths) for name in named)
     groups = _numbers(operator, "groups", 1)
-    stride, padding, dilation, more = (found[name] for name in ("stride", "padding", "dilation", "output_padding"))
     if transposed is None or not (groups and stride and padding and dilation and more) or 0 in stride:
         return None
     reach = [each * (size - 1) for each, size in zip(dilation, weight[2:], strict=True)]

@@ -5,20 +5,10 @@ not taken into account, nor is anything but products, attention and convolutions
 torch's formula counts the gradient of the weights once for each group; here it is counted once.
 """
 
-from __future__ import annotations
-
 from math import prod
 
-from tracekit.comparison.cost.convolutions import ARGUMENTS, BACKWARD, find_convolution
+from tracekit.comparison.cost.convolutions import ARGUMENTS, BACKWARD, Shape, aten, find_convolution
 from tracekit.model.sequence import Operator
-
-Shape = tuple[int, ...]
-
-
-def aten(names: str) -> tuple[str, ...]:
-    """Operators by their names in traces."""
-    return tuple(f"aten::{name}" for name in names.split())
-
 
 #: Where the two factors stand among an operator's inputs.
 MATMULS = {

@@ -4,8 +4,6 @@ By estimate from the sizes of inputs, unless the run's tagging pass noted the ca
 that lists of tensors, results and the operations by torch's own formula are exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -85,8 +83,18 @@ def note_calls(side: Side) -> Side:
     if side.sequence is None or not isinstance(side.provenance, EagerOps):
         return side
     activities = list(side.sequence.activities)
-    steps = max(round(1 / side.sequence.per_step), 1)
-    for number, (op, positions) in enumerate(_launched(activities, side.provenance, steps)):
+    eager, steps = side.provenance, max(round(1 / side.sequence.per_step), 1)
+    # Each operator of each step, with the positions of what it launched.
+    launched: dict[tuple[int, int], list[int]] = {}
+    step, before = 0, -1
+    places = places_in_table([each.name for each in activities], [each.name for each in eager.activities], steps)
+    for at, place in enumerate(places):
+        if place is not None:
+            step, before = step + (place < before), place
+            if (asked := eager.activities[place].op) is not None:
+                launched.setdefault((step, asked), []).append(at)
+    for number, ((_, asked), positions) in enumerate(launched.items()):
+        op = eager.ops[asked]
         # What the recording has no operator for is one call of the operator, by a number of its own.
         calls: dict[int, list[int]] = {}
         for at in positions:
@@ -105,21 +113,6 @@ def note_calls(side: Side) -> Side:
             for at in some:
                 activities[at] = replace(activities[at], operator_call=call, noted=noted)
     return replace(side, sequence=replace(side.sequence, activities=tuple(activities)))
-
-
-def _launched(activities: Sequence[Activity], eager: EagerOps, steps: int) -> list[tuple[EagerOp, list[int]]]:
-    """Each operator of each step, with the positions of what it launched."""
-    found: dict[tuple[int, int], list[int]] = {}
-    step, before = 0, -1
-    names = [each.name for each in activities]
-    for at, place in enumerate(places_in_table(names, [each.name for each in eager.activities], steps)):
-        if place is None:
-            continue
-        step, before = step + (place < before), place
-        op = eager.activities[place].op
-        if op is not None:
-            found.setdefault((step, op), []).append(at)
-    return [(eager.ops[op], positions) for (_, op), positions in found.items()]
 
 
 def bytes_of_noted(op: EagerOp) -> int | None:

@@ -1,7 +1,5 @@
 """What could the device do at most, how near does a kernel come to it, and which limit does it meet first?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

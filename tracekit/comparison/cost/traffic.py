@@ -6,18 +6,14 @@ place is counted once, though it is read and written). Outputs of operators are 
 operators follow from broadcasting, those of products, attention and convolutions from their sizes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import zip_longest
 from math import prod
 
-from tracekit.comparison.cost.convolutions import BACKWARD, find_convolution
-from tracekit.comparison.cost.flops import MATMULS, aten, attention_sizes, factors_of, gradients_of, is_counted
+from tracekit.comparison.cost.convolutions import BACKWARD, Shape, aten, find_convolution
+from tracekit.comparison.cost.flops import MATMULS, attention_sizes, factors_of, gradients_of, is_counted
 from tracekit.model.dtypes import CPP_ELEMENT_BYTES
 from tracekit.model.sequence import Operator
-
-Shape = tuple[int, ...]
 
 FLOATING = ("double", "float", "c10::BFloat16", "c10::Half")
 

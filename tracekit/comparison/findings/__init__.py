@@ -1,8 +1,6 @@
 """What a reader should know or do, a file each; findings of one kind share one. A healthy comparison has none that asks
 for action."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Does the GPU run dry because the host waits in a call: for the GPU, or for copies from or to pageable memory?"""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict
 from typing import Any
@@ -40,20 +38,10 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
             for op in comparison.a.provenance.ops
             if op.line and not op.backward and plain_name(op.name) in wanted
         )
-    return Finding(
-        code="synchronising_calls",
-        severity="warning",
-        facts={
-            "side": side.label,
-            "times": sum(sync.drained for sync in syncs) / side.steps,
-            "calls": list(calls),
-            **idle,
-            "made_by": list(distinct(found) or _made_by(waiting))[:MOST_LINES],
-        },
-        saving_us=idle["idle_us"],
-        action=Action("read_after_the_call"),
-        places=gaps_behind(side, set(calls)),
-    )
+    times, made_by = sum(sync.drained for sync in syncs) / side.steps, distinct(found) or _made_by(waiting)
+    facts = {"side": side.label, "times": times, "calls": list(calls), **idle, "made_by": list(made_by)[:MOST_LINES]}
+    action, places = Action("read_after_the_call"), gaps_behind(side, set(calls))
+    return Finding("synchronising_calls", "warning", facts, idle["idle_us"], action, places=places)
 
 
 def find_pageable_copies(comparison: Comparison) -> Finding | None:
@@ -68,20 +56,15 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
         return None
     read_back = all("dtoh" in copy.name.lower() for copy in copies)
     copying = [each for each in _recorded(side) if _is_copy(each) and each.drained]
-    return Finding(
-        code="pageable_copies",
-        severity="warning",
-        facts={
-            "side": side.label,
-            "copies": sum(copy.count for copy in copies) / side.steps,
-            "copy_us": math.fsum(copy.total_us for copy in copies) / side.steps,
-            **idle,
-            "made_by": _made_by(copying),
-        },
-        saving_us=idle["idle_us"],
-        action=Action("keep_on_gpu" if read_back else "pin_memory"),
-        places=gaps_behind(side, {sync.call for sync in syncs}),
-    )
+    facts = {
+        "side": side.label,
+        "copies": sum(copy.count for copy in copies) / side.steps,
+        "copy_us": math.fsum(copy.total_us for copy in copies) / side.steps,
+        **idle,
+        "made_by": _made_by(copying),
+    }
+    action, places = Action("keep_on_gpu" if read_back else "pin_memory"), gaps_behind(side, {s.call for s in syncs})
+    return Finding("pageable_copies", "warning", facts, idle["idle_us"], action, places=places)
 
 
 def _is_copy(sync: SyncTime) -> bool:
@@ -102,14 +85,9 @@ def _recorded(side: Side) -> tuple[SyncTime, ...]:
 
 def _made_by(syncs: list[SyncTime]) -> list[dict[str, Any]]:
     """Where the calls were made, as far as it is known."""
-    return list(
-        distinct(
-            {
-                "place": asdict(each.place) if each.place else None,
-                "lines": each.lines,
-                "in_eager_code": each.in_eager_code,
-            }
-            for each in syncs
-            if each.place or each.lines
-        )
+    places = (
+        {"place": asdict(each.place) if each.place else None, "lines": each.lines, "in_eager_code": each.in_eager_code}
+        for each in syncs
+        if each.place or each.lines
     )
+    return list(distinct(places))

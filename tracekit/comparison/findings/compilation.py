@@ -1,28 +1,24 @@
 """Is compiled code broken up by lines that Dynamo cannot trace, or compiled more than once?"""
 
-from __future__ import annotations
-
 from tracekit.comparison.commands import profile_command, run_again
 from tracekit.comparison.judging.timed import compilations_while_timed, find_compiling_costs
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.note import distinct
+from tracekit.model.note import Severity, distinct
 
 #: So many breaks, or this share of the call spent between compiled graphs, are worth an action.
-MANY = 3
+MANY_BREAKS = 3
 COSTLY = 0.02
-#: So many are named.
+#: So many compilations of one kind are worth an action: torch gives up at eight of one function.
+MANY_COMPILATIONS = 4
+#: So many breaks are named, and so many calls.
 NAMED = 3
 #: Settings of Dynamo that a hint of torch's may name, and the variables that set them for one command.
 SWITCHES = {
     "capture_scalar_outputs": "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS",
     "capture_dynamic_output_shape_ops": "TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS",
 }
-#: So many are worth an action: torch gives up at eight of one function.
-MANY = 4
 ANY_SIZES = {"dynamic": "True"}
-#: So many calls are told one by one.
-NAMED = 3
 
 
 def find_broken_graphs(comparison: Comparison) -> Finding | None:
@@ -40,19 +36,18 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     # What torch's hints name can be switched on; for the rest an error says where it happens.
     hints = " ".join(each.hint or "" for each in breaks)
     switches = {variable: "1" for name, variable in SWITCHES.items() if name in hints}
+    facts = {
+        "side": side.label,
+        "lines": len(breaks),
+        "longest": [{"line": each.line, "reason": each.reason, "per_step_us": each.per_step_us} for each in longest],
+        "hints": list(dict.fromkeys(each.hint for each in longest if each.hint)),
+        "counted_by_dynamo": side.form.compilation.graph_breaks if side.form and side.form.compilation else 0,
+        "can_be_switched": bool(switches),
+    }
     return Finding(
-        code="broken_graphs",
-        severity="warning" if costly or len(breaks) >= MANY else "info",
-        facts={
-            "side": side.label,
-            "lines": len(breaks),
-            "longest": [
-                {"line": each.line, "reason": each.reason, "per_step_us": each.per_step_us} for each in longest
-            ],
-            "hints": list(dict.fromkeys(each.hint for each in longest if each.hint)),
-            "counted_by_dynamo": side.form.compilation.graph_breaks if side.form and side.form.compilation else 0,
-            "can_be_switched": bool(switches),
-        },
+        "broken_graphs",
+        "warning" if costly or len(breaks) >= MANY_BREAKS else "info",
+        facts,
         saving_us=min(us for us in (cost, idle_us, side.wall_us) if us is not None) if costs else None,
         action=run_again(side.settings, more=("--fullgraph",), switches=switches),
         environment=switches if side.settings else {},
@@ -69,21 +64,18 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
     dearest = max(again, key=lambda each: each.seconds or 0.0)
     of_size = any(each.because[0].facts["kind"] == "size" for each in again)
     settings = side.settings if of_size and side.settings and not side.settings.dynamic else None
-    return Finding(
-        code="compiled_again",
-        severity="warning" if len(again) >= MANY else "info",
-        facts={
-            "side": side.label,
-            "times": len(again),
-            "function": dearest.function,
-            "where": dearest.where,
-            "failed_check": dearest.because[0].facts,
-            "dearest_s": dearest.seconds,
-            "whole_s": sum(each.seconds or 0.0 for each in again),
-        },
-        action=run_again(settings, ANY_SIZES),
-        changes=ANY_SIZES if settings else {},
-    )
+    facts = {
+        "side": side.label,
+        "times": len(again),
+        "function": dearest.function,
+        "where": dearest.where,
+        "failed_check": dearest.because[0].facts,
+        "dearest_s": dearest.seconds,
+        "whole_s": sum(each.seconds or 0.0 for each in again),
+    }
+    severity: Severity = "warning" if len(again) >= MANY_COMPILATIONS else "info"
+    action, changes = run_again(settings, ANY_SIZES), ANY_SIZES if settings else {}
+    return Finding("compiled_again", severity, facts, action=action, changes=changes)
 
 
 def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
@@ -110,18 +102,14 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
             action = Action("run_again", f"TORCH_LOGS=recompiles {command}")
         else:
             action = run_again(side.settings, ANY_SIZES)
-    return Finding(
-        code="recompiled_during_timing",
-        severity="warning",
-        facts={
-            "side": side.label,
-            "compilations": compilations_while_timed(side),
-            "calls": len(costs),
-            "first": first,
-            "cost_us": sum(extra) if extra else None,
-            "warmed_up_at": dict((side.diagnostics.warmed_up_at if side.diagnostics else None) or {}),
-            "any_size": any_size,
-            "failed_for_one": any(check.is_of_one for check in checks),
-        },
-        action=action,
-    )
+    facts = {
+        "side": side.label,
+        "compilations": compilations_while_timed(side),
+        "calls": len(costs),
+        "first": first,
+        "cost_us": sum(extra) if extra else None,
+        "warmed_up_at": dict((side.diagnostics.warmed_up_at if side.diagnostics else None) or {}),
+        "any_size": any_size,
+        "failed_for_one": any(check.is_of_one for check in checks),
+    }
+    return Finding("recompiled_during_timing", "warning", facts, action=action)

@@ -1,7 +1,5 @@
 """Did something run eager: what was to be compiled, most of the GPU's work, or a component with much to fuse?"""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from dataclasses import asdict
@@ -11,7 +9,6 @@ from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.run import Component
 
 #: Compiled code that launches less than this share of GPU time is little.
 LITTLE = 0.5
@@ -34,17 +31,10 @@ def find_eager_fallback(comparison: Comparison) -> Finding | None:
     # Sizes that change are compiled once with --dynamic; for the rest an error says where it happens.
     of_sizes = limit is not None and settings is not None and not settings.dynamic
     action = run_again(settings, {"dynamic": "True"}) if of_sizes else run_again(settings, more=("--fullgraph",))
-    return Finding(
-        code="recompile_limit" if limit else "eager_fallback",
-        severity="warning",
-        facts={
-            "side": side.label,
-            "part": asdict(part) if part else None,
-            "ran_eager": ran_eager(side),
-            "eager_gpu_share": None if regions is None or regions.gpu_share is None else 1 - regions.gpu_share,
-        },
-        action=action,
-    )
+    share = None if regions is None or regions.gpu_share is None else 1 - regions.gpu_share
+    told = asdict(part) if part else None
+    facts = {"side": side.label, "part": told, "ran_eager": ran_eager(side), "eager_gpu_share": share}
+    return Finding("recompile_limit" if limit else "eager_fallback", "warning", facts, action=action)
 
 
 def find_little_compiled(comparison: Comparison) -> Finding | None:
@@ -54,18 +44,11 @@ def find_little_compiled(comparison: Comparison) -> Finding | None:
     share = regions.gpu_share if regions is not None and regions.count else None
     if share is None or share >= LITTLE or side.entering is None or side.entering.window.kind == "span":
         return None
-    return Finding(
-        code="little_compiled",
-        severity="warning",
-        facts={
-            "side": side.label,
-            "compiled_share": share,
-            "busy_us": side.busy_us,
-            "scope": side.settings.scope if side.settings else None,
-        },
-        # Lists what --scope takes.
-        action=Action("list_scopes", "tracekit workloads") if side.settings else None,
-    )
+    scope = side.settings.scope if side.settings else None
+    facts = {"side": side.label, "compiled_share": share, "busy_us": side.busy_us, "scope": scope}
+    # Lists what --scope takes.
+    action = Action("list_scopes", "tracekit workloads") if side.settings else None
+    return Finding("little_compiled", "warning", facts, action=action)
 
 
 def find_uncompiled_component(comparison: Comparison) -> Finding | None:
@@ -84,20 +67,10 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
     component, us = max(_fusible_time(comparison).items(), key=lambda each: each[1], default=("", 0.0))
     if not component or us < WORTH_SAYING * side.busy_us:
         return None
-    return Finding(
-        code="uncompiled_component",
-        severity="info",
-        facts={
-            "component": component,
-            "partly_compiled": any(each.compiled for each in side.components if each.name == component),
-            "fusible_us": us,
-            "busy_us": side.busy_us,
-            "kept_share": kept,
-        },
-        saving_us=us * (1 - kept),
-        action=run_again(settings, {"scope": "all"}),
-        changes={"scope": "all"},
-    )
+    partly = any(each.compiled for each in side.components if each.name == component)
+    shares = {"fusible_us": us, "busy_us": side.busy_us, "kept_share": kept}
+    facts, whole = {"component": component, "partly_compiled": partly, **shares}, {"scope": "all"}
+    return Finding("uncompiled_component", "info", facts, us * (1 - kept), run_again(settings, whole), whole)
 
 
 def _fusible_time(comparison: Comparison) -> dict[str, float]:
@@ -107,20 +80,17 @@ def _fusible_time(comparison: Comparison) -> dict[str, float]:
     families = {each.name: each.family for each in kernels.by_name} if kernels else {}
     found: dict[str, float] = defaultdict(float)
     for group in comparison.groups:
-        left = {_left_in(place, components) for place in group.modules}
+        left: set[str | None] = set()
+        for module in group.modules:
+            within = next((each for each in components if _is_within(module, each.name)), None)
+            compiled = within is None or (within.compiled and not within.compiled_parts)
+            for part in within.compiled_parts if within else ():
+                compiled = compiled or _is_within(module, part.removesuffix(".*"))
+            left.add(within.name if within and not compiled else None)
         component = left.pop() if group.kind == "unchanged" and len(left) == 1 else None
         if component is not None:
             found[component] += time_of(each for each in group.b if families.get(each.name) in FUSIBLE)
     return found
-
-
-def _left_in(module: str, components: tuple[Component, ...]) -> str | None:
-    """The component of a module that is not compiled; None for one that is, or is in no component."""
-    within = next((each for each in components if _is_within(module, each.name)), None)
-    if within is None or (within.compiled and not within.compiled_parts):
-        return None
-    compiled = any(_is_within(module, part.removesuffix(".*")) for part in within.compiled_parts)
-    return None if compiled else within.name
 
 
 def _is_within(module: str, part: str) -> bool:

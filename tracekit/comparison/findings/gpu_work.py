@@ -1,7 +1,5 @@
 """Does the GPU work longer, on fewer kernels, or wait for the host to launch, and do CUDA graphs take that over?"""
 
-from __future__ import annotations
-
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.waiting import gaps_of_cause
 from tracekit.model.comparison import Comparison, Finding
@@ -62,15 +60,9 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
     host, known = sum(causes.get(cause, 0.0) for cause in HOST_CAUSES), sum(causes.values())
     if side.form is None or side.form.name != "compiled" or host <= known / 2:
         return None
-    return Finding(
-        code="launch_bound",
-        severity="warning",
-        facts={"wall_us": wall, "idle_us": idle, "host_share": host / known},
-        saving_us=host,
-        action=run_again(side.settings, GRAPHS),
-        changes=GRAPHS if side.settings else {},
-        places=gaps_of_cause(side, HOST_CAUSES),
-    )
+    facts, changes = {"wall_us": wall, "idle_us": idle, "host_share": host / known}, GRAPHS if side.settings else {}
+    action, places = run_again(side.settings, GRAPHS), gaps_of_cause(side, HOST_CAUSES)
+    return Finding("launch_bound", "warning", facts, host, action, changes, places)
 
 
 def find_skipped_cuda_graphs(comparison: Comparison) -> Finding | None:
@@ -85,12 +77,8 @@ def find_skipped_cuda_graphs(comparison: Comparison) -> Finding | None:
     # Sizes that are any hinder graphs; else the same mode without them has no cost of trying.
     of_size = any("dynamic" in reason or "symbolic" in reason for skip in skips if (reason := skip.reason))
     changes = {"dynamic": "False"} if of_size else {"mode": WITHOUT[settings.mode]}
-    return Finding(
-        code="skipped_cuda_graphs",
-        severity="warning",
-        facts={"graphed_share": share, "skips": [{"reason": skip.reason, "times": skip.count} for skip in skips]},
-        action=run_again(settings, changes),
-    )
+    facts = {"graphed_share": share, "skips": [{"reason": skip.reason, "times": skip.count} for skip in skips]}
+    return Finding("skipped_cuda_graphs", "warning", facts, action=run_again(settings, changes))
 
 
 def find_graphed_launches(comparison: Comparison) -> Finding | None:
@@ -100,14 +88,6 @@ def find_graphed_launches(comparison: Comparison) -> Finding | None:
         return None
     if a.analysis.launches.graph_launches or not b.analysis.launches.graph_launches:
         return None
-    return Finding(
-        code="graphed_launches",
-        severity="info",
-        facts={
-            "side": b.label,
-            "graphed_share": b.graphed_share,
-            "a_launches": a.launches_per_step,
-            "b_launches": b.launches_per_step,
-            "idle_change_us": comparison.deltas.idle_us,
-        },
-    )
+    launches = {"a_launches": a.launches_per_step, "b_launches": b.launches_per_step}
+    facts = {"side": b.label, "graphed_share": b.graphed_share, **launches, "idle_change_us": comparison.deltas.idle_us}
+    return Finding("graphed_launches", "info", facts)

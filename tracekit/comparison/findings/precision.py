@@ -1,7 +1,5 @@
 """Does compiled code compute something else than eager code, or run products in float32 in a model of 16 bits?"""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict
 
@@ -24,13 +22,10 @@ def find_outputs_differ(comparison: Comparison) -> Finding | None:
     accuracy, settings = comparison.accuracy, comparison.b.settings
     if accuracy is None or accuracy.result != "less_accurate":
         return None
-    command = profile_command(settings) if settings else None
-    return Finding(
-        code="outputs_differ",
-        severity="warning",
-        facts={"a": comparison.a.label, "b": comparison.b.label, "reason": asdict(accuracy.reason)},
-        action=Action("run_again", f"TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 {command}") if command else None,
-    )
+    facts, action = {"a": comparison.a.label, "b": comparison.b.label, "reason": asdict(accuracy.reason)}, None
+    if settings:
+        action = Action("run_again", f"TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 {profile_command(settings)}")
+    return Finding("outputs_differ", "warning", facts, action=action)
 
 
 def find_single_precision(comparison: Comparison) -> Finding | None:
@@ -54,22 +49,18 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
     if us < WORTH_SAYING * side.busy_us or find_lost_attention(comparison):
         return None
     before = [each for each in _library_calls(comparison.a) if _type(each) == "float"]
-    return Finding(
-        code="single_precision",
-        severity="warning",
-        facts={
-            "side": side.label,
-            "products": len(single) * side.sequence.per_step,
-            "operators": list(dict.fromkeys(each.operator.name for each in single if each.operator)),
-            "products_us": us,
-            "busy_us": side.busy_us,
-            # Of all steps that were read. A side that is looked at alone has none before it.
-            "read": len(single),
-            "read_before": len(before),
-            "before": comparison.a.label if comparison.a is not comparison.b else None,
-        },
-        saving_us=us / 2,
-    )
+    facts = {
+        "side": side.label,
+        "products": len(single) * side.sequence.per_step,
+        "operators": list(dict.fromkeys(each.operator.name for each in single if each.operator)),
+        "products_us": us,
+        "busy_us": side.busy_us,
+        # Of all steps that were read. A side that is looked at alone has none before it.
+        "read": len(single),
+        "read_before": len(before),
+        "before": comparison.a.label if comparison.a is not comparison.b else None,
+    }
+    return Finding("single_precision", "warning", facts, us / 2)
 
 
 def _library_calls(side: Side) -> list[Activity]:

@@ -7,11 +7,9 @@ cuDNN's kernel, 644 us, and the call, which waits for the host, takes 5.25 ms in
 us of attention whole, 65 us layer by layer, as eager.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from tracekit.comparison.commands import layer_by_layer, run_again, scope_changes
@@ -54,22 +52,17 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
     if not attention or kept >= LOST * attention or (gemm_us <= 0 and not lost_us):
         return None
     extra_us = sum(lost_us) if lost_us else gemm_us - (attention - kept)
-    return Finding(
-        code="lost_attention",
-        severity="warning",
-        facts={
-            "a": a.label,
-            "b": b.label,
-            "attention_before_us": attention,
-            "attention_after_us": kept,
-            "products_more_us": gemm_us,
-            # Half of what they cost.
-            "in_float32": any(kinds >= {"attention_lost", "single_precision"} for _, kinds in shown),
-        },
-        saving_us=extra_us if extra_us > 0 else None,
-        action=layer_by_layer(comparison.b),
-        changes=scope_changes(comparison.b),
-    )
+    facts = {
+        "a": a.label,
+        "b": b.label,
+        "attention_before_us": attention,
+        "attention_after_us": kept,
+        "products_more_us": gemm_us,
+        # Half of what they cost.
+        "in_float32": any(kinds >= {"attention_lost", "single_precision"} for _, kinds in shown),
+    }
+    saving_us = extra_us if extra_us > 0 else None
+    return Finding("lost_attention", "warning", facts, saving_us, layer_by_layer(b), scope_changes(b))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +86,7 @@ class _SameWork:
 
 
 def _slower(found: Iterable[_SameWork], comparison: Comparison) -> list[_SameWork]:
-    """Those that take longer, the worst first; none where they make too little of B's GPU time."""
+    """The worst first; none where they make too little of B's GPU time."""
     slower = sorted((each for each in found if each.slower), key=lambda each: -each.delta_us)
     lost_us, busy_us = sum(each.delta_us for each in slower), comparison.b.busy_us
     return slower if busy_us and lost_us >= MARKED * busy_us else []
@@ -110,18 +103,13 @@ def find_slower_attention(comparison: Comparison) -> Finding | None:
     slower = _slower(_attention(comparison), comparison)
     if not slower:
         return None
-    return Finding(
-        code="slower_attention",
-        severity="warning",
-        facts={
-            "before_us": sum(each.a_us for each in slower),
-            "after_us": sum(each.b_us for each in slower),
-            "shown_by": [asdict(each) for each in slower[0].group.evidence],
-        },
-        saving_us=sum(each.delta_us for each in slower),
-        action=layer_by_layer(comparison.b),
-        changes=scope_changes(comparison.b),
-    )
+    facts = {
+        "before_us": sum(each.a_us for each in slower),
+        "after_us": sum(each.b_us for each in slower),
+        "shown_by": [asdict(each) for each in slower[0].group.evidence],
+    }
+    saving_us, b = sum(each.delta_us for each in slower), comparison.b
+    return Finding("slower_attention", "warning", facts, saving_us, layer_by_layer(b), scope_changes(b))
 
 
 def _attention(comparison: Comparison) -> Iterator[_SameWork]:
@@ -179,21 +167,17 @@ def find_slower_convolutions(comparison: Comparison) -> Finding | None:
     if moved and not any(each.kind == "channels_moved_last" for each in evidence):
         # Of kernels that stayed as they were the group does not say it.
         evidence = (*evidence, Evidence("channels_moved_last"))
-    return Finding(
-        code="slower_convolutions",
-        severity="warning",
-        facts={
-            "convolutions": max(round(sum(each.calls for each in slower)), 1),
-            "before_us": sum(each.a_us for each in slower),
-            "after_us": sum(each.b_us for each in slower),
-            "shown_by": [asdict(each) for each in evidence],
-            "laid_out_by_inductor": by_inductor,
-            "others_gained_us": gained_us if by_inductor else None,
-        },
-        saving_us=lost_us - gained_us if worth_it else None,
-        action=run_again(settings, switches=SWITCH),
-        environment=SWITCH if settings else {},
-    )
+    facts = {
+        "convolutions": max(round(sum(each.calls for each in slower)), 1),
+        "before_us": sum(each.a_us for each in slower),
+        "after_us": sum(each.b_us for each in slower),
+        "shown_by": [asdict(each) for each in evidence],
+        "laid_out_by_inductor": by_inductor,
+        "others_gained_us": gained_us if by_inductor else None,
+    }
+    saving_us, action = lost_us - gained_us if worth_it else None, run_again(settings, switches=SWITCH)
+    environment = SWITCH if settings else {}
+    return Finding("slower_convolutions", "warning", facts, saving_us, action, environment=environment)
 
 
 def _convolutions(comparison: Comparison) -> Iterator[_SameWork]:
@@ -210,7 +194,13 @@ def _convolutions(comparison: Comparison) -> Iterator[_SameWork]:
         a = [a_calls[at] for at in group.a_at if at in a_calls]
         b = [b_calls[at] for at in group.b_at if at in b_calls]
         a_us, b_us = (sum(call.duration_us for call in calls) for calls in (a, b))
-        if a_us and _is_same(a, b, one.per_step / other.per_step):
+        sides: list[list[Sizes]] = [[sizes for call in calls if (sizes := _sizes(call))] for calls in (a, b)]
+        # Results are compared where all are known.
+        if any(sizes[-1] is None for some in sides for sizes in some):
+            sides = [[(*sizes[:-1], None) for sizes in some] for some in sides]
+        (before, after), rounds = map(Counter, sides), one.per_step / other.per_step
+        same = before.keys() == after.keys() and all(round(before[each] * rounds) == after[each] for each in before)
+        if a_us and same:
             moved = moved_last(*([each for call in calls for each in call.activities] for calls in (a, b)))
             yield _SameWork(group, a_us * one.per_step, b_us * other.per_step, len(b) * other.per_step, moved)
 
@@ -219,13 +209,3 @@ def _sizes(call: Call) -> Sizes | None:
     """None for what is no convolution."""
     found = find_convolution(call.operator) if call.operator else None
     return (found.data, found.weight, call.operator.dtypes[:2], found.result) if found and call.operator else None
-
-
-def _is_same(a: Collection[Call], b: Collection[Call], rounds: float) -> bool:
-    """Whether both are the same convolutions; `rounds` is how many steps of B stand beside each of A. Results are
-    compared where all are known."""
-    sides: list[list[Sizes]] = [[sizes for call in calls if (sizes := _sizes(call))] for calls in (a, b)]
-    if any(sizes[-1] is None for some in sides for sizes in some):
-        sides = [[(*sizes[:-1], None) for sizes in some] for some in sides]
-    counts, others = map(Counter, sides)
-    return counts.keys() == others.keys() and all(round(counts[each] * rounds) == others[each] for each in counts)

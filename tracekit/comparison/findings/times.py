@@ -1,7 +1,5 @@
 """Is the compiled form slower, does its start take many calls to pay, or does a recording mislead about times?"""
 
-from __future__ import annotations
-
 import math
 
 from tracekit.comparison.commands import can_be_regional, run_again
@@ -30,13 +28,8 @@ def find_compile_slower(comparison: Comparison) -> Finding | None:
         action = run_again(settings, {"mode": "reduce-overhead"})
     # By the ratio within rounds, on which the verdict stands: the medians need not differ by the same.
     saving_us = verdict.b_wall_us * (1 - verdict.speedup)
-    return Finding(
-        code="compile_slower",
-        severity="warning",
-        facts={"a_wall_us": verdict.a_wall_us, "b_wall_us": verdict.b_wall_us},
-        saving_us=saving_us,
-        action=action,
-    )
+    facts = {"a_wall_us": verdict.a_wall_us, "b_wall_us": verdict.b_wall_us}
+    return Finding("compile_slower", "warning", facts, saving_us, action)
 
 
 def find_cold_start(comparison: Comparison) -> Finding | None:
@@ -58,46 +51,31 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
     saving_us = None
     if warm and warm.cache_hits and cold.source == warm.source == "fresh_process":
         saving_us = max(cold.startup_us - warm.startup_us, 0.0)
-    pays = warm is not None and warm.calls is not None and not math.isinf(warm.calls)
-    regional = can_be_regional(comparison.b)
-    return Finding(
-        code="cold_start",
-        severity="info",
-        facts={
-            "startup_us": cold.startup_us,
-            "calls": cold.calls,
-            "calls_at_most": cold.calls_at_most,
-            # By the speed-up, as the number of calls is; and by how much the medians differ.
-            "call_saving_us": verdict.a_wall_us * (1 - 1 / verdict.speedup),
-            "medians_apart_us": verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None,
-            "warm": (
-                {"startup_us": warm.startup_us, "calls": warm.calls, "calls_at_most": warm.calls_at_most}
-                if warm and pays
-                else None
-            ),
-            "warm_was_measured": saving_us is not None,
-            "can_be_regional": regional,
-        },
-        action=run_again(comparison.b.settings, {"scope": "regional"}) if regional else None,
-        start_saving_us=saving_us,
-    )
+    regional, warm_start = can_be_regional(comparison.b), None
+    if warm is not None and warm.calls is not None and not math.isinf(warm.calls):
+        warm_start = {"startup_us": warm.startup_us, "calls": warm.calls, "calls_at_most": warm.calls_at_most}
+    facts = {
+        "startup_us": cold.startup_us,
+        "calls": cold.calls,
+        "calls_at_most": cold.calls_at_most,
+        # By the speed-up, as the number of calls is; and by how much the medians differ.
+        "call_saving_us": verdict.a_wall_us * (1 - 1 / verdict.speedup),
+        "medians_apart_us": verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None,
+        "warm": warm_start,
+        "warm_was_measured": saving_us is not None,
+        "can_be_regional": regional,
+    }
+    action = run_again(comparison.b.settings, {"scope": "regional"}) if regional else None
+    return Finding("cold_start", "info", facts, action=action, start_saving_us=saving_us)
 
 
 def find_profiler_distortion(comparison: Comparison) -> Finding | None:
     """Found when a recorded step took over 10 % longer than the unprofiled call."""
     slowed = {
-        side.label: slowdown
+        side.label: {"side": side.label, "slowdown": slowdown}
         for side in (comparison.a, comparison.b)
         if (slowdown := side.recorded_ratio) is not None and slowdown > MUCH_LONGER
     }
-    if not slowed:
-        return None
     on_gpu = comparison.a.analysis.gpu is not None or comparison.b.analysis.gpu is not None
-    return Finding(
-        code="profiler_distortion",
-        severity="info",
-        facts={
-            "slowed": [{"side": label, "slowdown": slowdown} for label, slowdown in slowed.items()],
-            "on_gpu": on_gpu,
-        },
-    )
+    facts = {"slowed": list(slowed.values()), "on_gpu": on_gpu}
+    return Finding("profiler_distortion", "info", facts) if slowed else None

@@ -1,7 +1,5 @@
 """Is compiled code as accurate as eager code? The rules, with reasons, are in docs/numerics.md."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace

@@ -1,7 +1,5 @@
 """Other ways to compile the same work: runs that stand side by side, and advice that was tried. Which is fastest?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,24 +1,15 @@
 """After how many calls has compiling paid for itself?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tracekit.comparison.judging.processes import process_medians
 from tracekit.comparison.judging.timed import Timed
 from tracekit.model.comparison import Verdict
-from tracekit.model.timing import BreakEven, StartKind, StartSource, Startup
+from tracekit.model.timing import BreakEven, StartKind, StartSource
 
-
-class WarmUp(NamedTuple):
-    """The run's own warm-up as a start of the compiled form."""
-
-    kind: StartKind | None
-    calls_us: tuple[float, ...]
-    graphs: int
-    cache_hits: int
+#: Of the compiled form: what the caches held, its calls until quiet, its graphs, and how many of them a cache gave.
+Start = tuple[StartKind | None, Sequence[float], int | None, int | None]
 
 
 def find_break_even(a: Timed, b: Timed, verdict: Verdict) -> tuple[BreakEven, ...]:
@@ -39,9 +30,8 @@ def find_break_even(a: Timed, b: Timed, verdict: Verdict) -> tuple[BreakEven, ..
     eager = next((start for start in a.form.startups if start.kind == "eager"), None)
     if eager and b.form.startups:
         eager_us = extra_us(eager.calls_us, a.wall_us)
-        return tuple(
-            _answer(start, "fresh_process", eager_us, b.wall_us, verdict, eager_calls_us) for start in b.form.startups
-        )
+        starts = [(each.kind, each.calls_us, each.graphs, each.cache_hits) for each in b.form.startups]
+        return tuple(_answer(each, "fresh_process", eager_us, b.wall_us, verdict, eager_calls_us) for each in starts)
     warmed_otherwise = b.diagnostics is not None and bool(b.diagnostics.warmed_up_at)
     facts = b.form.compilation
     if not (a.form.warmup_us and b.form.warmup_us and facts) or warmed_otherwise:
@@ -50,7 +40,7 @@ def find_break_even(a: Timed, b: Timed, verdict: Verdict) -> tuple[BreakEven, ..
     kind: StartKind | None = "compiled_warm_cache" if facts.cache_hits == facts.graphs else None
     if facts.cache_hits == 0:
         kind = "compiled_no_cache" if facts.cache_was_empty is not False else None
-    warm_up = WarmUp(kind, b.form.warmup_us, facts.graphs, facts.cache_hits)
+    warm_up = (kind, b.form.warmup_us, facts.graphs, facts.cache_hits)
     eager_us = extra_us(a.form.warmup_us, a.wall_us)
     return (_answer(warm_up, "warm_up", eager_us, b.wall_us, verdict, eager_calls_us),)
 
@@ -61,14 +51,15 @@ def extra_us(calls_us: Sequence[float], steady_us: float) -> float:
 
 
 def _answer(
-    start: Startup | WarmUp,
+    start: Start,
     source: StartSource,
     eager_us: float,
     steady_us: float,
     verdict: Verdict,
     eager_calls_us: Sequence[float],
 ) -> BreakEven:
-    startup_us = extra_us(start.calls_us, steady_us)
+    kind, own_calls_us, graphs, cache_hits = start
+    startup_us = extra_us(own_calls_us, steady_us)
     cost_us = startup_us - eager_us
     # A form that was quicker at its first call than later has no start-up to take off.
     most_us = max(cost_us, startup_us) if source == "warm_up" else cost_us
@@ -82,15 +73,15 @@ def _answer(
         (low, high), every_us = verdict.ci95, (*eager_calls_us, verdict.a_wall_us)
         calls_ci95 = _calls(cost_us, max(every_us), high), _calls(most_us, min(every_us), low)
     return BreakEven(
-        kind=start.kind,
+        kind=kind,
         source=source,
-        first_call_us=start.calls_us[0],
+        first_call_us=own_calls_us[0],
         startup_us=startup_us,
         eager_startup_us=eager_us,
         calls=calls,
         calls_ci95=calls_ci95,
-        graphs=start.graphs,
-        cache_hits=start.cache_hits,
+        graphs=graphs,
+        cache_hits=cache_hits,
         never=calls == math.inf,
         calls_at_most=at_most if source == "warm_up" else None,
     )

@@ -1,7 +1,5 @@
 """What disturbed the timing: a GPU held back, shared, or clocked differently; forms that changed their speed?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 

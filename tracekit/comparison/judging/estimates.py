@@ -1,7 +1,5 @@
 """What may each figure that a gate limits really be, and what would make that narrower?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What besides the compilation differs between the sides, or keeps them from being compared?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
 

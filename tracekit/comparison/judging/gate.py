@@ -1,7 +1,5 @@
 """Does a change keep within what was allowed? Answered pass or fail only where the figures are certain enough."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any, get_args
@@ -32,30 +30,26 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
 
     Raises TracekitError that shows how a condition is written.
     """
-    conditions = tuple(_parse(part) for part in text.split(",") if part.strip())
+    conditions = []
+    for written in filter(None, map(str.strip, text.split(","))):
+        match = WRITTEN.fullmatch(written)
+        if match is None or match["metric"] not in UNITS:
+            raise TracekitError(
+                f'"{written}" is no condition: write METRIC<=LIMIT, like "wall<=+3%", "kernels<=+0" or'
+                f' "memory<=40GiB"; metrics are {", ".join(UNITS)}'
+            )
+        metric: Metric = match["metric"]
+        number, unit, units = float(f"{match['sign']}{match['number']}"), match["unit"], UNITS[metric]
+        # Nothing is nothing in any unit.
+        if unit != "%" and (unit or (units and number)) and unit not in units:
+            known = f"one of {', '.join(units)} or %" if units else "none, or %"
+            raise TracekitError(f'"{written}": the unit of {metric} is {known}')
+        kind: LimitKind = "relative" if unit == "%" else "change" if match["sign"] else "value"
+        limit = number / 100 if kind == "relative" else number * units.get(unit, 1.0)
+        conditions.append(Condition(metric, kind, limit, written))
     if not conditions:
         raise TracekitError('--gate has no condition: write one like "wall<=+3%"')
-    return conditions
-
-
-def _parse(text: str) -> Condition:
-    match = WRITTEN.fullmatch(text)
-    if match is None or match["metric"] not in UNITS:
-        raise TracekitError(
-            f'"{text.strip()}" is no condition: write METRIC<=LIMIT, like "wall<=+3%", "kernels<=+0" or'
-            f' "memory<=40GiB"; metrics are {", ".join(UNITS)}'
-        )
-    metric: Metric = match["metric"]
-    number, unit = float(f"{match['sign']}{match['number']}"), match["unit"]
-    if unit == "%":
-        return Condition(metric, "relative", number / 100, text.strip())
-    units = UNITS[metric]
-    # Nothing is nothing in any unit.
-    if (unit or (units and number)) and unit not in units:
-        known = f"one of {', '.join(units)} or %" if units else "none, or %"
-        raise TracekitError(f'"{text.strip()}": the unit of {metric} is {known}')
-    kind: LimitKind = "change" if match["sign"] else "value"
-    return Condition(metric, kind, number * units.get(unit, 1.0), text.strip())
+    return tuple(conditions)
 
 
 def check(comparison: Comparison, conditions: tuple[Condition, ...], taken_for: Outcome | None = None) -> Gate:

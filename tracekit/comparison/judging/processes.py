@@ -1,7 +1,5 @@
 """What do the processes have in common in which a side was timed, and what can one or two of them not tell?"""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 What was measured of processes is in benchmarks/processes.json, from which tests derive these figures again.
 """
 
-from __future__ import annotations
-
 from tracekit.model.comparison import BUSY_MOVES
 from tracekit.statistics.interval import FEWEST
 

@@ -1,7 +1,5 @@
 """What judging asks of a side: its form, how it was timed, which calls compiled; of traces idle time alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from statistics import median
 

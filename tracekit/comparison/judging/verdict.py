@@ -1,7 +1,5 @@
 """Which side is faster? Answered from unprofiled times only; traces have no say but in what is warned of."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

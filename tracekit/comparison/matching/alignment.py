@@ -4,11 +4,8 @@ What has found no partner is not called gone for want of a partner alone. It tak
 matched, and on the other side nothing is left that could do its work. docs/kinds.md has the rule in words.
 """
 
-from __future__ import annotations
-
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
 
 from tracekit.comparison.matching.fusion import REACH, likeness
 from tracekit.comparison.matching.joining import (
@@ -20,7 +17,7 @@ from tracekit.comparison.matching.joining import (
     join_taken_over,
 )
 from tracekit.comparison.matching.pairing import Cell, Pairing, Side, check_partition
-from tracekit.comparison.matching.units import Unit, cut_into_units
+from tracekit.comparison.matching.units import cut_into_units
 from tracekit.model import sequence as work
 from tracekit.model.comparison import MatchedBy
 
@@ -38,33 +35,23 @@ def align(a: work.Sequence, b: work.Sequence) -> tuple[Cell, ...]:
     a_fused, b_fused = (sum(unit.fused is not None for unit in side) for side in (one, other))
     turned = a_fused > b_fused
     pairing = Pairing(other, one, by_names=by_names) if turned else Pairing(one, other, by_names=by_names)
+    for join in (join_same, join_fused, join_helpers, join_own_work, join_taken_over, join_places):
+        join(pairing)
+    gone, new = _find_unmatched(pairing)
+    # Units of either side, whether it is known what they are to each other, and whether one by one.
+    groups = [(some, others, bool(some and others), exact and not by_names) for some, others, exact in pairing.groups()]
+    groups += [([i], [], i in gone, True) for i in pairing.plain.left()]
+    groups += [([], [j], j in new, True) for j in pairing.fused.left()]
     cells = []
-    for plain, fused, how, exact in _groups(pairing):
-        left, right = (fused, plain) if turned else (plain, fused)
-        cells.append(Cell(_positions(one, left), _positions(other, right), how, exact=exact))
+    for some, others, known, exact in groups:
+        a_units, b_units = (others, some) if turned else (some, others)
+        a_at = tuple(sorted(at for each in a_units for at in one[each].positions))
+        b_at = tuple(sorted(at for each in b_units for at in other[each].positions))
+        how: MatchedBy = "unmatched" if not known else "names" if by_names else "anchors"
+        cells.append(Cell(a_at, b_at, how, exact=exact))
     found = tuple(sorted(cells, key=lambda cell: (cell.a or cell.b, cell.b)))
     check_partition(found, len(a.activities), len(b.activities))
     return found
-
-
-def _positions(units: Sequence[Unit], some: list[int]) -> tuple[int, ...]:
-    return tuple(sorted(at for unit in some for at in units[unit].positions))
-
-
-def _groups(pairing: Pairing) -> Iterator[tuple[list[int], list[int], MatchedBy, bool]]:
-    """Units of either side, how they were matched, and whether one by one."""
-    join_same(pairing)
-    join_fused(pairing)
-    join_helpers(pairing)
-    join_own_work(pairing)
-    join_taken_over(pairing)
-    join_places(pairing)
-    gone, new = _find_unmatched(pairing)
-    how: MatchedBy = "names" if pairing.by_names else "anchors"
-    for plain, fused, exact in pairing.groups():
-        yield plain, fused, how if plain and fused else "unmatched", exact and not pairing.by_names
-    yield from (([i], [], how if i in gone else "unmatched", True) for i in pairing.plain.left())
-    yield from (([], [j], how if j in new else "unmatched", True) for j in pairing.fused.left())
 
 
 def _find_unmatched(pairing: Pairing) -> tuple[set[int], set[int]]:
@@ -84,7 +71,11 @@ def _find_unmatched(pairing: Pairing) -> tuple[set[int], set[int]]:
             fused_matched.update(others)
     for tie in pairing.ties:
         calls, partners = [pairing.plain.units[i] for i in tie.a], [pairing.fused.units[j] for j in tie.b]
-        if not (len(calls) == len(partners) == 1 and _is_same_call(calls[0], partners[0])):
+        names, others_names = (
+            [(unit.signature.names, [name for name, _ in unit.signature.operators]) for unit in units]
+            for units in (calls, partners)
+        )
+        if len(calls) > 1 or names != others_names:
             # A library call that is another one on the other side: nobody knows what else that does.
             plain_matched.difference_update(tie.a)
             fused_matched.difference_update(tie.b)
@@ -96,11 +87,6 @@ def _find_unmatched(pairing: Pairing) -> tuple[set[int], set[int]]:
         _without_counterpart(pairing.plain, pairing.fused, plain_matched, fused_epilogues),
         _without_counterpart(pairing.fused, pairing.plain, fused_matched, plain_epilogues),
     )
-
-
-def _is_same_call(one: Unit, other: Unit) -> bool:
-    same_operators = [name for name, _ in one.signature.operators] == [name for name, _ in other.signature.operators]
-    return one.signature.names == other.signature.names and same_operators
 
 
 def _without_counterpart(own: Side, other: Side, matched: set[int], epilogues: dict[int, set[str]]) -> set[int]:
@@ -117,18 +103,12 @@ def _without_counterpart(own: Side, other: Side, matched: set[int], epilogues: d
         before = next((each for each in range(at - 1, -1, -1) if each in own.done), None)
         behind = next((each for each in range(at + 1, len(own.units)) if each in own.done), None)
         beside = {each for each in (before, behind) if each is not None}
-        if beside and beside <= matched and not _may_be_done_by(other, left, unit, segment):
+        if not beside or not beside <= matched:
+            continue
+        # Nothing is left of the other side within reach, and no fused kernel there names what the unit does.
+        low, high = bisect_left(other.segments, near.start), bisect_left(other.segments, near.stop)
+        pairs = ((each, unit) if unit.fused and not each.fused else (unit, each) for each in other.units[low:high])
+        named = (fused.fused and fused.kind is None and likeness(plain, fused) > 0 for plain, fused in pairs)
+        if bisect_left(left, low) == bisect_left(left, high) and not any(named):
             certain.add(at)
     return certain
-
-
-def _may_be_done_by(other: Side, left: Sequence[int], unit: Unit, segment: int) -> bool:
-    """Whether anything is left of the other side within reach, or a fused kernel there names what the unit does."""
-    near = range(bisect_left(other.segments, segment - REACH), bisect_right(other.segments, segment + REACH))
-    if bisect_left(left, near.start) != bisect_left(left, near.stop):
-        return True
-    for each in (other.units[other_at] for other_at in near):
-        plain, fused = (each, unit) if unit.fused is not None and each.fused is None else (unit, each)
-        if fused.fused is not None and fused.kind is None and likeness(plain, fused) > 0:
-            return True
-    return False

@@ -1,8 +1,6 @@
 """Which library call of A is which of B? Matrix products, attention and convolutions tie the two sides together, and
 cut both into segments."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Sequence
@@ -38,23 +36,17 @@ class Tie:
 def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
     """Pairs in order of A. Anchors without a partner are in none."""
     one, other = ([i for i, unit in enumerate(side) if unit.kind] for side in (a, b))
-    by_size = all(
-        sum(units[i].size is not None for i in anchors) >= KNOWN_ENOUGH * len(anchors)
-        for units, anchors in ((a, one), (b, other))
-    )
-    a_keys, b_keys = (
-        [(units[i].kind, units[i].size) if by_size else (units[i].kind,) for i in anchors]
-        for units, anchors in ((a, one), (b, other))
-    )
+    calls = [a[i] for i in one], [b[j] for j in other]
+    by_size = all(sum(unit.size is not None for unit in side) >= KNOWN_ENOUGH * len(side) for side in calls)
+    a_keys, b_keys = ([(unit.kind, unit.size) if by_size else (unit.kind,) for unit in side] for side in calls)
     if by_size:
         pairs = _pair(a_keys, b_keys)
     else:
         # Calls of the same kernels with the same helpers, then of the same library kernels.
-        names = [[units[i].signature.names for i in anchors] for units, anchors in ((a, one), (b, other))]
-        pairs = _pair(*([(each,) for each in side] for side in names))
+        pairs = _pair(*([(unit.signature.names,) for unit in side] for side in calls))
         a_kernels, b_kernels = (
-            [(*key, *(name for name in each if not is_helper(name))) for key, each in zip(keys, side, strict=True)]
-            for keys, side in zip((a_keys, b_keys), names, strict=True)
+            [(unit.kind, *(name for name in unit.signature.names if not is_helper(name))) for unit in side]
+            for side in calls
         )
         pairs = sorted((*pairs, *_moved(a_kernels, b_kernels, pairs)))
     decomposed = _decomposed_attention(a_keys, b_keys, pairs)

@@ -1,7 +1,5 @@
 """Cells of two sides: what provenance says of them, and what alignment says of the rest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Iterable
 from collections.abc import Sequence as PySequence

@@ -1,7 +1,5 @@
 """The longest common subsequence of two long sequences that run side by side: names of kernels, or library calls."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 

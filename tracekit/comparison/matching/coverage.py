@@ -1,9 +1,7 @@
 """How much of the GPU time was matched, how certainly, and how much is known of it?"""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracekit.comparison.matching.groups_by_name import time_of
@@ -21,9 +19,8 @@ MOST_INEXACT = 0.6
 MOST_UNKNOWN = 0.05
 
 
-def measure_coverage(groups: Iterable[KernelGroup]) -> Coverage:
+def measure_coverage(groups: Sequence[KernelGroup]) -> Coverage:
     """How much of each side's GPU time was matched, and how; of a side that did nothing all was."""
-    groups = tuple(groups)
     matched = [group for group in groups if group.a and group.b and group.kind != "unmatched"]
     inexact = [group for group in matched if not group.exact]
     one_sided = [group for group in groups if group.kind in ("eliminated", "added")]
@@ -32,9 +29,8 @@ def measure_coverage(groups: Iterable[KernelGroup]) -> Coverage:
     return Coverage(a_matched, b_matched, a_inexact, b_inexact, *_shares(one_sided, groups))
 
 
-def _shares(some: Iterable[KernelGroup], every: Iterable[KernelGroup], of_nothing: float = 0.0) -> tuple[float, float]:
+def _shares(some: Sequence[KernelGroup], every: Sequence[KernelGroup], of_nothing: float = 0.0) -> tuple[float, float]:
     """The share of A's and of B's GPU time that some of the groups hold, 0 to 1."""
-    some, every = tuple(some), tuple(every)
     a_us, b_us = math.fsum(time_of(group.a) for group in every), math.fsum(time_of(group.b) for group in every)
     return (
         min(math.fsum(time_of(group.a) for group in some) / a_us, 1.0) if a_us else of_nothing,
@@ -46,11 +42,8 @@ def find_doubts(*sides: Side) -> tuple[Note, ...]:
     """A note for each side whose kernels are matched by less than operators with shapes."""
     found: list[Note] = []
     for side in sides:
-        work = side.sequence
-        if work is None or not work.activities:
-            continue
-        asked = [each.operator for each in work.activities if each.operator]
-        if work.operators == "none":
+        asked = [each.operator for each in (side.sequence.activities if side.sequence else ()) if each.operator]
+        if side.sequence and side.sequence.activities and side.sequence.operators == "none":
             found.append(Note("no_operators", subject=side.label))
         elif sum(bool(operator.dims) for operator in asked) < MOST_WITH_SHAPES * len(asked):
             found.append(Note("no_shapes", subject=side.label))
@@ -67,7 +60,7 @@ def find_little_matched(coverage: Coverage | None) -> tuple[Note, ...]:
     return (Note("little_matched", facts={"matched_shares": below}),) if below else ()
 
 
-def find_inexact(groups: Iterable[KernelGroup], why: str | None = None, *, bare: bool = True) -> tuple[Note, ...]:
+def find_inexact(groups: Sequence[KernelGroup], why: str | None = None, *, bare: bool = True) -> tuple[Note, ...]:
     """A note where most of a side's GPU time was aligned by elimination, so that groups may hold others' kernels,
     or where provenance is of no use, for the reason `why`. For bare traces with what would bring it. Matching by names
     alone has a note of its own (`find_doubts`).
@@ -75,8 +68,7 @@ def find_inexact(groups: Iterable[KernelGroup], why: str | None = None, *, bare:
     Without provenance that is so of products that Inductor wrote itself (max-autotune), which have no operator's sizes:
     on ViT the groups then agreed with provenance by a fifth.
     """
-    groups = tuple(groups)
-    shares = _shares((group for group in groups if group.how == "anchors" and not group.exact), groups)
+    shares = _shares([group for group in groups if group.how == "anchors" and not group.exact], groups)
     most = {letter: share for letter, share in zip("AB", shares, strict=True) if share > MOST_INEXACT}
     if not most:
         return (Note("provenance_unused", "info", facts={"why": why}),) if why else ()
@@ -95,10 +87,9 @@ class LostGroups:
     unknown: float
 
 
-def find_lost_groups(groups: Iterable[KernelGroup]) -> LostGroups:
+def find_lost_groups(groups: Sequence[KernelGroup]) -> LostGroups:
     """A group that is there 12 times counts 12. What is not known may hide places where that is more than
     `MOST_UNKNOWN`: one for every two kernels of B in it, as a place that needs more has two at least."""
-    groups = tuple(groups)
     seen = math.fsum(group.repeats for group in groups if group.kind == "defused")
     # Kernels of one name, and as many of them, are the same work: names tell that much.
     doubtful = [
@@ -111,13 +102,12 @@ def find_lost_groups(groups: Iterable[KernelGroup]) -> LostGroups:
     return LostGroups(seen, seen + max(math.floor(kernels / 2), 1), unknown)
 
 
-def total_traffic(groups: Iterable[KernelGroup]) -> TrafficTotal | None:
+def total_traffic(groups: Sequence[KernelGroup]) -> TrafficTotal | None:
     """The traffic of the groups in which it is known of every call of both sides, per step, and how much of the GPU
     time these are; None where it is known of none."""
-    groups = tuple(groups)
     known = [(group, group.traffic) for group in groups if group.traffic and group.traffic.removed_bytes is not None]
     if not any(traffic.eager_bytes or traffic.compiled_bytes for _, traffic in known):
         return None
     eager = math.fsum(traffic.eager_bytes or 0.0 for _, traffic in known)
     compiled = math.fsum(traffic.compiled_bytes or 0.0 for _, traffic in known)
-    return TrafficTotal(eager, compiled, *_shares((group for group, _ in known), groups, of_nothing=1.0))
+    return TrafficTotal(eager, compiled, *_shares([group for group, _ in known], groups, of_nothing=1.0))

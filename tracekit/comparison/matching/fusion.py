@@ -5,8 +5,6 @@ kernel, and kernels stand in the order of what they do: the assignment that fits
 is found as the best path (Viterbi's) through the kernels.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_left, bisect_right
@@ -57,7 +55,8 @@ def likeness(plain: Unit, fused: Unit) -> float:
     """0 if the fused kernel's name does not list the operator; else 0.5 to 2.5, more the better the sizes agree. Of two
     fused kernels by the share of operators that both list."""
     if plain.fused is not None:
-        share = _common_share(plain.fused, fused.fused or "")
+        one, other = (set((each.fused or "").strip("_").split("_")) for each in (plain, fused))
+        share = len(one & other) / len(one | other)
         return share * _by_sizes(plain.sizes, fused.sizes) if share >= ALIKE else 0.0
     return _by_sizes(plain.sizes, fused.sizes) if named_by(plain.words, fused.fused or "") else 0.0
 
@@ -73,12 +72,6 @@ def named_by(words: frozenset[str], fused: str) -> bool:
 def spread_words(fused: str) -> frozenset[str]:
     """What of its operators one kernel may do in part only."""
     return frozenset(word for word in fused.split("_") if SPREAD.fullmatch(word))
-
-
-@cache
-def _common_share(one: str, other: str) -> float:
-    left, right = set(one.strip("_").split("_")), set(other.strip("_").split("_"))
-    return len(left & right) / max(len(left | right), 1)
 
 
 @cache

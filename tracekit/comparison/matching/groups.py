@@ -4,8 +4,6 @@ What happens again and again in the same way is one group, with its number of re
 every GPU activity of both sides is in exactly one of them.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict

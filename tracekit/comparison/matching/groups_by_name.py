@@ -1,10 +1,8 @@
 """Which kernels of A and of B do the same work, told by names, and by family where names differ? For sides whose
 activities are not known one by one."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side
 from tracekit.model.groups import GroupLabel, Label, NamedFamily
@@ -27,7 +25,15 @@ def group_by_names(a: Side, b: Side) -> tuple[KernelGroup, ...]:
                 family = next((each for each in FAMILIES if each == key[0]), ELEMENT_WISE)
                 by_family.setdefault(family, ([], []))[number].append(member)
     for family, (one, other) in by_family.items():
-        kind = _kind(family, one, other)
+        kind: GroupKind = "substituted"
+        copies = family in ("memcpy", "memset")
+        # Names cannot tell that work is gone or new: kernels of another family may do it. Copies do no work that
+        # another could do instead, but which of them are gone or new, names cannot tell either.
+        if not one or not other or (copies and not math.isclose(_count(one), _count(other))):
+            kind = "unmatched"
+        elif family == ELEMENT_WISE:
+            # Fusion makes fewer kernels. As many or more could be anything (attention that was decomposed, say).
+            kind = "fused" if _count(other) < _count(one) else "unmatched"
         groups.append(_group(kind, GroupLabel(kind, family=family), one, other))
     return tuple(groups)
 
@@ -40,20 +46,6 @@ def _per_step(side: Side) -> dict[tuple[str, str], GroupMember]:
         (each.family, each.name): GroupMember(each.name, each.count / side.steps, each.total_us / side.steps)
         for each in (*kernels, *copies)
     }
-
-
-def _kind(family: NamedFamily, a: Sequence[GroupMember], b: Sequence[GroupMember]) -> GroupKind:
-    """Names cannot tell that work is gone or new: kernels of another family may do it."""
-    if not a or not b:
-        return "unmatched"
-    if family in ("memcpy", "memset") and not math.isclose(_count(a), _count(b)):
-        # Copies do no work that another could do instead: which of them are gone or new, names cannot tell.
-        return "unmatched"
-    if family != ELEMENT_WISE:
-        return "substituted"
-    # Fusion makes fewer kernels. As many or more could be anything (attention that was decomposed, say), and names
-    # cannot tell, so nothing is claimed.
-    return "fused" if _count(b) < _count(a) else "unmatched"
 
 
 def _group(kind: GroupKind, label: Label, *sides: Iterable[GroupMember]) -> KernelGroup:

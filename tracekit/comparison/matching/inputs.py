@@ -1,7 +1,5 @@
 """How large are an operator call's inputs, and are they the same on both sides?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -44,7 +42,14 @@ def size_of(operator: Operator) -> Dims | None:
     kind, dims = kind_of_operator(operator.name), operator.dims
     if kind == "product":
         if not operator.name.startswith("triton_"):
-            return _matmul_size(operator)
+            left, right = FACTORS[plain_name(operator.name)]
+            if len(dims) <= right or not dims[left] or not dims[right]:
+                return None
+            one, other = dims[left], dims[right]
+            columns = 1 if len(other) == 1 else other[-2] if plain_name(operator.name) in WEIGHT_FIRST else other[-1]
+            if len(other) <= 2:
+                return (1, math.prod(one[:-1]), columns, one[-1])
+            return (math.prod(one[:-2]), one[-2] if len(one) > 1 else 1, columns, one[-1])
         # A template's: the one way in which two of the inputs multiply to a third.
         found = {
             (math.prod(one[:-2]), one[-2], other[-1], one[-1])
@@ -59,18 +64,6 @@ def size_of(operator: Operator) -> Dims | None:
     if kind == "convolution" and len(tensors) >= 2:
         return (*tensors[0], 0, *tensors[1])
     return None
-
-
-def _matmul_size(operator: Operator) -> Dims | None:
-    name, dims = plain_name(operator.name), operator.dims
-    left, right = FACTORS[name]
-    if len(dims) <= right or not dims[left] or not dims[right]:
-        return None
-    one, other = dims[left], dims[right]
-    columns = 1 if len(other) == 1 else other[-2] if name in WEIGHT_FIRST else other[-1]
-    if len(other) <= 2:
-        return (1, math.prod(one[:-1]), columns, one[-1])
-    return (math.prod(one[:-2]), one[-2] if len(one) > 1 else 1, columns, one[-1])
 
 
 @cache

@@ -1,7 +1,5 @@
 """Which units do the same work? One kind of evidence after the other, the surest first, joins what is left."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections import defaultdict
@@ -62,29 +60,33 @@ def _left_in_segments(pairing: Pairing) -> list[tuple[list[int], list[int]]]:
 def join_fused(pairing: Pairing) -> None:
     """Operators with the kernels whose names list them, as sizes and order have it."""
     free = [i for i in pairing.plain.left() if pairing.plain.units[i].kind is None]
-    kernels = list_kernels(pairing.fused)
-    assigned: dict[int, list[int]] = defaultdict(list)
-    for i, k in sorted(assign(pairing, free, kernels, _bounds(pairing, free)).items()):
-        assigned[k].append(i)
-    _share_out(pairing, kernels, assigned)
-    for k, some in assigned.items():
-        for operators, members in _dealt(pairing, some, kernels[k].members):
-            pairing.join(operators, members)
-
-
-def _bounds(pairing: Pairing, free: Sequence[int]) -> list[Bounds]:
-    """Of each free unit: behind the call before it, and before the next one that stands behind that."""
     partner = {i: tie.b for tie in pairing.ties for i in tie.a}
-    tied = sorted(partner)
-    ranks = sorted(pairing.fused_tied)
-    found = []
+    tied, ranks = sorted(partner), sorted(pairing.fused_tied)
+    # Of each free unit: behind the call before it, and before the next one that stands behind that.
+    bounds: list[Bounds] = []
     for i in free:
         at = bisect_left(tied, i)
         before = max(partner[tied[at - 1]]) if at else -1
         behind = (min(partner[each]) for each in tied[at : at + MOST])
         after = next((each for each in behind if each > before), len(pairing.fused.units))
-        found.append((bisect_left(ranks, before + 1), bisect_left(ranks, after)))
-    return found
+        bounds.append((bisect_left(ranks, before + 1), bisect_left(ranks, after)))
+    kernels = list_kernels(pairing.fused)
+    assigned: dict[int, list[int]] = defaultdict(list)
+    for i, k in sorted(assign(pairing, free, kernels, bounds).items()):
+        assigned[k].append(i)
+    _share_out(pairing, kernels, assigned)
+    for k, some in assigned.items():
+        members = kernels[k].members
+        by_signature: dict[object, list[int]] = defaultdict(list)
+        for i in some:
+            by_signature[pairing.plain.units[i].signature].append(i)
+        # Where there are as many of each operator for every one of the equal kernels, they are dealt in order.
+        if some and all(len(same) % len(members) == 0 for same in by_signature.values()):
+            for at, member in enumerate(members):
+                parts = ((same, len(same) // len(members)) for same in by_signature.values())
+                pairing.join(sorted(i for same, size in parts for i in same[at * size : (at + 1) * size]), [member])
+        elif some:
+            pairing.join(some, members)
 
 
 def _share_out(pairing: Pairing, kernels: Sequence[Kernels], assigned: dict[int, list[int]]) -> None:
@@ -126,20 +128,6 @@ def _may_share_size(one: Unit, other: Unit) -> bool:
     return not one.sizes or not other.sizes or not one.sizes.isdisjoint(other.sizes)
 
 
-def _dealt(pairing: Pairing, some: list[int], members: tuple[int, ...]) -> Iterator[tuple[list[int], list[int]]]:
-    """The operators dealt to equal kernels, in order, where there are as many of each for every one of them."""
-    by_signature: dict[object, list[int]] = defaultdict(list)
-    for i in some:
-        by_signature[pairing.plain.units[i].signature].append(i)
-    count = len(members)
-    if count > 1 and all(len(same) % count == 0 for same in by_signature.values()):
-        for at, member in enumerate(members):
-            parts = ((same, len(same) // count) for same in by_signature.values())
-            yield sorted(i for same, size in parts for i in same[at * size : (at + 1) * size]), [member]
-    elif some:
-        yield some, list(members)
-
-
 def join_helpers(pairing: Pairing) -> None:
     """Kernels that got no operator but belong to one that did: part of a norm, of attention, of a product."""
     left = [j for j in pairing.fused.left() if pairing.fused.units[j].fused]
@@ -178,20 +166,12 @@ def _helped_by(pairing: Pairing, j: int) -> int | None:
 
 def join_own_work(pairing: Pairing) -> None:
     """Element-wise work of a library call that nobody else does stays with the call."""
-    for i in pairing.plain.left():
-        if (call := _call_beside(pairing.plain.units, i)) is not None:
-            pairing.join([i, call], [])
-    for j in pairing.fused.left():
-        if (call := _call_beside(pairing.fused.units, j)) is not None:
-            pairing.join([], [j, call])
-
-
-def _call_beside(units: Sequence[Unit], at: int) -> int | None:
-    """The unit of the library call that this one is part of; None where it is not."""
-    if not units[at].own:
-        return None
-    beside = (each for each in (at - 1, at + 1) if 0 <= each < len(units))
-    return next((each for each in beside if units[each].call == units[at].call), None)
+    for side in (pairing.plain, pairing.fused):
+        for at in side.left():
+            beside = (each for each in (at - 1, at + 1) if side.units[at].own and 0 <= each < len(side.units))
+            if calls := [each for each in beside if side.units[each].call == side.units[at].call]:
+                both = [at, calls[0]]
+                pairing.join(*((both, []) if side is pairing.plain else ([], both)))
 
 
 def join_taken_over(pairing: Pairing) -> None:
@@ -212,25 +192,17 @@ def join_taken_over(pairing: Pairing) -> None:
 
 def _taken_over(units: Sequence[Unit], at: int, left: set[int], words: frozenset[str]) -> Iterator[tuple[int, bool]]:
     """Of what is left behind the call the first unit for each of the words, and whether that is sure."""
-    stretch = list(takewhile(left.__contains__, range(at + 1, len(units)))) if words else []
-    call = units[at]
     # How many elements the product has.
-    size = math.prod(call.size[:3]) if call.kind == "product" and call.size else None
+    size = math.prod(call.size[:3]) if (call := units[at]).kind == "product" and call.size else None
+    # The operators that each unit of a size that fits is; of a Triton kernel all that it does.
+    does: dict[int, frozenset[str]] = {}
+    for each in takewhile(left.__contains__, range(at + 1, len(units))) if words else ():
+        unit = units[each]
+        if unit.kind is None and not unit.copies and (size is None or not unit.sizes or size in unit.sizes):
+            does[each] = unit.words if unit.fused is None else frozenset([unit.fused.strip("_")])
     for word in sorted(words):
-        fitting = [
-            each
-            for each in stretch
-            if _does_only(units[each], word) and (size is None or not units[each].sizes or size in units[each].sizes)
-        ]
-        if fitting:
+        if fitting := [each for each in does if word in does[each]]:
             yield fitting[0], len(fitting) == 1 and size in units[fitting[0]].sizes
-
-
-def _does_only(unit: Unit, word: str) -> bool:
-    """Whether the unit is that operator, or a Triton kernel that does nothing but that."""
-    if unit.kind is not None or unit.copies:
-        return False
-    return word in unit.words if unit.fused is None else unit.fused.strip("_") == word
 
 
 def join_places(pairing: Pairing) -> None:

@@ -3,8 +3,6 @@
 docs/kinds.md has the rules in words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -79,25 +77,32 @@ def find_evidence(kind: GroupKind, a: Activities, b: Activities) -> tuple[Eviden
         return ()
     found: list[Evidence] = []
     if kind != "unchanged":
-        lost = next((each for each in a if each.family == "attention"), None)
-        families = [library_family(each) for each in b]
-        matmuls = families.count("gemm")
-        if lost and matmuls and "attention" not in families:
-            facts = {"kernel": lost.name, "products": matmuls, "other_kernels": len(b) - matmuls}
-            found.append(Evidence("attention_lost", facts))
-        found += (*_single_precision(a, b), *_lost_epilogue(a, b), *_other_call(a, b))
+        found += (*_lost(a, b), *_other_call(a, b))
         if moved_last(a, b):
             found.append(Evidence("channels_moved_last"))
     return (*found, *_other_attention(a, b), *_other_time(a, b))
 
 
-def _single_precision(a: Activities, b: Activities) -> Iterator[Evidence]:
-    before = {dtype for each in _library(a) for dtype in _tensor_types(each)}
+def _lost(a: Activities, b: Activities) -> Iterator[Evidence]:
+    """What a library did for A and does not for B: attention, products in low precision, a bias or an activation."""
+    one, other = _library(a), _library(b)
+    attention = next((each for each in a if each.family == "attention"), None)
+    families = [library_family(each) for each in other]
+    matmuls = families.count("gemm")
+    if attention and matmuls and "attention" not in families:
+        facts = {"kernel": attention.name, "products": matmuls, "other_kernels": len(b) - matmuls}
+        yield Evidence("attention_lost", facts)
+    before = {dtype for each in one for dtype in _tensor_types(each)}
     low = [dtype for dtype in LOW_PRECISION if dtype in before]
-    after = [each for each in b if library_family(each) == "gemm" and _is_single(each)]
-    if after and (low or not before) and not any(map(_is_single, _library(a))):
+    single = sum(library_family(each) == "gemm" and _is_single(each) for each in other)
+    if single and (low or not before) and not any(map(_is_single, one)):
         dtype = low[0].removeprefix("c10::").lower() if low else None
-        yield Evidence("single_precision", {"products": len(after), "before": dtype})
+        yield Evidence("single_precision", {"products": single, "before": dtype})
+    # The same kernel adds the bias, or does not, as it did.
+    same = {each.name for each in one} & {each.name for each in other}
+    if not same and any(each.family == "gemm" for each in other) and _has_epilogue(a) and not _has_epilogue(b):
+        beside = [each for each in b if not is_library(each) and each.family in ("pointwise", "copy", "triton")]
+        yield Evidence("epilogue_lost", {"kernels_beside": len(beside)})
 
 
 def _tensor_types(activity: Activity) -> set[str]:
@@ -108,16 +113,6 @@ def _tensor_types(activity: Activity) -> set[str]:
 def _is_single(activity: Activity) -> bool:
     types = _tensor_types(activity)
     return types == {"float"} if types else any(part in activity.name for part in SINGLE_PRECISION)
-
-
-def _lost_epilogue(a: Activities, b: Activities) -> Iterator[Evidence]:
-    """Unless the same kernel adds the bias, or does not, as it did."""
-    before, after = _library(a), _library(b)
-    if {each.name for each in before} & {each.name for each in after}:
-        return
-    if _has_epilogue(a) and not _has_epilogue(b) and any(each.family == "gemm" for each in after):
-        beside = [each for each in b if not is_library(each) and each.family in ("pointwise", "copy", "triton")]
-        yield Evidence("epilogue_lost", {"kernels_beside": len(beside)})
 
 
 def _has_epilogue(activities: Activities) -> bool:
@@ -156,21 +151,15 @@ def _other_attention(a: Activities, b: Activities) -> Iterator[Evidence]:
     if len(one) != 1 or len(other) != 1 or one[0] is None or other[0] is None:
         return
     before, after = one[0], other[0]
-    found: dict[str, Any] = {}
-    if before.name != after.name:
-        found["operator"] = {"before": before.name, "after": after.name}
+    asked: list[tuple[str, Any, Any]] = [("operator", before.name, after.name)]
     was, now = masking_of(before), masking_of(after)
     if was and now:
-        if None not in (was.causal, now.causal) and was.causal != now.causal:
-            found["is_causal"] = {"before": was.causal, "after": now.causal}
-        pairs = [("mask", was.mask, now.mask)]
+        if None not in (was.causal, now.causal):
+            asked.append(("is_causal", was.causal, now.causal))
+        asked.append(("mask", was.mask and list(was.mask), now.mask and list(now.mask)))
         if before.name == after.name:
-            pairs += zip(("query", "key", "value"), before.dims, after.dims, strict=False)
-        for name, *sizes in pairs:
-            if sizes[0] != sizes[1]:
-                one_size, other_size = (list(dims) if dims is not None else None for dims in sizes)
-                found[name] = {"before": one_size, "after": other_size}
-    if found:
+            asked += zip(("query", "key", "value"), map(list, before.dims), map(list, after.dims), strict=False)
+    if found := {name: {"before": one, "after": other} for name, one, other in asked if one != other}:
         yield Evidence("attention_asked_otherwise", found)
 
 

@@ -1,7 +1,5 @@
 """What a group of kernels is called, and how large its inputs are."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -5,9 +5,8 @@ are told apart by their order; equal numbers of them on both sides make the join
 the join does not use, check it.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -15,7 +14,7 @@ from typing import NamedTuple
 
 from tracekit.comparison.matching.launch_sites import Site
 from tracekit.comparison.matching.operators import does_no_work, is_generated, kind_of_operator, plain_name
-from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOps, GraphCall, GraphNode, LaunchSite
+from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOps, GraphCall, GraphNode
 
 #: What Inductor leaves to libraries, under whichever name suits it.
 MULTIPLYING = ("product", "convolution")
@@ -94,15 +93,14 @@ def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
     joined: list[Joined] = []
     wrong_sizes = 0
     for key_of in STAGES:
-        by_key: dict[Key, list[_Work]] = {}
-        for each in work:
-            by_key.setdefault(key_of(each.place), []).append(each)
-        ops_by_key: dict[Key, list[int]] = {}
+        by_key: dict[Key, tuple[list[int], list[_Work]]] = defaultdict(lambda: ([], []))
         for i in ops:
-            ops_by_key.setdefault(key_of(places[i]), []).append(i)
-        common = ops_by_key.keys() & by_key.keys()
+            by_key[key_of(places[i])][0].append(i)
+        for each in work:
+            by_key[key_of(each.place)][1].append(each)
+        common = {key for key, both in by_key.items() if all(both)}
         for key in sorted(common, key=repr):
-            for some, nodes, same_number in _paired(ops_by_key[key], by_key[key]):
+            for some, nodes, same_number in _paired(*by_key[key]):
                 exact = same_number and key_of is EXACTLY
                 sites = tuple(dict.fromkeys((each.call, site) for each in nodes for site in each.sites))
                 made = {output.numel() for each in nodes for output in each.node.outputs}
@@ -118,7 +116,7 @@ def join_operators(eager: EagerOps, compiled: CompiledSites) -> Join:
     return Join(
         joined=tuple(sorted(joined, key=lambda each: each.op)),
         unmatched=tuple(i for i in ops if any(_is_within(eager.ops[i].module, root) for root in roots)),
-        unexplained=tuple(_unexplained(compiled, joined)),
+        unexplained=tuple(_unexplained(compiled, {site for each in joined for site in each.sites})),
         wrong_sizes=wrong_sizes,
     )
 
@@ -170,35 +168,34 @@ def _sites_of_nodes(graph: CompiledGraph) -> dict[int, tuple[int, ...]]:
     become.
     """
     owners: dict[int, list[int]] = {i: [] for i, node in enumerate(graph.nodes) if not _is_view(node)}
-    listed = [_nodes_of_site(graph, site) for site in graph.sites]
+    listed: list[tuple[int, ...]] = []
+    for site in graph.sites:
+        nodes = site.nodes or ()
+        if site.kernel.startswith(("extern_kernels.", "torch.ops.")):
+            # Library calls list the nodes of their inputs too, which are left out.
+            names = {i: plain_name(graph.nodes[i].target) for i in nodes}
+            named = tuple(i for i in nodes if names[i] == plain_name(site.kernel))
+            nodes = named or tuple(i for i in nodes if kind_of_operator(names[i]) in MULTIPLYING) or nodes
+        listed.append(nodes)
     works = [[i for i in nodes if not _is_view(graph.nodes[i])] for nodes in listed]
     generated = [is_generated(site.kernel) for site in graph.sites]
-    for site in sorted(range(len(graph.sites)), key=lambda i: (generated[i], generated[i] * len(works[i]), i)):
-        nodes, work = listed[site], works[site]
-        if generated[site]:
-            work = [i for i in work if not any(not generated[owner] for owner in owners[i])] or work
+    for at in sorted(range(len(graph.sites)), key=lambda i: (generated[i], generated[i] * len(works[i]), i)):
+        work = works[at]
+        if generated[at]:
+            work = [i for i in work if all(generated[owner] for owner in owners[i])] or work
         free = [i for i in work if not owners[i]]
-        for i in free or work[:1] or nodes[:1]:
-            owners.setdefault(i, []).append(site)
+        for i in free or work[:1] or listed[at][:1]:
+            owners.setdefault(i, []).append(at)
     return {i: tuple(sites) for i, sites in sorted(owners.items())}
 
 
-def _nodes_of_site(graph: CompiledGraph, site: LaunchSite) -> tuple[int, ...]:
-    """The nodes a site computes. Library calls list the nodes of their inputs too, which are left out."""
-    nodes = site.nodes or ()
-    if not site.kernel.startswith(("extern_kernels.", "torch.ops.")):
-        return nodes
-    names = {i: plain_name(graph.nodes[i].target) for i in nodes}
-    named = tuple(i for i in nodes if names[i] == plain_name(site.kernel))
-    return named or tuple(i for i in nodes if kind_of_operator(names[i]) in MULTIPLYING) or nodes
-
-
-def _unexplained(compiled: CompiledSites, joined: Sequence[Joined]) -> Iterator[Unexplained]:
-    known = {site for each in joined for site in each.sites}
+def _unexplained(compiled: CompiledSites, known: set[Site]) -> Iterator[Unexplained]:
     for number, call in enumerate(compiled.calls):
-        graph = compiled.graphs[call.graph] if call.graph is not None else None
-        for i, site in enumerate(graph.sites if graph else ()):
-            if graph is None or (number, i) in known:
+        if call.graph is None:
+            continue
+        graph = compiled.graphs[call.graph]
+        for i, site in enumerate(graph.sites):
+            if (number, i) in known:
                 continue
             nodes = [graph.nodes[node] for node in site.nodes or ()]
             modules = dict.fromkeys(_module(node, graph, call) for node in nodes)

@@ -1,7 +1,5 @@
 """Which launch site of the generated code does each GPU activity of the compiled form come from?"""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby

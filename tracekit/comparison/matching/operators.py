@@ -1,8 +1,6 @@
 """What the names of operators and of kernels say: which library work they do, what else, and which operators a Triton
 kernel was made of."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Literal

@@ -1,7 +1,5 @@
 """What is known so far of two sides that are being put together, and what comes of it: cells."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar

@@ -4,8 +4,6 @@ Both forms were asked, in a call of its own, where each of their activities came
 of other recordings of the same forms, and run the same kernels in the same order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -52,22 +50,18 @@ def link(
             noted.append(Note("only_in_provenance", subject=side, facts={"activities": missing}))
     placed = place(compiled, {activity.name: activity.family for activity in b.activities})
     join = join_operators(eager, compiled)
-    return _Linking(a, b, eager, compiled, places[0], places[1], placed, join).cells(), (*noted, *_doubts(placed, join))
-
-
-def _doubts(placed: Sequence[Placed], join: Join) -> Iterator[Note]:
-    inexact = sum(not each.exact for each in placed)
-    approximate = {"operators": sum(not each.exact for each in join.joined), "of_operators": len(join.joined)}
-    for code, facts in (
-        ("ambiguous_launch_sites", {"groups": inexact}),
-        ("operators_linked_by_elimination", approximate),
+    inexact = sum(not each.exact for each in join.joined)
+    for code, doubt in (
+        ("ambiguous_launch_sites", {"groups": sum(not each.exact for each in placed)}),
+        ("operators_linked_by_elimination", {"operators": inexact, "of_operators": len(join.joined)}),
         ("operators_of_other_sizes", {"operators": join.wrong_sizes}),
         ("operators_without_counterpart", {"operators": len(join.unmatched)}),
         ("unexplained_launch_sites", {"sites": len(join.unexplained)}),
     ):
         # The first figure is how many there are.
-        if next(iter(facts.values())):
-            yield Note(code, facts=facts)
+        if next(iter(doubt.values())):
+            noted.append(Note(code, facts=doubt))
+    return _Linking(a, b, eager, compiled, places[0], places[1], placed, join).cells(), tuple(noted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """A sequence cut into units: all that one operator call launched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,10 +23,14 @@ from tracekit.model.sequence import Activity, Sequence
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signature:
-    """Names of kernels, and the operators that launched them with their inputs' shapes. There is one of each."""
+    """Names of kernels, and the operators that launched them with their inputs' shapes."""
 
     names: tuple[str, ...]
     operators: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
+
+
+#: One object for equal ones, which makes comparing them quick.
+signature_of = cache(Signature)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,26 +130,16 @@ def _unit(positions: tuple[int, ...], sequence: tuple[Activity, ...]) -> Unit:
     own = all(map(_is_own_work, activities)) and any(map(_kind_of, activities))
     kinds = [kind for each in activities if (kind := _kind_of(each)) and not own]
     names = tuple(without_number(each.name) for each in activities)
-    words = (_words(each.within) if each.within else operators_of_kernel(each.name) for each in activities)
+    asked = {each.within for each in activities}
+    named = (plain_name(name) for within in asked for name in within if not name.startswith("triton_"))
     return Unit(
         positions=positions,
         kind=kinds[0] if kinds else None,
         size=next(filter(None, map(size_of, operators)), None) if kinds else None,
-        words=frozenset().union(*words),
+        words=frozenset(named).union(*(operators_of_kernel(each.name) for each in activities if not each.within)),
         fused=next(filter(None, (triton_operators(each.name) for each in activities)), None),
         sizes=frozenset().union(*map(sizes_in, operators)),
-        signature=_signature(names, tuple((without_number(each.name), each.dims) for each in operators)),
+        signature=signature_of(names, tuple((without_number(each.name), each.dims) for each in operators)),
         call=activities[0].call,
         own=own,
     )
-
-
-@cache
-def _words(within: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(plain_name(each) for each in within if not each.startswith("triton_"))
-
-
-@cache
-def _signature(names: tuple[str, ...], operators: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]) -> Signature:
-    """One object for equal ones, which makes comparing them quick."""
-    return Signature(names, operators)

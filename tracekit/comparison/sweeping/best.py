@@ -1,7 +1,5 @@
 """Which way to run a work is best for what, and which ways nothing tells apart?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -66,24 +64,17 @@ def _starts(
         eager_us = eager.first_call_us if calls == 1 else eager.soon_us
         yield Contender(Candidate(None, "eager", None, eager_us, None, command, None, None))
     for cell in timed:
-        us = cell.first_call_us if calls == 1 else cell.soon_us
-        if us is not None:
-            most_us = us + (cell.spared_us or 0.0)
-            standing = None if eager_us is None else _standing_of_start(cell, calls, us, most_us, eager_us, least)
-            yield Contender(replace(_candidate(cell, most_us, standing), lowest=us))
-
-
-def _standing_of_start(
-    cell: CellFigures, calls: int, lowest_us: float, most_us: float, eager_us: float, least: float
-) -> Standing:
-    """By the cell's break-even: what has not paid by then is not better, however short another process's calls were."""
-    found = cell.break_even
-    if found is not None and found.never:
-        return "worse"
-    pays = found is not None and found.calls_ci95 is not None and found.calls_ci95[1] <= calls
-    if pays:
-        return "better" if compare_estimates(exactly(most_us), exactly(eager_us), least) == "smaller" else "undecided"
-    return "worse" if compare_estimates(exactly(lowest_us), exactly(eager_us), least) == "larger" else "undecided"
+        us, found = cell.first_call_us if calls == 1 else cell.soon_us, cell.break_even
+        if us is None:
+            continue
+        most_us, standing = us + (cell.spared_us or 0.0), None
+        if eager_us is not None:
+            # What has not paid by then is not better, however short another process's calls were.
+            pays = found is not None and found.calls_ci95 is not None and found.calls_ci95[1] <= calls
+            order = compare_estimates(exactly(most_us if pays else us), exactly(eager_us), least)
+            decided = order == ("smaller" if pays else "larger")
+            standing = "worse" if found and found.never else BY_ORDER[order] if decided else "undecided"
+        yield Contender(replace(_candidate(cell, most_us, standing), lowest=us))
 
 
 def _memories(eager: EagerPool | None, timed: Sequence[CellFigures], command: str) -> Iterator[Contender]:

@@ -1,7 +1,5 @@
 """What does one cell say, and which command profiles its settings by themselves?"""
 
-from __future__ import annotations
-
 import math
 import shlex
 from dataclasses import fields, replace
@@ -132,30 +130,18 @@ def _judged(
     """The verdict as any run's with both forms, and what a reader must know of it."""
     if eager is None or compiled is None or eager.times is None or compiled.times is None:
         return None, None, ()
-    a, b = map(_timed_form, (eager, compiled))
+    timed = []
+    for form, times in ((eager, eager.times), (compiled, compiled.times)):
+        # What was compiled inside timed calls is told by the timing.
+        facts = replace(form.compilation, during_timing=times.during_timing) if form.compilation else None
+        timing = FormTiming(times.stopped, None, None, times.seconds, times.controls)
+        result = FormResult(form.name, form.warmup_us, times.wall_us, times.device_us, None, facts, ())
+        result = replace(result, timing=timing, memory=form.memory, gpu_state=form.gpu_state)
+        timed.append(TimedForm(form.name, result))
+    a, b = timed
     verdict, notes = judge(a, b, ORDER)
     found = find_break_even(a, b, verdict)
     return verdict, found[0] if found else None, (*notes, *find_disturbance(a, b, ORDER))
-
-
-def _timed_form(form: ChildForm) -> TimedForm:
-    """As a run's form is judged."""
-    times, compilation = form.times, form.compilation
-    assert times is not None
-    result = FormResult(
-        name=form.name,
-        warmup_us=form.warmup_us,
-        wall_us=times.wall_us,
-        device_us=times.device_us,
-        peak_memory_bytes=None,
-        # What was compiled inside timed calls is told by the timing.
-        compilation=replace(compilation, during_timing=times.during_timing) if compilation else None,
-        recordings=(),
-        timing=FormTiming(times.stopped, None, None, times.seconds, times.controls),
-        memory=form.memory,
-        gpu_state=form.gpu_state,
-    )
-    return TimedForm(form.name, result)
 
 
 def command_of(result: CellResult, form: FormName) -> str:

@@ -1,7 +1,5 @@
 """How fast is the eager form, by all processes that timed it, and how far do they spread?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from statistics import geometric_mean, median

@@ -1,12 +1,11 @@
 """Other people's figures beside a sweep's, and what is otherwise here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from tracekit.model.estimate import Statement
-from tracekit.model.sweep import CellResult, Published, Suite
-from tracekit.model.sweep_figures import CallFigures, PublishedBeside, Work
+from tracekit.model.sweep import CellResult, Suite
+from tracekit.model.sweep_figures import PublishedBeside, Work
 
 #: What torch.compile does when it is told nothing, and what was published.
 MODE = "default"
@@ -17,40 +16,32 @@ FULL = "full"
 def set_beside_published(works: Sequence[Work], suite: Suite) -> tuple[PublishedBeside, ...]:
     """For each published figure a row for every work of that workload and batch size that was measured here: of several
     types, sizes or machines none is taken for the others."""
-    return tuple(
-        _beside(published, work)
-        for published in suite.published
-        for work in works
-        if (work.workload, work.cells[0].cell.request.batch_size) == (published.workload, published.batch_size)
-        and work.settings is not None
-    )
-
-
-def _beside(published: Published, work: Work) -> PublishedBeside:
-    done = (cell for cell in work.cells if cell.cell.form == "compiled" and cell.compiled is not None)
-    compiled = next((cell for cell in done if cell.cell.request.mode == MODE), None)
-    timed = compiled or next((cell for cell in work.cells if cell.eager is not None), None)
-    eager_calls, compiled_calls = timed.eager if timed else None, compiled.compiled if compiled else None
-    size = work.settings.size if work.settings else None
-    comparable = compiled.verdict if compiled and size == FULL else None
-
-    def ms(calls: CallFigures | None, figure: str) -> float | None:
-        return getattr(calls, figure) / 1e3 if calls else None
-
-    return PublishedBeside(
-        published,
-        eager_ms=ms(eager_calls, "mean_us"),
-        compiled_ms=ms(compiled_calls, "mean_us"),
-        eager_median_ms=ms(eager_calls, "median_us"),
-        compiled_median_ms=ms(compiled_calls, "median_us"),
-        speedup=comparable.speedup if comparable else None,
-        ci95=comparable.ci95 if comparable else None,
-        result=comparable.result if comparable else None,
-        size=size,
-        dtype=work.settings.dtype if work.settings else None,
-        machine=work.machine,
-        within_eager_spread=compiled.within_eager_spread if compiled and comparable else None,
-    )
+    rows = []
+    for published, work in product(suite.published, works):
+        batch_size, settings = work.cells[0].cell.request.batch_size, work.settings
+        if settings is None or (work.workload, batch_size) != (published.workload, published.batch_size):
+            continue
+        done = (cell for cell in work.cells if cell.cell.form == "compiled" and cell.compiled is not None)
+        compiled = next((cell for cell in done if cell.cell.request.mode == MODE), None)
+        timed = compiled or next((cell for cell in work.cells if cell.eager is not None), None)
+        eager_calls, compiled_calls = timed.eager if timed else None, compiled.compiled if compiled else None
+        comparable = compiled.verdict if compiled and settings.size == FULL else None
+        row = PublishedBeside(
+            published,
+            eager_ms=eager_calls.mean_us / 1e3 if eager_calls else None,
+            compiled_ms=compiled_calls.mean_us / 1e3 if compiled_calls else None,
+            eager_median_ms=eager_calls.median_us / 1e3 if eager_calls else None,
+            compiled_median_ms=compiled_calls.median_us / 1e3 if compiled_calls else None,
+            speedup=comparable.speedup if comparable else None,
+            ci95=comparable.ci95 if comparable else None,
+            result=comparable.result if comparable else None,
+            size=settings.size,
+            dtype=settings.dtype,
+            machine=work.machine,
+            within_eager_spread=compiled.within_eager_spread if compiled and comparable else None,
+        )
+        rows.append(row)
+    return tuple(rows)
 
 
 def find_differences_from_published(works: Sequence[Work], results: Sequence[CellResult]) -> Iterator[Statement]:

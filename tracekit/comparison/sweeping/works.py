@@ -1,7 +1,5 @@
 """Which cells do the same work, and what does the whole sweep say?"""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
@@ -44,7 +42,7 @@ def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], su
         published=beside,
         published_source=suite.source if suite and beside else "",
         differences=tuple(find_differences_from_published(works, results)) if beside else (),
-        notes=(*_unlike_cells(results), *_notes_of_works(works, groups)),
+        notes=tuple(_find_notes(results, works, groups)),
         left=left,
     )
 
@@ -114,8 +112,11 @@ def _find_differences(results: Sequence[CellResult]) -> tuple[Statement, ...]:
     return tuple(Statement(what, {"values": list(values)}) for what, values in found.items() if len(values) > 1)
 
 
-def _unlike_cells(results: Sequence[CellResult]) -> Iterator[Note]:
-    """What keeps the cells from being compared with each other."""
+def _find_notes(
+    results: Sequence[CellResult], works: Sequence[Work], groups: Sequence[Sequence[CellResult]]
+) -> Iterator[Note]:
+    """What keeps cells from being compared; where machines of one work differ, one cell has several files, cells ran
+    beside each other, or were throttled."""
     ran = [result.run for result in results if result.run]
     # Where a number of calls was asked for, nothing else counts.
     rules = [
@@ -131,12 +132,7 @@ def _unlike_cells(results: Sequence[CellResult]) -> Iterator[Note]:
     for code, what, values in said:
         if len(several := list(dict.fromkeys(filter(None, values)))) > 1:
             yield Note(code, facts={what: several} if what else {})
-
-
-def _notes_of_works(works: Sequence[Work], groups: Sequence[Sequence[CellResult]]) -> Iterator[Note]:
-    """Where machines of one work differ, one cell has several files, cells ran beside each other, or were throttled."""
-    differing = [work for work in works if work.differs]
-    if differing:
+    if differing := [work for work in works if work.differs]:
         differences = [asdict(each) for each in distinct(each for work in differing for each in work.differs)]
         facts = {"differences": differences, "works": len(differing), "of_works": len(works)}
         yield Note("machines_of_a_work_differ", facts=facts)
@@ -144,7 +140,7 @@ def _notes_of_works(works: Sequence[Work], groups: Sequence[Sequence[CellResult]
         for key, number in Counter(result.cell.key for result in group).items():
             if number > 1:
                 yield Note("same_cell_in_files", facts={"key": key, "files": number})
-    yield from find_side_by_side([result for group in groups for result in group])
+    yield from find_side_by_side(results)
     timed = [cell for work in works for cell in work.cells if cell.failure is None]
     if held := sum(bool(cell.conditions.limits) for cell in timed):
         yield Note("cells_throttled", facts={"cells": held, "of_cells": len(timed)})

@@ -1,7 +1,5 @@
 """The sections of a report on one side, on two, on several and on a sweep, in their order."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterable
 
@@ -45,7 +43,7 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     sections = (
         doc.standing_section("figures", "Figures", doc.both(single_run.figures_table(side), doc.TABLES)),
         _findings(single.findings, words.scope(side)),
-        shared.timeline_section(timelines_by_name(sides)),
+        doc.section("timelines", "Moment by moment", timelines_by_name(sides)),
         shared.kernel_section(
             sides,
             doc.Heading("Kernel by kernel") if kernels else None,
@@ -60,7 +58,7 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     return doc.Report(
         title=single_run.headline(side),
         subject=words.subject(side),
-        sections=doc.those(sections),
+        sections=tuple(filter(None, sections)),
         lede=first,
         grave=grave_sentences(single.notes),
         sentences=tuple(more),
@@ -86,7 +84,7 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
         ),
         _waterfall(comparison),
         _findings(comparison.findings, words.shared_scope(comparison)),
-        shared.timeline_section(drawn),
+        doc.section("timelines", "Moment by moment", drawn),
         shared.kernel_section(
             sides,
             doc.Heading("What became of the kernels") if groups else None,
@@ -114,7 +112,7 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
     return doc.Report(
         title=words.verdict_sentence(comparison),
         subject=words.subjects(comparison),
-        sections=doc.those(sections),
+        sections=tuple(filter(None, sections)),
         result=(words.result_word(comparison), comparison.verdict.result),
         gate=gate_text(comparison),
         lede=words.verdict_evidence(comparison) or "",
@@ -151,15 +149,14 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
         told = doc.Part(found, folded, unfolded=True) if each.findings else "Nothing was found that asks for a word."
         findings += [doc.Heading(name), told]
     figures = several.figures_table(compared)
+    noted = doc.Fold(f"Notes on single runs: {len(on_runs)}", (doc.Bullets("", on_runs),))
     sections = (
         doc.standing_section(
             "side-by-side",
             "Side by side",
             doc.Part(doc.Beside((figures,), "columns"), figures, doc.TABLES),
             doc.both(several.run_table(compared), doc.TABLES),
-            doc.page_only(
-                doc.Fold(f"Notes on single runs: {len(on_runs)}", (doc.Bullets("", on_runs),)) if on_runs else None
-            ),
+            doc.Part(noted if on_runs else None, None),
         ),
         doc.standing_section(
             "time",
@@ -168,7 +165,7 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             *falls,
         ),
         doc.standing_section("findings", "Findings", *findings),
-        shared.timeline_section(drawn),
+        doc.section("timelines", "Moment by moment", drawn),
         shared.kernel_section(
             sides, doc.Heading("The largest kernels"), *shared.of_each(top_kernels_table, sides, (8, 5))
         ),
@@ -187,7 +184,7 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
     return doc.Report(
         title=several.headline(compared),
         subject=several.subjects(compared),
-        sections=doc.those(sections),
+        sections=tuple(filter(None, sections)),
         grave=several.notes_of_runs(compared, grave=True),
         sentences=several.sentences(compared),
         key_figures=several.key_figures(compared),
@@ -260,7 +257,7 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
     return doc.Report(
         title=sweeping.headline(sweep),
         subject=" · ".join(label(sweep).common),
-        sections=doc.those(sections),
+        sections=tuple(filter(None, sections)),
         lede=f"{sweeping.progress_sentence(sweep)} {sweeping.noted_sentence(sweep)}".strip(),
         before=(doc.both(doc.Bullets(BEFORE, note_sentences(sweep.notes)), unfolded=True),),
         dense=True,
@@ -300,7 +297,7 @@ def _before(run: Run | None, of_page: tuple[str, ...], of_twin: tuple[str, ...])
     twin."""
     notes = run.notes if run else ()
     about = doc.Bullets("About this run", (f"Size chosen: {run.size_reason}.", *notes)) if run else None
-    return doc.Part(doc.Bullets(BEFORE, (*of_page, *notes)), doc.Bullets(BEFORE, of_twin)), doc.twin_only(about)
+    return doc.Part(doc.Bullets(BEFORE, (*of_page, *notes)), doc.Bullets(BEFORE, of_twin)), doc.Part(None, about)
 
 
 def _origin(run: Run | None) -> str:

@@ -1,7 +1,5 @@
 """The sections that reports of one side, of two and of several have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from tracekit.model.comparison import Side
@@ -35,10 +33,6 @@ def of_each(
         page, twin = (make(side, letter, limit) if limit else None for limit in rows)
         parts.append(doc.Part(page, twin, rank))
     return parts
-
-
-def timeline_section(drawn: doc.Timelines | None) -> doc.Section | None:
-    return doc.section("timelines", "Moment by moment", drawn)
 
 
 def kernel_section(sides: Sides, *parts: doc.Part | doc.Block | None) -> doc.Section | None:
@@ -104,7 +98,7 @@ def ending(
         "Machine and settings",
         component_table(run) if run else None,
         doc.Beside(compared) if compared else None,
-        *map(doc.twin_only, compared),
+        *(doc.Part(None, table) for table in compared),
         gpu_state_table(sides),
         None if compared else f"{these}: what was run, and with which software, is not recorded in {it}.",
     )

@@ -1,7 +1,5 @@
 """What the terminal shows of one side, of two, of several and of a sweep, from top to bottom."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from statistics import median
@@ -98,10 +96,9 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
     health = [each for side in sides for each in side.health if each.code != "whole_trace"]
     notes = other_sentences(each for each in comparison.notes if each.code != "damaged_recording")
     gate: tuple[Line, ...] = ()
-    if comparison.gate is not None:
-        said = zip(headline.gate_sentences(comparison), comparison.gate.checked, strict=True)
-        ends = Line(headline.gate_outcome(comparison.gate), OUTCOME_STYLES[comparison.gate.ends_as])
-        gate = (ends, *(Line(sentence, OUTCOME_STYLES[each.outcome]) for sentence, each in said))
+    if demanded := headline.gate_text(comparison):
+        said = ((demanded.ends_as, demanded.words), *demanded.conditions)
+        gate = tuple(Line(sentence, OUTCOME_STYLES[outcome]) for outcome, sentence in said)
     return (
         Line(words.subjects(comparison), "dim"),
         BLANK,
@@ -228,28 +225,22 @@ def _idle(side: Side) -> Table | None:
     if side.analysis.idle is None or not side.analysis.idle.causes:
         return None
     causes = sorted(side.idle_by_cause().items(), key=lambda item: -item[1])
+    rows = tuple((words.cause_words(cause), duration(us)) for cause, us in causes)
     note = "Host time that the light recording does not divide is divided as in the rich one."
-    return Table(
-        f"Idle time by cause, as recorded, {words.scope(side)}",
-        columns("Cause", figures=("Idle",)),
-        tuple((words.cause_words(cause), duration(us)) for cause, us in causes),
-        note if side.host is side.rich else "",
-    )
+    caption = f"Idle time by cause, as recorded, {words.scope(side)}"
+    return Table(caption, columns("Cause", figures=("Idle",)), rows, note if side.host is side.rich else "")
 
 
 def _operators(side: Side, limit: int) -> Table | None:
-    cpu = side.analysis.cpu
-    if cpu is None:
+    if (cpu := side.analysis.cpu) is None:
         return None
-    return Table(
-        f"CPU recording: operators with the most time of their own, {words.scope(side)}",
-        columns("Operator", figures=("Count", "Own time")),
-        tuple(
-            (clipped(printable(each.name), 48), count(each.count / side.steps), duration(each.self_us / side.steps))
-            for each in cpu.top[:limit]
-        ),
-        "A CPU recording shows no kernel launches and no GPU idle time.",
+    rows = tuple(
+        (clipped(printable(each.name), 48), count(each.count / side.steps), duration(each.self_us / side.steps))
+        for each in cpu.top[:limit]
     )
+    caption = f"CPU recording: operators with the most time of their own, {words.scope(side)}"
+    note = "A CPU recording shows no kernel launches and no GPU idle time."
+    return Table(caption, columns("Operator", figures=("Count", "Own time")), rows, note)
 
 
 def _waterfall(comparison: Comparison) -> tuple[Table, ...]:

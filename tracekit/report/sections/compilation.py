@@ -1,14 +1,12 @@
 """What torch.compile did, said, and could not do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import CompiledRegions
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, counted, duration, percent
-from tracekit.report.document import Table, columns
+from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import scope
 from tracekit.report.words.findings.compiling import check_sentence
@@ -28,23 +26,15 @@ REGIONS_NOTE = (
     "Times of guards, of entering and between graphs are as recorded, which lengthens them. Compiled code is credited "
     "with the GPU time of all it launched."
 )
-Row = tuple[str, str]
 
 
 def compilation_table(side: Side, letter: str) -> Table | None:
     """What was compiled and how much of the step it does; None for a side without compiled code."""
-    rows = (*_run_rows(side), *_region_rows(side))
-    if not rows:
-        return None
-    return Table(
-        caption=f"Compilation of {side_name(letter, side)}",
-        columns=columns("Figure", figures=("",)),
-        rows=rows,
-        note=REGIONS_NOTE if _regions(side) else "",
-    )
+    caption, heads = f"Compilation of {side_name(letter, side)}", columns("Figure", figures=("",))
+    return filled_table(caption, heads, (*_run_rows(side), *_region_rows(side)), REGIONS_NOTE if _regions(side) else "")
 
 
-def _run_rows(side: Side) -> Iterator[Row]:
+def _run_rows(side: Side) -> Iterator[tuple[str, str]]:
     """What torch said of the run's compilations."""
     facts, found = side.form.compilation if side.form else None, side.diagnostics
     if facts is None:
@@ -58,7 +48,7 @@ def _run_rows(side: Side) -> Iterator[Row]:
         return
     yield "Compiled again, a check had failed", count(len(found.recompiles))
     yield "Parts that run eager", count(len(found.fallbacks))
-    if found.limit_reached:
+    if any(each.kind == "recompile_limit" for each in found.fallbacks):
         yield "Recompile limit", "reached: torch compiles the function no more"
     if guards := [frame.guards for frame in found.frames if frame.guards is not None]:
         yield "Checks that guard compiled code", count(sum(guards))
@@ -84,7 +74,7 @@ def _regions(side: Side) -> tuple[CompiledRegions, int] | None:
     return entering.regions, max(entering.window.steps, 1)
 
 
-def _region_rows(side: Side) -> Iterator[Row]:
+def _region_rows(side: Side) -> Iterator[tuple[str, str]]:
     if (shown := _regions(side)) is None:
         return
     (regions, steps), per = shown, scope(side)
@@ -109,21 +99,17 @@ def _region_rows(side: Side) -> Iterator[Row]:
 def phase_table(side: Side, letter: str) -> Table | None:
     """Time of compiling by phase; None where torch told none."""
     phases = side.diagnostics.phases if side.diagnostics else ()
-    if not phases:
-        return None
-    return Table(
-        caption=f"Time of compiling {side_name(letter, side)} by phase",
-        columns=columns("Phase", figures=("Time",)),
-        rows=tuple((PHASES[each.phase], duration(each.seconds * 1e6)) for each in phases),
-        note="As torch tells it, of all compilations of the run; each phase without those inside of it.",
+    return filled_table(
+        f"Time of compiling {side_name(letter, side)} by phase",
+        columns("Phase", figures=("Time",)),
+        ((PHASES[each.phase], duration(each.seconds * 1e6)) for each in phases),
+        "As torch tells it, of all compilations of the run; each phase without those inside of it.",
     )
 
 
 def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     """Where compiled code ends and goes on; None without a break."""
     breaks = side.diagnostics.breaks if side.diagnostics else ()
-    if not breaks:
-        return None
     number = side.form.compilation.graph_breaks if side.form and side.form.compilation else None
     dynamo = f"; Dynamo counts one for each function it compiles up to such a line, {count(number)} in all"
     rows = tuple(
@@ -135,22 +121,19 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         )
         for each in breaks[:limit]
     )
-    return Table(
-        caption=f"Graph breaks of {side_name(letter, side)}",
-        columns=columns("Line", "Why", "What helps", figures=(f"Costs {scope(side)}",)),
-        rows=rows,
-        note=(
-            f"{len(rows)} of {counted(len(breaks), 'line')}{dynamo if number else ''}. The cost is host time that the "
-            "broken frames' regions spent outside of compiled graphs, as recorded: an estimate from above, without the "
-            "guards of the code that goes on."
-        ),
+    note = (
+        f"{len(rows)} of {counted(len(breaks), 'line')}{dynamo if number else ''}. The cost is host time that the "
+        "broken frames' regions spent outside of compiled graphs, as recorded: an estimate from above, without the "
+        "guards of the code that goes on."
     )
+    heads = columns("Line", "Why", "What helps", figures=(f"Costs {scope(side)}",))
+    return filled_table(f"Graph breaks of {side_name(letter, side)}", heads, rows, note)
 
 
 def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     """What was compiled again and why; None where nothing was."""
     found = side.diagnostics
-    if found is None or not found.recompiles:
+    if found is None:
         return None
     walls = {(call.phase, call.call): call.wall_us for call in found.calls}
     rows = []
@@ -162,27 +145,19 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         took = duration(frame.seconds * 1e6 if frame.seconds is not None else None)
         call_took = duration(walls.get((frame.phase, frame.call)))
         rows.append((f"{WHEN[frame.phase]} {frame.call}", what, failed, took, call_took))
-    return Table(
-        caption=f"Compiled again in {side_name(letter, side)}",
-        columns=columns("When", "What", "Which check failed", figures=("Compiling took", "The call took")),
-        rows=tuple(rows),
-        note=f"{len(rows)} of {len(found.recompiles)}.",
-    )
+    heads = columns("When", "What", "Which check failed", figures=("Compiling took", "The call took"))
+    note = f"{len(rows)} of {len(found.recompiles)}."
+    return filled_table(f"Compiled again in {side_name(letter, side)}", heads, rows, note)
 
 
 def fallback_table(side: Side, letter: str) -> Table | None:
     """What runs eager though it was to be compiled; None where nothing does."""
     parts = side.diagnostics.fallbacks if side.diagnostics else ()
-    if not parts:
-        return None
-    return Table(
-        caption=f"What runs eager in {side_name(letter, side)}",
-        columns=columns("What", "Line", "Why"),
-        rows=tuple(
-            (*map(printable, (part.function or MISSING, part.where or MISSING)), clipped(printable(part.reason), 240))
-            for part in parts
-        ),
+    rows = (
+        (*map(printable, (part.function or MISSING, part.where or MISSING)), clipped(printable(part.reason), 240))
+        for part in parts
     )
+    return filled_table(f"What runs eager in {side_name(letter, side)}", columns("What", "Line", "Why"), rows)
 
 
 def compilation_tables(sides: Sides) -> tuple[Table, ...]:

@@ -1,7 +1,5 @@
 """Times, counts and memory of sides next to each other, and the few of them to remember."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -45,12 +43,9 @@ def overview_table(comparison: Comparison) -> Table:
     )
     if not comparable(a, b):
         rows = tuple((label, one, other, numbers.MISSING) for label, one, other, _ in rows)
-    return Table(
-        caption=f"Figures, {shared_scope(comparison)}",
-        columns=columns("Figure", figures=(f"A: {a.label}", f"B: {b.label}", "Change")),
-        rows=rows,
-        note=" ".join(filter(None, (figures_note(sides), traffic_note(comparison)))),
-    )
+    heads = columns("Figure", figures=(f"A: {a.label}", f"B: {b.label}", "Change"))
+    note = " ".join(filter(None, (figures_note(sides), traffic_note(comparison))))
+    return Table(f"Figures, {shared_scope(comparison)}", heads, rows, note)
 
 
 def _with_change(figures: Figures) -> tuple[str, str, str, str]:

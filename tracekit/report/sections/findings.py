@@ -1,7 +1,5 @@
 """Findings in words, with where the recording shows each, and what came of its advice."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import PurePath
 

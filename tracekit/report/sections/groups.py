@@ -1,7 +1,5 @@
 """Which kernels of the two sides do the same work, what became of them, and where in the model they are."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
@@ -10,7 +8,7 @@ from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.sequence import Rates
 from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
-from tracekit.report.document import Explorer, ExplorerRow, Figure, Member, Name, Table, columns
+from tracekit.report.document import Explorer, ExplorerRow, Figure, Member, Name, Table, columns, filled_table
 from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, fitting, kernel_name
 from tracekit.report.words.common import INEXACT, became, kinds_and_ways, legend, shared_scope
 from tracekit.report.words.groups import evidence_sentences, label_words
@@ -62,12 +60,9 @@ def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
         change = duration_change(sum(group.delta_us for group in rest))
         rows.append((f"{len(rest):,} more groups", "", kinds, ways, *_sums(*members), change))
     figures = ("count A", "count B", "time A", "time B", "Change")
-    return Table(
-        caption=f"Kernel groups, {shared_scope(comparison)}",
-        columns=columns("Kernels", "Where", "What became of them", "Told by", figures=figures),
-        rows=tuple(rows),
-        note=(f"{group_note(comparison)} What became of them: {legend(became_words)}. Told by: {legend(told_by)}."),
-    )
+    heads = columns("Kernels", "Where", "What became of them", "Told by", figures=figures)
+    note = f"{group_note(comparison)} What became of them: {legend(became_words)}. Told by: {legend(told_by)}."
+    return Table(f"Kernel groups, {shared_scope(comparison)}", heads, tuple(rows), note)
 
 
 def _sums(*sides: Sequence[GroupMember]) -> list[str]:
@@ -117,17 +112,14 @@ def _matched_by(comparison: Comparison) -> str:
 
 def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
     """What shows that library kernels were exchanged, largest change first; None where none were."""
-    told = [group for group in comparison.groups if group.evidence][:limit]
-    if not told:
-        return None
-    return Table(
-        caption="Library kernels that were exchanged, and what shows it",
-        columns=columns("Kernels", "What became of them", "Evidence", figures=("Change",)),
-        rows=tuple(
-            (group_label(group), became(group), " ".join(evidence_shown(group)), duration_change(group.delta_us))
-            for group in told
-        ),
+    rows = (
+        (group_label(group), became(group), " ".join(evidence_shown(group)), duration_change(group.delta_us))
+        for group in comparison.groups
+        if group.evidence
     )
+    heads = columns("Kernels", "What became of them", "Evidence", figures=("Change",))
+    caption = "Library kernels that were exchanged, and what shows it"
+    return filled_table(caption, heads, islice(rows, limit))
 
 
 def evidence_shown(group: KernelGroup) -> tuple[str, ...]:
@@ -140,11 +132,8 @@ def evidence_shown(group: KernelGroup) -> tuple[str, ...]:
 def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
     """Where the groups with the largest change come from in the model; None where nothing of that is known."""
     known = (group for group in comparison.groups if group.kind != "unchanged" and (group.where or group.traffic))
-    told = tuple(islice(known, limit))
-    if not told:
-        return None
     rows = []
-    for group in told:
+    for group in islice(known, limit):
         traffic = group.traffic
         a = traffic.eager_bytes if traffic and not traffic.eager_missing else None
         b = traffic.compiled_bytes if traffic and not traffic.compiled_missing else None
@@ -152,18 +141,15 @@ def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
         where = ", ".join(clipped_within(printable(place), 60) for place in group.where[:MOST_PLACES]) or MISSING
         rates = bandwidth(group.rates) if group.b else MISSING
         rows.append((group_label(group), where, size(a), size(b), removed, rates))
-    return Table(
-        caption=f"Where they come from, and the memory they move (estimate), {shared_scope(comparison)}",
-        columns=columns(
-            "Kernels", "Modules and lines", figures=("Traffic A", "Traffic B", "Traffic removed", "Bandwidth B")
-        ),
-        rows=tuple(rows),
-        note=(
-            "Traffic and bandwidth are estimates: each operator call reads its inputs once and writes its results "
-            "once, by the sizes that were recorded or that torch noted. Bandwidth is that of B's longest call, in "
-            "brackets its share of the device's published peak. * stands for the number of each block. "
-            f"{MISSING} means: not known for all of it."
-        ),
+    figures = ("Traffic A", "Traffic B", "Traffic removed", "Bandwidth B")
+    return filled_table(
+        f"Where they come from, and the memory they move (estimate), {shared_scope(comparison)}",
+        columns("Kernels", "Modules and lines", figures=figures),
+        rows,
+        "Traffic and bandwidth are estimates: each operator call reads its inputs once and writes its results "
+        "once, by the sizes that were recorded or that torch noted. Bandwidth is that of B's longest call, in "
+        "brackets its share of the device's published peak. * stands for the number of each block. "
+        f"{MISSING} means: not known for all of it.",
     )
 
 

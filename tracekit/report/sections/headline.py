@@ -1,12 +1,10 @@
 """A comparison's answer: what was demanded, why one side is faster, what holds each back, and the waterfall between
 them."""
 
-from __future__ import annotations
-
 from collections import Counter
 
-from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, ReasonShare, Side, WaterfallPart
-from tracekit.model.gate import Checked, Gate
+from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, Side, WaterfallPart
+from tracekit.model.gate import Checked
 from tracekit.model.groups import Label
 from tracekit.names import short_kernel_name
 from tracekit.numbers import MINUS, count, duration, duration_change, percent, size, times
@@ -22,31 +20,20 @@ OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 LONGEST = 120
 
 
-def gate_outcome(gate: Gate) -> str:
-    """`Gate: failed`; of one that could not be decided what it ends as, where that was asked."""
+def gate_text(comparison: Comparison) -> GateText | None:
+    """What was demanded, and of a gate that could not be decided what it ends as, where that was asked; None where
+    nothing was demanded."""
+    if (gate := comparison.gate) is None:
+        return None
     taken_for = gate.taken_for if gate.outcome == "inconclusive" else None
     ends = {"pass": ", which passes here", "fail": ", which fails here"}
     asked = f"{ends[taken_for]} (--inconclusive {taken_for})" if taken_for in ends else ""
-    return f"Gate: {OUTCOMES[gate.outcome]}{asked}"
-
-
-def gate_text(comparison: Comparison) -> GateText | None:
-    """What was demanded; None where nothing was."""
-    if (gate := comparison.gate) is None:
-        return None
-    outcomes = (each.outcome for each in gate.checked)
-    conditions = tuple(zip(outcomes, gate_sentences(comparison), strict=True))
-    return GateText(gate_outcome(gate), gate.ends_as, conditions)
-
-
-def gate_sentences(comparison: Comparison) -> tuple[str, ...]:
-    """`wall<=+3%: failed. 1.00 ms to 1.05 ms, +4.6 % to +5.4 %; all of its interval says so.`"""
-    sentences = []
-    for checked in comparison.gate.checked if comparison.gate else ():
-        figures = _gate_figures(checked)
-        said = f"{OUTCOMES[checked.outcome]}. {figures}" if figures else OUTCOMES[checked.outcome]
-        sentences.append(f"{checked.condition.text}: {said}; {reason_words(checked.reasons)}.")
-    return tuple(sentences)
+    conditions = []
+    for checked in gate.checked:
+        # `wall<=+3%: failed. 1.00 ms to 1.05 ms, +4.6 % to +5.4 %; all of its interval says so.`
+        said = ". ".join(filter(None, (OUTCOMES[checked.outcome], _gate_figures(checked))))
+        conditions.append((checked.outcome, f"{checked.condition.text}: {said}; {reason_words(checked.reasons)}."))
+    return GateText(f"Gate: {OUTCOMES[gate.outcome]}{asked}", gate.ends_as, tuple(conditions))
 
 
 def _gate_figures(checked: Checked) -> str | None:
@@ -76,22 +63,20 @@ def reason_sentence(comparison: Comparison) -> str | None:
     reason = comparison.reason
     if reason is None:
         return None
-    shares = [_share(share) for share in reason.shares]
+    shares = []
+    for share in reason.shares:
+        idle, less = share.kind == "idle", share.delta_us < 0
+        verb, more = ("the GPU waits", "more") if idle else ("GPU work takes", "longer")
+        said = f"{verb} {duration(abs(share.delta_us))} {'less' if less else more}"
+        named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
+        named += [f"all else {duration_change(share.rest_us)}"] if share.rest_us else []
+        if not named and not idle:
+            named = [f"no one group of kernels makes {percent(NAMED_SHARE, 0)} of it"]
+        shares.append(f"{said} ({'; '.join(named)})" if named else said)
     if reason.unexplained_us:
         shares.append(f"another {duration_change(reason.unexplained_us)} is not explained")
     of = f" in the recorded process ({duration_change(reason.change_us)} a call)" if reason.of_one_process else ""
     return f"Why{of}: {'; '.join(shares)}."
-
-
-def _share(share: ReasonShare) -> str:
-    subject, verb = ("the GPU", "waits") if share.kind == "idle" else ("GPU work", "takes")
-    less, more = ("less", "more") if share.kind == "idle" else ("less", "longer")
-    said = f"{subject} {verb} {duration(abs(share.delta_us))} {less if share.delta_us < 0 else more}"
-    named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
-    named += [f"all else {duration_change(share.rest_us)}"] if share.rest_us else []
-    if not named and share.kind == "gpu":
-        named = [f"no one group of kernels makes {percent(NAMED_SHARE, 0)} of it"]
-    return f"{said} ({'; '.join(named)})" if named else said
 
 
 def _part_words(part: WaterfallPart) -> str:
@@ -119,10 +104,11 @@ def limit_sentences(comparison: Comparison) -> tuple[str, ...]:
 
 
 def limit_sentence(side: Side, bound: Bound | None) -> str | None:
-    """The same of one side."""
-    if (idle := idle_sentence(side)) is None:
-        return None
-    return f"{side.label}: {idle}." + (f" {bound_sentence(bound)}." if bound else "")
+    """`eager: idle 9 % (...). Launch-bound: in 59 % of the call ...`, of one side."""
+    if (idle := idle_sentence(side)) is None or bound is None:
+        return idle and f"{side.label}: {idle}."
+    kind = f"{bound.kind[:1].upper()}{bound.kind[1:]}" if bound.kind else "What limits it cannot be told"
+    return f"{side.label}: {idle}. {kind}: {bound_because(bound)}."
 
 
 def idle_sentence(side: Side) -> str | None:
@@ -145,12 +131,6 @@ def idle_sentence(side: Side) -> str | None:
     if side.slowdown < 1:
         slowed = f"recorded steps took {times(side.slowdown)} the time of timed calls"
     return f"idle {percent(side.idle_share, 0)} (the trace shows {percent(recorded, 0)}: {slowed})"
-
-
-def bound_sentence(bound: Bound) -> str:
-    """`Launch-bound: in 59 % of the call ...`."""
-    said = f"{bound.kind[:1].upper()}{bound.kind[1:]}" if bound.kind else "What limits it cannot be told"
-    return f"{said}: {bound_because(bound)}"
 
 
 #: What the two ends go by.
@@ -195,13 +175,9 @@ def waterfall_table(comparison: Comparison, names: Names = LETTERS) -> Table | N
         rows.append((label, duration_change(part.delta_us), duration(level), shown))
     rows.append(("residual, not explained", duration_change(waterfall.residual_us), duration(waterfall.b_us), ""))
     rows.append((f"{_end(names[1], comparison.b)}, {ends}", "", duration(waterfall.b_us), ""))
-    kept = 4 if calibrated else 3
-    return Table(
-        caption=f"From {names[0]} to {names[1]}, {shared_scope(comparison, names)}",
-        columns=columns("Part", figures=("Change", "Time so far", "As recorded"))[:kept],
-        rows=tuple(row[:kept] for row in rows),
-        note=waterfall_note(comparison, names),
-    )
+    caption, kept = f"From {names[0]} to {names[1]}, {shared_scope(comparison, names)}", 4 if calibrated else 3
+    heads = columns("Part", figures=("Change", "Time so far", "As recorded"))[:kept]
+    return Table(caption, heads, tuple(row[:kept] for row in rows), waterfall_note(comparison, names))
 
 
 def _end(name: str, side: Side) -> str:
@@ -215,9 +191,12 @@ def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
     if waterfall is None or waterfall.basis == "trace":
         return closes
     sides = tuple(zip(names, (comparison.a, comparison.b), strict=True))
-    longer = [(f"{letter}'s idle time", side.lengthened_idle_us or 0.0) for letter, side in sides]
-    added = [f"{duration(us)} to {whose}" for whose, us in longer if us > 0]
-    lacking = [f"{duration(-us)} of {whose}" for whose, us in longer if us < 0]
+    added, lacking = [], []
+    for letter, side in sides:
+        if (longer_us := (side.recorded_idle_us or 0.0) - (side.unprofiled_idle_us or 0.0)) > 0:
+            added.append(f"{duration(longer_us)} to {letter}'s idle time")
+        elif longer_us < 0:
+            lacking.append(f"{duration(-longer_us)} of {letter}'s idle time")
     # Idle time is the rest of the call, and can be trusted as far as GPU time.
     differs = [
         f"{duration(us)} ({percent(us / side.busy_us)}) of {letter}'s"

@@ -1,7 +1,5 @@
 """When the GPU had nothing to run and why, and how far the host ran ahead of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 
@@ -9,7 +7,7 @@ from tracekit.model.analysis import IDLE_CAUSES, DeviceQueue, Percentiles
 from tracekit.model.comparison import Side
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, duration, duration_change, percent
-from tracekit.report.document import Cell, Table, columns
+from tracekit.report.document import Cell, Table, columns, filled_table
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import CAUSES, cause_words, made_at_words, scope, scope_of
@@ -69,12 +67,9 @@ def cause_table(sides: Sides) -> Table | None:
     # Whether a rich recording tells of time that the light one has no cause for.
     light = [side.analysis.idle for _, side in sides if side.analysis.idle and side.host is side.rich]
     divided = any(each.cause == "unattributed" and each.us for idle in light for each in idle.causes)
-    return Table(
-        caption=f"Idle time by cause, {scope_of(sides)}",
-        columns=(*columns("Cause", figures=labels), *columns("What it means")),
-        rows=tuple(rows),
-        note=(CALIBRATED_NOTE if is_calibrated else RECORDED_NOTE) + (DIVIDED_NOTE if divided else ""),
-    )
+    note = (CALIBRATED_NOTE if is_calibrated else RECORDED_NOTE) + (DIVIDED_NOTE if divided else "")
+    heads = (*columns("Cause", figures=labels), *columns("What it means"))
+    return Table(f"Idle time by cause, {scope_of(sides)}", heads, tuple(rows), note)
 
 
 def _shown(figures: Sequence[float]) -> tuple[str, ...]:
@@ -85,10 +80,9 @@ def _shown(figures: Sequence[float]) -> tuple[str, ...]:
 
 def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
     """The longest idle gaps; None when there are none."""
-    idle = side.host.idle
-    if idle is None or not idle.largest:
+    if (idle := side.host.idle) is None:
         return None
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for gap in idle.largest[:limit]:
         # Its largest cause, what the launching thread did meanwhile, and the launch that ended it, with the call that
         # let the GPU run dry and where that was made.
@@ -99,23 +93,18 @@ def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
             for each in gap.host[:MOST_WORK]
         )
         ended = (gap.launched_by, f"after {gap.sync}" if gap.sync else None, gap.where.words if gap.where else None)
-        row: tuple[Cell, ...] = (
-            duration(gap.start_us),
-            duration(gap.duration_us),
+        told: tuple[Cell, ...] = (
             f"{cause_words(cause)} ({percent(gap.causes[cause] / whole_us, 0)})" if cause else MISSING,
             work or MISSING,
             kernel_name(gap.after, 40) if gap.after else "start of the window",
             kernel_name(gap.before, 40) if gap.before else "end of the window",
             clipped(printable("; ".join(filter(None, ended))), 120) or MISSING,
         )
-        rows.append(row)
+        rows.append((duration(gap.start_us), duration(gap.duration_us), *told))
     words = columns("Mostly", "The host meanwhile", "After", "Before", "Ended by")
-    return Table(
-        caption=f"Longest idle gaps of {side_name(letter, side)}",
-        columns=(*columns(figures=("Starts at", "Lasts")), *words),
-        rows=tuple(rows),
-        note=f"{len(rows)} of {idle.gap_count:,} gaps, as recorded{_in_which(side)}.",
-    )
+    heads = (*columns(figures=("Starts at", "Lasts")), *words)
+    note = f"{len(rows)} of {idle.gap_count:,} gaps, as recorded{_in_which(side)}."
+    return filled_table(f"Longest idle gaps of {side_name(letter, side)}", heads, rows, note)
 
 
 def _in_which(side: Side) -> str:
@@ -125,8 +114,7 @@ def _in_which(side: Side) -> str:
 
 def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
     """Synchronising calls after which the GPU ran dry; None when there are none."""
-    idle = side.host.idle
-    if idle is None or not idle.syncs:
+    if (idle := side.host.idle) is None:
         return None
     steps, rows = max(side.host.window.steps, 1), []
     for sync in idle.syncs[:limit]:
@@ -136,12 +124,9 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
         where = known or ("the end of a recorded step, where tracekit waits" if own else "not recorded")
         figures = (count(sync.count / steps), count(sync.drained / steps), duration(sync.idle_after_us / steps))
         rows.append((printable(sync.call), *figures, where))
-    return Table(
-        caption=f"Synchronising calls of {side_name(letter, side)}, {scope(side)}",
-        columns=(*columns("Call", figures=("Count", "GPU ran dry", "Idle behind it")), *columns("Where")),
-        rows=tuple(rows),
-        note=f"Idle time as recorded{_in_which(side)}.",
-    )
+    heads = (*columns("Call", figures=("Count", "GPU ran dry", "Idle behind it")), *columns("Where"))
+    caption = f"Synchronising calls of {side_name(letter, side)}, {scope(side)}"
+    return filled_table(caption, heads, rows, f"Idle time as recorded{_in_which(side)}.")
 
 
 def _delay(found: Percentiles | None) -> str:

@@ -1,7 +1,5 @@
 """Which kernels took the GPU's time, and which operators a CPU's."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
@@ -12,7 +10,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.sequence import Operator
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import count, count_change, counted, duration, duration_change, percent
-from tracekit.report.document import Explorer, ExplorerRow, Figure, Name, Table, columns
+from tracekit.report.document import Explorer, ExplorerRow, Figure, Name, Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import scope, scope_of
 
@@ -33,42 +31,33 @@ def kernel_name(name: str, limit: int = 64) -> Name:
     return Name(full=printable(name), short=short_kernel_name(name, limit))
 
 
-def families_of(side: Side) -> dict[str, tuple[float, float]]:
-    """Count and microseconds per step of each kernel family, and of memory copies and sets."""
-    kernels, copies = side.analysis.kernels, side.analysis.copies
-    copied = [FamilyTime(each.family, each.count, each.total_us) for each in copies.by_name] if copies else []
-    found: dict[str, tuple[float, float]] = {}
-    for each in (*(kernels.by_family if kernels else ()), *copied):
-        number, us = found.get(each.family, (0.0, 0.0))
-        found[each.family] = (number + each.count / side.steps, us + each.total_us / side.steps)
-    return found
-
-
-def families_present(sides: Sides) -> tuple[str, ...]:
-    """In the order reports list them, unknown ones last."""
-    present = {family for _, side in sides for family in families_of(side)}
-    return (*(each for each in FAMILIES if each in present), *sorted(present.difference(FAMILIES)))
+def times_by_family(sides: Sides) -> dict[str, list[tuple[float, float]]]:
+    """Of each kernel family, and of memory copies and sets, count and microseconds per step on every side; unknown
+    families last."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for at, (_, side) in enumerate(sides):
+        kernels, copies = side.analysis.kernels, side.analysis.copies
+        told: tuple[FamilyTime | KernelTime, ...] = kernels.by_family if kernels else ()
+        for each in (*told, *(copies.by_name if copies else ())):
+            figures = found.setdefault(each.family, [(0.0, 0.0)] * len(sides))
+            number, us = figures[at]
+            figures[at] = (number + each.count / side.steps, us + each.total_us / side.steps)
+    return {each: found[each] for each in (*FAMILIES, *sorted(found.keys() - FAMILIES)) if each in found}
 
 
 def family_table(sides: Sides) -> Table | None:
     """GPU time and counts by kernel family, of two sides their change too; None for a CPU run."""
-    found, two = [families_of(side) for _, side in sides], len(sides) == 2
-    if not any(found):
-        return None
-    rows = []
-    for family in families_present(sides):
-        counts, times = zip(*(each.get(family, (0.0, 0.0)) for each in found), strict=True)
+    two, rows = len(sides) == 2, []
+    for family, figures in times_by_family(sides).items():
+        counts, times = zip(*figures, strict=True)
         time_change = (duration_change(times[1] - times[0]),) if two else ()
         changed = (count_change(counts[1] - counts[0]),) if two else ()
         rows.append((family, *map(duration, times), *time_change, *map(count, counts), *changed))
     change = ("change",) if two else ()
     labels = [[f"{what} {letter}".strip() for letter, _ in sides] for what in ("time", "count")]
-    return Table(
-        caption=f"GPU time and number of kernels by family, {scope_of(sides)}",
-        columns=columns("Family", figures=(*labels[0], *change, *labels[1], *change)),
-        rows=tuple(rows),
-        note="Memory copies and sets are GPU activity but not kernels.",
-    )
+    heads = columns("Family", figures=(*labels[0], *change, *labels[1], *change))
+    caption = f"GPU time and number of kernels by family, {scope_of(sides)}"
+    return filled_table(caption, heads, rows, "Memory copies and sets are GPU activity but not kernels.")
 
 
 def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
@@ -87,12 +76,9 @@ def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
         )
         for each in kernels.by_name[:limit]
     )
-    return Table(
-        caption=f"Largest kernels of {side_name(letter, side)}, {scope(side)}",
-        columns=columns("Kernel", "Family", figures=("Count", "Total", "Mean", "Share")),
-        rows=rows,
-        note=f"{len(rows)} of {kernels.unique:,} names; the share is of {'its' if letter else 'all'} kernel time.",
-    )
+    heads = columns("Kernel", "Family", figures=("Count", "Total", "Mean", "Share"))
+    note = f"{len(rows)} of {kernels.unique:,} names; the share is of {'its' if letter else 'all'} kernel time."
+    return Table(f"Largest kernels of {side_name(letter, side)}, {scope(side)}", heads, rows, note)
 
 
 def every_kernel(side: Side) -> Explorer | None:
@@ -188,9 +174,6 @@ def operator_table(side: Side, letter: str, limit: int = 15) -> Table | None:
         )
         for each in cpu.top[:limit]
     )
-    return Table(
-        caption=f"Operators of {side_name(letter, side)}, {scope(side)}",
-        columns=columns("Operator", figures=("Count", "Own time", "Share")),
-        rows=rows,
-        note="Own time leaves out the operators called within.",
-    )
+    caption = f"Operators of {side_name(letter, side)}, {scope(side)}"
+    heads = columns("Operator", figures=("Count", "Own time", "Share"))
+    return Table(caption, heads, rows, "Own time leaves out the operators called within.")

@@ -1,16 +1,14 @@
 """What the forms return beside what they should return, and the GPU memory they took."""
 
-from __future__ import annotations
-
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.gpu import FormMemory
-from tracekit.model.numerics import FormNumerics, TensorDifference
+from tracekit.model.numerics import TensorDifference
 from tracekit.names import clipped, printable
 from tracekit.numbers import MINUS, MISSING, count, percent, size, size_change
-from tracekit.report.document import Table, columns
+from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.reasons import accuracy_because
 
@@ -60,21 +58,24 @@ def accuracy_sentence(comparison: Comparison) -> str | None:
 
 def numerics_table(comparison: Comparison) -> Table | None:
     """The outputs of both sides beside each other, themselves and a higher precision; None where none were compared."""
-    sides = (comparison.a, comparison.b)
-    found = [(side.label, side.form.numerics) for side in sides if side.form and side.form.numerics]
-    rows = tuple(row for label, numerics in found for row in _numerics_rows(label, numerics))
-    if not rows:
-        return None
-    notes = dict.fromkeys(note for _, numerics in found for note in _numerics_notes(numerics))
-    return Table("Outputs beside each other", COLUMNS, rows, " ".join((NOTE, *notes)))
-
-
-def _numerics_rows(label: str, found: FormNumerics) -> Iterator[tuple[str, ...]]:
-    others = {"itself": "a second call", "eager": "eager", "reference": f"{found.reference_dtype}, the reference"}
-    for difference in (found.against_eager, found.against_reference, found.against_itself):
-        for each in difference.tensors[:MOST_TENSORS] if difference else ():
-            name = clipped(printable(f"{label} {each.path}".strip()), 60)
-            yield name, *_errors(each, others[difference.other] if difference else "")
+    rows, notes = [], [NOTE]
+    for side in (comparison.a, comparison.b):
+        if side.form is None or (found := side.form.numerics) is None:
+            continue
+        others = {"itself": "a second call", "eager": "eager", "reference": f"{found.reference_dtype}, the reference"}
+        differences = list(filter(None, (found.against_eager, found.against_reference, found.against_itself)))
+        for difference in differences:
+            for each in difference.tensors[:MOST_TENSORS]:
+                name = clipped(printable(f"{side.label} {each.path}".strip()), 60)
+                rows.append((name, *_errors(each, others[difference.other])))
+        if found.no_reference:
+            notes.append(f"There is no reference: {printable(found.no_reference)}.")
+        longest = max((len(each.tensors) for each in differences), default=0)
+        if longest > MOST_TENSORS:
+            notes.append(f"{longest - MOST_TENSORS} more tensors of each output are in the JSON.")
+        if found.skipped:
+            notes.append(f"Not compared, because they are no tensors: {printable(', '.join(found.skipped))}.")
+    return filled_table("Outputs beside each other", COLUMNS, rows, " ".join(dict.fromkeys(notes)))
 
 
 def _errors(each: TensorDifference, other: str) -> tuple[str, ...]:
@@ -90,17 +91,6 @@ def _errors(each: TensorDifference, other: str) -> tuple[str, ...]:
     figures = (each.max_abs, each.mean_abs, each.relative, angle)
     shown = (MISSING if figure is None else f"{figure:.2g}".replace("-", MINUS) for figure in figures)
     return other, *shown, percent(each.equal_share)
-
-
-def _numerics_notes(found: FormNumerics) -> Iterator[str]:
-    if found.no_reference:
-        yield f"There is no reference: {printable(found.no_reference)}."
-    differences = (found.against_eager, found.against_reference, found.against_itself)
-    longest = max(len(each.tensors) if each else 0 for each in differences)
-    if longest > MOST_TENSORS:
-        yield f"{longest - MOST_TENSORS} more tensors of each output are in the JSON."
-    if found.skipped:
-        yield f"Not compared, because they are no tensors: {printable(', '.join(found.skipped))}."
 
 
 def picture_sources(comparison: Comparison) -> tuple[tuple[str, str], ...]:

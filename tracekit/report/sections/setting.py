@@ -1,7 +1,5 @@
 """What was run, on which machine, with which software, and the state of the GPU meanwhile."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +9,7 @@ from tracekit.model.gpu import GpuState
 from tracekit.model.run import Run
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, duration, percent, size
-from tracekit.report.document import Table, columns
+from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.shell import variable_words
 
@@ -103,8 +101,6 @@ def _compared(caption: str, sides: Sides, values: list[dict[str, object]]) -> Ta
 
 def component_table(run: Run) -> Table | None:
     """The parts of the model, and which of them were compiled or how much of each; None when the run lists none."""
-    if not run.components:
-        return None
     rows = []
     for part in run.components:
         if not part.compiled:
@@ -117,7 +113,7 @@ def component_table(run: Run) -> Table | None:
             how = f"{percent(part.compiled_parameters / part.parameters)} is compiled: {named}"
         rows.append((printable(part.name), f"{part.parameters / 1e6:,.1f} million", how))
     heads = (*columns("Component", figures=("Parameters",)), *columns("When compiling"))
-    return Table("Parts of the model", heads, tuple(rows))
+    return filled_table("Parts of the model", heads, rows)
 
 
 def gpu_state_table(sides: Sides) -> Table | None:

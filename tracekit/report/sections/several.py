@@ -1,7 +1,5 @@
 """Several ways to compile: which is fastest, what each is worth, and their figures, one column a form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -141,12 +139,8 @@ def figures_table(compared: Comparisons) -> Table:
         *((f"Pays after ({KINDS[kind]})", *paid) for kind, paid in paid_after.items()),
     )
     eager = "The eager column is of the first run. " if compared.alike else ""
-    return Table(
-        caption=f"Figures, {scope_of(sides)}",
-        columns=columns("Figure", figures=(side_name(*each) for each in sides)),
-        rows=rows,
-        note=f"{eager}{figures_note(forms)}",
-    )
+    heads = columns("Figure", figures=(side_name(*each) for each in sides))
+    return Table(f"Figures, {scope_of(sides)}", heads, rows, f"{eager}{figures_note(forms)}")
 
 
 def run_table(compared: Comparisons) -> Table:

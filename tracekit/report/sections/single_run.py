@@ -1,7 +1,5 @@
 """One side by itself: its headline and figures, and what a run of one form found besides its recording."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from statistics import median
 

@@ -1,7 +1,5 @@
 """How calls were timed, what starting up costs, and what a reader must know of the recordings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from statistics import median
@@ -10,7 +8,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timing import BreakEven, FormTiming
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, calls_span, count, duration, percent, size, times
-from tracekit.report.document import Table, columns
+from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import extent
 from tracekit.report.words.health import health_sentence
@@ -119,17 +117,15 @@ def recording_table(sides: Sides) -> Table:
 
 def health_table(sides: Sides) -> Table | None:
     """What was noticed about the recordings; None when nothing was."""
-    rows = tuple(
+    rows = [
         (letter, finding.severity, clipped(printable(health_sentence(finding)), 300), count(finding.count))
         for letter, side in sides
         for finding in side.health
-    )
-    if not rows:
-        return None
+    ]
     heads = columns("Side", "Severity", "What was noticed", figures=("Events",))
     if len(sides) == 1:
-        return Table("Health of the recording", heads[1:], tuple(row[1:] for row in rows))
-    return Table("Health of the recordings", heads, rows)
+        return filled_table("Health of the recording", heads[1:], (row[1:] for row in rows))
+    return filled_table("Health of the recordings", heads, rows)
 
 
 KINDS = {
@@ -172,15 +168,12 @@ def startup_table(comparison: Comparison) -> Table | None:
     forms = (side.form for side in (comparison.a, comparison.b))
     loads = [start.load_seconds for each in forms if each for start in each.startups]
     source = WARM_UP if of_own_warm_up else FRESH.format(load=f"{min(loads):.1f} to {max(loads):.1f} s")
-    return Table(
-        caption="Starting up",
-        columns=columns("Start", figures=("First call", "Start-up", "Graphs from cache", "Pays after")),
-        rows=tuple(rows),
-        note=(
-            "Start-up is what the calls until the form was quiet took longer than steady ones. It pays after so many "
-            f"calls that eager would have taken as long, start-up and all. {spread}{source}"
-        ),
+    note = (
+        "Start-up is what the calls until the form was quiet took longer than steady ones. It pays after so many "
+        f"calls that eager would have taken as long, start-up and all. {spread}{source}"
     )
+    heads = columns("Start", figures=("First call", "Start-up", "Graphs from cache", "Pays after"))
+    return Table("Starting up", heads, tuple(rows), note)
 
 
 def break_even_sentence(comparison: Comparison) -> str | None:

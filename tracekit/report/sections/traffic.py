@@ -1,10 +1,8 @@
 """How much memory the kernels move, and how near their calls come to what the device can do. All of it is estimated."""
 
-from __future__ import annotations
-
 from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.numbers import MISSING, duration, percent, size, size_change
-from tracekit.report.document import Table, columns
+from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sections.groups import bandwidth, group_label
 from tracekit.report.words.common import shared_scope
 
@@ -40,8 +38,6 @@ def traffic_note(comparison: Comparison) -> str:
 def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
     """How fast the matmuls, attention and convolutions that take longest compute; None where no sizes are known."""
     known = [(group, group.rates) for group in comparison.groups if group.rates and group.rates.tflop_per_s is not None]
-    if not known:
-        return None
     known.sort(key=lambda each: -_time(each[0]))
     rows = []
     for group, rates in known[:limit]:
@@ -51,16 +47,14 @@ def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
         operations = MISSING if giga is None else f"{giga:,.1f} GFLOP" if giga >= 1 else f"{giga * 1e3:,.1f} MFLOP"
         rows.append((group_label(group), group.kind, duration(_time(group)), operations, speed, bandwidth(rates)))
     figures = ("GPU time", "Operations", "Arithmetic", "Bandwidth")
-    return Table(
-        caption=f"How near products, attention and convolutions come to the device's peak, {shared_scope(comparison)}",
-        columns=columns("Kernels", "What became of them", figures=figures),
-        rows=tuple(rows),
-        note=(
-            "Estimates for the operator call of each group that takes longest, B's where there is one: operations by "
-            "torch's formulas, a multiplication and an addition count as two; in brackets the share of the peak that "
-            "the device's maker publishes. — means: not known, or a cache served more than the memory could."
-            + (f" {len(known) - limit:,} smaller groups are not listed." if len(known) > limit else "")
-        ),
+    return filled_table(
+        f"How near products, attention and convolutions come to the device's peak, {shared_scope(comparison)}",
+        columns("Kernels", "What became of them", figures=figures),
+        rows,
+        "Estimates for the operator call of each group that takes longest, B's where there is one: operations by "
+        "torch's formulas, a multiplication and an addition count as two; in brackets the share of the peak that "
+        "the device's maker publishes. — means: not known, or a cache served more than the memory could."
+        + (f" {len(known) - limit:,} smaller groups are not listed." if len(known) > limit else ""),
     )
 
 

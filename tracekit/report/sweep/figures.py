@@ -1,7 +1,5 @@
 """A sweep's figures: a row for each work, a column for each way of compiling, as tables and as a heat map."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 
@@ -9,7 +7,7 @@ from tracekit.model.sweep_figures import CallFigures, CellFigures, Sweep, Work
 from tracekit.numbers import MISSING, count, percent, size, times
 from tracekit.report.document import HeatCell, HeatMap, Table, columns
 from tracekit.report.sweep import words as sweeping
-from tracekit.report.sweep.labels import label, left_ways, ways
+from tracekit.report.sweep.labels import label
 from tracekit.report.words.notes import SLIGHT
 
 SPEEDUP_NOTE = (
@@ -58,8 +56,6 @@ MOST_PERCENT = 55
 LEAST_PERCENT = 18
 
 
-NOT_THERE = HeatCell(MISSING, "missing")
-LEFT = HeatCell(sweeping.TO_RUN, "missing")
 KEY = (
     ("gain", "faster, a little", LEAST_PERCENT),
     ("gain", f"faster, {FULL:.0f} times or more", MOST_PERCENT),
@@ -70,6 +66,18 @@ KEY = (
 )
 
 
+def _grid(sweep: Sweep) -> tuple[tuple[str, ...], list[tuple[str, list[CellFigures | str]]]]:
+    """Every way of compiling that occurs, and after each work's name its cell of each, or what stands in its place."""
+    labels, rows = label(sweep), []
+    compiled = tuple(dict.fromkeys(labels.way(each.cell) for each in sweep.cells if each.cell.form == "compiled"))
+    left = {(cell.work, labels.way(cell)) for cell in sweep.left}
+    for work in sweep.works:
+        found: dict[str, CellFigures | str] = {way: sweeping.TO_RUN for way in compiled if (work.key, way) in left}
+        found |= {labels.way(cell.cell): cell for cell in work.cells if cell.cell.form == "compiled"}
+        rows.append((labels.of(work), [found.get(way, MISSING) for way in compiled]))
+    return compiled, rows
+
+
 def matrix(
     sweep: Sweep,
     caption: str,
@@ -78,18 +86,13 @@ def matrix(
     note: str = "",
 ) -> Table:
     """A row for each work, a column for each way of compiling, before them the eager form where it has a figure."""
-    labels = label(sweep)
-    compiled = ways(sweep, labels)
+    compiled, grid = _grid(sweep)
+    rows = [[each if isinstance(each, str) else of_cell(each) for each in cells] for _, cells in grid]
     eager = [of_work(work) for work in sweep.works] if of_work else []
-    has_eager = any(each != MISSING for each in eager)
-    left, rows = left_ways(sweep, labels), []
-    for at, work in enumerate(sweep.works):
-        found = {way: sweeping.TO_RUN for key, way in left if key == work.key}
-        found |= {labels.way(cell.cell): of_cell(cell) for cell in work.cells if cell.cell.form == "compiled"}
-        first = [eager[at]] if has_eager else []
-        rows.append((labels.of(work), *first, *(found.get(each, MISSING) for each in compiled)))
-    heads = [*(["eager"] if has_eager else []), *compiled]
-    return Table(caption, columns("Work", figures=heads), tuple(rows), note)
+    if any(each != MISSING for each in eager):
+        compiled, rows = ("eager", *compiled), [[first, *row] for first, row in zip(eager, rows, strict=True)]
+    named = tuple((name, *row) for (name, _), row in zip(grid, rows, strict=True))
+    return Table(caption, columns("Work", figures=compiled), named, note)
 
 
 def matrices(sweep: Sweep) -> dict[str, Table]:
@@ -183,15 +186,13 @@ def eager_table(sweep: Sweep) -> Table | None:
 
 def heat_map(sweep: Sweep) -> HeatMap | None:
     """The map; None where nothing was to be compiled."""
-    labels = label(sweep)
-    compiled = ways(sweep, labels)
+    compiled, grid = _grid(sweep)
     if not compiled:
         return None
-    left, rows = left_ways(sweep, labels), []
-    for work in sweep.works:
-        found = {labels.way(cell.cell): heat(cell) for cell in work.cells if cell.cell.form == "compiled"}
-        cells = (found.get(each, LEFT if (work.key, each) in left else NOT_THERE) for each in compiled)
-        rows.append((labels.of(work), tuple(cells)))
+    rows = [
+        (name, tuple(HeatCell(each, "missing") if isinstance(each, str) else heat(each) for each in cells))
+        for name, cells in grid
+    ]
     occur = {cell.tone for _, cells in rows for cell in cells}
     return HeatMap(
         caption="Speed-up over eager, with its 95 % interval",
@@ -208,7 +209,7 @@ def heat(cell: CellFigures) -> HeatCell:
     if cell.failure is not None:
         return HeatCell(sweeping.OUTCOMES[cell.outcome], "failed")
     if verdict is None or verdict.speedup is None:
-        return NOT_THERE
+        return HeatCell(MISSING, "missing")
     interval = f"{verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
     tone = {"faster": "gain", "slower": "loss"}.get(verdict.result, "even")
     text = f"{times(verdict.speedup)}{SLIGHT if cell.within_eager_spread else ''}"

@@ -1,7 +1,5 @@
 """What works and cells are called, so that each name tells no more than is needed to know them apart."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 
@@ -70,16 +68,6 @@ def label(sweep: Sweep) -> Labels:
         for identity, name in named.items()
     }
     return Labels(common, distinct, any(len(each) > 1 for each in scopes.values()))
-
-
-def ways(sweep: Sweep, labels: Labels) -> tuple[str, ...]:
-    """Every way of compiling that occurs, in the order of the table."""
-    return tuple(dict.fromkeys(labels.way(each.cell) for each in sweep.cells if each.cell.form == "compiled"))
-
-
-def left_ways(sweep: Sweep, labels: Labels) -> frozenset[tuple[str, str]]:
-    """What was asked for and is not there: keys of works, and ways of compiling them."""
-    return frozenset((cell.work, labels.way(cell)) for cell in sweep.left)
 
 
 def _identity(work: Work) -> Identity:

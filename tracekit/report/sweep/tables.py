@@ -1,7 +1,5 @@
 """A sweep's other tables: what is best, what failed, and each cell by itself."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from tracekit.model.sweep_figures import Sweep

@@ -1,7 +1,5 @@
 """The figures of a sweep as people read them, and its sentences."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """The sentences and terms that all reports share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from tracekit.model.analysis import Place

@@ -1,7 +1,5 @@
 """What a group of kernels, and a part of the waterfall, is called, and what shows that a kernel was exchanged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is to be known of a recording, in English: a sentence for each code of `analysis/health.py`, of its facts."""
 
-from __future__ import annotations
-
 from tracekit.model.analysis import HealthFinding
 from tracekit.report.words.saying import Sentence, say
 

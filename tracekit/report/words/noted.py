@@ -1,7 +1,5 @@
 """What is said and noted while a run or a sweep is made, in English: what is going on, why a cell has no times."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from tracekit.model.note import Noted

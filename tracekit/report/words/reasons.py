@@ -1,7 +1,5 @@
 """Why something was decided, or left open, and what that assumes, in English."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Sentences made of facts: a template where figures are only to be written, a function where words depend on them."""
 
-from __future__ import annotations
-
 import string
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Findings in words, and what a reader is advised to do."""
 
-from __future__ import annotations
-
 from tracekit.model.advice import ActionCode
 from tracekit.model.comparison import Finding
 from tracekit.report.words.findings import compiling, running

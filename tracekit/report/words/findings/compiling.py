@@ -1,7 +1,5 @@
 """Findings on what was compiled, what was not, and what that costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

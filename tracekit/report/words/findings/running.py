@@ -1,7 +1,5 @@
 """Findings on what runs: kernels that were lost or take longer, outputs, and waits of the GPU for the host."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tracekit.model.analysis import Place

@@ -1,8 +1,6 @@
 """What a note says: its code's sentence, of its subject and its facts. Those on a sweep, its folder and its cells stand
 here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

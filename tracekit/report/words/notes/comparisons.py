@@ -1,7 +1,5 @@
 """Notes on the two sides: what differs, how they were timed, what their recordings hold, how sure their matching is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

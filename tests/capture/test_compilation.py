@@ -1,6 +1,4 @@
-"""What keeps torch.compile or the profiler from working is said before anything is built; what the machine is."""
-
-from __future__ import annotations
+"""What keeps torch.compile from working is said before anything is built; what the machine is."""
 
 import sys
 import types
@@ -9,16 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 from tests.capture.conftest import make_settings
+from torch._dynamo import exc as dynamo_exc
 
 # Now: in a test that pretends another triton, torch would import that one.
 from torch._inductor import cpp_builder, exc
 
-from tracekit.capture import inductor, visible_kernels
+from tracekit.capture import compilation
+from tracekit.capture.compilation import cache_is_empty, check_cache, check_compilers, idle_mode, watch_compilation
 from tracekit.capture.device import read_environment
-from tracekit.capture.forms import compiled_form
-from tracekit.capture.inductor import cache_is_empty, check_cache, check_compilers, idle_mode
-from tracekit.capture.visible_kernels import SEEN, UNSEEN, checked_meanwhile
-from tracekit.capture.warmup import warm_up
+from tracekit.capture.failures import explained
+from tracekit.capture.forms import compiled_form, warm_up
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
@@ -51,7 +49,7 @@ def test_a_gpu_that_triton_knows_no_more_and_a_missing_triton_are_named(
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "Tesla P100")
     monkeypatch.setattr(torch.version, "hip", hip)
     monkeypatch.setitem(sys.modules, "triton", types.ModuleType("triton") if triton else None)
-    monkeypatch.setattr(inductor.metadata, "requires", lambda _name: ["numpy", "triton==3.6.0; platform_system"])
+    monkeypatch.setattr(compilation.metadata, "requires", lambda _name: ["numpy", "triton==3.6.0; platform_system"])
     if error is None:
         check_compilers("cuda")
         return
@@ -89,40 +87,27 @@ def test_what_lies_in_the_cache_is_looked_up_before_a_form_fills_it(
     assert cache_is_empty() is False
 
 
-def answering(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    monkeypatch.setattr(visible_kernels, "COMMAND", [sys.executable, "-c", code])
-
-
-def test_kernels_that_no_profiler_sees_end_the_run_when_the_block_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, f"raise SystemExit({UNSEEN})")
-    built = []
-    with pytest.raises(TracekitError, match="tracekit doctor"), checked_meanwhile("cuda"):
-        built.append("model")
-    assert built == ["model"]
-
-
-@pytest.mark.parametrize("code", [f"raise SystemExit({SEEN})", "raise RuntimeError('this GPU is taken')"])
-def test_kernels_that_are_seen_and_a_process_without_an_answer_let_the_run_go_on(
-    monkeypatch: pytest.MonkeyPatch, code: str
+@pytest.mark.parametrize(
+    "name", ["callback.callback_handler", "register_start_callback", "remove_start_callback", "utils.counters"]
+)
+def test_a_torch_that_cannot_be_watched_is_an_error_that_names_those_that_can(
+    name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answering(monkeypatch, code)
-    with checked_meanwhile("cuda"):
-        pass
+    if name.startswith(("register", "remove")):
+        # A handler without the one method; Dynamo itself goes on with its own.
+        both = ("register_start_callback", "remove_start_callback")
+        left = {each: lambda _call: None for each in both if each != name}
+        monkeypatch.setattr("torch._dynamo.callback.callback_handler", types.SimpleNamespace(**left))
+    else:
+        monkeypatch.delattr(f"torch._dynamo.{name}")
+    with pytest.raises(TracekitError, match=r"in no known way; tracekit knows 2\.9 to 2\.15"), watch_compilation():
+        raise AssertionError("never watched")
 
 
-def test_a_process_that_hangs_is_ended_and_what_fails_meanwhile_is_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, "import time; time.sleep(600)")
-    with pytest.raises(MemoryError), checked_meanwhile("cuda"):
-        raise MemoryError
-    monkeypatch.setattr(visible_kernels, "PATIENCE_SECONDS", 0.1)
-    with checked_meanwhile("cuda"):
-        pass
-
-
-def test_a_cpu_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visible_kernels, "COMMAND", ["/nowhere"])
-    with checked_meanwhile("cpu"):
-        pass
+def test_errors_that_this_torch_does_not_name_are_passed_on_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(dynamo_exc, "TorchDynamoException")
+    with pytest.raises(ValueError, match="as it is"), explained(make_settings()):
+        raise ValueError("as it is")
 
 
 def test_a_cpu_run_claims_no_gpu() -> None:
@@ -133,15 +118,10 @@ def test_a_cpu_run_claims_no_gpu() -> None:
 
 
 def test_it_holds_how_float32_is_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = torch.get_float32_matmul_precision()
-    try:
-        torch.set_float32_matmul_precision("high")
-        assert read_environment("cpu").float32_matmul_precision == "high"
-    finally:
-        torch.set_float32_matmul_precision(before)
-
     def mixed() -> str:
         raise RuntimeError("PyTorch is checking whether allow_tf32_new is enabled")
 
+    monkeypatch.setattr(torch, "get_float32_matmul_precision", lambda: "high")
+    assert read_environment("cpu").float32_matmul_precision == "high"
     monkeypatch.setattr(torch, "get_float32_matmul_precision", mixed)
     assert read_environment("cpu").float32_matmul_precision is None
