@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, with_cpu, with_steps, with_window
+from tracekit.cli.options import FORMS, WIDE_HELP, with_cpu, with_detail, with_steps, with_window
 from tracekit.cli.output import check_output_path, commands_of_page, console_beside, destination, say, write_json
 from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName
+    from tracekit.report.composition.detail import Detail
 
 
 @click.command(epilog="Example: tracekit analyze trace.json.gz --json -", context_settings=WIDE_HELP)
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @with_window
 @with_steps
 @with_cpu
-@click.option("--top", type=click.IntRange(min=1), help="Kernel names listed (default 10 here, 20 in the JSON).")
+@click.option("--top", type=click.IntRange(min=1), help="Kernel names listed (default 6 here, 20 in the JSON).")
 @click.option(
     "--html",
     "html_path",
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the analysis as JSON; - is standard output.")
 @click.option("--strict", is_flag=True, help="End with exit code 2, not 1, if the recording is damaged.")
 @click.option("--no-cache", is_flag=True, help="Read the file anew, and keep nothing of it.")
+@with_detail
 def analyze(
     trace: str,
     form: FormName | None,
@@ -46,6 +48,7 @@ def analyze(
     json_path: str | None,
     no_cache: bool,
     strict: bool,
+    detail: Detail,
 ) -> None:
     """Say what TRACE shows: busy and idle time, kernels, launches.
 
@@ -54,8 +57,9 @@ def analyze(
     """
     from tracekit import store
     from tracekit.comparison.comparing import look_at
+    from tracekit.report.composition.detail import analysis_text
     from tracekit.report.composition.reports import side_report
-    from tracekit.report.composition.summaries import analysis_summary, interrupted_summary
+    from tracekit.report.composition.summaries import interrupted_summary
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import shown
     from tracekit.walks.pairs import name_side
@@ -81,15 +85,15 @@ def analyze(
         identity = identity_of_report("analysis", (named.identity,))
         there = destination(f"{name}-analysis", identity, page, json_path, force=force, option="--html PATH")
     side = load_side(trace, form=form, reading=reading)
-    console.print(shown(analysis_summary(side, top=top or 10)))
-    if side.form and form is None:
-        say(console, f"this is its {side.form.name} form; --form chooses")
+    single = look_at(side)
     if there is not None:
         run = store.load(Path(trace)) if side.form else None
-        for path in write_report(side_report(look_at(side), run, commands_of_page(run)), there):
-            say(console, f"written: {path}")
+        write_report(side_report(single, run, commands_of_page(run)), there)
+    console.print(shown(analysis_text(single, there.page if there else None, detail=detail, top=top)))
+    if side.form and form is None and detail != "verdict":
+        say(console, f"this is its {side.form.name} form; --form chooses")
     if json_path is not None:
-        write_json(analysis_json(look_at(side), top=top or 20), json_path)
+        write_json(analysis_json(single, top=top or 20), json_path)
     raise_if_damaged(side, strict=strict)
 
 

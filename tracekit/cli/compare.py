@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath, with_cpu, with_steps, with_window
+from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath, with_cpu, with_detail, with_steps, with_window
 from tracekit.cli.output import (
     check_output_path,
     command_line,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison
     from tracekit.model.gate import Condition, Outcome
     from tracekit.model.run import FormName
+    from tracekit.report.composition.detail import Detail
     from tracekit.walks.pairs import Pair
     from tracekit.walks.reading import Reading
 
@@ -79,6 +80,7 @@ def read_conditions(
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the comparison as JSON; - is standard output.")
 @click.option("--strict", is_flag=True, help="End with exit code 2, not 1, if a recording is damaged.")
 @click.option("--no-cache", is_flag=True, help="Read the files anew, and keep nothing of them.")
+@with_detail
 @click.pass_context
 def compare(
     context: click.Context,
@@ -99,6 +101,7 @@ def compare(
     json_path: str | None,
     no_cache: bool,
     strict: bool,
+    detail: Detail,
 ) -> None:
     """Say what changed from A (before) to B (after), and write a report.
 
@@ -112,8 +115,9 @@ def compare(
         if context.params[name]:
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} is for two sides, not for three or more", ctx=context)
+    from tracekit.report.composition.detail import comparison_text
     from tracekit.report.composition.reports import comparison_report
-    from tracekit.report.composition.summaries import comparison_summary, interrupted_summary
+    from tracekit.report.composition.summaries import interrupted_summary
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import shown
     from tracekit.walks.pairs import name_sides
@@ -123,7 +127,7 @@ def compare(
     check_output_path("--json", json_path, a, b, ops, *more)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
     if more:
-        compare_several((a, b or a, *more), reading, out, json_path, force=force, strict=strict)
+        compare_several((a, b or a, *more), reading, out, json_path, detail, force=force, strict=strict)
         return
     pair = name_sides(a, b, (form_a, form_b))
     name = Path(a).resolve().name if pair.run else f"{pair.one.label}-vs-{pair.other.label}"
@@ -133,10 +137,10 @@ def compare(
     console = console_beside(json_path)
     for run in interrupted:
         console.print(shown(interrupted_summary(run)))
-    # Both sides as one trace; one by one where forms were chosen that `open` would not choose.
+    # Both sides as one trace; one of them where forms were chosen that `open` would not choose.
     together = not (form_a or form_b) and "-" not in (a, b)
-    places = [[a, b] if b else [a]] if together else [[side.path] for side in (comparison.a, comparison.b)]
-    summary = comparison_summary(comparison, [shlex.join(("tracekit", "open", *each)) for each in places])
+    places = ([a, b] if b else [a]) if together else [comparison.b.path]
+    summary = comparison_text(comparison, there.page, shlex.join(("tracekit", "open", *places)), detail)
     publish(comparison_report(comparison, pair.run, commands_of_page(pair.run)), there, summary, console)
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(comparison.a, comparison.b, strict=strict)
@@ -174,12 +178,19 @@ def _compared(
 
 
 def compare_several(
-    places: tuple[str, ...], reading: Reading, out: Path | None, json_path: str | None, *, force: bool, strict: bool
+    places: tuple[str, ...],
+    reading: Reading,
+    out: Path | None,
+    json_path: str | None,
+    detail: Detail,
+    *,
+    force: bool,
+    strict: bool,
 ) -> None:
     """Shows the runs side by side, writes page, markdown and JSON."""
     from tracekit import store
+    from tracekit.report.composition.detail import comparisons_text
     from tracekit.report.composition.reports import comparisons_report
-    from tracekit.report.composition.summaries import comparisons_summary
     from tracekit.report.contract import comparisons_json
     from tracekit.walks.pairs import load_comparisons, refuse_unpaired_runs
     from tracekit.walks.reports import identity_of_report, identity_of_run
@@ -192,7 +203,7 @@ def compare_several(
     comparisons = load_comparisons(places, reading)
     # The run to look at next: the fastest one's, else the first.
     best = comparisons.paths[comparisons.leader or 0]
-    summary = comparisons_summary(comparisons, [shlex.join(("tracekit", "compare", best))])
+    summary = comparisons_text(comparisons, there.page, shlex.join(("tracekit", "compare", best)), detail)
     publish(comparisons_report(comparisons, command_line()), there, summary, console_beside(json_path))
     write_json(comparisons_json(comparisons), json_path)
     raise_if_damaged(*comparisons.sides, strict=strict)

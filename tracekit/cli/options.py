@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -66,6 +67,22 @@ with_cpu = click.option("--cpu", is_flag=True, help="Look at host operators wher
 with_download = click.option(
     "--download", is_flag=True, default=None, help="A configuration may be fetched (a few kB)."
 )
+
+
+def with_detail(command: Function) -> Function:
+    """-v and -q; the function gets them as `detail`."""
+
+    @functools.wraps(command)
+    def with_one(*args: Any, verbose: bool, quiet: bool, **others: Any) -> Any:
+        if verbose and quiet:
+            raise click.UsageError("-v shows everything and -q next to nothing: pass one of them")
+        return command(*args, detail="all" if verbose else "verdict" if quiet else "brief", **others)
+
+    flags = (
+        click.option("-v", "--verbose", is_flag=True, help="Show everything, not thirty lines."),
+        click.option("-q", "--quiet", is_flag=True, help="Show the verdict and where the report is."),
+    )
+    return functools.reduce(lambda made, flag: flag(made), reversed(flags), with_one)  # type: ignore[return-value]
 
 
 def several(option: str, one: Kind, metavar: str, text: str) -> Callable[[Function], Function]:

@@ -99,14 +99,12 @@ def write_json(text: str, json_path: str | None) -> None:
 
 
 def publish(report: Report, there: Destination, summary: Summary, console: Console) -> None:
-    """Writes the page and its twin, shows the summary, and says where they are."""
+    """Writes the page and its twin, and shows the summary, which says where they are."""
     from tracekit.report.terminal import shown
     from tracekit.walks.reports import write_report
 
-    written = write_report(report, there)
+    write_report(report, there)
     console.print(shown(summary))
-    for path in written:
-        say(console, f"written: {path}")
 
 
 def say(console: Console, line: str) -> None:

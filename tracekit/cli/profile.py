@@ -17,6 +17,7 @@ from tracekit.cli.options import (
     WIDE_HELP,
     OutputPath,
     complete_workload,
+    with_detail,
     with_download,
     with_pretrained,
 )
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.model.run import Run
+    from tracekit.report.composition.detail import Detail
     from tracekit.walks.plan import Plan
 
 #: Where runs lie that were given no other place.
@@ -81,6 +83,7 @@ COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warm
 @click.option("--out", type=OutputPath(), help="Run folder (default traces/WORKLOAD-FORM).")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
+@with_detail
 @click.pass_context
 def profile(
     context: click.Context,
@@ -100,6 +103,7 @@ def profile(
     out: Path | None,
     force: bool,
     json_path: str | None,
+    detail: Detail,
     **asked: object,
 ) -> None:
     """Run WORKLOAD, time it without the profiler, then record it.
@@ -132,10 +136,10 @@ def profile(
         numerics=not no_numerics,
         verify=verify_advice,
     )
-    profile_workload(plan, json_path)
+    profile_workload(plan, json_path, detail)
 
 
-def profile_workload(plan: Plan, json_path: str | None = None) -> None:
+def profile_workload(plan: Plan, json_path: str | None = None, detail: Detail = "brief") -> None:
     """Measures with its progress shown, writes the run folder, and reports. Raises TracekitError for whatever the user
     can mend."""
     from tracekit.walks import profiling
@@ -155,28 +159,27 @@ def profile_workload(plan: Plan, json_path: str | None = None) -> None:
 
     with shown(console) as progress:
         folder = profiling.profile(plan, progress, say_part)
-    report_run(folder, json_path, force=plan.force)
+    report_run(folder, json_path, detail, force=plan.force)
 
 
-def report_run(folder: Path, json_path: str | None, *, force: bool) -> None:
+def report_run(folder: Path, json_path: str | None, detail: Detail, *, force: bool) -> None:
     """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON; `force`
     is whether the report replaces whatever has its name."""
     from tracekit import store
 
     run = store.load(folder)
     console = console_beside(json_path)
-    say(console, f"{run.settings.workload} at size {run.settings.size}: {run.size_reason}")
     if len(run.forms) == 2:
-        written = _report_comparison(folder, run, console, force=force)
+        written = _report_comparison(folder, run, console, detail, force=force)
     else:
-        written = _report_form(folder, run, console)
+        written = _report_form(folder, run, console, detail)
     write_json(written, json_path)
 
 
-def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool) -> str:
+def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail, *, force: bool) -> str:
     from tracekit.comparison.commands import measuring_command
+    from tracekit.report.composition.detail import comparison_text
     from tracekit.report.composition.reports import comparison_report
-    from tracekit.report.composition.summaries import comparison_summary
     from tracekit.report.contract import comparison_json
     from tracekit.report.terminal import shown
     from tracekit.report.words.noted import noted_sentence
@@ -186,30 +189,27 @@ def _report_comparison(folder: Path, run: Run, console: Console, *, force: bool)
 
     comparison = compare_forms(folder, run)
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
-    written = write_report(comparison_report(comparison, run, measuring_command(run)), there)
-    next_commands = (("open", str(folder)), ("analyze", str(folder), "--form", "compiled"))
-    console.print(shown(comparison_summary(comparison, [shlex.join(("tracekit", *each)) for each in next_commands])))
+    write_report(comparison_report(comparison, run, measuring_command(run)), there)
+    console.print(shown(comparison_text(comparison, there.page, shlex.join(("tracekit", "open", str(folder))), detail)))
     for noted in run.noted:
         if noted.code in (NO_ADVICE, ADVICE_FAILED):
             say(console, noted_sentence(noted))
-    for path in (folder, *written):
-        say(console, f"written: {path}")
     return comparison_json(comparison)
 
 
-def _report_form(folder: Path, run: Run, console: Console) -> str:
+def _report_form(folder: Path, run: Run, console: Console, detail: Detail) -> str:
     from tracekit.comparison.comparing import look_at
-    from tracekit.report.composition.summaries import analysis_summary
+    from tracekit.report.composition.detail import analysis_text
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import shown
     from tracekit.walks.reading import Reading
     from tracekit.walks.sides import load_side
 
     side = load_side(folder, form=run.forms[0].name, reading=Reading(shapes=True))
-    console.print(shown(analysis_summary(side)))
-    say(console, f"written: {folder}")
-    say(console, f"next: {_next_command(folder, run)}")
-    return analysis_json(look_at(side))
+    single = look_at(side)
+    commands = (f"Run {folder}", f"Compare: {_next_command(folder, run)}")
+    console.print(shown(analysis_text(single, None, commands, detail)))
+    return analysis_json(single)
 
 
 def _next_command(folder: Path, run: Run) -> str:

@@ -1,7 +1,9 @@
 """`tracekit sweep`: measure a matrix of settings, each in a process of its own."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,12 +15,16 @@ from tracekit.cli.options import (
     SECONDS,
     WIDE_HELP,
     several,
+    with_detail,
     with_download,
     with_pretrained,
 )
 from tracekit.cli.output import check_output_path
 from tracekit.errors import TracekitError
 from tracekit.model.option import MODES, MOST_CALLS
+
+if TYPE_CHECKING:
+    from tracekit.report.composition.detail import Detail
 
 WHOLE = click.IntRange(min=1)
 #: Every option that spans the matrix, by the field of a Request that it is.
@@ -29,7 +35,7 @@ AXES = (
 #: Settings that all cells share.
 FIXED = ("fullgraph", "dynamic", "prompt", "pretrained", "use_fast", "download")
 #: What `--show` hears of.
-SHOWING = ("show", "suite", "calls", "out", "force", "json_path")
+SHOWING = ("verbose", "quiet", "show", "suite", "calls", "out", "force", "json_path")
 #: Where the words after -- are, beside the parameters.
 OWN_OPTIONS = "tracekit.own_options"
 
@@ -89,6 +95,7 @@ class WithOwnOptions(click.Command):
 )
 @click.option("--force", is_flag=True, help="Replace whatever has the report's name.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
+@with_detail
 @click.pass_context
 def sweep(
     context: click.Context,
@@ -102,6 +109,7 @@ def sweep(
     out: Path | None,
     force: bool,
     json_path: str | None,
+    detail: Detail,
     **asked: Any,
 ) -> None:
     """Measure every combination of settings, each in its own process, and say which is best for what.
@@ -126,9 +134,9 @@ def sweep(
         if idle or options:
             words = ", ".join([*idle, *(["-- " + " ".join(options)] if options else [])])
             raise TracekitError(f"--show runs nothing: leave {words} out, or pass --resume FOLDER in its place")
-        show_sweep(show, calls, json_path, out, suite, force=force)
+        show_sweep(show, calls, json_path, detail, out, suite, force=force)
         return
     axes = {name: value for name in AXES if (value := asked.pop(name)) is not None}
     fixed = {name: value for name in FIXED if (value := asked.pop(name)) is not None}
     ask = Ask(workloads, suite, only or (), resume, out, axes, fixed, options, **asked)
-    sweep_and_show(plan_sweep(ask), calls, json_path, force=force)
+    sweep_and_show(plan_sweep(ask), calls, json_path, detail, force=force)

@@ -1,9 +1,12 @@
 """What `tracekit sweep` shows and writes of a folder's cells."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracekit.cli.output import console_beside, destination, publish, write_json
 from tracekit.comparison.sweeping.works import read_sweep
@@ -16,11 +19,15 @@ from tracekit.walks.reports import identity_of_sweep
 from tracekit.walks.sweep_folder import SweepFolder, find_doubts, is_due, is_sweep
 from tracekit.workloads.suites import find_suite
 
+if TYPE_CHECKING:
+    from tracekit.report.composition.detail import Detail
+
 
 def show_sweep(
     path: Path,
     calls: int,
     json_path: str | None,
+    detail: Detail = "brief",
     out: Path | None = None,
     suite: str | None = None,
     *,
@@ -28,8 +35,8 @@ def show_sweep(
 ) -> None:
     """Shows and writes what the folder holds; `suite` is the one it is of where it does not say itself. Raises
     TracekitError for a folder that is no sweep's, or is empty, and for what `destination` refuses."""
+    from tracekit.report.composition.detail import sweep_text
     from tracekit.report.composition.reports import sweep_report
-    from tracekit.report.composition.summaries import sweep_summary
     from tracekit.report.contract import sweep_json
 
     console = console_beside(json_path)
@@ -40,7 +47,7 @@ def show_sweep(
         progress.phase(f"working out what the cells of {path} say")
         found = _figures(folder, asked, results, calls, suite)
     command = "\n".join(_commands(folder, asked, results))
-    publish(sweep_report(found, command), there, sweep_summary(found), console)
+    publish(sweep_report(found, command), there, sweep_text(found, there.page, detail), console)
     write_json(sweep_json(found), json_path)
 
 

@@ -30,8 +30,10 @@ from tracekit.workloads.registry import find
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tracekit.report.composition.detail import Detail
 
-def sweep_and_show(planned: Planned, calls: int, json_path: str | None, *, force: bool) -> None:
+
+def sweep_and_show(planned: Planned, calls: int, json_path: str | None, detail: Detail, *, force: bool) -> None:
     """Runs what is left, saying what came of each cell, and shows all that the folder holds.
 
     Raises TracekitError, before anything is run or written, for what keeps cells from being measured at all; and at the
@@ -49,7 +51,7 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None, *, force
             if doubt := check_first(wanted, progress, server.start, folder.load_all()):
                 say(console, doubt)
         _run_and_say(planned, console, server)
-    show_sweep(folder.path, calls, json_path, force=force)
+    show_sweep(folder.path, calls, json_path, detail, force=force)
     found = [result for cell in plan.cells if (result := folder.load(cell.key))]
     failed = sum(result.outcome != "done" for result in found)
     again = resume_command(folder, "--retry-failed")

@@ -326,12 +326,14 @@ def section(id_: str, title: str, *parts: Part | Block | None, short: str = "") 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the terminal, with what stands before it in another style: `warning: `. Styles are rich's."""
+    """A line of the terminal, with what stands before it in another style: `warning: `. Styles are rich's. `unbroken`
+    are paths and commands: they are copied, so no line ends within them."""
 
     text: str
     style: str = ""
     lead: str = ""
     lead_style: str = ""
+    unbroken: bool = False
 
 
 @dataclass(frozen=True, slots=True)

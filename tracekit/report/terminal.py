@@ -23,7 +23,9 @@ def shown(summary: Summary) -> RenderableType:
     for part in summary:
         match part:
             case Line():
-                drawn.append(Text.assemble((part.lead, part.lead_style), (printable(part.text), part.style)))
+                line = Text.assemble((part.lead, part.lead_style), (printable(part.text), part.style))
+                line.no_wrap, line.overflow = part.unbroken, "ignore" if part.unbroken else "fold"
+                drawn.append(line)
             case Table():
                 # Without a caption the heads are one, and no line parts them from the rows.
                 head = None if not part.caption else box.SIMPLE_HEAD

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from tracekit.model.comparison import Comparison, Finding, Side, WaterfallPart
 from tracekit.model.timing import BreakEven
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import calls_span, count, duration, percent, size, size_change, times_within
-from tracekit.report.document import Column, Line, Styled, Summary, Table
+from tracekit.numbers import MINUS, calls_span, count, duration, percent, size, size_change, times_within
+from tracekit.report.document import Cell, Column, Line, Styled, Summary, Table
 from tracekit.report.sections import headline
 from tracekit.report.sections.groups import clipped_before
-from tracekit.report.sections.modules import main_parts
+from tracekit.report.sections.modules import main_parts, part_words
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.words import common as words
 from tracekit.report.words import short
@@ -29,24 +30,22 @@ LEAST_CAUSE = 0.05
 BAR, NAME = 12, 34
 #: Of a line.
 WIDTH = 100
+GAP = "   "
 
 BLANK = Line("")
 UNITS = {1.0: "µs", 1e3: "ms", 1e6: "s"}
 
 
-def comparison_brief(comparison: Comparison, report: str, commands: Sequence[str]) -> Summary:
-    """At most thirty lines at 100 columns. `report` is where the page lies, `commands` what to type next."""
-    notes = short.headline_notes(comparison.notes)
+def comparison_brief(comparison: Comparison, page: str, open_it: str) -> Summary:
+    """At most thirty lines at 100 columns. `page` is where the page lies, `open_it` shows the timeline."""
+    notes = short.headline_notes(comparison.notes, (comparison.a.label, comparison.b.label))
     told = [Line(note, "", "  ! ", "yellow") for note in notes[:MOST_NOTES]]
     advice, checks = tuple(advice_lines(comparison.findings, comparison.b)), tuple(_checks(comparison))
     hidden = len(comparison.notes) + len(comparison.findings) - min(len(notes), MOST_NOTES) - len(advice)
-    more = f"   More: -v (+{hidden})" if hidden > 0 else "   More: -v"
     return (
         Line(clipped_within(words.subjects(comparison), WIDTH), "dim"),
         BLANK,
-        *_gate(comparison),
-        Line(f"  {verdict_line(comparison)}", RESULT_STYLES[comparison.verdict.result]),
-        *(Line(f"  {line}") for line in _timed(comparison)),
+        *verdict_lines(comparison),
         *told,
         BLANK,
         *_account(comparison),
@@ -54,11 +53,36 @@ def comparison_brief(comparison: Comparison, report: str, commands: Sequence[str
         *((BLANK, Line("Try next", "bold"), *advice) if advice else ()),
         *((BLANK, *checks) if checks else ()),
         BLANK,
-        Line(f"Report {report}" + "".join(f"   {each}" for each in commands) + more, "dim"),
+        *last_lines(f"Report {page}", f"Timeline: {open_it}", more(hidden)),
     )
 
 
-def verdict_line(comparison: Comparison) -> str:
+def more(hidden: int) -> str:
+    """How all of it is shown, and how many notes and findings were not."""
+    return f"More: -v (+{hidden})" if hidden > 0 else "More: -v"
+
+
+def last_lines(*pieces: str) -> tuple[Line, ...]:
+    """Where all of it is; as many lines as it takes, none of which ends within a piece."""
+    lines = [pieces[0]]
+    for piece in pieces[1:]:
+        if len(lines[-1]) + len(GAP) + len(piece) <= WIDTH:
+            lines[-1] += GAP + piece
+        else:
+            lines.append(piece)
+    return tuple(Line(line, "dim", unbroken=True) for line in lines)
+
+
+def verdict_lines(comparison: Comparison) -> tuple[Line, ...]:
+    """The gate's outcome, the verdict, and what it rests on."""
+    return (
+        *_gate(comparison),
+        Line(f"  {verdict_words(comparison)}", RESULT_STYLES[comparison.verdict.result]),
+        *(Line(f"  {line}") for line in _timed(comparison)),
+    )
+
+
+def verdict_words(comparison: Comparison) -> str:
     """`1.14× faster compiled    3.90 → 3.39 ms per call    95 % CI 1.138-1.159`."""
     verdict, a, b = comparison.verdict, comparison.a.label, comparison.b.label
     if verdict.speedup is None or verdict.result == "not_timed" or (verdict.basis == "apart" and not verdict.apart):
@@ -98,12 +122,12 @@ def _timed(comparison: Comparison) -> Iterator[str]:
 
 
 def _gate(comparison: Comparison) -> Iterator[Line]:
-    gate = comparison.gate
-    if gate is None:
+    demanded = headline.gate_text(comparison)
+    if demanded is None:
         return
-    yield Line(headline.gate_outcome(gate), OUTCOME_STYLES[gate.ends_as])
-    for each, said in zip(gate.checked, headline.gate_sentences(comparison), strict=True):
-        yield Line(f"  {said}", OUTCOME_STYLES[each.outcome])
+    yield Line(demanded.words, OUTCOME_STYLES[demanded.ends_as])
+    for outcome, said in demanded.conditions:
+        yield Line(f"  {said}", OUTCOME_STYLES[outcome])
     yield BLANK
 
 
@@ -113,28 +137,28 @@ def _account(comparison: Comparison) -> Iterator[Table | Line]:
     if waterfall is None or a.busy_us is None or b.busy_us is None:
         return
     a_idle, b_idle = a.idle_us(waterfall.basis), b.idle_us(waterfall.basis)
-    rows: list[tuple[str, float | None, float | None, float]] = [
-        ("  GPU kernels", a.busy_us, b.busy_us, b.busy_us - a.busy_us)
-    ]
+    rows = [_Row("  GPU kernels", b.busy_us - a.busy_us, a.busy_us, b.busy_us)]
     for part in main_parts(comparison):
         name = clipped_before(part.path, NAME) if part.path else ""
         named = printable(" ".join(filter(None, (name, f"({part.what})" if name and part.what else part.what))))
-        rows.append((f"    {clipped_before(named, NAME + 8)}", part.a_us, part.b_us, part.delta_us))
+        named = f"    {clipped_before(named, NAME + 8)}"
+        rows.append(_Row(named, part.delta_us, part.a_us, part.b_us, part_words(part, comparison.groups)))
     if a_idle is not None and b_idle is not None:
-        rows.append(("  GPU idle", a_idle, b_idle, b_idle - a_idle))
+        rows.append(_Row("  GPU idle", b_idle - a_idle, a_idle, b_idle))
     rows += _causes(comparison)
     if abs(waterfall.residual_us) >= 0.01 * waterfall.a_us:
-        rows.append(("  not attributed", None, None, waterfall.residual_us))
+        rows.append(_Row("  not attributed", waterfall.residual_us))
     unit, scale, decimals = scale_of(max(waterfall.a_us, waterfall.b_us))
-    longest = max(abs(row[3]) for row in rows) or 1.0
+    longest = max(abs(row.delta_us) for row in rows) or 1.0
     what = {"steps": "call", "span": "span", "whole": "recording"}[a.analysis.window.kind]
     recorded = "" if waterfall.basis == "unprofiled" else " as recorded,"
     columns = (
         Column(f"Where a {what} goes,{recorded} {unit}", numeric=False),
         *(Column(each) for each in (a.label, b.label, "change")),
         Column("", numeric=False),
+        Column("", numeric=False),
     )
-    yield Table("", columns, tuple(_row(row, scale, decimals, longest) for row in rows))
+    yield Table("", columns, tuple(_cells(row, scale, decimals, longest) for row in rows))
 
 
 def scale_of(longest_us: float) -> tuple[str, float, int]:
@@ -143,26 +167,35 @@ def scale_of(longest_us: float) -> tuple[str, float, int]:
     return UNITS[scale], scale, 1 if longest_us / scale >= 100 else 2 if longest_us / scale >= 10 else 3
 
 
-def _row(
-    row: tuple[str, float | None, float | None, float], scale: float, decimals: int, longest: float
-) -> tuple[str | Styled, ...]:
-    name, a_us, b_us, delta_us = row
-    figures = ("" if us is None else f"{us / scale:,.{decimals}f}" for us in (a_us, b_us))
-    change = f"{delta_us / scale:+,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
-    sign, style = ("+", "red") if delta_us > 0 else ("-", "green")
-    return name, *figures, change, Styled(((sign * round(abs(delta_us) / longest * BAR), style),))
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A part of a call. Without times, what is known is the change alone."""
+
+    name: str
+    delta_us: float
+    a_us: float | None = None
+    b_us: float | None = None
+    what: str = ""
 
 
-def _causes(comparison: Comparison) -> Iterator[tuple[str, float | None, float | None, float]]:
+def _cells(row: _Row, scale: float, decimals: int, longest: float) -> tuple[Cell, ...]:
+    figures = ("" if us is None else f"{us / scale:,.{decimals}f}" for us in (row.a_us, row.b_us))
+    change = f"{row.delta_us / scale:+,.{decimals}f}".replace("-", MINUS)
+    sign, style = ("+", "red") if row.delta_us > 0 else ("-", "green")
+    bar = sign * round(abs(row.delta_us) / longest * BAR)
+    return row.name, *figures, change, Styled(((bar, style),)), row.what
+
+
+def _causes(comparison: Comparison) -> Iterator[_Row]:
     waterfall = comparison.waterfall
     parts: list[WaterfallPart] = [each for each in (waterfall.parts if waterfall else ()) if each.kind == "idle"]
     parts.sort(key=lambda part: -abs(part.delta_us))
     for part in parts[:MOST_CAUSES]:
         if abs(part.delta_us) >= LEAST_CAUSE * abs(parts[0].delta_us):
-            yield f"    {short.CAUSES.get(str(part.label), str(part.label))}", None, None, part.delta_us
+            yield _Row(f"    {short.CAUSES.get(str(part.label), str(part.label))}", part.delta_us)
     rest = math.fsum(part.delta_us for part in parts[MOST_CAUSES:])
     if parts and abs(rest) >= LEAST_CAUSE * abs(parts[0].delta_us):
-        yield "    other causes", None, None, rest
+        yield _Row("    other causes", rest)
 
 
 def _bottleneck(comparison: Comparison) -> Iterator[Line]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from tracekit.model.comparison import Side
 from tracekit.model.single_run import SingleRun
 from tracekit.names import clipped_within, printable, short_kernel_name
 from tracekit.numbers import count, duration, percent
-from tracekit.report.composition.brief import BLANK, advice_lines, scale_of
+from tracekit.report.composition.brief import BLANK, advice_lines, last_lines, more, scale_of
 from tracekit.report.document import Column, Line, Summary, Table
 from tracekit.report.words import common as words
 from tracekit.report.words import short
@@ -21,26 +21,32 @@ MOST_FAMILIES, MOST_CAUSES, MOST_NOTES, MOST_KERNELS = 4, 3, 3, 6
 WIDTH, NAME = 100, 62
 
 
-def analysis_brief(single: SingleRun, commands: tuple[str, ...] = (), *, top: int = MOST_KERNELS) -> Summary:
-    """At most thirty lines at 100 columns; `commands` is what to type next, `top` how many kernels are listed."""
-    side, analysis = single.side, single.side.analysis
+def verdict_line(single: SingleRun) -> Line:
+    return Line(f"  {_headline(single.side)}", "bold")
+
+
+def analysis_brief(
+    single: SingleRun, page: str | None, commands: Sequence[str] = (), top: int | None = None
+) -> Summary:
+    """At most thirty lines at 100 columns. `page` is where the page lies, if one was written, `commands` are worth
+    typing next, `top` is how many kernels are listed: more lines for more than `MOST_KERNELS`."""
+    side = single.side
     found = [clipped_within(printable(health_sentence(each)), WIDTH - 4) for each in side.health]
     notes = [*short.headline_notes(single.notes), *found]
     advice = tuple(advice_lines(single.findings, side))
     hidden = len(notes) + len(single.findings) - min(len(notes), MOST_NOTES) - len(advice)
-    more = f"More: -v (+{hidden})" if hidden > 0 else "More: -v"
     return (
         Line(f"{clipped_within(printable(PurePath(side.path).name), 40)} · {words.subject(side)}", "dim"),
         BLANK,
-        Line(f"  {_headline(side)}", "bold"),
+        verdict_line(single),
         *(Line(note, "", "  ! ", "yellow") for note in notes[:MOST_NOTES]),
         BLANK,
         *_account(side),
         *([Line(f"Bottleneck: {short.bottleneck(side, single.bound)}")] if single.bound else []),
-        *((BLANK, *_kernels(side, top)) if analysis.kernels and analysis.kernels.by_name else ()),
+        *((BLANK, *_kernels(side, top or MOST_KERNELS)) if side.analysis.kernels else ()),
         *((BLANK, Line("Try next", "bold"), *advice) if advice else ()),
         BLANK,
-        Line("   ".join((*commands, more)), "dim"),
+        *last_lines(*([f"Report {page}"] if page else []), *commands, more(hidden)),
     )
 
 
@@ -83,7 +89,7 @@ def _account(side: Side) -> Iterator[Table]:
 
 def _kernels(side: Side, top: int) -> Iterator[Table]:
     kernels = side.analysis.kernels
-    if kernels is None:
+    if kernels is None or not kernels.by_name:
         return
     rows = tuple(
         (

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, percent, times_within
-from tracekit.report.composition.brief import BLANK, calls_to_pay, scale_of
+from tracekit.report.composition.brief import BLANK, calls_to_pay, last_lines, more, scale_of
 from tracekit.report.document import Column, Line, Summary, Table
 from tracekit.report.sections import several
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
@@ -23,8 +21,12 @@ MOST_WAYS, MOST_NOTES, MOST_FINDINGS = 12, 3, 4
 COLUMNS = ("speed-up", "95 % CI", "eager", "compiled", "busy", "idle", "compile s", "pays off")
 
 
-def comparisons_brief(compared: Comparisons, report: str, commands: Sequence[str]) -> Summary:
-    """At most thirty lines at 100 columns. `report` is where the page lies, `commands` what to type next."""
+def verdict_line(compared: Comparisons) -> Line:
+    return Line(f"  {several.headline(compared)}", "bold green" if compared.fastest else "bold yellow")
+
+
+def comparisons_brief(compared: Comparisons, page: str, look_at: str) -> Summary:
+    """At most thirty lines at 100 columns. `page` is where the page lies, `look_at` shows one of the runs."""
     ways = compared.comparisons[:MOST_WAYS]
     notes = short.headline_notes((*compared.notes, *(note for each in compared.comparisons for note in each.notes)))
     findings = [
@@ -48,14 +50,14 @@ def comparisons_brief(compared: Comparisons, report: str, commands: Sequence[str
     return (
         Line(clipped_within(several.subjects(compared), WIDTH), "dim"),
         BLANK,
-        Line(f"  {several.headline(compared)}", "bold green" if compared.fastest else "bold yellow"),
+        verdict_line(compared),
         *(Line(note, "", "  ! ", "yellow") for note in notes[:MOST_NOTES]),
         *wrong,
         BLANK,
         table,
         *((BLANK, Line("Found", "bold"), *findings[:MOST_FINDINGS]) if findings else ()),
         BLANK,
-        Line("   ".join((f"Report {report}", *commands, f"More: -v (+{hidden})" if hidden > 0 else "More: -v")), "dim"),
+        *last_lines(f"Report {page}", look_at, more(hidden)),
     )
 
 

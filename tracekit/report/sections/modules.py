@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.model.groups import GroupLabel
 from tracekit.model.modules import ModuleTime
+from tracekit.numbers import count
 from tracekit.report.words.groups import operators_word
 
 #: Parts that are named where there is little room, and the share of the largest change that each has at least.
@@ -19,6 +20,9 @@ MOST, LEAST_SHARE = 3, 0.05
 MAINLY, WHOLLY = 0.67, 0.95
 #: It is told in parts where those that find room make so much of what its parts gained and lost.
 MOSTLY = 0.7
+
+#: As many kernels, within so much of them, are as many.
+FEW = 0.02
 
 REST = "all other kernels"
 
@@ -63,11 +67,32 @@ def main_parts(comparison: Comparison, most: int = MOST) -> tuple[GpuPart, ...]:
         ):
             parts = found[:most]
     parts = [] if parts == [whole] else _by_change(parts)
-    left = [getattr(whole, name) - math.fsum(getattr(each, name) for each in parts) for name in FIGURES]
-    return (*_named(parts), GpuPart("", REST, *left))
+    return (*_named(parts), _left(whole, "", REST, parts))
 
 
-FIGURES = ("a_us", "b_us", "a_kernels", "b_kernels")
+def part_words(part: GpuPart, groups: Sequence[KernelGroup]) -> str:
+    """What became of its kernels: `fused attention lost`, `20,064 → 3,192 kernels`; empty where they are as many."""
+    found = [groups[at] for at in _groups_in(part.module)] if part.module else []
+    if any(each.kind == "attention_lost" for group in found for each in group.evidence):
+        return "fused attention lost"
+    if part.module is None or abs(part.b_kernels - part.a_kernels) < FEW * part.a_kernels:
+        return ""
+    return f"{count(part.a_kernels)} → {count(part.b_kernels)} kernels"
+
+
+def _groups_in(module: ModuleTime) -> Iterator[int]:
+    yield from module.groups
+    for child in module.children:
+        yield from _groups_in(child)
+
+
+def _left(whole: GpuPart, path: str, what: str, parts: Sequence[GpuPart]) -> GpuPart:
+    """What the whole has besides the parts."""
+    a_us, b_us, a_kernels, b_kernels = (
+        getattr(whole, name) - math.fsum(getattr(each, name) for each in parts)
+        for name in ("a_us", "b_us", "a_kernels", "b_kernels")
+    )
+    return GpuPart(path, what, a_us, b_us, a_kernels, b_kernels)
 
 
 def _whole(module: ModuleTime) -> GpuPart:
@@ -89,10 +114,9 @@ def _pieces(part: GpuPart, groups: Sequence[KernelGroup]) -> list[GpuPart]:
         return []
     pieces = [_whole(child) for child in module.children]
     if module.groups and module.children:
-        of_children = [getattr(part, name) - math.fsum(getattr(each, name) for each in pieces) for name in FIGURES]
         label = groups[module.groups[0]].label
         what = operators_word(label) if isinstance(label, GroupLabel) else ""
-        pieces.append(GpuPart(part.path, what or "own work", *of_children))
+        pieces.append(_left(part, part.path, what or "own work", pieces))
     return _by_change(pieces)
 
 
@@ -103,7 +127,4 @@ def _named(parts: Sequence[GpuPart]) -> list[GpuPart]:
     shared = sum(
         1 for _ in takewhile(lambda names: len(set(names)) == 1, zip(*(path[:-1] for path in split), strict=False))
     )
-    return [
-        GpuPart(".".join(path[shared:]), part.what, *(getattr(part, name) for name in FIGURES), part.module)
-        for path, part in zip(split, parts, strict=True)
-    ]
+    return [replace(part, path=".".join(path[shared:])) for path, part in zip(split, parts, strict=True)]
