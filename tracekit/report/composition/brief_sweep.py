@@ -23,10 +23,14 @@ def sweep_brief(sweep: Sweep, page: str) -> Summary:
     """At most thirty lines at 100 columns; `page` is where the page lies."""
     labels = label(sweep)
     notes = note_sentences(sweep.notes)
-    failed = [(work, way, cell) for work, way, cell in named_cells(sweep) if cell.failure]
+    failed = [
+        (work, way, f"{sweeping.OUTCOMES[cell.outcome]}: {cell.failure.message}")
+        for work, way, cell in named_cells(sweep)
+        if cell.failure
+    ]
     told = [
-        f"{work}, {way}: {sweeping.OUTCOMES[cell.outcome]}: {cell.failure.message if cell.failure else ''}"
-        for work, way, cell in failed[:MOST_FAILURES]
+        Line(clipped_within(printable(f"{work}, {way}: {why}"), WIDTH - 5), "", "  !! ", "bold red")
+        for work, way, why in failed[:MOST_FAILURES]
     ]
     ways = list(dict.fromkeys(way for _, way, cell in named_cells(sweep) if cell.cell.form == "compiled"))
     rows = []
@@ -47,11 +51,7 @@ def sweep_brief(sweep: Sweep, page: str) -> Summary:
         BLANK,
         Table("", heads, tuple(rows), f"and {left} more" if left else ""),
         *([Line(sweeping.slight_note(sweep), "dim")] if sweeping.slight_note(sweep) else []),
-        *(
-            (BLANK, *(Line(clipped_within(printable(each), WIDTH - 4), "", "  !! ", "bold red") for each in told))
-            if told
-            else ()
-        ),
+        *((BLANK, *told) if told else ()),
         BLANK,
         *last_lines(f"Report {page}", more(hidden)),
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from tracekit.model.comparison import Bound, Finding, Side
 from tracekit.model.note import Note
@@ -43,17 +42,8 @@ BOUNDS = {
 STARTS = {"compiled_warm_cache": " with a warm cache"}
 
 
-def throttled(*, limit: str, share: float, sides: list[str]) -> str:
+def throttled(*, limit: str, share: float, sides: Sequence[str]) -> str:
     return f"{limit} limit active {percent(share, 0)} of the time: {' and '.join(sides)} throttled"
-
-
-def two_speeds(subject: str, *, fast_us: float, slow_us: float, slow_share: float, **_: Any) -> str:
-    return f"{subject} is bimodal: {percent(slow_share, 0)} of calls at {duration(slow_us)}, else {duration(fast_us)}"
-
-
-def clocks_differ(*, sides: list[str], clocks_mhz: list[float], **_: Any) -> str:
-    one, other = (f"{name} {clock:,.0f} MHz" for name, clock in zip(sides, clocks_mhz, strict=True))
-    return f"GPU clock: {one}, {other}"
 
 
 #: Notes without which the headline is read wrong, the gravest first.
@@ -71,13 +61,15 @@ HEADLINE: dict[str, Sentence] = {
     "steps_differ": "A has {a} steps, B {b}; figures are per step",
     "throttled": throttled,
     "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
-    "clocks_differ": clocks_differ,
+    "clocks_differ": "GPU clocks differ",
     "one_process_waits_for_host": (
         "one process: host-bound speed-ups moved by up to {seen_apart:percent 0} between processes (--repeat-process 4)"
     ),
     "one_process_small_change": "one process: a change this small may be the process's own (--repeat-process 4)",
     "two_processes": "two processes: their spread is hardly known (--repeat-process 4)",
-    "two_speeds": two_speeds,
+    "two_speeds": lambda subject, slow_share, slow_us, fast_us, lasting: (
+        f"{percent(slow_share, 0)} of {subject} at {duration(slow_us)}, else {duration(fast_us)}"
+    ),
     "drifted": lambda subject, share: (
         f"{subject} became {percent(abs(share))} {'slower' if share > 0 else 'faster'} while it was timed"
     ),
@@ -107,11 +99,27 @@ IN_CODE = {
 }
 
 
-def headline_notes(notes: tuple[Note, ...]) -> tuple[str, ...]:
-    """A line each of the notes that bear on the headline, the gravest first; those of one text once."""
+def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B")) -> tuple[str, ...]:
+    """A line each of the notes that bear on the headline, the gravest first; those of one text, and both sides' speeds,
+    in one. `names` are what A and B are called."""
     order = list(HEADLINE)
     bearing = sorted((note for note in notes if note.code in HEADLINE), key=lambda note: order.index(note.code))
-    return tuple(dict.fromkeys(say(HEADLINE[note.code], note.facts, note.subject) for note in bearing))
+    said: dict[str, list[str]] = {}
+    for note in bearing:
+        words = say(HEADLINE[note.code], note.facts, note.subject)
+        if note.code == "clocks_differ":
+            words = clock_words(note.facts["clocks_mhz"], names)
+            if "throttled" in said:
+                said["throttled"][0] += f"; {words}"
+                continue
+        said.setdefault(note.code, []).append(words)
+    if speeds := said.get("two_speeds"):
+        said["two_speeds"] = [f"calls are bimodal: {', '.join(speeds)}"]
+    return tuple(dict.fromkeys(each for words in said.values() for each in words))
+
+
+def clock_words(clocks_mhz: Sequence[float], names: Sequence[str]) -> str:
+    return "GPU clock " + ", ".join(f"{clock:,.0f} MHz {name}" for name, clock in zip(names, clocks_mhz, strict=True))
 
 
 def advice_words(finding: Finding) -> tuple[str, str]:
