@@ -4,7 +4,8 @@ import re
 import textwrap
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -23,18 +24,20 @@ def shown(summary: Summary) -> RenderableType:
     for part in summary:
         match part:
             case Line():
-                line = Text.assemble((part.lead, part.lead_style), (printable(part.text), part.style))
-                line.no_wrap, line.overflow = part.unbroken, "ignore" if part.unbroken else "fold"
-                drawn.append(line)
+                drawn.append(_line(part))
             case Table():
                 # Without a caption the heads are one, and no line parts them from the rows.
                 head = None if not part.caption else box.SIMPLE_HEAD
                 table = RichTable(box=head, pad_edge=False, show_edge=False, header_style="bold")
-                for column in part.columns:
-                    label = Text(
-                        clipped_within(printable(column.label), 24) if part.caption else printable(column.label)
-                    )
-                    table.add_column(label, justify="right" if column.numeric else "left", overflow="fold")
+                for at, column in enumerate(part.columns):
+                    label = printable(column.label)
+                    label = clipped_within(label, 24) if part.caption else label
+                    justify: JustifyMethod = "right" if column.numeric else "left"
+                    # Names and figures stay whole, and a head's words.
+                    whole = not part.caption and (at == 0 or column.numeric)
+                    widest = [*label.split(), *(_cell(row[at]).plain for row in part.rows)] if whole else []
+                    least = max(map(cell_len, widest), default=None)
+                    table.add_column(Text(label), justify=justify, overflow="fold", min_width=least)
                 for row in part.rows:
                     table.add_row(*map(_cell, row))
                 drawn += [Text(part.caption, style="bold"), table] if part.caption else [table]
@@ -53,6 +56,21 @@ def shown(summary: Summary) -> RenderableType:
             case Commands():
                 drawn.append(_command(part.text))
     return Group(*drawn)
+
+
+def _line(part: Line) -> RenderableType:
+    """What does not fit goes on below the text, not below what leads it."""
+    text = Text(printable(part.text), part.style)
+    if part.unbroken:
+        text.no_wrap, text.overflow = True, "ignore"
+    indent = len(part.text) - len(part.text.lstrip()) if not part.lead else 0
+    if not part.lead and not indent:
+        return text
+    lined = RichTable.grid()
+    lined.add_column(no_wrap=True)
+    lined.add_column(overflow="fold")
+    lined.add_row(Text(part.lead or " " * indent, part.lead_style), text[indent:] if indent else text)
+    return lined
 
 
 def _cell(cell: Cell) -> Text:

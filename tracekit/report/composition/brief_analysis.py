@@ -35,6 +35,7 @@ def analysis_brief(
     notes = [*short.headline_notes(single.notes), *found]
     advice = tuple(advice_lines(single.findings, side))
     hidden = len(notes) + len(single.findings) - min(len(notes), MOST_NOTES) - len(advice)
+    kernels: list[Line | Table] = [*_kernels(side, top or MOST_KERNELS)]
     return (
         Line(f"{clipped_within(printable(PurePath(side.path).name), 40)} · {words.subject(side)}", "dim"),
         BLANK,
@@ -43,7 +44,7 @@ def analysis_brief(
         BLANK,
         *_account(side),
         *([Line(f"Bottleneck: {short.bottleneck(side, single.bound)}")] if single.bound else []),
-        *((BLANK, *_kernels(side, top or MOST_KERNELS)) if side.analysis.kernels else ()),
+        *((BLANK, *kernels) if kernels else ()),
         *((BLANK, Line("Try next", "bold"), *advice) if advice else ()),
         BLANK,
         *last_lines(*([f"Report {page}"] if page else []), *commands, more(hidden)),

@@ -1,13 +1,16 @@
 """A sweep in thirty lines: how many configurations became faster, a row a work and a column a way to compile."""
 
+from collections import Counter
+
 from tracekit.model.sweep_figures import CellFigures, Sweep
-from tracekit.names import clipped_within, printable
-from tracekit.numbers import MISSING, times_within
+from tracekit.names import clipped, clipped_within, printable
+from tracekit.numbers import MISSING, counted, times_within
 from tracekit.report.composition.brief import BLANK, last_lines, more
 from tracekit.report.document import Cell, Column, Line, Styled, Summary, Table
 from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.labels import label, named_cells
-from tracekit.report.words.notes import SLIGHT, note_sentences
+from tracekit.report.words import short
+from tracekit.report.words.notes import SLIGHT
 
 WIDTH, NAME = 100, 44
 #: Works, notes, failures that find room.
@@ -22,15 +25,15 @@ def verdict_line(sweep: Sweep) -> Line:
 def sweep_brief(sweep: Sweep, page: str) -> Summary:
     """At most thirty lines at 100 columns; `page` is where the page lies."""
     labels = label(sweep)
-    notes = note_sentences(sweep.notes)
-    failed = [
-        (work, way, f"{sweeping.OUTCOMES[cell.outcome]}: {cell.failure.message}")
-        for work, way, cell in named_cells(sweep)
+    notes = short.sweep_notes(sweep.notes)
+    failed = Counter(
+        f"{way} {sweeping.OUTCOMES[cell.outcome]}: {cell.failure.message}"
+        for _, way, cell in named_cells(sweep)
         if cell.failure
-    ]
+    )
     told = [
-        Line(clipped_within(printable(f"{work}, {way}: {why}"), WIDTH - 5), "", "  !! ", "bold red")
-        for work, way, why in failed[:MOST_FAILURES]
+        Line(clipped(printable(f"{counted(works, 'work')}: {why}"), WIDTH - 5), "", "  !! ", "bold red")
+        for why, works in failed.most_common(MOST_FAILURES)
     ]
     ways = list(dict.fromkeys(way for _, way, cell in named_cells(sweep) if cell.cell.form == "compiled"))
     rows = []

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tracekit.model.comparison import Bound, Finding, Side
 from tracekit.model.note import Note
 from tracekit.numbers import count, duration, percent
+from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.saying import Sentence, say
 
 #: What an idle cause is called where there is no room to explain it.
@@ -68,7 +69,7 @@ HEADLINE: dict[str, Sentence] = {
     "one_process_small_change": "one process: a change this small may be the process's own (--repeat-process 4)",
     "two_processes": "two processes: their spread is hardly known (--repeat-process 4)",
     "two_speeds": lambda subject, slow_share, slow_us, fast_us, lasting: (
-        f"{percent(slow_share, 0)} of {subject} at {duration(slow_us)}, else {duration(fast_us)}"
+        f"{percent(slow_share, 0)} of {subject} at {duration(slow_us)}"
     ),
     "drifted": lambda subject, share: (
         f"{subject} became {percent(abs(share))} {'slower' if share > 0 else 'faster'} while it was timed"
@@ -76,6 +77,17 @@ HEADLINE: dict[str, Sentence] = {
     "ratio_changed": "the speed-up drifted by {share:percent 1} while it was timed",
     "timed_slower_than_recorded": "{subject} was slower when timed than when recorded: measure again",
     "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums",
+}
+
+#: Notes on a sweep; all others are written as they are elsewhere.
+OF_SWEEPS: dict[str, Sentence] = {
+    "eager_process_spread": lambda work, spread, slight, compared: (
+        f"eager moved by up to {percent(spread)} between processes ({work})"
+    ),
+    "several_timing_rules": "cells were timed by different rules (--iterations, --target, --time-budget)",
+    "machines_of_a_work_differ": "eager cells of {works} of {of_works:counted work} are of different machines",
+    "cells_side_by_side": "{cells} of {of_cells:counted cell} ran beside another: eager may be too slow",
+    "cells_throttled": "the GPU was throttled in {cells} of {of_cells:counted cell}",
 }
 
 #: Why a command is worth trying, by the finding's code.
@@ -110,12 +122,19 @@ def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B"))
         if note.code == "clocks_differ":
             words = clock_words(note.facts["clocks_mhz"], names)
             if "throttled" in said:
-                said["throttled"][0] += f"; {words}"
+                said["throttled"] = [f"{said['throttled'][0].partition(':')[0]}; {words}"]
                 continue
         said.setdefault(note.code, []).append(words)
     if speeds := said.get("two_speeds"):
         said["two_speeds"] = [f"calls are bimodal: {', '.join(speeds)}"]
     return tuple(dict.fromkeys(each for words in said.values() for each in words))
+
+
+def sweep_notes(notes: Iterable[Note]) -> tuple[str, ...]:
+    return tuple(
+        say(OF_SWEEPS[note.code], note.facts, note.subject) if note.code in OF_SWEEPS else note_sentence(note)
+        for note in notes
+    )
 
 
 def clock_words(clocks_mhz: Sequence[float], names: Sequence[str]) -> str:
