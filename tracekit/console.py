@@ -1,5 +1,6 @@
 """rich's console, which prints nothing that steers a terminal but what rich itself colours and draws."""
 
+import os
 from collections.abc import Iterable
 from typing import IO
 
@@ -8,12 +9,17 @@ from rich.segment import Segment
 
 from tracekit.printing import printable_lines
 
+#: Columns of what goes into a file or a pipe.
+WITHOUT_TERMINAL = 100
+
 
 class PrintableConsole(Console):
     """Reads no markup in text, and shows characters that would steer the terminal as harmless ones."""
 
     def __init__(self, *, stderr: bool = False, file: IO[str] | None = None) -> None:
         super().__init__(stderr=stderr, file=file, markup=False, emoji=False, highlight=False)
+        if not self.is_terminal and "COLUMNS" not in os.environ:
+            self.width = WITHOUT_TERMINAL
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         # Colours are still styles here, and become escape sequences later.

@@ -89,7 +89,9 @@ def analyze(
     if there is not None:
         run = store.load(Path(trace)) if side.form else None
         write_report(side_report(single, run, commands_of_page(run)), there)
-    console.print(shown(analysis_text(single, there.page if there else None, detail=detail, top=top)))
+    console.print(
+        shown(analysis_text(single, there.page if there else None, detail=detail, top=top, width=console.width))
+    )
     if side.form and form is None and detail != "verdict":
         say(console, f"this is its {side.form.name} form; --form chooses")
     if json_path is not None:

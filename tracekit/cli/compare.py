@@ -140,7 +140,7 @@ def compare(
     # Both sides as one trace; one of them where forms were chosen that `open` would not choose.
     together = not (form_a or form_b) and "-" not in (a, b)
     places = ([a, b] if b else [a]) if together else [comparison.b.path]
-    summary = comparison_text(comparison, there.page, shlex.join(("tracekit", "open", *places)), detail)
+    summary = comparison_text(comparison, there.page, shlex.join(("tracekit", "open", *places)), detail, console.width)
     publish(comparison_report(comparison, pair.run, commands_of_page(pair.run)), there, summary, console)
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(comparison.a, comparison.b, strict=strict)

@@ -104,7 +104,8 @@ def publish(report: Report, there: Destination, summary: Summary, console: Conso
     from tracekit.walks.reports import write_report
 
     write_report(report, there)
-    console.print(shown(summary))
+    # Paths and commands may be longer than a line.
+    console.print(shown(summary), crop=False)
 
 
 def say(console: Console, line: str) -> None:

@@ -12,7 +12,6 @@ from tracekit.names import clipped_within, printable
 from tracekit.numbers import MINUS, calls_span, count, duration, percent, size, size_change, times_within
 from tracekit.report.document import Cell, Column, Line, Styled, Summary, Table
 from tracekit.report.sections import headline
-from tracekit.report.sections.groups import clipped_before
 from tracekit.report.sections.modules import main_parts, part_words
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.words import common as words
@@ -26,8 +25,8 @@ OUTPUT_STYLES = {"equal": "green", "as_accurate": "green", "less_accurate": "bol
 MOST_NOTES, MOST_CAUSES, MOST_ADVICE = 3, 3, 3
 #: A cause of idle time has this share of the largest one's change at least.
 LEAST_CAUSE = 0.05
-#: Characters of the longest bar, and of a name.
-BAR, NAME = 12, 34
+#: Characters of the longest bar, of what stands beside names, of figures and bars alone, and of a name at least.
+BAR, BESIDE_NAMES, BESIDE_FIGURES, LEAST_NAME = 12, 66, 48, 24
 #: Of a line.
 WIDTH = 100
 GAP = "   "
@@ -36,8 +35,9 @@ BLANK = Line("")
 UNITS = {1.0: "µs", 1e3: "ms", 1e6: "s"}
 
 
-def comparison_brief(comparison: Comparison, page: str, open_it: str) -> Summary:
-    """At most thirty lines at 100 columns. `page` is where the page lies, `open_it` shows the timeline."""
+def comparison_brief(comparison: Comparison, page: str, open_it: str, width: int = WIDTH) -> Summary:
+    """At most thirty lines at 100 columns. `page` is where the page lies, `open_it` shows the timeline, `width` is that
+    of the terminal."""
     notes = short.headline_notes(comparison.notes, (comparison.a.label, comparison.b.label))
     told = [Line(note, "", "  ! ", "yellow") for note in notes[:MOST_NOTES]]
     advice, checks = tuple(advice_lines(comparison.findings, comparison.b)), tuple(_checks(comparison))
@@ -48,12 +48,12 @@ def comparison_brief(comparison: Comparison, page: str, open_it: str) -> Summary
         *verdict_lines(comparison),
         *told,
         BLANK,
-        *_account(comparison),
+        *_account(comparison, width),
         *_bottleneck(comparison),
         *((BLANK, Line("Try next", "bold"), *advice) if advice else ()),
         *((BLANK, *checks) if checks else ()),
         BLANK,
-        *last_lines(f"Report {page}", f"Timeline: {open_it}", more(hidden)),
+        *last_lines(f"Report {page}", f"Timeline: {open_it}", more(hidden), width=width),
     )
 
 
@@ -62,11 +62,11 @@ def more(hidden: int) -> str:
     return f"More: -v (+{hidden})" if hidden > 0 else "More: -v"
 
 
-def last_lines(*pieces: str) -> tuple[Line, ...]:
+def last_lines(*pieces: str, width: int = WIDTH) -> tuple[Line, ...]:
     """Where all of it is; as many lines as it takes, none of which ends within a piece."""
     lines = [pieces[0]]
     for piece in pieces[1:]:
-        if len(lines[-1]) + len(GAP) + len(piece) <= WIDTH:
+        if len(lines[-1]) + len(GAP) + len(piece) <= width:
             lines[-1] += GAP + piece
         else:
             lines.append(piece)
@@ -131,17 +131,20 @@ def _gate(comparison: Comparison) -> Iterator[Line]:
     yield BLANK
 
 
-def _account(comparison: Comparison) -> Iterator[Table | Line]:
+def _account(comparison: Comparison, width: int) -> Iterator[Table]:
     """Where a call goes: GPU kernels by module, idle time by cause. The changes add up to that of the call."""
     a, b, waterfall = comparison.a, comparison.b, comparison.waterfall
     if waterfall is None or a.busy_us is None or b.busy_us is None:
         return
     a_idle, b_idle = a.idle_us(waterfall.basis), b.idle_us(waterfall.basis)
+    # What became of the kernels would part the rows of a narrower table.
+    wide = width >= WIDTH
+    room = max(width - (BESIDE_NAMES if wide else BESIDE_FIGURES), LEAST_NAME)
     rows = [_Row("  GPU kernels", b.busy_us - a.busy_us, a.busy_us, b.busy_us)]
     for part in main_parts(comparison):
-        name = clipped_before(part.path, NAME) if part.path else ""
+        name = clipped_within(part.path, room - 8) if part.path else ""
         named = printable(" ".join(filter(None, (name, f"({part.what})" if name and part.what else part.what))))
-        named = f"    {clipped_before(named, NAME + 8)}"
+        named = f"    {clipped_within(named, room)}"
         rows.append(_Row(named, part.delta_us, part.a_us, part.b_us, part_words(part, comparison.groups)))
     if a_idle is not None and b_idle is not None:
         rows.append(_Row("  GPU idle", b_idle - a_idle, a_idle, b_idle))
@@ -155,10 +158,12 @@ def _account(comparison: Comparison) -> Iterator[Table | Line]:
     columns = (
         Column(f"Where a {what} goes,{recorded} {unit}", numeric=False),
         *(Column(each) for each in (a.label, b.label, "change")),
-        Column("", numeric=False),
-        Column("", numeric=False),
+        *(Column("", numeric=False) for _ in range(2)),
     )
-    yield Table("", columns, tuple(_cells(row, scale, decimals, longest) for row in rows))
+    shown = [_cells(row, scale, decimals, longest) for row in rows]
+    if not wide:
+        columns, shown = columns[:-1], [row[:-1] for row in shown]
+    yield Table("", columns, tuple(shown))
 
 
 def scale_of(longest_us: float) -> tuple[str, float, int]:

@@ -9,7 +9,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.single_run import SingleRun
 from tracekit.names import clipped_within, printable, short_kernel_name
 from tracekit.numbers import count, duration, percent
-from tracekit.report.composition.brief import BLANK, advice_lines, last_lines, more, scale_of
+from tracekit.report.composition.brief import BLANK, WIDTH, advice_lines, last_lines, more, scale_of
 from tracekit.report.document import Column, Line, Summary, Table
 from tracekit.report.words import common as words
 from tracekit.report.words import short
@@ -17,8 +17,8 @@ from tracekit.report.words.health import health_sentence
 
 #: Families of kernels, causes of idle time, notes and kernels that find room.
 MOST_FAMILIES, MOST_CAUSES, MOST_NOTES, MOST_KERNELS = 4, 3, 3, 6
-#: Of a line, and of a kernel's name in it.
-WIDTH, NAME = 100, 62
+#: Characters beside kernels' names.
+BESIDE_NAMES = 24
 
 
 def verdict_line(single: SingleRun) -> Line:
@@ -26,7 +26,7 @@ def verdict_line(single: SingleRun) -> Line:
 
 
 def analysis_brief(
-    single: SingleRun, page: str | None, commands: Sequence[str] = (), top: int | None = None
+    single: SingleRun, page: str | None, commands: Sequence[str] = (), top: int | None = None, width: int = WIDTH
 ) -> Summary:
     """At most thirty lines at 100 columns. `page` is where the page lies, if one was written, `commands` are worth
     typing next, `top` is how many kernels are listed: more lines for more than `MOST_KERNELS`."""
@@ -35,7 +35,7 @@ def analysis_brief(
     notes = [*short.headline_notes(single.notes), *found]
     advice = tuple(advice_lines(single.findings, side))
     hidden = len(notes) + len(single.findings) - min(len(notes), MOST_NOTES) - len(advice)
-    kernels: list[Line | Table] = [*_kernels(side, top or MOST_KERNELS)]
+    kernels: list[Line | Table] = [*_kernels(side, top or MOST_KERNELS, width - BESIDE_NAMES)]
     return (
         Line(f"{clipped_within(printable(PurePath(side.path).name), 40)} · {words.subject(side)}", "dim"),
         BLANK,
@@ -47,7 +47,7 @@ def analysis_brief(
         *((BLANK, *kernels) if kernels else ()),
         *((BLANK, Line("Try next", "bold"), *advice) if advice else ()),
         BLANK,
-        *last_lines(*([f"Report {page}"] if page else []), *commands, more(hidden)),
+        *last_lines(*([f"Report {page}"] if page else []), *commands, more(hidden), width=width),
     )
 
 
@@ -88,13 +88,13 @@ def _account(side: Side) -> Iterator[Table]:
     yield Table("", columns, tuple(shown))
 
 
-def _kernels(side: Side, top: int) -> Iterator[Table]:
+def _kernels(side: Side, top: int, room: int) -> Iterator[Table]:
     kernels = side.analysis.kernels
     if kernels is None or not kernels.by_name:
         return
     rows = tuple(
         (
-            clipped_within(short_kernel_name(each.name, 2 * NAME), NAME),
+            clipped_within(short_kernel_name(each.name, 2 * room), room),
             count(each.count / side.steps),
             duration(each.total_us / side.steps),
         )

@@ -14,11 +14,11 @@ from tracekit.report.words import common as words
 from tracekit.report.words import short
 from tracekit.report.words.findings import finding_title
 
-WIDTH, NAME = 100, 30
+WIDTH, NAME = 100, 26
 #: Ways, notes and findings that find room.
 MOST_WAYS, MOST_NOTES, MOST_FINDINGS = 12, 3, 4
 
-COLUMNS = ("speed-up", "95 % CI", "eager", "compiled", "busy", "idle", "compile s", "pays off after calls")
+COLUMNS = ("speed-up", "95 % CI", "eager", "compiled", "busy", "idle", "compile s", "pays off")
 
 
 def verdict_line(compared: Comparisons) -> Line:
@@ -67,7 +67,7 @@ def _row(each: Comparison, scale: float, decimals: int) -> tuple[str, ...]:
     even = each.break_even[0] if each.break_even else None
     times = ("" if us is None else f"{us / scale:,.{decimals}f}" for us in (each.a.wall_us, side.wall_us, side.busy_us))
     return (
-        f"  {clipped_within(printable(side.label), NAME)}",
+        f" {clipped_within(printable(side.label), NAME)}",
         times_within(verdict.speedup, verdict.ci95) if verdict.speedup else words.result_word(each).lower(),
         f"{verdict.ci95[0]:.3f}-{verdict.ci95[1]:.3f}" if verdict.ci95 else MISSING,
         *times,

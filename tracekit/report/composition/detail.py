@@ -14,13 +14,15 @@ from tracekit.report.document import Line, Summary
 Detail = Literal["verdict", "brief", "all"]
 
 
-def comparison_text(comparison: Comparison, page: Path, open_it: str, detail: Detail = "brief") -> Summary:
-    """`page` is where the page lies, `open_it` the command that shows the timeline."""
+def comparison_text(
+    comparison: Comparison, page: Path, open_it: str, detail: Detail = "brief", width: int = brief.WIDTH
+) -> Summary:
+    """`page` is where the page lies, `open_it` the command that shows the timeline, `width` that of the terminal."""
     if detail == "all":
         return *summaries.comparison_summary(comparison, (open_it,)), *written(page)
     if detail == "verdict":
         return *brief.verdict_lines(comparison), report_line(page)
-    return brief.comparison_brief(comparison, str(page), open_it)
+    return brief.comparison_brief(comparison, str(page), open_it, width)
 
 
 def comparisons_text(compared: Comparisons, page: Path, look_at: str, detail: Detail = "brief") -> Summary:
@@ -41,14 +43,19 @@ def sweep_text(sweep: Sweep, page: Path, detail: Detail = "brief") -> Summary:
 
 
 def analysis_text(
-    single: SingleRun, page: Path | None, commands: Sequence[str] = (), detail: Detail = "brief", top: int | None = None
+    single: SingleRun,
+    page: Path | None,
+    commands: Sequence[str] = (),
+    detail: Detail = "brief",
+    top: int | None = None,
+    width: int = brief.WIDTH,
 ) -> Summary:
     """`page` is None where none was written, `commands` are worth typing next, `top` is how many kernels are listed."""
     if detail == "all":
         return *summaries.analysis_summary(single.side, top=top or 10), *(written(page) if page else ())
     if detail == "verdict":
         return brief_analysis.verdict_line(single), *([report_line(page)] if page else [])
-    return brief_analysis.analysis_brief(single, str(page) if page else None, commands, top)
+    return brief_analysis.analysis_brief(single, str(page) if page else None, commands, top, width)
 
 
 def report_line(page: Path) -> Line:
