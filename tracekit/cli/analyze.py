@@ -68,7 +68,7 @@ def analyze(
     from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, raise_if_damaged
 
     check_output_path("--json", json_path, trace)
-    page = _page_place(html_path, trace)
+    asked = _page_place(html_path, trace)
     # A page tells more of the work than figures: its operators, their sizes, and when it ran. So do a run's findings.
     shapes = html_path is not None or (json_path is not None and is_run_folder(trace))
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=shapes)
@@ -83,15 +83,14 @@ def analyze(
         named = name_side(trace, form)
         name = f"{Path(trace).resolve().name}-{named.label}" if named.run else named.label
         identity = identity_of_report("analysis", (named.identity,))
-        there = destination(f"{name}-analysis", identity, page, json_path, force=force, option="--html PATH")
+        there = destination(f"{name}-analysis", identity, asked, json_path, force=force, option="--html PATH")
     side = load_side(trace, form=form, reading=reading)
     single = look_at(side)
     if there is not None:
         run = store.load(Path(trace)) if side.form else None
         write_report(side_report(single, run, commands_of_page(run)), there)
-    console.print(
-        shown(analysis_text(single, there.page if there else None, detail=detail, top=top, width=console.width))
-    )
+    page = there.page if there else None
+    console.print(shown(analysis_text(single, page, detail=detail, top=top, width=console.width)), crop=False)
     if side.form and form is None and detail != "verdict":
         say(console, f"this is its {side.form.name} form; --form chooses")
     if json_path is not None:

@@ -191,7 +191,7 @@ def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail,
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
     write_report(comparison_report(comparison, run, measuring_command(run)), there)
     open_it = shlex.join(("tracekit", "open", str(folder)))
-    console.print(shown(comparison_text(comparison, there.page, open_it, detail, console.width)))
+    console.print(shown(comparison_text(comparison, there.page, open_it, detail, console.width)), crop=False)
     for noted in run.noted:
         if noted.code in (NO_ADVICE, ADVICE_FAILED):
             say(console, noted_sentence(noted))
@@ -209,7 +209,7 @@ def _report_form(folder: Path, run: Run, console: Console, detail: Detail) -> st
     side = load_side(folder, form=run.forms[0].name, reading=Reading(shapes=True))
     single = look_at(side)
     commands = (f"Run {folder}", f"Compare: {_next_command(folder, run)}")
-    console.print(shown(analysis_text(single, None, commands, detail, width=console.width)))
+    console.print(shown(analysis_text(single, None, commands, detail, width=console.width)), crop=False)
     return analysis_json(single)
 
 

@@ -163,6 +163,8 @@ def bottleneck(side: Side, bound: Bound) -> str:
     largest = sorted(parts, key=lambda part: -parts[part])[: 1 if bound.kind and bound.kind != "mixed" else 2]
     shares = ", ".join(f"{percent(parts[part] / whole, 0)} {BOUNDS[part]}" for part in largest)
     told = f"{bound.kind or 'not known'}: {shares}"
+    if bound.kind in ("compute-bound", "memory-bound") and side.idle_share:
+        told += f", GPU idle {percent(side.idle_share, 0)}"
     if bound.kind == "launch-bound" and side.launches_per_step is not None:
         graphs = (
             f"{percent(side.graphed_share, 0)} of kernels in CUDA graphs" if side.graphed_share else "no CUDA graph"
