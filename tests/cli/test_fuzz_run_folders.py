@@ -169,7 +169,7 @@ def test_every_command_takes_the_sound_run(places: dict[str, Path]) -> None:
 
 
 @pytest.mark.slow
-@fuzzed(200)
+@fuzzed(150)
 @given(data=st.data())
 def test_any_manifest_is_a_result_or_one_line(
     places: dict[str, Path], manifests: st.SearchStrategy[object], data: st.DataObject
@@ -190,7 +190,7 @@ def test_any_provenance_is_a_result_or_one_line(
         run(COMMANDS[0], **places)
 
 
-@fuzzed(250)
+@fuzzed(150)
 @given(
     name=st.sampled_from((store.MANIFEST, store.EAGER_OPS, store.COMPILED_SITES)),
     data=st.binary(max_size=200),
@@ -224,7 +224,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[SweepFolder, st.Sea
     return folder, st.one_of(damages)
 
 
-@fuzzed(100)
+@fuzzed(70)
 @given(data=st.data())
 def test_any_cell_of_a_sweep_is_a_result_or_one_line(
     sweep: tuple[SweepFolder, st.SearchStrategy[tuple[Path, object]]], data: st.DataObject
