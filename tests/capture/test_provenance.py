@@ -336,6 +336,7 @@ def test_graphs_that_several_threads_compile_have_tags_of_their_own_and_leave_no
         ("torch._inductor.debug", "_inductor_triton_kernel_to_post_grad_node_info"),
         ("torch._inductor.output_code.CompiledFxGraph", "post_compile"),
         ("torch._inductor.output_code", "CompiledFxGraph"),
+        ("torch._inductor", "debug"),
     ],
 )
 def test_what_a_torch_lacks_is_said(monkeypatch: pytest.MonkeyPatch, owner: str, name: str) -> None:

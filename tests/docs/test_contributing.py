@@ -35,7 +35,7 @@ LINES = (
         "        short_kernels=measure_short_kernels(scope),",
     ),
     ("report/composition/shared.py", "        doc.both(family_table", "        short_kernel_table(sides),"),
-    ("comparison/findings/__init__.py", "    gpu_work.find_fewer_kernels,", "    find_short_kernels,"),
+    ("comparison/findings/__init__.py", "    launch_bound.find_fewer_kernels,", "    find_short_kernels,"),
 )
 #: The last field of the last class of its file.
 FIELD = "    short_kernels: ShortKernels | None = None"

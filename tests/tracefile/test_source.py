@@ -70,7 +70,7 @@ def test_a_url_whose_file_system_is_not_installed_says_what_to_install(
     monkeypatch.delitem(registry, "https", raising=False)
     monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
-    said = rf"cannot be reached.*{package}.*: pip install 'torch-tracekit\[remote\]'$"
+    said = rf"cannot be reached.*{package}.*: pip install '\.\[remote\]' in tracekit's checkout$"
     with pytest.raises(TracekitError, match=said):
         read_trace(url)
 

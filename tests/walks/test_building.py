@@ -1,4 +1,4 @@
-"""Which size real weights are, and what larger calls need."""
+"""Which size real weights are, what larger calls need, and a cache that cannot be written to."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,11 +8,11 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from tracekit.errors import DoesNotFitError
+from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import THEIR_SIZE, Request
 from tracekit.numbers import parameter_count
-from tracekit.walks.building import choose_request_size
+from tracekit.walks.building import check_cache, choose_request_size
 from tracekit.workloads import registry
 from tracekit.workloads.scopes import build_scoped
 
@@ -69,3 +69,12 @@ def test_a_run_of_other_weights_says_no_size_of_the_list(tmp_path: Path) -> None
     # Fresh processes build it again by that name.
     again = replace(request, scope="vit.embeddings")
     assert build_scoped(registry.load_builder(info), info, again, size, "cpu", Silent()).settings.size == THEIR_SIZE
+
+
+def test_an_unwritable_cache_is_said_with_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    check_cache()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.raises(TracekitError, match="set TORCHINDUCTOR_CACHE_DIR"):
+        check_cache()

@@ -5,8 +5,6 @@ Callbacks (`torch._dynamo.callback`), counters (`torch._dynamo.utils.counters`) 
 to torch; their names were the same from 2.9 to 2.15. Counters are global to the process, so only differences are used.
 """
 
-import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -26,7 +24,6 @@ from tracekit.model.workload import CompileTarget
 
 #: What Triton makes kernels for, as Inductor has it (`GPUTooOldForTriton`): Volta and newer.
 OLDEST_CAPABILITY = (7, 0)
-CACHE_VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 
 
 @dataclass
@@ -212,20 +209,3 @@ def cache_is_empty() -> bool | None:
     except ImportError:
         return None
     return not any(path.is_file() for path in Path(cache_dir()).rglob("*"))
-
-
-def check_cache() -> None:
-    """Raises TracekitError where the folder that the user has chosen for Inductor's cache cannot be written to: torch
-    makes it as soon as parts of it are loaded, also for a form that is not compiled."""
-    folder = os.environ.get(CACHE_VARIABLE)
-    if not folder:
-        return
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise TracekitError(
-            f"Inductor cannot keep what it compiles in {folder} ({error.strerror}): set {CACHE_VARIABLE} to a folder "
-            "that can be written to"
-        ) from None

@@ -63,10 +63,11 @@ def missing_provenance() -> Noted | None:
         # With the other modules that are named above.
         from torch._inductor import compile_fx  # noqa: F401
         from torch._inductor.output_code import CompiledFxGraph
-    except ImportError as error:
+
+        absent = [f"torch.{owner}.{name}" for owner, name in NAMES if not hasattr(attrgetter(owner)(torch), name)]
+    except (ImportError, AttributeError) as error:
         # The message ends with a path in parentheses.
         return Noted("torch_import_failed", {"torch": installed, "error": str(error).partition(" (")[0]})
-    absent = [f"torch.{owner}.{name}" for owner, name in NAMES if not hasattr(attrgetter(owner)(torch), name)]
     there = {*vars(CompiledFxGraph), *getattr(CompiledFxGraph, "__dataclass_fields__", ())}
     absent += [f"CompiledFxGraph.{name}" for name in (*METHODS, *GRAPH_FIELDS) if name not in there]
     if absent:

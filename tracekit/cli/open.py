@@ -57,7 +57,6 @@ def open_(
     (docs/security.md).
     """
     from tracekit import store
-    from tracekit.cli.merged_trace import merge
     from tracekit.walks.reading import Reading, parse_steps
 
     if other is not None or (form is None and store.is_run(trace) and len(store.load(trace).forms) == 2):
@@ -65,6 +64,8 @@ def open_(
             raise TracekitError(
                 f"--out {out} is no regular file, and cannot be served: pass --no-serve, or name a file"
             )
+        from tracekit.cli.merged_trace import merge
+
         path = merge(trace, other, form, recording, Reading(window, parse_steps(steps)), out)
     elif no_serve or out is not None or steps is not None or window != "auto":
         raise TracekitError("--window, --steps, --out and --no-serve are for two traces: one is shown as it is")

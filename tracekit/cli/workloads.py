@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from tracekit.model.workload import WorkloadInfo
+#: Keys stay when a field gets another name.
+KEYS = {"needs_only_torch": "torch_alone"}
 
 
 @click.command(epilog="Example: tracekit workloads flux", context_settings=WIDE_HELP)
@@ -43,13 +45,18 @@ def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> Non
     for info in (*found, *unnamed):
         console.print(_parts(info) if parts else _described(info))
     if not parts:
-        # The workloads as they are, without where their code lies; under `any` what stands for any number of them.
-        entries, any_number = (
-            [{name: value for name, value in msgspec.to_builtins(info).items() if name != "module"} for info in infos]
-            for infos in (found, unnamed)
-        )
-        document = {"schema": "tracekit.workloads/1", "workloads": entries, "any": any_number}
+        document = {"schema": "tracekit.workloads/1", "workloads": _entries(found), "any": _entries(unnamed)}
         write_json(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n", json_path)
+
+
+def _entries(infos: tuple[WorkloadInfo, ...]) -> list[dict[str, object]]:
+    """The workloads as they are, without where their code lies."""
+    import msgspec
+
+    return [
+        {KEYS.get(name, name): value for name, value in msgspec.to_builtins(info).items() if name != "module"}
+        for info in infos
+    ]
 
 
 def _described(info: WorkloadInfo) -> RenderableType:

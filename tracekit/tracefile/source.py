@@ -12,6 +12,7 @@ from tracekit.errors import TracekitError
 #: What stands for standard input on the command line.
 STDIN = "-"
 URL_MARK = "://"
+INSTALL = "pip install '.[remote]' in tracekit's checkout"
 
 #: How the names of trace files end, for those in a folder.
 ENDINGS = (".json", ".json.gz", ".json.zst", ".json.zstd")
@@ -92,18 +93,14 @@ def _opened_url(url: str) -> Iterator[Source]:
     try:
         import fsspec
     except ImportError:
-        raise TracekitError(
-            f"{url} is no file of this machine, and reading it needs fsspec: pip install '.[remote]' in tracekit's"
-            " checkout"
-        ) from None
+        raise TracekitError(f"{url} is no file of this machine, and reading it needs fsspec: {INSTALL}") from None
     # Only opening is guarded here: what goes wrong while it is read is said where it is read.
     try:
         file: BinaryIO = fsspec.open(url, "rb").open()
     except FileNotFoundError:
         raise TracekitError(f"{url} is not there, or may not be read; check the URL") from None
     except ImportError as error:
-        install = "pip install 'torch-tracekit[remote]'"
-        raise TracekitError(f"{url} cannot be reached, a package is missing ({error}): {install}") from None
+        raise TracekitError(f"{url} cannot be reached, a package is missing ({error}): {INSTALL}") from None
     except Exception as error:  # noqa: BLE001 (said in one line)
         # Each file system has errors of its own.
         raise TracekitError(f"{url} cannot be read: {type(error).__name__}: {error}") from None

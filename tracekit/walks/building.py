@@ -1,10 +1,11 @@
-"""Before a model is built: which size of it, and that its libraries are quiet."""
+"""Before a model is built: which size of it, that its libraries are quiet, and that torch can keep what it compiles."""
 
 import os
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from tracekit.errors import DoesNotFitError
+from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.workload import THEIR_SIZE, Request, WorkloadInfo
 from tracekit.workloads.sizes import choose_size, weights_fit
 from tracekit.workloads.unlisted import weights_of
@@ -19,6 +20,23 @@ def quiet_libraries() -> None:
         "TOKENIZERS_PARALLELISM": "false",
     }.items():
         os.environ.setdefault(name, value)
+
+
+def check_cache() -> None:
+    """Raises TracekitError where the folder that the user has chosen for Inductor's cache cannot be written to: torch
+    makes it as soon as libraries of models load parts of it, also for a form that is not compiled."""
+    folder = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    if not folder:
+        return
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise TracekitError(
+            f"Inductor cannot keep what it compiles in {folder} ({error.strerror}): set TORCHINDUCTOR_CACHE_DIR to"
+            " a folder that can be written to"
+        ) from None
 
 
 def choose_request_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:

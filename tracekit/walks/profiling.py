@@ -17,7 +17,7 @@ from tracekit.model.run import FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.report.words.noted import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
-from tracekit.walks.building import choose_request_size, quiet_libraries
+from tracekit.walks.building import check_cache, choose_request_size, quiet_libraries
 from tracekit.walks.observers import (
     CompilationObserver,
     FormObserver,
@@ -118,14 +118,13 @@ def _output_kept(draft: Path) -> Iterator[list[Noted]]:
 
 def _built_and_measured(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
+    check_cache()
     quiet_libraries()
     progress.phase(LOADING)
     builder = load_builder(info)
     # Imports torch, of which the line above says how to install it where it is missing.
     from tracekit.capture import device
-    from tracekit.capture.compilation import check_cache
 
-    check_cache()
     with _output_kept(draft) as warned:
         workload, reason = _build(builder, info, request, progress, compiled="compiled" in plan.forms)
         run = _measure_forms(plan, workload, reason, draft, progress)

@@ -213,7 +213,8 @@ def _read(request: Request, size: str) -> Configured | None:
     part, shrink = None, None
     said = _json(found, source)
     if found.name == PIPELINE:
-        part = next((each for each in DENOISERS if [*(said.get(each) or ())][:1] == ["diffusers"]), None)
+        lists = {name: each for name, each in said.items() if isinstance(each, list)}
+        part = next((each for each in DENOISERS if lists.get(each, [])[:1] == ["diffusers"]), None)
         if part is None:
             pipeline = said.get("_class_name", "the pipeline")
             raise TracekitError(f"{pipeline} of {source} has no {' and no '.join(DENOISERS)} of diffusers: {WAY_OUT}")

@@ -116,7 +116,8 @@ def _draw_ids(config: Any, text: Any, asked: Request, tokens: int) -> torch.Tens
 
 def _pixels(kind: Any, config: Any, asked: Request, published: object) -> tuple[int, int]:
     image = _figure(config, "image_size")
-    size = _sides(published) or (tuple(image) if isinstance(image, list | tuple) else _sides(image))
+    pair = isinstance(image, list | tuple) and len(image) == 2
+    size = _sides(published) or (tuple(image) if pair else _sides(image))
     if size is None:
         size = DETECTION_PIXELS if _is_for(kind, config, "MODEL_FOR_OBJECT_DETECTION_MAPPING") else PIXELS
     return asked.height or size[0], asked.width or size[1]

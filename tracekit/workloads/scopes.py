@@ -41,9 +41,9 @@ SHOWN = 8
 def build_scoped(
     builder: Builder, info: WorkloadInfo, request: Request, size: str, device: str, progress: Progress
 ) -> BuiltWorkload:
-    """The workload with `request.scope` as what is compiled, and components that say so; Real weights
-    of a size that the list has not are called as the largest is. Raises TracekitError for what the model has not:
-    before its weights are made, where that can be known."""
+    """The workload with `request.scope` as what is compiled, and components that say so. Real weights of a
+    size that the list has not are called as the largest is. Raises TracekitError for what the model has not: before its
+    weights are made, where that can be known."""
     if size == THEIR_SIZE:
         workload = build_scoped(builder, info, request, next(iter(info.sizes)), device, progress)
         return replace(workload, settings=replace(workload.settings, size=size))

@@ -184,7 +184,7 @@ def _convolutions(comparison: Comparison) -> Iterator[_SameWork]:
     """The groups that convolve the same on both sides, as far as is known. The group that holds a call's main kernel
     counts the whole call, also what lays its data out."""
     one, other = comparison.a.sequence, comparison.b.sequence
-    if one is None or other is None:
+    if one is None or other is None or not comparison.groups:
         return
     a_calls, b_calls = (
         {at: call for at, call in find_calls(work.activities).items() if call.operator and _sizes(call)}

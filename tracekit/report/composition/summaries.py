@@ -215,8 +215,9 @@ def _kernels(side: Side, limit: int) -> Table | None:
     kernels = side.analysis.kernels
     if kernels is None or not kernels.by_name:
         return None
-    totals = ((each, count(each.count / side.steps), duration(each.total_us / side.steps)) for each in kernels.by_name)
-    rows = tuple((short_kernel_name(each.name, NAME), each.family, *figures) for each, *figures in totals)[:limit]
+    shown = kernels.by_name[:limit]
+    totals = ((each, count(each.count / side.steps), duration(each.total_us / side.steps)) for each in shown)
+    rows = tuple((short_kernel_name(each.name, NAME), each.family, *figures) for each, *figures in totals)
     caption = f"Largest {len(rows)} of {kernels.unique:,} kernels, {words.scope(side)}"
     return Table(caption, columns("Kernel", "Family", figures=("Count", "Total")), rows)
 

@@ -10,7 +10,7 @@ from tracekit.report.words.groups import evidence_sentences
 from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.saying import Sentence
 
-#: The reason known; `comparison/layers.py` tells what it was measured on.
+#: The reason known; `comparison/findings/slower_kernels.py` tells what it was measured on.
 MASKS = "A mask that only the compiled model makes can do this: fused kernels do not take every mask."
 #: What is said beside the advice to compile layers one by one.
 PRICE = (

@@ -1,4 +1,4 @@
-"""Does the GPU work longer, on fewer kernels, or wait for the host to launch, and do CUDA graphs take that over?"""
+"""Is the GPU launch-bound, do CUDA graphs take the launches over, and does it work longer or on fewer kernels?"""
 
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.waiting import gaps_of_cause
