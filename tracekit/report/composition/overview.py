@@ -13,8 +13,9 @@ from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.words import common as words
 from tracekit.report.words import short
 
-#: Notes below the headline, causes of idle time, and things to try that find room.
-MOST_NOTES, MOST_CAUSES, MOST_ADVICE = 3, 3, 3
+#: Notes below the headline, families of kernels, causes of idle time, and things to try that find room.
+MOST_NOTES, MOST_FAMILIES, MOST_CAUSES, MOST_ADVICE = 3, 3, 3, 3
+REST = "all other GPU work"
 #: A cause of idle time has this share of the largest one's change at least.
 LEAST_CAUSE = 0.05
 #: What is not attributed is shown from this share of A's call on.
@@ -98,11 +99,12 @@ def _account(comparison: Comparison) -> Account | None:
     if waterfall is None or a.busy_us is None or b.busy_us is None:
         return None
     a_idle, b_idle = a.idle_us(waterfall.basis), b.idle_us(waterfall.basis)
-    rows = [AccountRow("GPU kernels", 0, (a.busy_us, b.busy_us), b.busy_us - a.busy_us)]
-    for part in main_parts(comparison):
-        name = f"{part.path} ({part.what})" if part.path and part.what else part.path or part.what
-        what = part_words(part, comparison.groups)
-        rows.append(AccountRow(name, 1, (part.a_us, part.b_us), part.delta_us, what))
+    parts = [*(_modules(comparison) or _families(comparison))]
+    # What is in no part, copies among it, and less what ran at once.
+    rest = [busy - math.fsum(row.us[at] or 0.0 for row in parts) for at, busy in enumerate((a.busy_us, b.busy_us))]
+    rows = [AccountRow("GPU kernels", 0, (a.busy_us, b.busy_us), b.busy_us - a.busy_us), *parts]
+    if parts:
+        rows.append(AccountRow(REST, 1, tuple(rest), rest[1] - rest[0]))
     if a_idle is not None and b_idle is not None:
         rows.append(AccountRow("GPU idle", 0, (a_idle, b_idle), b_idle - a_idle))
     rows += _causes(waterfall.parts)
@@ -110,6 +112,29 @@ def _account(comparison: Comparison) -> Account | None:
         rows.append(AccountRow("not attributed", 0, (None, None), waterfall.residual_us))
     profiled = "" if waterfall.basis == "unprofiled" else ", with profiler"
     return Account(f"Where a {WINDOWS[a.analysis.window.kind]} goes{profiled}", (a.label, b.label), tuple(rows))
+
+
+def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
+    return tuple(
+        AccountRow(
+            f"{part.path} ({part.what})" if part.path and part.what else part.path or part.what,
+            1,
+            (part.a_us, part.b_us),
+            part.delta_us,
+            part_words(part, comparison.groups),
+        )
+        for part in main_parts(comparison)
+    )
+
+
+def _families(comparison: Comparison) -> tuple[AccountRow, ...]:
+    """The families of kernels with the largest changes, where no module is known."""
+    times: dict[str, list[float]] = {}
+    for at, side in enumerate((comparison.a, comparison.b)):
+        for each in side.analysis.kernels.by_family if side.analysis.kernels else ():
+            times.setdefault(each.family, [0.0, 0.0])[at] = each.total_us / side.steps
+    largest = sorted(times.items(), key=lambda item: -abs(item[1][1] - item[1][0]))[:MOST_FAMILIES]
+    return tuple(AccountRow(family, 1, tuple(us), us[1] - us[0]) for family, us in largest)
 
 
 def _causes(parts: Iterable[WaterfallPart]) -> Iterator[AccountRow]:
