@@ -56,9 +56,8 @@ def test_what_a_call_consists_of_adds_up_to_it(name: str) -> None:
         assert math.isclose(math.fsum(row.us[at] or 0.0 for row in wholes), us, rel_tol=1e-9)
     at = overview.account.rows.index(wholes[1])
     modules = overview.account.rows[1:at]
-    assert math.isclose(
-        math.fsum(row.delta_us or 0.0 for row in modules), wholes[0].delta_us or 0.0, rel_tol=1e-9, abs_tol=1e-6
-    )
+    by_module = math.fsum(row.delta_us or 0.0 for row in modules)
+    assert math.isclose(by_module, wholes[0].delta_us or 0.0, rel_tol=1e-9, abs_tol=1e-6)
 
 
 def test_several_runs_and_a_sweep_are_told_in_thirty_lines() -> None:
