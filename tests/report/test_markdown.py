@@ -82,7 +82,7 @@ def test_a_finding_is_a_bold_title_its_evidence_and_what_to_try_each_by_itself()
         f"**warning: {title}** (up to 2.17 ms per step)\n\n{evidence}\n\n```sh\ntracekit profile vit\n```\n\n"
         f"**error: {title}**\n\n{evidence}\n\nTry: {code}.\n\n"
     ) in text
-    assert f"<summary>info: {title} (a warm cache saves 9.48 s of a start)</summary>\n\n{evidence}\n" in text
+    assert f"<summary>info: {title} (a warm cache saves 9.48 s per start)</summary>\n\n{evidence}\n" in text
 
 
 def test_details_are_folded_and_their_tables_are_still_markdown():
@@ -143,7 +143,7 @@ def test_forty_long_findings_leave_the_gate_the_figures_and_the_first_of_them():
     text = comparison_markdown(replace(comparison, findings=findings, gate=gate), None, "the command")
     assert LONGEST - RESERVE - 2000 < len(text) < LONGEST
     assert "wall\\<=+3%" in text
-    for told in ("Wall time, unprofiled median", "From A to B", "Kernel groups", "the command", "finding number 0 "):
+    for told in ("Wall time, median", "From A to B", "Kernel groups", "the command", "finding number 0 "):
         assert told in text
     assert text.count("**warning: finding number") > 20
     assert "Left out for length: finding: finding number" in text

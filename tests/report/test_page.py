@@ -40,7 +40,7 @@ def test_the_page_begins_with_the_answer():
     assert "<h1>Compiled is 1.50× as fast as eager.</h1>" in page
     text = text_of(page)
     assert "flux · full size · NVIDIA H200 · bfloat16 · batch 1 · 512×512 · 2 denoising steps · random weights" in text
-    for told in ("95 % interval", "Size: full, the largest that fits", "The weights are random.", COMMAND):
+    for told in ("95 % CI", "Size: full, the largest that fits", "The weights are random.", COMMAND):
         assert told in text
 
 

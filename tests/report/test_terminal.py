@@ -75,12 +75,12 @@ def test_other_processes_and_starts_of_one_form_are_shown():
     timing = FormTiming("asked number", None, None, 1.0, (), repeats)
     starts = (Startup("compiled_no_cache", 3.25, (12e6, 900.0, 900.0), 1, 0),)
     text = alone(replace(make_form("compiled"), timing=timing, startups=starts))
-    for told in ("The same in process 1 of 2", "1.20 ms", "1.30 ms"):
+    for told in ("Wall time, process 1 of 2", "1.20 ms", "1.30 ms"):
         assert told in text
-    assert "Starting up compiled, no cache: first call 12.0 s" in " ".join(text.split())
+    assert "First call, compiled, no cache 12.0 s" in " ".join(text.split())
 
 
 def test_compiling_inside_the_calls_of_one_form_is_warned_of():
     text = " ".join(alone(make_form("compiled", during_timing=2)).split())
-    assert "2 compilations ran inside its 10 timed calls" in text
+    assert "2 compilations inside 10 timed calls" in text
     assert "compilation" not in alone(make_form("compiled", during_timing=0))

@@ -6,173 +6,135 @@ from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
 
-WALL = "Each call from its start on the host until the device had finished, without the profiler."
+WALL = "From the call's start on the host until the device is done, profiler off."
 
-ALTERNATION = (
-    "The two forms ran in alternation in one process, in an order drawn anew for every round, after warm-up calls with "
-    "the same inputs."
-)
+ALTERNATION = "Eager and compiled are interleaved in one process, in a new random order each round, after warm-up."
 
 SPEED_UP = (
-    "In each round A's call over B's; the speed-up is the median over the rounds. Its 95 % interval resamples the "
-    "rounds 2,000 times, neighbouring ones together where they are alike. A change counts if the interval leaves 1 out "
-    "and it exceeds the noise floor, 2 % (of three processes or more 1 %), and what one form alone changed its speed "
-    "by (docs/timing.md)."
+    "Median over rounds of A's time over B's, with a 95 % CI by block bootstrap (2,000 resamples). A change counts if "
+    "the CI excludes 1 and it exceeds the noise floor, the drift of the ratio, and 2 % (1 % from three processes on)."
 )
 
-NOISE_BY_CONTROLS = " The noise floor compares two calls of one form in one round in the same way."
+NOISE_BY_CONTROLS = " The noise floor is an A/A test: a second call of the same variant in some rounds."
 
-NOISE_BY_HALVES = " The noise floor compares odd with even calls of the same form."
+NOISE_BY_HALVES = " The noise floor is an A/A test: odd against even calls."
 
-ONE_PROCESS = " The interval holds for this process; another start of the program can differ by more."
+ONE_PROCESS = " The CI is of this process; others can differ by more (docs/timing.md)."
 
-SEVERAL_PROCESSES = (
-    " The speed-up here is the mean over the processes, its interval Student's t over them, so that it holds what "
-    "differs from one start of the program to the next."
-)
+SEVERAL_PROCESSES = " Over several processes: their mean, with Student's t CI."
 
 SPEED_UP_APART = (
-    "The ratio of the two medians, with its 95 % interval: both sides' own, by block bootstrap (2,000 resamples), "
-    "taken together; of runs in several processes Welch's t over their medians. It holds if the machine was the same "
-    "for both."
+    "Ratio of the two medians, with a 95 % CI by block bootstrap of each (2,000 resamples); Welch's t over several "
+    "processes. It holds if the machine was the same for both."
 )
 
-BUSY = (
-    "From separate recordings with torch.profiler: the time in which at least one kernel, copy or memory set ran, over "
-    "all streams. Recording hardly changes it, while it lengthens what happens on the host."
-)
+BUSY = "The union of kernels, copies and memsets over all streams, from separate torch.profiler traces."
 
 IDLE_UNPROFILED = (
-    "Unprofiled wall time less GPU busy time. Its causes are those of the idle time in the recording, which is longer: "
-    "what the host thread that launched the next kernel was doing meanwhile. What recording added is taken from them: "
-    "the profiler's own events first, then all of the host's causes by one factor, the GPU's own last. Idle time that "
-    "no recording shows has no cause and is in the residual."
+    "Unprofiled wall time minus GPU busy time. Its causes are what the launching thread did meanwhile, from the trace. "
+    "Profiler overhead is removed: the profiler's own events first, then the host's causes by one factor, the GPU's "
+    "own last. Idle time that no trace shows is in the residual."
 )
 
 IDLE_RECORDED = (
-    "As recorded. Its causes are what the host thread that launched the next kernel was doing meanwhile. Recording "
-    "lengthens idle time, so the true one is shorter."
+    "From the trace; its causes are what the launching thread did meanwhile. The profiler lengthens idle time."
 )
 
 BOUND = (
-    "The call is divided into the time in which the GPU waited (for a host that itself had waited for the GPU, or that "
-    "had not launched the next work yet), copied memory, or ran kernels. A kernel is limited by memory if moving its "
-    "inputs and results takes longer than its arithmetic, both at the speed that the device's maker publishes; this is "
-    "estimated from the sizes of its inputs. The largest part names the limit if it is 40 % of the call and 1.25 times "
-    "the next part; else the form is mixed. Products whose sizes are not known are a part of their own, which may be "
-    "the largest: then the limit cannot be told. How long the GPU waited comes from calls without the profiler. A "
-    "trace alone has none; what is said of it holds as recorded, and also if recording made the call as long as was "
-    "ever measured (2 times, 4.25 times with Python stacks)."
+    "A call is divided into GPU idle, copies and kernels. A kernel is memory-bound if its bytes take longer than its "
+    "arithmetic at the device's published peaks (roofline estimate from input sizes). The largest part is the"
+    " bottleneck "
+    "if it is 40 % of the call and 1.25x the next; otherwise the call is mixed. A bare trace is also judged at the "
+    "largest profiler overhead measured (2x, 4.25x with Python stacks)."
 )
 
 TRAFFIC = (
-    "Bytes that operators read and write, if each reads its inputs once and writes its results once: what a cache "
-    "serves or a kernel reads twice is not seen. Each operator call counts once, however many kernels it launched. "
-    "Eager calls of a run of tracekit's are counted from their tensors, others from the recorded sizes of their "
-    "inputs. A Triton kernel's arguments are its inputs and results. A group whose calls are not all known has no "
-    "figure, and is left out of the sum."
+    "Estimated: each operator call reads its inputs once and writes its results once, whatever caches serve. A Triton "
+    "kernel's arguments are its inputs and results. Groups of unknown sizes have no figure and are not in the sum."
 )
 
 KERNELS = (
-    "Kernels are GPU functions; memory copies and sets are counted apart. A launch is a host call that started at "
-    "least one kernel; one CUDA-graph launch starts many."
+    "Kernels are GPU functions; copies and memsets are counted apart. A launch is a host call that starts kernels; one "
+    "CUDA-graph launch starts many."
 )
 
 GROUPS = (
-    "Kernels of the same name and number on both sides are one group each. The others are gathered by family, which "
-    "does not prove that they do the same work."
+    "Kernels of the same name and count on both sides are one group each. The others are grouped by family, which does "
+    "not prove that they do the same work."
 )
 
 GROUPS_BY_PROVENANCE = (
-    "Inductor was asked, while it compiled, which operators each of its launches stands for; one eager call more, not "
-    "timed, told which operator launched each kernel. Operators of both are the same where module, line and operator "
-    "agree, several in one place by their order. What Inductor lists for several kernels is counted for the one with "
-    "the shortest list; kernels that cannot be told apart are one group. What this leaves is matched by operators, "
+    "Inductor provenance names the operators of each compiled launch; an extra eager call names the operator of each "
+    "eager kernel. Both are matched by module, line and operator, then by order. The rest is matched by operators, "
     "shapes and order."
 )
 
 GROUPS_BY_WORK = (
-    "Matrix products, attention and convolutions of the same shapes are the same work on both sides and tie the two "
-    "sequences of kernels together; a few calls may have changed places. What stands between them belongs together "
-    "where the name of a Triton kernel lists the operator, its inputs have the operator's sizes, and the order fits. "
-    "What no kernel near it names is gone, or new; what could not be told is unmatched."
+    "Matmuls, attention and convolutions of the same shapes align both kernel sequences. Kernels between them are "
+    "matched where the Triton kernel's name lists the operator, and sizes and order fit. The rest is gone, new or "
+    "unmatched."
 )
 
 OPERATORS = (
-    "From a separate recording with torch.profiler. Own time leaves out the operators called within. Inductor's C++ "
-    "kernels are compiled with their profiler events (cpp.enable_kernel_profile), in the timed calls too, which makes "
-    "the compiled form a little slower than without."
+    "From a separate torch.profiler trace. Self time excludes called operators. Inductor's C++ kernels are compiled"
+    " with "
+    "profiler events (cpp.enable_kernel_profile), which slow compiled calls a little."
 )
 
 OUTPUTS = (
-    "After everything was timed and recorded, each form was called twice with the same seeds, and the model once in a "
-    "higher precision: weights, inputs and whatever it computes cast up, the same noise. Compiled code counts as "
-    "accurate when it is at most 2 times as far from that reference as eager code, 3 times in half precisions and "
-    "small tensors, beside half a step of the dtype. Rounding is amplified by every step of a call that has many."
+    "After timing, eager and compiled are called twice with the same seeds, and the model once in higher precision. "
+    "Compiled is as accurate as eager if its error is at most 2x eager's (3x in half precision and small tensors) plus "
+    "half a step of the dtype."
 )
 
-MEMORY = (
-    "Of torch's allocator. Steady calls: one call more, not timed, after what the allocator kept unused had been "
-    "given back, so that the other form's leavings do not count."
-)
+MEMORY = "Of torch's allocator. Steady: one extra call, after emptying the allocator's cache."
 
-GPU_STATE = "Asked of the driver before and after timing and between timed calls. Nothing is ever set."
+GPU_STATE = "From the driver before, after and between timed calls. Nothing is set."
 
-FINDINGS = (
-    "What a finding could save is an estimate from above, each by itself: two findings may count the same time, so "
-    "savings do not add up."
-)
+FINDINGS = "Savings are upper estimates, and may overlap: they do not add up."
 
-STEP = "One measured call of the model, or the whole recording where no steps are marked. All figures are per step."
+STEP = "One call, or the whole trace where no steps are marked. All figures are per step."
 
 #: How a sweep's figures came about; docs/sweep.md says more.
 SWEEP = {
-    "A process a cell": (
-        "Each cell is built, warmed up until nothing compiles any more, and timed without the profiler in a fresh "
-        "process with an empty Inductor cache of its own, the cells in an order drawn by the seed. Where graphs came "
-        "from a cache all the same (a remote one), the cell says so."
+    "One process per cell": (
+        "Each cell is built, warmed up and timed without the profiler in its own process, with an empty Inductor"
+        " cache. "
+        "Cells run in random order. Cache hits are noted in the cell."
     ),
-    "Eager beside compiled": (
-        "A compiled cell's process times the eager form too, call by call in alternation. Speed-up, interval and "
-        "verdict are of that process alone, as in any run (docs/timing.md), and so are both medians beside them; "
-        "eager times of other processes are no part of them."
+    "Eager baseline": (
+        "A compiled cell's process times eager too, interleaved. Speed-up, CI, verdict and both medians are of that "
+        "process alone (docs/timing.md)."
     ),
     "Eager over processes": (
-        "All processes that timed the same eager work, each counting alike, with how far they differ. That is what a"
-        " single process's times may be off by."
+        "All processes that timed the same eager model, equally weighted, and their spread: the possible error of one "
+        "process's times."
     ),
     "Best": (
-        "Eager is beaten by what its own process's verdict calls faster, and by nothing else. Cells that beat it are "
-        "compared by their time relative to eager calls of their own process: one is best alone where its interval "
-        "and the other's do not meet, and they differ by more than the noise of either and than eager does between "
-        "processes."
+        "Only a `faster` verdict beats eager. Compiled cells are compared by their speed-ups: the best stands alone if "
+        "the intervals do not meet, and the difference exceeds both noise floors and eager's process spread."
     ),
     "Cold start": (
-        "The calls until a form is quiet, as they were, then steady ones. Loading and building the model are left "
-        "out: they are the same for every form. Eager is warmed up first in every process and alone pays what a "
-        "process does once (the device's context, handles of libraries, code loaded at its first use). What of its "
-        "start-up that is, nobody measured: so a compiled form's cold start and its break-even lie between two "
-        "numbers, with nothing of eager's start-up and with all of it, and only what holds for both is said."
+        "The warm-up calls as they were, then steady ones; loading the model is excluded. Eager goes first, so it"
+        " alone "
+        "pays for per-process start-up (device context, library handles). Compiled cold starts and break-even are "
+        "therefore ranges: with none and with all of eager's start-up."
     ),
 }
 
 
 def _drawn(whose: str, own: str, lit: str) -> str:
     return (
-        f"The recorded step of median length{whose}{own}: GPU activities by stream, idle gaps by the cause of their "
-        f"larger part, the host thread by the innermost event. A kernel lights up {lit}."
+        f"The step of median length{whose}{own}: GPU activity by stream, idle gaps by main cause, the host thread by "
+        f"innermost event. Hovering a kernel highlights {lit}."
     )
 
 
 #: Of the page alone, which draws them: of two sides, of one, and of several.
 OWN_START = ", each from its own start"
-TIMELINES = _drawn(
-    " of each side",
-    OWN_START,
-    "its kernel group, all the places in which the same work is done; its counterpart is paired by order in the group",
-)
+TIMELINES = _drawn(" of each side", OWN_START, "its kernel group; its counterpart is paired by order")
 TIMELINE = _drawn("", "", "all kernels of its name")
-TIMELINES_BY_NAME = _drawn(" of each form", OWN_START, "all kernels of its name, in every form")
+TIMELINES_BY_NAME = _drawn(" of each variant", OWN_START, "all kernels of its name")
 
 
 def how_one_was_measured(single: SingleRun, run: Run | None) -> Iterator[tuple[str, str]]:
@@ -186,7 +148,7 @@ def how_one_was_measured(single: SingleRun, run: Run | None) -> Iterator[tuple[s
         yield "GPU busy time", BUSY
         yield "Idle time", IDLE_UNPROFILED if side.unprofiled_idle_us is not None else IDLE_RECORDED
         if single.bound:
-            yield "What it is bound by", BOUND
+            yield "Bottleneck", BOUND
         yield "Kernels and launches", KERNELS
     if side.timeline:
         yield "Timeline", TIMELINE
@@ -211,7 +173,7 @@ def how_measured(comparison: Comparison, run: Run | None) -> Iterator[tuple[str,
         unprofiled = comparison.waterfall is not None and comparison.waterfall.basis == "unprofiled"
         yield "Idle time", IDLE_UNPROFILED if unprofiled else IDLE_RECORDED
         if comparison.a_bound or comparison.b_bound:
-            yield "What a form is bound by", BOUND
+            yield "Bottleneck", BOUND
         if comparison.traffic:
             yield "Memory traffic", TRAFFIC
         yield "Kernels and launches", KERNELS

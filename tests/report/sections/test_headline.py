@@ -44,13 +44,13 @@ def demanded(comparison: Comparison) -> list[str]:
 def test_each_condition_is_told_with_both_figures_and_why():
     first, second, third = demanded(gated("wall<=+3%,kernels<=+0,memory<=+0MiB"))
     assert first.startswith("wall<=+3%: failed. 1.00 ms to 1.08 ms, +")
-    assert "; all of its interval says so; ±2 % of a call are assumed" in first
-    assert second == "kernels<=+0: passed. 22 to 22, 0; the figure is exact."
+    assert "; all of the interval; ±2 % per call is assumed" in first
+    assert second == "kernels<=+0: passed. 22 to 22, 0; exact."
     assert "3.00 GiB to 3.00 GiB, 0 B" in third
     assert gate_text(replace(gated("wall<=+3%"), gate=None)) is None
     bare = replace(gated("wall<=+3%"), groups=())
     unmeasured = demanded(replace(bare, gate=check(bare, parse_conditions("groups_lost<=+0"))))
-    assert unmeasured == ["groups_lost<=+0: inconclusive; it was not measured on both sides."]
+    assert unmeasured == ["groups_lost<=+0: inconclusive; not measured on both sides."]
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,7 @@ def test_lost_groups_are_told_as_the_places_that_they_are(ends: tuple[float, flo
     (one,), (low, high) = comparison.gate.checked, ends
     checked = replace(one, outcome="fail", base=0.0, new=high, low=low, high=high, reasons=(Statement("exact"),))
     (sentence,) = demanded(replace(comparison, gate=Gate((checked,))))
-    assert sentence == (
-        f"groups_lost<=+0: failed. {places} in a step where B needs more kernels than A; the figure is exact."
-    )
+    assert sentence.startswith(f"groups_lost<=+0: failed. {places} per step")
 
 
 def test_what_an_inconclusive_gate_ends_as_stands_beside_its_outcome():
@@ -82,14 +80,14 @@ def test_every_report_begins_with_the_outcome_and_every_condition_and_the_termin
     assert '<span class="result gate fail">Gate: failed</span>' in before
     at = [after.index(escape(sentence, quote=False)) for sentence in demanded(comparison)]
     assert at == sorted(at)
-    assert at[-1] < after.index("a call,"), "before what the verdict rests on"
+    assert at[-1] < after.index("per call,"), "before what the verdict rests on"
     assert "Gate" not in header.findall(comparison_page(without))[0] + comparison_markdown(without)
     first, _, wall, kernels, *_ = comparison_markdown(comparison).splitlines()
-    assert first.startswith("# Gate: failed. Timed in separate runs, new takes 1.08× as long as base (")
+    assert first.startswith("# Gate: failed. In separate runs, new takes 1.08× as long as base (")
     assert wall.startswith("- wall\\<=+3%: failed. 1.00 ms to 1.08 ms")
-    assert kernels == "- kernels\\<=+0: passed. 22 to 22, 0; the figure is exact."
+    assert kernels == "- kernels\\<=+0: passed. 22 to 22, 0; exact."
     text = printed(comparison_summary(comparison, ("tracekit open a",)), 100)
-    begin = text.partition("Timed in separate runs")[0]
+    begin = text.partition("In separate runs")[0]
     assert "Gate: failed\nwall<=+3%: failed. 1.00 ms to 1.08 ms" in begin and "kernels<=+0: passed." in begin
     end = text.rstrip().rpartition("tracekit open a")[2]
     assert end.split("\n", 2)[2].startswith("Gate: failed") and "kernels<=+0: passed." in end
@@ -102,15 +100,15 @@ def test_every_report_begins_with_the_outcome_and_every_condition_and_the_termin
 @pytest.mark.parametrize(
     ("factor", "words"),
     [
-        (1.08, r"Timed in separate runs, new takes 1\.08× as long as base \(1\.0\d+× to 1\.1\d×\), if all else.*"),
-        (0.5, r"Timed in separate runs, new is 2\.00× as fast as base \(1\.9\d× to 2\.0\d×\), if all else was.*"),
-        (1.0, r"base and new were timed in separate runs, which leave open which is faster: new takes 0\.97.*"),
+        (1.08, r"In separate runs, new takes 1\.08× as long as base \(1\.0\d+× to 1\.1\d×\), if all else.*"),
+        (0.5, r"In separate runs, new is 2\.00× as fast as base \(1\.9\d× to 2\.0\d×\), if all else was.*"),
+        (1.0, r"Separate runs leave open which is faster: new takes 0\.97.*"),
     ],
 )
 def test_the_headline_of_two_runs_says_what_is_known_and_not_the_contrary(factor: float, words: str):
     comparison = gated("wall<=+3%", factor)
     assert re.fullmatch(words, verdict_sentence(comparison))
-    assert "the range above is wider: ±2 % of a call are assumed" in (verdict_evidence(comparison) or "")
+    assert "the range above is wider: ±2 % per call is assumed" in (verdict_evidence(comparison) or "")
 
 
 TRITON = KernelCounts(1, 1, ())
@@ -118,7 +116,7 @@ PRODUCT, PRODUCTS = KernelCounts(1, 0, (("product", 1),)), KernelCounts(2, 0, ((
 ATTENTION, CONVOLUTION = KernelCounts(1, 0, (("attention", 1),)), KernelCounts(1, 0, (("convolution", 1),))
 FUSED = WaterfallPart("gpu", GroupLabel("fused", 152, KernelCounts(7, 0, ()), TRITON), -500.0)
 DISPATCH = WaterfallPart("idle", "op_dispatch", -2000.0, -2500.0)
-BECAME = "152 times 7 kernels became 1 Triton −500.0 µs"
+BECAME = "152x 7 kernels -> 1 Triton −500.0 µs"
 
 
 def reason(*shares: ReasonShare, unexplained_us: float = 0.0, of_one_process: bool = False) -> str | None:
@@ -129,16 +127,16 @@ def reason(*shares: ReasonShare, unexplained_us: float = 0.0, of_one_process: bo
 def test_a_reason_is_a_sentence_without_shorthand() -> None:
     shares = ReasonShare("idle", -2000.0, (DISPATCH,), 0.0), ReasonShare("gpu", -300.0, (FUSED,), 200.0)
     assert reason(*shares) == (
-        "Why: the GPU waits 2.00 ms less (operator dispatch −2.00 ms);"
-        f" GPU work takes 300.0 µs less ({BECAME}; all else +200.0 µs)."
+        "Why: GPU idle −2.00 ms (operator dispatch −2.00 ms);"
+        f" kernel time −300.0 µs ({BECAME}; the rest +200.0 µs)."
     )
     longer = ReasonShare("gpu", 300.0, (FUSED,), 0.0), ReasonShare("idle", 200.0, (), 0.0)
-    assert reason(*longer) == f"Why: GPU work takes 300.0 µs longer ({BECAME}); the GPU waits 200.0 µs more."
-    none = "Why: GPU work takes 300.0 µs longer (no one group of kernels makes 15 % of it)."
+    assert reason(*longer) == f"Why: kernel time +300.0 µs ({BECAME}); GPU idle +200.0 µs."
+    none = "Why: kernel time +300.0 µs (no kernel group makes 15 % of it)."
     assert reason(ReasonShare("gpu", 300.0, (), 0.0)) == none
-    rest = f"Why: GPU work takes 500.0 µs less ({BECAME}); another −900.0 µs is not explained."
+    rest = f"Why: kernel time −500.0 µs ({BECAME}); unexplained −900.0 µs."
     assert reason(ReasonShare("gpu", -500.0, (FUSED,), 0.0), unexplained_us=-900.0) == rest
-    recorded = "Why in the recorded process (−2.50 ms a call): the GPU waits 500.0 µs less."
+    recorded = "Why in the recorded process (−2.50 ms per call): GPU idle −500.0 µs."
     assert reason(ReasonShare("idle", -500.0, (), 0.0), of_one_process=True) == recorded
     assert reason_sentence(replace(timed_comparison(), reason=None)) is None
 
@@ -149,36 +147,36 @@ TEN, MANY = KernelCounts(10, 0, (("product", 3),)), "linear, upsample_bilinear2d
 @pytest.mark.parametrize(
     ("repeats", "before", "after", "operators", "words"),
     [
-        (3, CONVOLUTION, CONVOLUTION, "conv2d", "3 times another convolution kernel"),
+        (3, CONVOLUTION, CONVOLUTION, "conv2d", "3x another convolution kernel"),
         (1, ATTENTION, ATTENTION, "sdpa", "another attention kernel"),
-        (1, PRODUCT, PRODUCTS, "mm", "product became 2 products"),
-        (1, PRODUCT, replace(PRODUCT, count=2), "mm", "product became product and 1 more"),
-        (1, CONVOLUTION, PRODUCT, "conv2d", "convolution became product"),
-        (1, PRODUCTS, PRODUCTS, "mm", "2 products became 2 products"),
-        (1, TEN, replace(TEN, count=7), MANY, "3 products and 7 more became 3 products and 4 more"),
+        (1, PRODUCT, PRODUCTS, "mm", "matmul -> 2 matmuls"),
+        (1, PRODUCT, replace(PRODUCT, count=2), "mm", "matmul -> matmul + 1 kernel"),
+        (1, CONVOLUTION, PRODUCT, "conv2d", "convolution -> matmul"),
+        (1, PRODUCTS, PRODUCTS, "mm", "2 matmuls -> 2 matmuls"),
+        (1, TEN, replace(TEN, count=7), MANY, "3 matmuls + 7 kernels -> 3 matmuls + 4 kernels"),
     ],
 )
 def test_one_library_kernel_in_another_s_place_is_told_as_that_and_operators_are_not_cut(
     repeats: float, before: KernelCounts, after: KernelCounts, operators: str, words: str
 ) -> None:
     part = WaterfallPart("gpu", GroupLabel("substituted", repeats, before, after, (operators,)), 300.0)
-    told = f"Why: GPU work takes 300.0 µs longer ({words} ({operators}) +300.0 µs)."
+    told = f"Why: kernel time +300.0 µs ({words} ({operators}) +300.0 µs)."
     assert reason(ReasonShare("gpu", 300.0, (part,), 0.0)) == told
 
 
 WORK = {"gemm": ("gemm", 10, 2000.0)}
-RECORDED = "idle 23 % as recorded; recording lengthens idle time, and by how much cannot be told: "
+RECORDED = "GPU idle 23 %, profiled "
 
 
 @pytest.mark.parametrize(
     ("idle_us", "wall_us", "devices", "words"),
     [
         # Per step 1000 us busy; 1098.9 us a call unprofiled, 1300 us recorded.
-        (600, 1098.9, 1, "idle 9 % (the trace shows 23 %: recording slowed this form 1.18×)"),
-        (200, 1375.0, 1, "idle 27 % (the trace shows 9 %: recorded steps took 0.80× the time of timed calls)"),
-        (600, None, 1, f"{RECORDED}there are no unprofiled times"),
-        (600, 1098.9, 2, f"{RECORDED}what was read of the trace is not one call on one GPU"),
-        (600, 500.0, 1, f"{RECORDED}the recorded step holds more GPU work than the unprofiled call took"),
+        (600, 1098.9, 1, "GPU idle 9 % (profiled: 23 %, profiler overhead 1.18×)"),
+        (200, 1375.0, 1, "GPU idle 27 % (profiled: 9 %, profiler overhead 0.80×)"),
+        (600, None, 1, f"{RECORDED}(no unprofiled times)"),
+        (600, 1098.9, 2, f"{RECORDED}(the window is not one call on one GPU)"),
+        (600, 500.0, 1, f"{RECORDED}(GPU busy longer than an unprofiled call)"),
     ],
 )
 def test_true_idle_time_stands_beside_the_trace_s_or_why_it_is_not_known(
@@ -196,5 +194,5 @@ def test_limits_are_told_of_both_sides_and_not_of_one_without_a_gpu() -> None:
     assert limit_sentences(cpu_comparison()) == ()
     bound = Bound("launch-bound", "unprofiled", {"launch": 59.0, "compute": 41.0, "copy": 0.0}, None)
     side = timed_comparison().a
-    assert "). Launch-bound: in 59 % of the call the GPU had nothing to do" in limit_sentence(side, bound)
-    assert "). What limits it cannot be told: in 59 %" in limit_sentence(side, replace(bound, kind=None))
+    assert "). Launch-bound: 59 % of the call" in limit_sentence(side, bound)
+    assert "). Bottleneck unknown: 59 %" in limit_sentence(side, replace(bound, kind=None))

@@ -21,11 +21,11 @@ def test_the_queue_of_both_sides_stands_side_by_side_per_step() -> None:
     graphed = replace(QUEUE, delays=None, graph_delays=Percentiles(2, 5.0, 5.0, 5.0, 5.0, 5.0))
     table = queue_table(with_letters(side_with(QUEUE), side_with(graphed)))
     rows = rows_of(table)
-    assert rows["Launches, copies and sets"] == ("100", "100")
-    assert rows["of them found nothing in flight"] == ("95 %", "95 %")
-    assert rows["Launch to start, kernels: p10 · p50 · p90 · p99"] == ("2.00 µs · 2.50 µs · 9.00 µs · 40.0 µs", "none")
-    assert rows["Idle, nothing in flight (starved)"][0] == "250.0 µs (50 %)"
-    assert rows["Waiting launches, at most"] == ("3", "3")
+    assert rows["Launches, copies and memsets"] == ("100", "100")
+    assert rows["Launches into an empty queue"] == ("95 %", "95 %")
+    assert rows["Launch delay, kernels: p10 · p50 · p90 · p99"] == ("2.00 µs · 2.50 µs · 9.00 µs · 40.0 µs", "none")
+    assert rows["Idle, queue empty"][0] == "250.0 µs (50 %)"
+    assert rows["Maximum queue depth"] == ("3", "3")
 
 
 def test_without_launches_or_with_several_gpus_there_is_no_table() -> None:

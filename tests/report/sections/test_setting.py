@@ -16,14 +16,14 @@ VAE = Component("vae", 100, True, 60, ("vae.decoder",))
 @pytest.mark.parametrize(
     ("component", "how"),
     [
-        (Component("vae", 100, True), "is compiled"),
-        (Component("vae", 100, True, 100, ("vae",)), "is compiled"),
-        (VAE, "60.0 % is compiled: vae.decoder"),
+        (Component("vae", 100, True), "compiled"),
+        (Component("vae", 100, True, 100, ("vae",)), "compiled"),
+        (VAE, "60.0 % compiled: vae.decoder"),
         (
             replace(VAE, compiled_parts=tuple(f"vae.{n}" for n in range(6))),
-            "60.0 % is compiled: vae.0, vae.1, vae.2, vae.3 and 2 more",
+            "60.0 % compiled: vae.0, vae.1, vae.2, vae.3 and 2 more",
         ),
-        (Component("vae", 100, False, 0), "stays eager"),
+        (Component("vae", 100, False, 0), "eager"),
     ],
 )
 def test_of_each_part_it_is_said_how_much_is_compiled(component: Component, how: str):
@@ -53,19 +53,19 @@ def gpu_rows(*states: GpuState) -> dict[str, tuple[Cell, ...]]:
 
 def test_the_gpu_is_told_before_between_and_after():
     rows = gpu_rows(state(1980, 1965), state(1980, 1980))
-    assert rows["Clock of the processors"] == ("345 → 1,965 to 1,980 → 1,900 MHz", "345 → 1,980 → 1,900 MHz")
+    assert rows["SM clock"] == ("345 → 1,965 to 1,980 → 1,900 MHz", "345 → 1,980 → 1,900 MHz")
     assert rows["Power"][0] == "450 → 450 → 450 W"
-    assert rows["Limits in force between its calls"] == ("none", "none")
-    held = rows["Held back while its run was timed, all forms together"]
-    assert held == ("power limit for 2.00 ms of 500.0 ms", "the same figure as A's")
-    assert rows["Other processes on it"] == ("—", "—")
+    assert rows["Active limits between calls"] == ("none", "none")
+    held = rows["Throttled during timing, whole run"]
+    assert held == ("power limit for 2.00 ms of 500.0 ms", "as A")
+    assert rows["Other processes"] == ("—", "—")
     of_two_runs = gpu_rows(*(replace(state(1980), slowed_us={"power": us}) for us in (2000.0, 5.0)))
     each_own = ("power limit for 2.00 ms of 500.0 ms", "power limit for 5.00 µs of 500.0 ms")
-    assert of_two_runs["Held back while its run was timed, all forms together"] == each_own
+    assert of_two_runs["Throttled during timing, whole run"] == each_own
 
 
 def test_reasons_to_slow_down_are_those_of_each_form_s_own_samples():
     hot = replace(state(1980).samples[1], slowed_by=("power limit (software)",))
     told = GpuState("nvml", (state().samples[0], hot, state(1980).samples[1], state().samples[-1]), None)
     rows = gpu_rows(state(1980), told)
-    assert rows["Limits in force between its calls"] == ("none", "power limit (software) (1 of 2 samples)")
+    assert rows["Active limits between calls"] == ("none", "power limit (software) (1 of 2 samples)")

@@ -100,7 +100,7 @@ def test_colours_are_of_verdicts_and_stronger_for_more():
     cells = [each.rows[0][1][0] for each in (even, slower, little)]
     assert [(each.tone, each.percent >= 18) for each in cells] == [("even", False), ("loss", True), ("gain", True)]
     # Their key tells those that occur.
-    assert [words for _, words, _ in little.keys] == ["faster, a little", "faster, 3 times or more"]
+    assert [words for _, words, _ in little.keys] == ["slightly faster", "3x faster or more"]
     assert "no times" in [words for _, words, _ in drawn.keys]
 
 
@@ -161,8 +161,8 @@ def test_what_is_inconclusive_is_called_so_where_it_ties_with_eager():
     doubtful = make_result(compiled_cell(), 10_000.0, 3_600.0, seed=7, share=1.5)
     sweep = swept(make_result(eager_cell(), seed=1), doubtful)
     told = " ".join(rendered(sweep).split())
-    assert "compiling made none of 1 compiled cell clearly faster" in told
-    assert re.search(r"lowest latency: a tie: eager, 1\.000×; default, \S+× \(\S+ ms, inconclusive\)", told)
+    assert "0 of 1 config faster, 1 inconclusive" in told
+    assert re.search(r"lowest latency: tie: eager, 1\.000×; default, \S+× \(\S+ ms, inconclusive\)", told)
     assert "even" not in matrices(sweep), "no break-even without a verdict"
 
 
@@ -181,7 +181,7 @@ def test_without_compiled_times_there_is_nothing_of_compiling():
     page, table = sweep_page(sweep), eager_table(sweep)
     assert "Compiling and memory" not in page and '<a href="#cost">Memory</a>' in page
     # One process alone is not apart from itself.
-    assert table.rows[0][-1] == MISSING and "of one its own" in table.note
+    assert table.rows[0][-1] == MISSING and "a process's own of one" in table.note
     failed = sweep_page(swept(make_failure(eager_cell())))
     assert not re.search('(href="#|id=")(cost|times)"', failed)
 
@@ -194,8 +194,8 @@ def test_a_cpu_has_no_columns_of_a_gpu():
 
     cells = tuple(on_cpu(make_result(each)) for each in (eager_cell(), compiled_cell()))
     table = tables.conditions_table(swept(*cells))
-    assert [column.label for column in table.columns] == ["Work", "Way", "Host load"]
-    assert table.caption == "The host while cells were timed"
+    assert [column.label for column in table.columns] == ["Workload", "Mode", "Host load"]
+    assert table.caption == "Host during timing"
     assert tables.conditions_table(swept(*(replace(each, host_load=None) for each in cells))) is None
     assert "Clock, MHz" in [column.label for column in tables.conditions_table(vision()).columns]
 
@@ -263,7 +263,7 @@ def test_commands_to_copy_are_whole_however_long_they_are():
 
 def test_a_sweep_of_which_nothing_succeeded_is_shown_too():
     sweep = swept(make_failure(compiled_cell()), make_failure(eager_cell(), "killed"))
-    assert "no compiled cell was timed" in rendered(sweep)
+    assert "no compiled config was timed" in rendered(sweep)
     assert "killed" in sweep_markdown(sweep)
     assert "Cells without times" in sweep_page(sweep)
     json.loads(sweep_json(sweep))
@@ -288,19 +288,17 @@ def test_a_large_suite_stays_within_what_a_comment_holds_and_the_page_small():
         assert body.count("\n| ") == 1 + len(table.rows), table.caption
     assert COMMAND in text
     folded = re.findall("<summary>(.*?)</summary>", text)
-    assert folded[0] == "The commands that profile these"
-    assert {"Eager, process by process", "Break-even, calls", "How this was measured"} <= {*folded}
+    assert folded[0] == "Commands to profile these"
+    assert {"Eager over processes", "Break-even, calls", "How this was measured"} <= {*folded}
     (left_out,) = re.findall(r"\nLeft out for length: (.*)\. The HTML page has all of it\.\n$", text)
-    assert "Cell by cell" in left_out
+    assert "All cells" in left_out
     assert not {*left_out.split("; ")} & {*folded}
 
 
 def test_what_was_not_gained_stands_beside_what_was():
     times = ((1, 4_000.0), (4, 16_000.0), (16, 8_000.0))
     sweep = swept(*(make_result(compiled_cell(batch_size=batch), 8_000.0, us) for batch, us in times))
-    assert headline(sweep) == (
-        "vit: compiling made 1 of 3 compiled cells faster, the most 2.00×; 1 slower, 1 inconclusive."
-    )
+    assert headline(sweep) == "vit: 1 of 3 configs faster (up to 2.00×), 1 slower, 1 inconclusive."
     # Where no colour tells it, words do.
     gained, lost, even = (str(row[1]) for row in speedup_table(sweep).rows)
     assert gained.startswith("2.00× (") and "faster" not in gained
@@ -353,22 +351,22 @@ def test_a_tie_says_within_how_much_and_beside_each_speed_up_stands_its_median()
     found = [make_result(cell, eager, compiled, share=0.0002) for cell, eager, compiled in ways]
     sweep = swept(make_result(eager_cell(), 10_000.0, share=0.0002), *found)
     # Eager took 10 % longer in one process, so that 2 % between the two are nothing, whichever has fewer milliseconds.
-    latency = r"a tie within 10\.\d %: reduce-overhead, 2\.56× \(4\.\d+ ms\); default, 2\.50× \(4\.0"
+    latency = r"tie within 10\.\d %: reduce-overhead, 2\.56× \(4\.\d+ ms\); default, 2\.50× \(4\.0"
     assert re.match(latency, str(tables.best_table(sweep).rows[0][1]))
     (work,) = sweep.works
     tie = work.best[0]
     closer = replace(tie, candidates=tuple(replace(each, needed=each.needed and 0.001) for each in tie.candidates))
-    assert best_words(closer, label(sweep), work).startswith("a tie, for intervals meet: ")
+    assert best_words(closer, label(sweep), work).startswith("tie, intervals meet: ")
     # Of several that tie the one that would have to be farthest behind tells within how much.
     first, second, third = (replace(each, key=str(at)) for at, each in enumerate(tie.candidates))
     wider = (first, replace(second, needed=0.3), replace(third, value=first.value, needed=0.02))
     of_three = best_words(replace(tie, candidates=wider, tied=(0, 1, 2)), label(sweep), work)
-    assert of_three.startswith("a tie within 30.0 %: ")
+    assert of_three.startswith("tie within 30.0 %: ")
     # Starts are between two numbers: two whose larger ones are far apart tie by the smaller ones.
     start = replace(tie, goal="cold_start", calls=1)
-    assert best_words(start, label(sweep), work).startswith("a tie within 10.")
+    assert best_words(start, label(sweep), work).startswith("tie within 10.")
     start = replace(closer, goal="cold_start", calls=1)
-    assert best_words(start, label(sweep), work).startswith("a tie within 0.1 % at the lower ends: ")
+    assert best_words(start, label(sweep), work).startswith("tie within 0.1 % at the lower ends: ")
 
 
 def test_notes_are_named_where_they_are_folded_away():
@@ -385,7 +383,7 @@ def test_of_many_works_eagers_commands_are_told_once():
     sweep = vision()
     table, brief = tables.command_table(sweep), tables.command_table(sweep, with_eager=False)
     assert {row[1] for row in table.rows} - {row[1] for row in brief.rows} == {"eager"}
-    assert (table.note, "the same without --compiled" in brief.note) == ("", True)
+    assert (table.note, "leave out --compiled" in brief.note) == ("", True)
     # What nothing but eager is best for keeps its command.
     slow = (make_result(eager_cell()), make_result(compiled_cell(), 8_000.0, 16_000.0, reserved=4.0))
     assert [row[1] for row in tables.command_table(swept(*slow), with_eager=False).rows] == ["eager"]

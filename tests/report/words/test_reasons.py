@@ -31,7 +31,7 @@ def test_several_stand_in_one_sentence_and_none_says_nothing() -> None:
         both == f"{reasons.reason_words([Statement('interval')])}; {reasons.reason_words([Statement('one_process')])}"
     )
     assert reasons.reason_words([]) is None
-    assert reasons.reason_words([Statement("holds_limit", {"doubts": []})]) == "its interval holds the limit"
+    assert reasons.reason_words([Statement("holds_limit", {"doubts": []})]) == "the interval contains the limit"
 
 
 ERROR = {"path": ".b", "compiled": 0.035, "eager": 0.01, "reference": "float32", "allowed": 0.034}

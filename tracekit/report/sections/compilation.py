@@ -12,20 +12,17 @@ from tracekit.report.words.common import scope
 from tracekit.report.words.findings.compiling import check_sentence
 
 PHASES = {
-    "dynamo": "Dynamo: tracing the Python code",
-    "aot_autograd": "AOTAutograd: preparing the graph",
-    "inductor": "Inductor: making code",
-    "triton": "Triton or C++: compiling kernels",
-    "autotune": "Autotuning: timing choices",
-    "cuda_graphs": "Recording CUDA graphs",
+    "dynamo": "Dynamo (tracing)",
+    "aot_autograd": "AOTAutograd",
+    "inductor": "Inductor (code generation)",
+    "triton": "Triton or C++ compilation",
+    "autotune": "Autotuning",
+    "cuda_graphs": "CUDA graph capture",
 }
-CACHES = {"aot_autograd": "AOTAutograd's cache", "fx_graph": "Inductor's graph cache", "templates": "Template cache"}
+CACHES = {"aot_autograd": "AOTAutograd cache", "fx_graph": "FX graph cache", "templates": "Template cache"}
 WHEN = {"warm-up": "warm-up call", "timed": "timed call", "later": "call after timing"}
 
-REGIONS_NOTE = (
-    "Times of guards, of entering and between graphs are as recorded, which lengthens them. Compiled code is credited "
-    "with the GPU time of all it launched."
-)
+REGIONS_NOTE = "Host times are profiled, so too long. GPU time counts for compiled code if that launched it."
 
 
 def compilation_table(side: Side, letter: str) -> Table | None:
@@ -42,27 +39,27 @@ def _run_rows(side: Side) -> Iterator[tuple[str, str]]:
     yield "Graphs compiled", count(facts.graphs)
     yield "Graph breaks, as Dynamo counts", count(facts.graph_breaks)
     if found and found.breaks:
-        yield "Lines at which graphs break", count(len(found.breaks))
+        yield "Lines with graph breaks", count(len(found.breaks))
     yield "Compilations inside timed calls", count(facts.during_timing)
     if found is None:
         return
-    yield "Compiled again, a check had failed", count(len(found.recompiles))
-    yield "Parts that run eager", count(len(found.fallbacks))
+    yield "Recompiles", count(len(found.recompiles))
+    yield "Fallbacks to eager", count(len(found.fallbacks))
     if any(each.kind == "recompile_limit" for each in found.fallbacks):
-        yield "Recompile limit", "reached: torch compiles the function no more"
+        yield "Recompile limit", "reached"
     if guards := [frame.guards for frame in found.frames if frame.guards is not None]:
-        yield "Checks that guard compiled code", count(sum(guards))
+        yield "Guards", count(sum(guards))
     if found.warmed_up_at:
-        yield "Sizes of the warm-up calls", ", ".join(f"{name} {value}" for name, value in found.warmed_up_at.items())
+        yield "Warm-up sizes", ", ".join(f"{name} {value}" for name, value in found.warmed_up_at.items())
     for use in found.caches:
-        bypassed = f", {use.bypasses} passed by" if use.bypasses else ""
-        yield CACHES[use.cache], f"{use.hits} found, {use.misses} not{bypassed}"
+        bypassed = f", bypassed {use.bypasses}" if use.bypasses else ""
+        yield CACHES[use.cache], f"hits {use.hits}, misses {use.misses}{bypassed}"
     if found.autotuned:
-        yield "Choices of kernel that were timed", count(found.autotuned)
+        yield "Autotuning choices timed", count(found.autotuned)
     if found.cuda_graphs_recorded:
         yield "CUDA graphs recorded", count(found.cuda_graphs_recorded)
     for skip in found.cuda_graph_skips:
-        reason = clipped(printable(skip.reason), 120) if skip.reason else "reason not told"
+        reason = clipped(printable(skip.reason), 120) if skip.reason else "no reason"
         yield "CUDA graphs skipped", f"{skip.count}: {reason}"
 
 
@@ -83,27 +80,27 @@ def _region_rows(side: Side) -> Iterator[tuple[str, str]]:
     if regions.gpu_share is not None:
         yield "GPU time launched from compiled code", percent(regions.gpu_share)
     if regions.unlinked_us:
-        yield "GPU time whose launch is not known", duration(regions.unlinked_us / steps)
+        yield "GPU time without a known launch", duration(regions.unlinked_us / steps)
     kernels, launches = side.analysis.kernels, side.analysis.launches
     if kernels and launches and kernels.count:
         share = percent(launches.kernels_in_graphs / kernels.count)
         each = max(side.analysis.window.steps, 1)
         graphed = f"{count(launches.kernels_in_graphs / each)} of {count(kernels.count / each)}"
-        yield "Kernels started by CUDA graphs", f"{graphed} ({share})"
-    yield f"Finding compiled code that fits (guards), {per}", duration(regions.guards_us / steps)
-    yield f"Entering it, {per}", duration(regions.entry_us / steps)
+        yield "Kernels in CUDA graphs", f"{graphed} ({share})"
+    yield f"Guards and cache lookup, {per}", duration(regions.guards_us / steps)
+    yield f"Entering compiled code, {per}", duration(regions.entry_us / steps)
     outside = sum(region.outside_us for region in regions.regions)
-    yield f"Inside regions, between their graphs, {per}", duration(outside / steps)
+    yield f"In regions, between graphs, {per}", duration(outside / steps)
 
 
 def phase_table(side: Side, letter: str) -> Table | None:
     """Time of compiling by phase; None where torch told none."""
     phases = side.diagnostics.phases if side.diagnostics else ()
     return filled_table(
-        f"Time of compiling {side_name(letter, side)} by phase",
+        f"Compile time of {side_name(letter, side)} by phase",
         columns("Phase", figures=("Time",)),
         ((PHASES[each.phase], duration(each.seconds * 1e6)) for each in phases),
-        "As torch tells it, of all compilations of the run; each phase without those inside of it.",
+        "From torch, over all compilations; each phase excludes nested ones.",
     )
 
 
@@ -111,7 +108,7 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     """Where compiled code ends and goes on; None without a break."""
     breaks = side.diagnostics.breaks if side.diagnostics else ()
     number = side.form.compilation.graph_breaks if side.form and side.form.compilation else None
-    dynamo = f"; Dynamo counts one for each function it compiles up to such a line, {count(number)} in all"
+    dynamo = f"; Dynamo counts {count(number)}, one per function compiled up to such a line"
     rows = tuple(
         (
             printable(each.line or MISSING),
@@ -122,11 +119,10 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
         for each in breaks[:limit]
     )
     note = (
-        f"{len(rows)} of {counted(len(breaks), 'line')}{dynamo if number else ''}. The cost is host time that the "
-        "broken frames' regions spent outside of compiled graphs, as recorded: an estimate from above, without the "
-        "guards of the code that goes on."
+        f"{len(rows)} of {counted(len(breaks), 'line')}{dynamo if number else ''}. Cost: profiled host time of the "
+        "region outside of graphs, without guards (upper estimate)."
     )
-    heads = columns("Line", "Why", "What helps", figures=(f"Costs {scope(side)}",))
+    heads = columns("Line", "Why", "Hint", figures=(f"Cost {scope(side)}",))
     return filled_table(f"Graph breaks of {side_name(letter, side)}", heads, rows, note)
 
 
@@ -139,15 +135,15 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     rows = []
     for frame in found.recompiles[:limit]:
         older = len(frame.because) - 1
-        others = f"; {older} older version{'s' if older > 1 else ''} did not fit either" if older else ""
+        others = f"; {counted(older, 'older version')} failed too" if older else ""
         what = printable(f"{frame.function or MISSING} ({frame.where or MISSING})")
         failed = clipped(printable(check_sentence(frame.because[0].facts)), 240) + others
         took = duration(frame.seconds * 1e6 if frame.seconds is not None else None)
         call_took = duration(walls.get((frame.phase, frame.call)))
         rows.append((f"{WHEN[frame.phase]} {frame.call}", what, failed, took, call_took))
-    heads = columns("When", "What", "Which check failed", figures=("Compiling took", "The call took"))
+    heads = columns("When", "Function", "Failed guard", figures=("Compile time", "Call time"))
     note = f"{len(rows)} of {len(found.recompiles)}."
-    return filled_table(f"Compiled again in {side_name(letter, side)}", heads, rows, note)
+    return filled_table(f"Recompiles of {side_name(letter, side)}", heads, rows, note)
 
 
 def fallback_table(side: Side, letter: str) -> Table | None:
@@ -157,7 +153,7 @@ def fallback_table(side: Side, letter: str) -> Table | None:
         (*map(printable, (part.function or MISSING, part.where or MISSING)), clipped(printable(part.reason), 240))
         for part in parts
     )
-    return filled_table(f"What runs eager in {side_name(letter, side)}", columns("What", "Line", "Why"), rows)
+    return filled_table(f"Fallbacks to eager in {side_name(letter, side)}", columns("Function", "Line", "Why"), rows)
 
 
 def compilation_tables(sides: Sides) -> tuple[Table, ...]:
@@ -172,11 +168,11 @@ def compilation_sentences(side: Side) -> tuple[str, ...]:
     sentences = []
     if shown := _regions(side):
         regions, steps = shown
-        share = "" if regions.gpu_share is None else f"launched {percent(regions.gpu_share, 0)} of GPU time, and "
+        share = "" if regions.gpu_share is None else f"{percent(regions.gpu_share, 0)} of GPU time in compiled code, "
         calls = f"{count(regions.graphs / steps)} graph call{'' if regions.graphs == steps else 's'} {scope(side)}"
         sentences.append(
-            f"{side.label}: compiled code {share}ran in {calls}; finding it (guards) took "
-            f"{duration(regions.guards_us / steps)} and entering it {duration(regions.entry_us / steps)}, as recorded."
+            f"{side.label}: {share}{calls}; guards {duration(regions.guards_us / steps)}, entry"
+            f" {duration(regions.entry_us / steps)} (profiled)."
         )
     if side.diagnostics and side.diagnostics.notes:
         sentences += [f"{side.label}: {note}." for note in side.diagnostics.notes]

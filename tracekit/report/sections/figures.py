@@ -15,9 +15,9 @@ COUNTS: dict[str, Callable[[Side], int | None]] = {
     "Kernels under 10 µs": lambda side: side.analysis.kernels.short_count if side.analysis.kernels else None,
     "Triton kernels": lambda side: side.analysis.kernels.triton_count if side.analysis.kernels else None,
     "Launches": lambda side: side.analysis.launches.count if side.analysis.launches else None,
-    "Graph launches among them": lambda side: side.analysis.launches.graph_launches if side.analysis.launches else None,
+    "Graph launches": lambda side: side.analysis.launches.graph_launches if side.analysis.launches else None,
     "Memory copies": lambda side: side.analysis.copies.memcpy_count if side.analysis.copies else None,
-    "Memory sets": lambda side: side.analysis.copies.memset_count if side.analysis.copies else None,
+    "Memsets": lambda side: side.analysis.copies.memset_count if side.analysis.copies else None,
 }
 
 
@@ -39,7 +39,7 @@ def overview_table(comparison: Comparison) -> Table:
         *map(_with_change, (*time_figures(sides), *work_figures(sides))),
         *([moved] if moved else []),
         *map(_with_change, memory_figures(sides)),
-        ("Compilation before timing", compilation_time(a), compilation_time(b), ""),
+        ("Compile time", compilation_time(a), compilation_time(b), ""),
     )
     if not comparable(a, b):
         rows = tuple((label, one, other, numbers.MISSING) for label, one, other, _ in rows)
@@ -62,7 +62,7 @@ def key_figures(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
         figures.append(("Speed-up", numbers.times(verdict.speedup), interval_words(verdict.ci95) or "no interval"))
     # The speed-up is of all processes that timed the forms, what stands beside it of the one that was recorded.
     wall = "Wall time, recorded process" if (verdict.processes or 1) > 1 else "Wall time"
-    idle = "GPU idle" if basis == "unprofiled" else "GPU idle, as recorded"
+    idle = "GPU idle" if basis == "unprofiled" else "GPU idle, profiled"
     for label, one, other in (
         (wall, a.wall_us, b.wall_us),
         ("GPU busy", a.busy_us, b.busy_us),
@@ -86,32 +86,28 @@ def basis_of(sides: Sequence[Side]) -> Basis:
 
 def figures_note(sides: Sequence[Side]) -> str:
     """What a reader must know of the figures of these sides."""
-    missing = f"{numbers.MISSING} means: not measured."
+    missing = f"{numbers.MISSING}: not measured."
     counts = [_each(figure(side), side) for figure in COUNTS.values() for side in sides]
     if any(each is not None and not numbers.is_whole(each) for each in counts):
         steps = " and ".join(dict.fromkeys(f"{side.steps:,}" for side in sides))
-        missing += (
-            f" Counts with a decimal are means of the {steps} steps recorded: a kernel of about 10 µs is shorter in"
-            " one step and longer in another."
-        )
+        missing += f" Counts with a decimal are means over {steps} steps."
     if all(side.analysis.gpu is None for side in sides):
         return missing
     if basis_of(sides) == "unprofiled":
-        return f"Idle is the unprofiled wall time less the GPU's busy time. {missing}"
-    if any(side.wall_us is None for side in sides):
-        return f"Idle is as recorded, which profiling lengthens, for want of unprofiled times of both sides. {missing}"
-    return f"Idle is as recorded, which profiling lengthens: it cannot be told for the unprofiled calls. {missing}"
+        return f"Idle is unprofiled wall time minus GPU busy time. {missing}"
+    why = "not both sides have" if any(side.wall_us is None for side in sides) else "it does not fit the"
+    return f"Idle is profiled, so too long: {why} unprofiled times. {missing}"
 
 
 def time_figures(sides: Sequence[Side]) -> Iterator[Figures]:
     """How long a call took, without the profiler and with it."""
-    label = "Wall time, unprofiled median"
+    label = "Wall time, median"
     if any(side.analysis.window.kind != "steps" for side in sides if side.wall_us is not None):
         # The figures below are then of something else than a call.
-        label += " of one call"
+        label += " call"
     yield _durations(label, (side.wall_us for side in sides))
     if any(side.recorded_wall_us is not None for side in sides):
-        yield _durations("Wall time while recorded", (side.recorded_wall_us for side in sides))
+        yield _durations("Wall time with profiler", (side.recorded_wall_us for side in sides))
 
 
 def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
@@ -130,7 +126,7 @@ def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
     for label, figure in COUNTS.items():
         yield _counts(label, (_each(figure(side), side) for side in sides))
     copies = (side.analysis.copies.total_us if side.analysis.copies else None for side in sides)
-    yield _durations("Copies and sets, GPU time", map(_each, copies, sides))
+    yield _durations("Copies and memsets, GPU time", map(_each, copies, sides))
 
 
 def memory_figures(sides: Sequence[Side]) -> Iterator[Figures]:

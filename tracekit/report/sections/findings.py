@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from tracekit.model.comparison import Finding
-from tracekit.numbers import duration, times
+from tracekit.numbers import counted, duration, times
 from tracekit.report.document import Findings, FindingText
 from tracekit.report.words.common import interval_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
@@ -19,8 +19,8 @@ def finding_texts(findings: Iterable[Finding], scope: str = "", level: int = 3) 
             saving.append(f"up to {duration(finding.saving_us)} {scope}".strip())
             savings.append(f"Could save up to {duration(finding.saving_us)} ({scope}).")
         if finding.start_saving_us is not None:
-            saving.append(f"a warm cache saves {duration(finding.start_saving_us)} of a start")
-            savings.append(f"A warm cache saved {duration(finding.start_saving_us)} of a start.")
+            saving.append(f"a warm cache saves {duration(finding.start_saving_us)} per start")
+            savings.append(f"A warm cache saved {duration(finding.start_saving_us)} per start.")
         text = FindingText(
             severity=finding.severity,
             title=finding_title(finding),
@@ -41,24 +41,19 @@ def finding_notes(finding: Finding) -> tuple[str, ...]:
     if finding.places:
         name = PurePath(finding.places[0].path).name
         places = ", ".join(f"at {duration(each.start_us)} for {duration(each.duration_us)}" for each in finding.places)
-        notes.append(f"In {name}, from the start of what was read: {places}.")
+        notes.append(f"In {name}, from the start of the window: {places}.")
     tried = finding.verified
     if tried is None:
         return tuple(notes)
     interval = interval_words(tried.ci95) or "too few for an interval"
-    estimate, predicted = tried.predicted_speedup, ""
-    if estimate is not None and tried.speedup > estimate:
-        predicted = f", more than the {times(estimate)} estimated from this run"
-    elif estimate is not None:
-        predicted = f", estimated up to {times(estimate)}"
+    estimate = tried.predicted_speedup
+    predicted = "" if estimate is None else f", estimated up to {times(estimate)}"
     note = (
-        f"Tried in a fresh process: {times(tried.speedup)} as fast as eager there ({interval}, {tried.rounds:,} rounds)"
-        f"{predicted}; {duration(tried.measured_us)} a call, eager {duration(tried.eager_us)}. Processes differ in"
-        " speed: compare the speed-ups, not the times."
+        f"Measured in another process: {times(tried.speedup)} as fast as its eager ({interval}, {tried.rounds:,}"
+        f" interleaved runs){predicted}; {duration(tried.eager_us)} → {duration(tried.measured_us)} per call."
     )
     if tried.compile_seconds:
-        note += f" Compiling took {duration(tried.compile_seconds * 1e6)}."
+        note += f" Compile time {duration(tried.compile_seconds * 1e6)}."
     if tried.during_timing:
-        compiled = f"{tried.during_timing} compilations ran inside the timed calls"
-        note += f" {compiled}: these times are not of compiled code alone."
+        note += f" {counted(tried.during_timing, 'compilation')} inside timed calls."
     return (*notes, note)

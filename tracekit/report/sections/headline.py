@@ -11,7 +11,7 @@ from tracekit.numbers import MINUS, count, duration, duration_change, percent, s
 from tracekit.report.document import GateText, Table, columns
 from tracekit.report.sections.groups import distinct_places
 from tracekit.report.words.common import cause_words, shared_scope
-from tracekit.report.words.groups import label_words, operators_word, repeats_word, work_words
+from tracekit.report.words.groups import LIBRARIES, label_words, operators_word, repeats_word, work_words
 from tracekit.report.words.reasons import bound_because, reason_words
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
@@ -43,7 +43,7 @@ def _gate_figures(checked: Checked) -> str | None:
         return None
     if metric == "groups_lost" and low is not None and high is not None:
         places = count(high) if low == high else f"{count(low)} to {count(high)}"
-        return f"{places} {'place' if places == '1' else 'places'} in a step where B needs more kernels than A"
+        return f"{places} {'place' if places == '1' else 'places'} per step where B needs more kernels"
     shown = duration if metric in ("wall", "busy", "idle") else size if metric == "memory" else count
 
     def in_terms_of_the_limit(value: float) -> str:
@@ -58,30 +58,29 @@ def _gate_figures(checked: Checked) -> str | None:
 
 
 def reason_sentence(comparison: Comparison) -> str | None:
-    """`Why: the GPU waits 2.69 ms less (...); its work takes 125.4 µs longer (...).`; None where no difference of
-    unprofiled times was established, or none of its sign was recorded."""
+    """`Why: GPU idle -2.69 ms (...); kernel time +125.4 µs (...).`; None where no difference of unprofiled times was
+    established, or none of its sign was recorded."""
     reason = comparison.reason
     if reason is None:
         return None
     shares = []
     for share in reason.shares:
-        idle, less = share.kind == "idle", share.delta_us < 0
-        verb, more = ("the GPU waits", "more") if idle else ("GPU work takes", "longer")
-        said = f"{verb} {duration(abs(share.delta_us))} {'less' if less else more}"
+        idle = share.kind == "idle"
+        said = f"{'GPU idle' if idle else 'kernel time'} {duration_change(share.delta_us)}"
         named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
-        named += [f"all else {duration_change(share.rest_us)}"] if share.rest_us else []
+        named += [f"the rest {duration_change(share.rest_us)}"] if share.rest_us else []
         if not named and not idle:
-            named = [f"no one group of kernels makes {percent(NAMED_SHARE, 0)} of it"]
+            named = [f"no kernel group makes {percent(NAMED_SHARE, 0)} of it"]
         shares.append(f"{said} ({'; '.join(named)})" if named else said)
     if reason.unexplained_us:
-        shares.append(f"another {duration_change(reason.unexplained_us)} is not explained")
-    of = f" in the recorded process ({duration_change(reason.change_us)} a call)" if reason.of_one_process else ""
+        shares.append(f"unexplained {duration_change(reason.unexplained_us)}")
+    of = f" in the recorded process ({duration_change(reason.change_us)} per call)" if reason.of_one_process else ""
     return f"Why{of}: {'; '.join(shares)}."
 
 
 def _part_words(part: WaterfallPart) -> str:
-    """A part in words: of a group `152 times 20 kernels became 1 Triton (...)`, or `3 times another product kernel`,
-    where one library kernel took another's place."""
+    """A part in words: of a group `152x 20 kernels -> 1 Triton (...)`, or `3x another matmul kernel` where one library
+    kernel took another's place."""
     label = part.label
     if part.kind == "idle":
         return cause_words(label_words(label))
@@ -90,11 +89,11 @@ def _part_words(part: WaterfallPart) -> str:
     before = label.before
     if before and before == label.after and before.count == 1 and before.libraries:
         operators = f" ({operators_word(label)})" if label.operators else ""
-        work = f"another {before.libraries[0][0]} kernel{operators}"
+        work = f"another {LIBRARIES.get(before.libraries[0][0], before.libraries[0][0])} kernel{operators}"
     else:
-        work = short_kernel_name(work_words(label, " became "), LONGEST)
+        work = short_kernel_name(work_words(label), LONGEST)
     repeats = repeats_word(label.repeats)
-    return f"{repeats} times {work}" if repeats else work
+    return f"{repeats}x {work}" if repeats else work
 
 
 def limit_sentences(comparison: Comparison) -> tuple[str, ...]:
@@ -104,10 +103,10 @@ def limit_sentences(comparison: Comparison) -> tuple[str, ...]:
 
 
 def limit_sentence(side: Side, bound: Bound | None) -> str | None:
-    """`eager: idle 9 % (...). Launch-bound: in 59 % of the call ...`, of one side."""
+    """`eager: GPU idle 9 % (...). Launch-bound: 59 % of the call ...`, of one side."""
     if (idle := idle_sentence(side)) is None or bound is None:
         return idle and f"{side.label}: {idle}."
-    kind = f"{bound.kind[:1].upper()}{bound.kind[1:]}" if bound.kind else "What limits it cannot be told"
+    kind = f"{bound.kind[:1].upper()}{bound.kind[1:]}" if bound.kind else "Bottleneck unknown"
     return f"{side.label}: {idle}. {kind}: {bound_because(bound)}."
 
 
@@ -118,19 +117,14 @@ def idle_sentence(side: Side) -> str | None:
     if recorded is None:
         return None
     if side.idle_share is None or side.slowdown is None:
-        because = "the recorded step holds more GPU work than the unprofiled call took"
+        because = "GPU busy longer than an unprofiled call"
         if side.wall_us is None:
-            because = "there are no unprofiled times"
+            because = "no unprofiled times"
         elif not side.reads_calls:
-            because = "what was read of the trace is not one call on one GPU"
-        return (
-            f"idle {percent(recorded, 0)} as recorded; recording lengthens idle time, and by how much cannot be told: "
-            f"{because}"
-        )
-    slowed = f"recording slowed this form {times(side.slowdown)}"
-    if side.slowdown < 1:
-        slowed = f"recorded steps took {times(side.slowdown)} the time of timed calls"
-    return f"idle {percent(side.idle_share, 0)} (the trace shows {percent(recorded, 0)}: {slowed})"
+            because = "the window is not one call on one GPU"
+        return f"GPU idle {percent(recorded, 0)}, profiled ({because})"
+    overhead = f"profiler overhead {times(side.slowdown)}"
+    return f"GPU idle {percent(side.idle_share, 0)} (profiled: {percent(recorded, 0)}, {overhead})"
 
 
 #: What the two ends go by.
@@ -166,17 +160,17 @@ def waterfall_table(comparison: Comparison, names: Names = LETTERS) -> Table | N
     if waterfall is None:
         return None
     calibrated = waterfall.basis == "unprofiled"
-    ends = "unprofiled wall time" if calibrated else "recorded window"
+    ends = "wall time" if calibrated else "profiled window"
     level, rows = waterfall.a_us, [(f"{_end(names[0], comparison.a)}, {ends}", "", duration(waterfall.a_us), "")]
     for part, label in zip(waterfall.parts, part_labels(comparison), strict=True):
         level += part.delta_us
         recorded = part.recorded_delta_us
         shown = duration_change(recorded) if recorded is not None else ""
         rows.append((label, duration_change(part.delta_us), duration(level), shown))
-    rows.append(("residual, not explained", duration_change(waterfall.residual_us), duration(waterfall.b_us), ""))
+    rows.append(("unexplained", duration_change(waterfall.residual_us), duration(waterfall.b_us), ""))
     rows.append((f"{_end(names[1], comparison.b)}, {ends}", "", duration(waterfall.b_us), ""))
     caption, kept = f"From {names[0]} to {names[1]}, {shared_scope(comparison, names)}", 4 if calibrated else 3
-    heads = columns("Part", figures=("Change", "Time so far", "As recorded"))[:kept]
+    heads = columns("Part", figures=("Change", "Running total", "Profiled"))[:kept]
     return Table(caption, heads, tuple(row[:kept] for row in rows), waterfall_note(comparison, names))
 
 
@@ -186,7 +180,7 @@ def _end(name: str, side: Side) -> str:
 
 def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
     """That it closes, what became of the time that recording added, and what the residual holds where that is known."""
-    closes = f"The changes add up: {names[0]}, every part and the residual make {names[1]}."
+    closes = f"The changes add up from {names[0]} to {names[1]}."
     waterfall = comparison.waterfall
     if waterfall is None or waterfall.basis == "trace":
         return closes
@@ -194,27 +188,22 @@ def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
     added, lacking = [], []
     for letter, side in sides:
         if (longer_us := (side.recorded_idle_us or 0.0) - (side.unprofiled_idle_us or 0.0)) > 0:
-            added.append(f"{duration(longer_us)} to {letter}'s idle time")
+            added.append(f"{duration(longer_us)} to {letter}")
         elif longer_us < 0:
-            lacking.append(f"{duration(-longer_us)} of {letter}'s idle time")
+            lacking.append(f"{duration(-longer_us)} of {letter}'s")
     # Idle time is the rest of the call, and can be trusted as far as GPU time.
     differs = [
-        f"{duration(us)} ({percent(us / side.busy_us)}) of {letter}'s"
+        f"{duration(us)} ({percent(us / side.busy_us)}) for {letter}"
         for letter, side in sides
         if (us := side.busy_differs_us) is not None and side.busy_us
     ]
     told = [closes]
     if differs:
-        told.append(
-            f"Two recordings differ by {' and '.join(differs)} GPU time: so much of the GPU parts may be noise."
-        )
+        told.append(f"GPU time differs between two traces by {' and '.join(differs)}: the noise of GPU parts.")
     if comparison.verdict.basis == "processes":
-        told.append("It is of the run's own process, the one that was recorded, and not of all that were timed.")
+        told.append("It is of the recorded process alone.")
     if added:
-        told.append(
-            f"Recording added {' and '.join(added)}. Idle parts are without it, under the assumption that recording"
-            " lengthened all the host's causes alike and the GPU's own not."
-        )
+        told.append(f"Idle parts exclude profiler overhead, {' and '.join(added)} (host causes scaled alike, est.).")
     if lacking:
-        told.append(f"Recordings do not show {' and '.join(lacking)}: that is in the residual.")
+        told.append(f"Traces lack {' and '.join(lacking)} idle time: unexplained.")
     return " ".join(told)

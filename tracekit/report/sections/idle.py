@@ -17,16 +17,14 @@ MOST_WORK = 2
 #: Less than a nanosecond is rounding.
 SMALLEST_US = 1e-3
 
-RECORDED_NOTE = "As recorded, which lengthens idle time."
+RECORDED_NOTE = "Profiled, so too long."
 CALIBRATED_NOTE = (
-    "Idle time of unprofiled calls is wall time less GPU busy time. Its causes are the recorded ones without what "
-    "recording added, under the assumption that it lengthened all the host's causes alike and the GPU's own not."
+    "Idle is unprofiled wall time minus GPU busy time. Its causes are the trace's without profiler overhead (host"
+    " causes"
+    " scaled alike, est.)."
 )
 #: Of sides with both recordings.
-DIVIDED_NOTE = (
-    " What the light recording cannot tell apart, for want of operators (unattributed in the timeline), is "
-    "divided as in the rich one."
-)
+DIVIDED_NOTE = " The full trace divides what the kernel-only trace leaves unattributed."
 
 
 def causes_present(sides: Sides) -> tuple[str, ...]:
@@ -59,11 +57,11 @@ def cause_table(sides: Sides) -> Table | None:
         unseen = [us - told for us, told in zip(whole_us, whole, strict=True)]
         if max(unseen) > SMALLEST_US:
             none = [""] * len(beside)
-            rows.append(("no recording shows it", *_shown(unseen), *none, "idle in unprofiled calls alone"))
+            rows.append(("not in the trace", *_shown(unseen), *none, "idle in unprofiled calls only"))
         whole = whole_us
     rows.append(("all idle time", *_shown(whole), *(duration(math.fsum(each.values())) for each in beside), ""))
     labels = [letter or "Idle" for letter, _ in sides] + (["Change"] if len(sides) == 2 else [])
-    labels += [f"{letter} recorded".strip() for letter, _ in sides] if beside else []
+    labels += [f"{letter} profiled".strip() for letter, _ in sides] if beside else []
     # Whether a rich recording tells of time that the light one has no cause for.
     light = [side.analysis.idle for _, side in sides if side.analysis.idle and side.host is side.rich]
     divided = any(each.cause == "unattributed" and each.us for idle in light for each in idle.causes)
@@ -101,19 +99,19 @@ def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
             clipped(printable("; ".join(filter(None, ended))), 120) or MISSING,
         )
         rows.append((duration(gap.start_us), duration(gap.duration_us), *told))
-    words = columns("Mostly", "The host meanwhile", "After", "Before", "Ended by")
-    heads = (*columns(figures=("Starts at", "Lasts")), *words)
-    note = f"{len(rows)} of {idle.gap_count:,} gaps, as recorded{_in_which(side)}."
+    words = columns("Cause", "Host meanwhile", "After", "Before", "Ended by")
+    heads = (*columns(figures=("Start", "Duration")), *words)
+    note = f"{len(rows)} of {idle.gap_count:,} gaps, profiled{_in_which(side)}."
     return filled_table(f"Longest idle gaps of {side_name(letter, side)}", heads, rows, note)
 
 
 def _in_which(side: Side) -> str:
     """Of two recordings of a form the rich one tells what the host did, and lengthens it more."""
-    return " in the rich recording, which lengthens them" if side.host is side.rich else ""
+    return " in the full trace" if side.host is side.rich else ""
 
 
 def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
-    """Synchronising calls after which the GPU ran dry; None when there are none."""
+    """Synchronising calls that drained the GPU's queue; None when there are none."""
     if (idle := side.host.idle) is None:
         return None
     steps, rows = max(side.host.window.steps, 1), []
@@ -121,12 +119,12 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
         # tracekit's own wait ends each step that it records.
         own = side.form is not None and "DeviceSynchronize" in sync.call and not (sync.drained or sync.idle_after_us)
         known = clipped(printable(made_at_words(sync.place, sync.lines, in_eager_code=sync.in_eager_code)), 240)
-        where = known or ("the end of a recorded step, where tracekit waits" if own else "not recorded")
+        where = known or ("end of a step, by tracekit" if own else "not recorded")
         figures = (count(sync.count / steps), count(sync.drained / steps), duration(sync.idle_after_us / steps))
         rows.append((printable(sync.call), *figures, where))
-    heads = (*columns("Call", figures=("Count", "GPU ran dry", "Idle behind it")), *columns("Where"))
+    heads = (*columns("Call", figures=("Count", "Queue drained", "Idle behind it")), *columns("Where"))
     caption = f"Synchronising calls of {side_name(letter, side)}, {scope(side)}"
-    return filled_table(caption, heads, rows, f"Idle time as recorded{_in_which(side)}.")
+    return filled_table(caption, heads, rows, f"Idle time is profiled{_in_which(side)}.")
 
 
 def _delay(found: Percentiles | None) -> str:
@@ -142,18 +140,18 @@ def _time(queue: DeviceQueue, us: float, steps: int) -> str:
 
 #: Figures of one device's queue, for so many steps.
 QUEUE: dict[str, Callable[[DeviceQueue, int], str]] = {
-    "Launches, copies and sets": lambda queue, steps: count(queue.items / steps),
-    "of them found nothing in flight": lambda queue, _steps: percent(
+    "Launches, copies and memsets": lambda queue, steps: count(queue.items / steps),
+    "Launches into an empty queue": lambda queue, _steps: percent(
         queue.starved_items / queue.items if queue.items else None, 0
     ),
-    "Launch to start, kernels: p10 · p50 · p90 · p99": lambda queue, _steps: _delay(queue.delays),
-    "Launch to start, CUDA graphs": lambda queue, _steps: _delay(queue.graph_delays),
-    "Idle, nothing in flight (starved)": lambda queue, steps: _time(queue, queue.starved_us, steps),
-    "Idle, something in flight (delayed)": lambda queue, steps: _time(queue, queue.delayed_us, steps),
-    "At work, nothing waits": lambda queue, steps: _time(queue, queue.hand_to_mouth_us, steps),
-    "At work, more waits": lambda queue, steps: _time(queue, queue.backed_up_us, steps),
-    "Waiting launches, average over time": lambda queue, _steps: f"{queue.mean_depth:,.1f}",
-    "Waiting launches, at most": lambda queue, _steps: count(queue.most_depth),
+    "Launch delay, kernels: p10 · p50 · p90 · p99": lambda queue, _steps: _delay(queue.delays),
+    "Launch delay, CUDA graphs": lambda queue, _steps: _delay(queue.graph_delays),
+    "Idle, queue empty": lambda queue, steps: _time(queue, queue.starved_us, steps),
+    "Idle, work queued": lambda queue, steps: _time(queue, queue.delayed_us, steps),
+    "Busy, queue empty": lambda queue, steps: _time(queue, queue.hand_to_mouth_us, steps),
+    "Busy, work queued": lambda queue, steps: _time(queue, queue.backed_up_us, steps),
+    "Mean queue depth": lambda queue, _steps: f"{queue.mean_depth:,.1f}",
+    "Maximum queue depth": lambda queue, _steps: count(queue.most_depth),
 }
 
 
@@ -164,8 +162,8 @@ def queue_table(sides: Sides) -> Table | None:
     if len(queues) < len(sides):
         return None
     return Table(
-        caption=f"How far the host ran ahead of the GPU, {scope_of(sides)}",
+        caption=f"Launch queue, {scope_of(sides)}",
         columns=columns("Figure", figures=(letter for letter, _ in sides)),
         rows=tuple((label, *(figure(*each) for each in queues)) for label, figure in QUEUE.items()),
-        note="As recorded. Kernels inside CUDA graphs have no launch of their own: a graph is one launch.",
+        note="Profiled. A CUDA graph is one launch.",
     )

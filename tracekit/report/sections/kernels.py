@@ -56,8 +56,8 @@ def family_table(sides: Sides) -> Table | None:
     change = ("change",) if two else ()
     labels = [[f"{what} {letter}".strip() for letter, _ in sides] for what in ("time", "count")]
     heads = columns("Family", figures=(*labels[0], *change, *labels[1], *change))
-    caption = f"GPU time and number of kernels by family, {scope_of(sides)}"
-    return filled_table(caption, heads, rows, "Memory copies and sets are GPU activity but not kernels.")
+    caption = f"GPU time and kernels by family, {scope_of(sides)}"
+    return filled_table(caption, heads, rows, "Copies and memsets are not kernels.")
 
 
 def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
@@ -77,12 +77,12 @@ def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
         for each in kernels.by_name[:limit]
     )
     heads = columns("Kernel", "Family", figures=("Count", "Total", "Mean", "Share"))
-    note = f"{len(rows)} of {kernels.unique:,} names; the share is of {'its' if letter else 'all'} kernel time."
+    note = f"{len(rows)} of {kernels.unique:,} names; the share is of kernel time."
     return Table(f"Largest kernels of {side_name(letter, side)}, {scope(side)}", heads, rows, note)
 
 
 def every_kernel(side: Side) -> Explorer | None:
-    """Kernels, copies and sets by name, largest total time first, and what those without a row come to. None for a CPU
+    """Kernels, copies, memsets by name, largest total time first, and what those without a row come to. None for a CPU
     run."""
     kernels, copies = side.analysis.kernels, side.analysis.copies
     found = [*(kernels.by_name if kernels else ()), *(copies.by_name if copies else ())]
@@ -97,14 +97,14 @@ def every_kernel(side: Side) -> Explorer | None:
     rows = fitting(
         _kernel_row(at, each, side.steps, whole_us, operators[each.name]) for at, each in enumerate(found[:MOST_ROWS])
     )
-    note, rest = "Share: of the time of all of them.", found[len(rows) :]
+    note, rest = "Share of all GPU time.", found[len(rows) :]
     if side.sequence and side.sequence.operators != "none":
-        note += " A row unfolds to the operators that launched its kernel, with the sizes of their inputs."
+        note += " A row opens to its operators and input sizes."
     if rest:
         us = sum(each.total_us for each in rest) / side.steps
         note += f" {counted(len(rest), 'shorter name')}, {duration(us)} in all, are not listed."
     return Explorer(
-        caption=f"Kernels, copies and sets by name, {scope(side)}",
+        caption=f"Kernels, copies and memsets by name, {scope(side)}",
         noun="names",
         hint="kernel, family, operator, size",
         head="Kernel",
@@ -175,5 +175,5 @@ def operator_table(side: Side, letter: str, limit: int = 15) -> Table | None:
         for each in cpu.top[:limit]
     )
     caption = f"Operators of {side_name(letter, side)}, {scope(side)}"
-    heads = columns("Operator", figures=("Count", "Own time", "Share"))
-    return Table(caption, heads, rows, "Own time leaves out the operators called within.")
+    heads = columns("Operator", figures=("Count", "Self time", "Share"))
+    return Table(caption, heads, rows, "Self time excludes called operators.")

@@ -16,35 +16,31 @@ from tracekit.report.words.reasons import accuracy_because
 MOST_TENSORS = 6
 
 COLUMNS = columns(
-    "Output of", "Beside", figures=("Largest error", "Mean error", "Relative", f"1 {MINUS} cosine", "Equal")
+    "Output of", "Against", figures=("Largest error", "Mean error", "Relative", f"1 {MINUS} cosine", "Equal")
 )
 
-NOTE = (
-    "Errors are absolute, over all numbers that are finite on both sides. Relative: the length (L2) of the difference "
-    "over that of the output beside which it stands."
-)
+NOTE = "Errors are absolute, over numbers finite on both sides. Relative: by the L2 norm."
 
 RESULTS = {
     "equal": "Outputs are equal",
     "as_accurate": "Outputs are as accurate as eager's",
     "less_accurate": "Outputs differ by more than rounding",
-    "undecided": "Whether outputs are as accurate as eager's cannot be told",
+    "undecided": "Accuracy of the outputs is undecided",
 }
 
 MEMORY: dict[str, Callable[[FormMemory], int | None]] = {
-    "Held before the form ran": lambda memory: memory.before_bytes,
+    "Before the first call": lambda memory: memory.before_bytes,
     "Steady calls, allocated": lambda memory: memory.steady.allocated_bytes if memory.steady else None,
     "Steady calls, reserved": lambda memory: memory.steady.reserved_bytes if memory.steady else None,
     "Warm-up with compilation, allocated": lambda memory: memory.warmup.allocated_bytes,
     "Warm-up with compilation, reserved": lambda memory: memory.warmup.reserved_bytes,
-    "CUDA-graph pools, the form's own": lambda memory: memory.graph_pool_bytes,
-    "CUDA-graph pools of forms before it": lambda memory: memory.others_pool_bytes,
+    "CUDA-graph pools, own": lambda memory: memory.graph_pool_bytes,
+    "CUDA-graph pools, earlier variants": lambda memory: memory.others_pool_bytes,
 }
 
 MEMORY_NOTE = (
-    "Peaks. Allocated is what tensors held, reserved what torch had taken from the driver for them. All of it counts "
-    "the weights, which both forms share, and whatever forms that ran before have left (workspaces of libraries, "
-    "buffers); autotuning in processes of its own and what libraries take past torch is not seen."
+    "Peaks: allocated by tensors, reserved by torch. They include the shared weights and what earlier variants left "
+    "(workspaces, buffers), but no memory that libraries allocate outside of torch."
 )
 
 
@@ -69,13 +65,13 @@ def numerics_table(comparison: Comparison) -> Table | None:
                 name = clipped(printable(f"{side.label} {each.path}".strip()), 60)
                 rows.append((name, *_errors(each, others[difference.other])))
         if found.no_reference:
-            notes.append(f"There is no reference: {printable(found.no_reference)}.")
+            notes.append(f"No reference: {printable(found.no_reference)}.")
         longest = max((len(each.tensors) for each in differences), default=0)
         if longest > MOST_TENSORS:
             notes.append(f"{longest - MOST_TENSORS} more tensors of each output are in the JSON.")
         if found.skipped:
-            notes.append(f"Not compared, because they are no tensors: {printable(', '.join(found.skipped))}.")
-    return filled_table("Outputs beside each other", COLUMNS, rows, " ".join(dict.fromkeys(notes)))
+            notes.append(f"Not compared, no tensors: {printable(', '.join(found.skipped))}.")
+    return filled_table("Outputs compared", COLUMNS, rows, " ".join(dict.fromkeys(notes)))
 
 
 def _errors(each: TensorDifference, other: str) -> tuple[str, ...]:
@@ -83,7 +79,7 @@ def _errors(each: TensorDifference, other: str) -> tuple[str, ...]:
     if each.problem:
         return f"{other}: {each.problem}", *(MISSING,) * 5
     if each.first_divergence is not None:
-        other = f"{other}: equal up to place {count(each.first_divergence)}"
+        other = f"{other}: equal up to index {count(each.first_divergence)}"
     elif each.nonfinite:
         other = f"{other}: {count(each.nonfinite)} not finite on one side"
     # The cosine of equal tensors is 1 up to rounding.

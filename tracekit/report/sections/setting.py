@@ -21,23 +21,20 @@ SETTINGS = {
     "steps": "denoising steps",
     "max_new_tokens": "new tokens",
     "fast_processor": "fast processor",
-    "iterations": "timed calls, at least",
+    "iterations": "timed calls, minimum",
 }
 
 GPU_FIGURES = {
-    "Clock of the processors": ("sm_clock_mhz", "MHz"),
-    "Clock of the memory": ("memory_clock_mhz", "MHz"),
+    "SM clock": ("sm_clock_mhz", "MHz"),
+    "Memory clock": ("memory_clock_mhz", "MHz"),
     "Power": ("power_w", "W"),
     "Temperature": ("temperature_c", "°C"),
 }
 
 #: In place of a figure that was counted once for both sides.
-SAME = "the same figure as A's"
+SAME = "as A"
 
-GPU_NOTE = (
-    "Before → between the timed calls (lowest to highest of the samples) → after. Asked of the driver five times a "
-    "second at most, never while a call ran; nothing was set."
-)
+GPU_NOTE = "Before → between (range of samples) → after the timed calls. From the driver, at most 5 samples a second."
 
 
 def settings_table(sides: Sides) -> Table | None:
@@ -69,7 +66,7 @@ def environment_table(sides: Sides) -> Table | None:
             "Python": environment.python,
             **environment.packages,
             "git commit": environment.git_commit,
-            "float32 products": environment.float32_matmul_precision,
+            "float32_matmul_precision": environment.float32_matmul_precision,
         }
         if (environment := side.environment)
         else {}
@@ -104,16 +101,16 @@ def component_table(run: Run) -> Table | None:
     rows = []
     for part in run.components:
         if not part.compiled:
-            how = "stays eager"
+            how = "eager"
         elif part.compiled_parameters is None or part.compiled_parameters >= part.parameters:
-            how = "is compiled"
+            how = "compiled"
         else:
             more = f" and {len(part.compiled_parts) - NAMED} more" if len(part.compiled_parts) > NAMED else ""
             named = clipped(printable(f"{', '.join(part.compiled_parts[:NAMED])}{more}"), 300)
-            how = f"{percent(part.compiled_parameters / part.parameters)} is compiled: {named}"
+            how = f"{percent(part.compiled_parameters / part.parameters)} compiled: {named}"
         rows.append((printable(part.name), f"{part.parameters / 1e6:,.1f} million", how))
-    heads = (*columns("Component", figures=("Parameters",)), *columns("When compiling"))
-    return filled_table("Parts of the model", heads, rows)
+    heads = (*columns("Component", figures=("Parameters",)), *columns("Compiled"))
+    return filled_table("Model components", heads, rows)
 
 
 def gpu_state_table(sides: Sides) -> Table | None:
@@ -131,9 +128,9 @@ def gpu_state_table(sides: Sides) -> Table | None:
         shared = first and state and (first.slowed_us, first.timed_us) == (state.slowed_us, state.timed_us)
         if shared and held[0] != MISSING:
             held[at] = SAME
-    rows.append(("Held back while its run was timed, all forms together", *held))
+    rows.append(("Throttled during timing, whole run", *held))
     heads = columns("GPU", *(side_name(*each) for each in sides))
-    return Table("The GPU while it was timed", heads, tuple(rows), GPU_NOTE)
+    return Table("GPU during timing", heads, tuple(rows), GPU_NOTE)
 
 
 def _gpu_figures(state: GpuState) -> Iterator[tuple[str, str]]:
@@ -149,8 +146,8 @@ def _gpu_figures(state: GpuState) -> Iterator[tuple[str, str]]:
     told = [sample.slowed_by for sample in state.during() if sample.slowed_by is not None]
     numbers = Counter(reason for reasons in told for reason in reasons)
     reasons = ", ".join(f"{reason} ({number} of {len(told)} samples)" for reason, number in numbers.items())
-    yield "Limits in force between its calls", (reasons or "none") if told else MISSING
-    yield "Other processes on it", _range(sample.other_processes for sample in state.samples)
+    yield "Active limits between calls", (reasons or "none") if told else MISSING
+    yield "Other processes", _range(sample.other_processes for sample in state.samples)
 
 
 def _range(figures: Iterable[float | None]) -> str:

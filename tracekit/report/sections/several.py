@@ -18,18 +18,13 @@ from tracekit.report.words.common import interval_words, result_word, scope_of, 
 from tracekit.report.words.notes import note_sentence
 from tracekit.shell import variable_words
 
-PROCESSES = (
-    "Each speed-up is over the eager form of the same process. From one process to the next it can differ by more than "
-    "its interval says."
-)
+PROCESSES = "Each speed-up is over eager of the same process. Process spread can exceed its interval."
 
 #: Of a form beside the eager one of its process.
 AGAINST_EAGER: dict[str, Callable[[Comparison], str]] = {
     "Eager in the same process": lambda each: duration(each.a.wall_us),
-    "Speed-up over that": lambda each: times(each.verdict.speedup) if each.verdict.speedup else MISSING,
-    "95 % interval of the speed-up": lambda each: (
-        f"{each.verdict.ci95[0]:.3f} to {each.verdict.ci95[1]:.3f}" if each.verdict.ci95 else MISSING
-    ),
+    "Speed-up": lambda each: times(each.verdict.speedup) if each.verdict.speedup else MISSING,
+    "95 % CI": lambda each: f"{each.verdict.ci95[0]:.3f}-{each.verdict.ci95[1]:.3f}" if each.verdict.ci95 else MISSING,
     "Verdict": lambda each: result_word(each).lower(),
 }
 
@@ -38,19 +33,19 @@ def headline(compared: Comparisons) -> str:
     """Which is fastest over its own eager form, and which were not judged, for what has nothing to do with speed."""
     if compared.leader is None:
         slower = all(each.verdict.result == "slower" for each in compared.comparisons)
-        fastest = "None is faster than eager." if slower else "None was found to be faster than eager."
+        fastest = "All are slower than eager." if slower else "None is faster than eager."
     else:
         leader = compared.comparisons[compared.leader]
         name, speedup = printable(leader.b.label), times(leader.verdict.speedup)
         others = [printable(compared.comparisons[at].b.label) for at in compared.fastest if at != compared.leader]
-        among = " of those that could be judged" if compared.not_judged else ""
-        fastest = f"{name} is fastest{among}: {speedup} as fast as eager."
+        fastest = f"{name} is fastest: {speedup} as fast as eager."
         if others:
-            fastest = f"{name} is {speedup} as fast as eager; {' and '.join(others)} cannot be told from it."
-    for why, late in (("something was compiled inside timed calls", True), ("too few calls were timed", False)):
+            ties = "tie" if len(others) > 1 else "ties"
+            fastest = f"{name} is {speedup} as fast as eager; {' and '.join(others)} {ties} with it."
+    for why, late in (("compilation inside timed calls", True), ("too few timed calls", False)):
         unjudged = (compared.comparisons[at] for at in compared.not_judged)
         names = [printable(each.b.label) for each in unjudged if bool(each.compiled_while_timed) == late]
-        fastest += f" Not judged, for {why}: {', '.join(names)}." if names else ""
+        fastest += f" No verdict, {why}: {', '.join(names)}." if names else ""
     return fastest
 
 
@@ -61,9 +56,8 @@ def sentences(compared: Comparisons) -> tuple[str, ...]:
     if len(compared.fastest) > 1 and compared.told_apart_by is not None:
         names = " and ".join(printable(compared.comparisons[at].b.label) for at in compared.fastest)
         lines.append(
-            f"{names} cannot be told apart: each was timed in a process of its own, so more than "
-            f"{percent(compared.told_apart_by)} must lie between their intervals. Processes differ by that much: it is"
-            " how far the calls of their eager forms are apart, and 2 % at least."
+            f"{names} tie: their intervals are less than {percent(compared.told_apart_by)} apart, the process spread of"
+            " their eager calls (2 % at least)."
         )
     return (*lines, PROCESSES, *_shortest(compared))
 
@@ -74,7 +68,7 @@ def _found(comparison: Comparison) -> str:
         return "not timed."
     text = f"{result_word(comparison).lower()}, {times(verdict.speedup)} as fast as eager"
     spread = f" ({interval_words(verdict.ci95)})" if verdict.ci95 else ""
-    ends = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call"
+    ends = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} per call"
     accuracy = comparison.accuracy
     amiss = accuracy_sentence(comparison) if accuracy and accuracy.result == "less_accurate" else None
     return " ".join(filter(None, (f"{text}{spread}, {ends}.", reason_sentence(comparison), amiss)))
@@ -92,7 +86,7 @@ def _shortest(compared: Comparisons) -> Iterator[str]:
         return
     if (speedups[0] or 0.0) < (speedups[1] or 0.0) and (walls[0] or 0.0) < (walls[1] or 0.0):
         ends = f"{printable(shortest.b.label)} has the shortest calls ({duration(timed[at])})"
-        yield f"{ends}, and the smaller speed-up: eager was faster in its process."
+        yield f"{ends} but a smaller speed-up: eager was faster in its process."
 
 
 def notes_of_runs(compared: Comparisons, *, grave: bool = False) -> tuple[str, ...]:
@@ -135,10 +129,10 @@ def figures_table(compared: Comparisons) -> Table:
         *((each.label, *map(each.shown, each.values)) for each in time_figures(forms)),
         *((label, *(figure(each) if each else "" for each in by_side)) for label, figure in AGAINST_EAGER.items()),
         *((each.label, *map(each.shown, each.values)) for each in (*work_figures(forms), *memory_figures(forms))),
-        ("Compilation before timing", *map(compilation_time, forms)),
-        *((f"Pays after ({KINDS[kind]})", *paid) for kind, paid in paid_after.items()),
+        ("Compile time", *map(compilation_time, forms)),
+        *((f"Break-even ({KINDS[kind]})", *paid) for kind, paid in paid_after.items()),
     )
-    eager = "The eager column is of the first run. " if compared.alike else ""
+    eager = "Eager is of the first run. " if compared.alike else ""
     heads = columns("Figure", figures=(side_name(*each) for each in sides))
     return Table(f"Figures, {scope_of(sides)}", heads, rows, f"{eager}{figures_note(forms)}")
 
@@ -149,4 +143,4 @@ def run_table(compared: Comparisons) -> Table:
         (each.b.label, path, count(len(each.b.form.wall_us) if each.b.form else None))
         for each, path in zip(compared.comparisons, compared.paths, strict=True)
     )
-    return Table("The runs", columns("Form", "Run", figures=("Timed calls",)), rows)
+    return Table("Runs", columns("Variant", "Run", figures=("Timed calls",)), rows)

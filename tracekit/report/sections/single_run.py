@@ -21,21 +21,21 @@ def headline(side: Side) -> str:
     name = f"{side.settings.workload}, {side.label}" if side.settings else side.label
     label = clipped_within(printable(name), LONGEST_LABEL)
     if side.wall_us is not None:
-        return f"{label}: {duration(side.wall_us)} a call."
+        return f"{label}: {duration(side.wall_us)} per call."
     if side.analysis.gpu is not None:
-        return f"{label}: the GPU was busy for {percent(1 - side.analysis.gpu.idle_fraction, 0)} of what was recorded."
+        return f"{label}: GPU busy {percent(1 - side.analysis.gpu.idle_fraction, 0)} of the trace."
     if side.analysis.cpu is not None:
-        return f"{label}: operators took {duration(side.analysis.cpu.operator_us / side.steps)} {scope(side)}."
-    return f"{label}: nothing that was recorded ran on a GPU."
+        return f"{label}: operators take {duration(side.analysis.cpu.operator_us / side.steps)} {scope(side)}."
+    return f"{label}: no GPU activity."
 
 
 def sentences(single: SingleRun) -> tuple[str, ...]:
     """What stands below the headline: what was read, what limits it."""
     side, window = single.side, single.side.analysis.window
     over = extent(side) if window.kind == "whole" else counted(window.steps, extent(side).removesuffix("s"))
-    read = f"Read over {over}, {duration(window.span_us)} in all."
+    read = f"Window: {over}, {duration(window.span_us)}."
     if side.wall_us is None:
-        read += " A recording has no unprofiled times: how long a call takes without the profiler is not known."
+        read += " No unprofiled times."
     return tuple(filter(None, (read, limit_sentence(side, single.bound))))
 
 
@@ -54,8 +54,7 @@ def key_figures(side: Side) -> tuple[tuple[str, str, str], ...]:
     if side.idle_share is not None:
         figures.append(("GPU idle", percent(side.idle_share, 0), f"{duration(side.unprofiled_idle_us)} of the call"))
     elif side.recorded_idle_share is not None:
-        lost = f"{duration(side.recorded_idle_us)}, lengthened by recording"
-        figures.append(("GPU idle, as recorded", percent(side.recorded_idle_share, 0), lost))
+        figures.append(("GPU idle, profiled", percent(side.recorded_idle_share, 0), duration(side.recorded_idle_us)))
     if side.kernels_per_step is not None:
         figures.append(("Kernels", count(side.kernels_per_step), f"{count(side.launches_per_step)} launches"))
     return tuple(figures)
@@ -70,22 +69,22 @@ def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
     """What each figure is and what it comes to; those that were not measured are left out."""
     analysis, form = side.analysis, side.form
     if side.wall_us is not None:
-        of_one_call = "" if analysis.window.kind == "steps" else " of one call"
-        yield f"Wall time, unprofiled median{of_one_call}", duration(side.wall_us)
+        of_one_call = "" if analysis.window.kind == "steps" else " call"
+        yield f"Wall time, median{of_one_call}", duration(side.wall_us)
         # The median call of each process beside the run's own, and each start.
         walls = [each.wall_us for each in form.timing.processes] if form and form.timing else []
         for number, wall_us in enumerate(walls, 1):
-            yield f"The same in process {number} of {len(walls)}", duration(median(wall_us) if wall_us else None)
+            yield f"Wall time, process {number} of {len(walls)}", duration(median(wall_us) if wall_us else None)
         for start in form.startups if form else ():
             kind = "eager" if start.kind == "eager" else KINDS[start.kind]
-            yield f"Starting up {kind}: first call", duration(start.calls_us[0])
+            yield f"First call, {kind}", duration(start.calls_us[0])
     if form and form.peak_memory_bytes is not None:
         yield "Peak memory", size(form.peak_memory_bytes)
     if side.recorded_wall_us is not None:
-        yield "Wall time while recorded", duration(side.recorded_wall_us)
+        yield "Wall time with profiler", duration(side.recorded_wall_us)
     if analysis.gpu:
         yield "GPU busy", duration(side.busy_us)
-        yield "GPU idle, as recorded", f"{duration(side.recorded_idle_us)} ({percent(analysis.gpu.idle_fraction)})"
+        yield "GPU idle, profiled", f"{duration(side.recorded_idle_us)} ({percent(analysis.gpu.idle_fraction)})"
         if side.unprofiled_idle_us is not None:
             yield "GPU idle, unprofiled", f"{duration(side.unprofiled_idle_us)} ({percent(side.idle_share)})"
     if analysis.kernels:
@@ -93,11 +92,11 @@ def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
         yield "Kernels under 10 µs", mean_count(analysis.kernels.short_count, side.steps)
     if analysis.launches:
         yield "Launches", mean_count(analysis.launches.count, side.steps)
-        yield "Graph launches among them", count(analysis.launches.graph_launches / side.steps)
+        yield "Graph launches", count(analysis.launches.graph_launches / side.steps)
     if analysis.copies:
         copies = analysis.copies
         copied = f"{count(copies.memcpy_count / side.steps)}, {count(copies.memset_count / side.steps)}"
-        yield "Memory copies, sets", copied
+        yield "Memory copies, memsets", copied
     if analysis.cpu:
         yield "Operators", count(analysis.cpu.operator_count / side.steps)
         yield "Time in operators", duration(analysis.cpu.operator_us / side.steps)
@@ -115,6 +114,6 @@ def compiled_too_late(side: Side) -> str | None:
         return None
     calls = len(form.wall_us) + sum(len(each.wall_us) for each in (form.timing.processes if form.timing else ()))
     return (
-        f"{side.label}: {counted(form.compilations_while_timed, 'compilation')} ran inside its"
-        f" {counted(calls, 'timed call')}: their times are not of compiled code alone."
+        f"{side.label}: {counted(form.compilations_while_timed, 'compilation')} inside {counted(calls, 'timed call')}:"
+        " times are not of compiled code alone."
     )

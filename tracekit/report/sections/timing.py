@@ -15,14 +15,14 @@ from tracekit.report.words.health import health_sentence
 
 #: Why timing stopped, in words.
 STOPPED = {
-    "asked number": "the number of calls that was asked for",
-    "target reached": "the interval was narrow enough",
-    "budget spent": "the time was spent before the interval was narrow enough",
-    "most rounds": "the most rounds there may be were made before the interval was narrow enough",
-    "interrupted": "it was interrupted",
+    "asked number": "number of calls reached",
+    "target reached": "target interval reached",
+    "budget spent": "time budget reached",
+    "most rounds": "maximum number of rounds reached",
+    "interrupted": "interrupted",
 }
 
-NOTE = "Control calls are second calls of a form in one round: what they differ by from the first is noise."
+NOTE = "Control calls are second calls in a round, for the noise floor (A/A)."
 
 #: What is told of each form's timing.
 TIMING: dict[str, Callable[[FormTiming], str]] = {
@@ -33,17 +33,15 @@ TIMING: dict[str, Callable[[FormTiming], str]] = {
         if how.target is None or how.budget_seconds is None
         else f"±{how.target * 100:g} % within {how.budget_seconds:g} s"
     ),
-    "Timing took, all forms of the run": lambda how: duration(how.seconds * 1e6),
+    "Timing took, whole run": lambda how: duration(how.seconds * 1e6),
 }
 
 #: What is told of each recording.
 RECORDING: dict[str, Callable[[Side], str]] = {
-    "Read over": extent,
+    "Window over": extent,
     "Steps or spans": lambda side: count(side.analysis.window.steps),
     "Window": lambda side: duration(side.analysis.window.span_us),
-    "Against an unprofiled call": lambda side: (
-        f"{times(side.recorded_ratio)} as long" if side.recorded_ratio is not None else MISSING
-    ),
+    "Profiler overhead": lambda side: times(side.recorded_ratio) if side.recorded_ratio is not None else MISSING,
     "Events": lambda side: count(side.analysis.trace.events),
     "File size": lambda side: size(side.analysis.trace.bytes),
     "Events skipped": lambda side: (
@@ -63,10 +61,10 @@ def timing_table(sides: Sides) -> Table | None:
     rows = (
         ("Timed calls", *(count(len(form.wall_us)) for form in forms)),
         *((label, *(told(each) if each else MISSING for each in timings)) for label, told in TIMING.items()),
-        ("Median by the device's clock", *on_device),
+        ("Median by device events", *on_device),
     )
     heads = columns("", figures=(side_name(*each) for each in sides))
-    return Table("How the calls were timed", heads, rows, NOTE)
+    return Table("Timing", heads, rows, NOTE)
 
 
 def certainty_table(comparison: Comparison) -> Table | None:
@@ -77,14 +75,14 @@ def certainty_table(comparison: Comparison) -> Table | None:
     half = math.sqrt(verdict.ci95[1] / verdict.ci95[0]) - 1
     rows = (
         ("Speed-up", times(verdict.speedup)),
-        ("95 % interval", f"{verdict.ci95[0]:.4f} to {verdict.ci95[1]:.4f} (±{percent(half, 2)})"),
-        ("Rounds" if verdict.basis != "apart" else "Calls of the side with fewer", count(verdict.n)),
-        ("Processes" if verdict.basis != "apart" else "Processes of the side with fewer", count(verdict.processes)),
-        ("Neighbouring rounds resampled together", count(verdict.block)),
-        ("Noise floor", percent(verdict.noise_floor, 2)),
-        ("Smallest change that counts besides", percent(verdict.least_change, 2)),
+        ("95 % CI", f"{verdict.ci95[0]:.4f}-{verdict.ci95[1]:.4f} (±{percent(half, 2)})"),
+        ("Rounds" if verdict.basis != "apart" else "Calls, fewer side", count(verdict.n)),
+        ("Processes" if verdict.basis != "apart" else "Processes, fewer side", count(verdict.processes)),
+        ("Bootstrap block, rounds", count(verdict.block)),
+        ("Noise floor (A/A)", percent(verdict.noise_floor, 2)),
+        ("Smallest change that counts", percent(verdict.least_change, 2)),
     )
-    return Table("How sure the verdict is", columns("", figures=("Value",)), rows)
+    return Table("Confidence", columns("", figures=("Value",)), rows)
 
 
 def process_table(comparison: Comparison) -> Table | None:
@@ -96,7 +94,7 @@ def process_table(comparison: Comparison) -> Table | None:
     repeats = [(one.wall_us, other.wall_us) for one, other in zip(a.processes, b.processes, strict=False)]
     rows = tuple(
         (
-            str(number) if number else "the run's own",
+            str(number) if number else "recorded",
             count(min(map(len, both))),
             *(duration(median(walls)) for walls in both),
             times(math.exp(median(math.log(one / other) for one, other in zip(*both, strict=False)))),
@@ -105,14 +103,14 @@ def process_table(comparison: Comparison) -> Table | None:
         if min(map(len, both))
     )
     figures = ("Rounds", f"A: {comparison.a.label}", f"B: {comparison.b.label}", "Speed-up")
-    return Table("Process by process", columns("Process", figures=figures), rows)
+    return Table("Processes", columns("Process", figures=figures), rows)
 
 
 def recording_table(sides: Sides) -> Table:
     """The traces: how large, over what window they were read, what of them could not be."""
     rows = tuple((label, *(figure(side) for _, side in sides)) for label, figure in RECORDING.items())
-    caption = "The recordings" if len(sides) > 1 else "The recording"
-    return Table(caption, columns("Recording", figures=(side_name(*each) for each in sides)), rows)
+    caption = "Traces" if len(sides) > 1 else "Trace"
+    return Table(caption, columns("Trace", figures=(side_name(*each) for each in sides)), rows)
 
 
 def health_table(sides: Sides) -> Table | None:
@@ -122,28 +120,23 @@ def health_table(sides: Sides) -> Table | None:
         for letter, side in sides
         for finding in side.health
     ]
-    heads = columns("Side", "Severity", "What was noticed", figures=("Events",))
+    heads = columns("Side", "Severity", "Problem", figures=("Events",))
     if len(sides) == 1:
-        return filled_table("Health of the recording", heads[1:], (row[1:] for row in rows))
-    return filled_table("Health of the recordings", heads, rows)
+        return filled_table("Trace health", heads[1:], (row[1:] for row in rows))
+    return filled_table("Trace health", heads, rows)
 
 
 KINDS = {
     "compiled_no_cache": "compiled, no cache",
     "compiled_warm_cache": "compiled, warm cache",
-    None: "compiled, cache as it was",
+    None: "compiled, cache unknown",
 }
 
-FRESH = (
-    "Each start in a fresh process. Importing torch and the model's libraries and building the model went before "
-    "({load}) and are left out."
-)
+FRESH = "Each start is in a fresh process, without imports and building the model ({load})."
 
 WARM_UP = (
-    "An estimate from this run's own warm-up: the compiled form came after the eager one, which alone paid what a "
-    "process does once (the device's context, handles of libraries). The smaller number takes all of eager's start-up "
-    "off the compiled one's, the larger nothing. What the cache held was left to chance. --startup measures each start "
-    "in a fresh process."
+    "Estimated from the run's warm-up, where eager went first and alone paid for process start-up: the smaller number "
+    "subtracts all of that, the larger none. --startup measures each start in a fresh process."
 )
 
 
@@ -162,27 +155,27 @@ def startup_table(comparison: Comparison) -> Table | None:
         rows.append((KINDS[each.kind], *times, cached, pays_after(each)))
     spread = ""
     if any(each.calls_ci95 for each in starts):
-        spread = "Its range holds the speed-up's interval, and not that calls take another time in other processes. "
+        spread = "Its range follows the speed-up's CI. "
         if (comparison.verdict.processes or 1) > 1:
-            spread = "Its range holds the speed-up's interval and how fast eager was in each process. "
+            spread = "Its range follows the speed-up's CI and eager's process spread. "
     forms = (side.form for side in (comparison.a, comparison.b))
     loads = [start.load_seconds for each in forms if each for start in each.startups]
     source = WARM_UP if of_own_warm_up else FRESH.format(load=f"{min(loads):.1f} to {max(loads):.1f} s")
     note = (
-        "Start-up is what the calls until the form was quiet took longer than steady ones. It pays after so many "
-        f"calls that eager would have taken as long, start-up and all. {spread}{source}"
+        "Start-up: warm-up calls minus steady calls. Break-even: calls after which compiled and eager took as long. "
+        f"{spread}{source}"
     )
-    heads = columns("Start", figures=("First call", "Start-up", "Graphs from cache", "Pays after"))
-    return Table("Starting up", heads, tuple(rows), note)
+    heads = columns("Start", figures=("First call", "Start-up", "Graphs from cache", "Break-even"))
+    return Table("Cold start", heads, tuple(rows), note)
 
 
 def break_even_sentence(comparison: Comparison) -> str | None:
     """The answer for the first start, for the terminal; None where nothing is known or established."""
     if not comparison.break_even or comparison.break_even[0].calls is None:
         return None
-    estimate = ", by the run's own warm-up" if comparison.break_even[0].source == "warm_up" else ""
+    estimate = ", estimated from warm-up" if comparison.break_even[0].source == "warm_up" else ""
     paid = ", ".join(f"{pays_after(each)} ({KINDS[each.kind]})" for each in comparison.break_even)
-    return f"Compiling pays after: {paid}{estimate}."
+    return f"Break-even: {paid}{estimate}."
 
 
 def pays_after(each: BreakEven) -> str:

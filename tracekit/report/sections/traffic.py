@@ -28,11 +28,11 @@ def traffic_note(comparison: Comparison) -> str:
     total = comparison.traffic
     if total is None:
         return ""
-    text = "Memory traffic is estimated: each operator reads its inputs once and writes its results once."
+    text = "Memory traffic is estimated from operator sizes."
     if min(total.a_time_known, total.b_time_known) >= NEARLY_ALL:
         return text
     known = f"{percent(total.a_time_known, 0)} of A's GPU time and {percent(total.b_time_known, 0)} of B's"
-    return f"{text} It is of the kernel groups whose sizes are known, {known}."
+    return f"{text} It covers {known}."
 
 
 def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
@@ -48,12 +48,11 @@ def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
         rows.append((group_label(group), group.kind, duration(_time(group)), operations, speed, bandwidth(rates)))
     figures = ("GPU time", "Operations", "Arithmetic", "Bandwidth")
     return filled_table(
-        f"How near products, attention and convolutions come to the device's peak, {shared_scope(comparison)}",
-        columns("Kernels", "What became of them", figures=figures),
+        f"Roofline: matmuls, attention and convolutions, {shared_scope(comparison)}",
+        columns("Kernels", "Change", figures=figures),
         rows,
-        "Estimates for the operator call of each group that takes longest, B's where there is one: operations by "
-        "torch's formulas, a multiplication and an addition count as two; in brackets the share of the peak that "
-        "the device's maker publishes. — means: not known, or a cache served more than the memory could."
+        "Estimates for the longest operator call of each group, B's where there is one; in brackets the share of the "
+        "published peak. A multiply-add is two operations. — means: not known, or served by a cache."
         + (f" {len(known) - limit:,} smaller groups are not listed." if len(known) > limit else ""),
     )
 

@@ -11,40 +11,28 @@ from tracekit.report.sweep.labels import label
 from tracekit.report.words.notes import SLIGHT
 
 SPEEDUP_NOTE = (
-    "Eager time by compiled time, round by round in the cell's own process, with the 95 % interval; above 1 compiled is"
-    " faster. Beside it eager's and the compiled form's median call in that very process, ms, whose ratio may be a"
-    " little another. Compare ways by speed-ups: milliseconds of different processes differ by more than their"
-    " intervals (eager, process by process). A dash: not asked for. docs/sweep.md says what a speed-up holds and"
-    " what it leaves out."
+    "Eager time over compiled time, interleaved in the cell's own process, with the 95 % CI; above 1 compiled is"
+    " faster."
+    " Beside it both medians of that process, ms. Compare speed-ups, not times of different processes. A dash: not"
+    " asked for (docs/sweep.md)."
 )
 CALLS_NOTE = (
-    "Each cell's figure and interval are of its own process, with what eager took in that same process; the eager"
-    " column is the eager cell's process. Figures of different processes differ by more than their intervals say: the"
-    " speed-up is of one process. Eager over all processes is a table of its own."
+    "Each cell's figures are of its own process; the eager column is the eager cell's. Figures of different processes"
+    " differ by more than their intervals."
 )
 EAGER_NOTE = (
-    "The same eager work in one process after the other: the geometric mean over processes, every one counting alike,"
-    " with Student's t interval over them from three on, of two none, of one its own. Speed-ups are within a process,"
-    " which spares them what makes both forms slower alike, and nothing else (docs/timing.md)."
+    "Geometric mean over processes, with Student's t interval from three on, none of two, a process's own of one."
+    " Speed-ups are within a process (docs/timing.md)."
 )
-MEMORY_NOTE = (
-    "What torch had reserved at the height of a steady call, weights and CUDA-graph pools included, in GPU memory; of"
-    " the eager form in a process of its own, and not known where none was run."
-)
+MEMORY_NOTE = "Peak reserved by torch in a steady call, with weights and CUDA-graph pools; eager in its own process."
 WARMUP_MEMORY_NOTE = (
-    "The same at the height of the calls before the form was quiet, compiling and autotuning included: with less than"
-    " the larger of this and the steady figure memory may run out, though torch first gives back what it merely keeps."
-    " Of the eager form the middle of all processes."
+    "Peak reserved by torch during warm-up, with compilation and autotuning; of eager the median over processes. The"
+    " larger of this and the steady peak is surely enough."
 )
-COMPILE_NOTE = (
-    "Wall time of the calls that compiled, in a fresh process with an empty Inductor cache of its own. Where graphs"
-    " came from a cache all the same, it says so: that may be no first compilation."
-)
+COMPILE_NOTE = "Wall time of the calls that compiled, with an empty Inductor cache; `cached` counts cache hits."
 EVEN_NOTE = (
-    "Calls after which compiling has taken no longer than staying eager; a dash where no change was established, or"
-    " nothing timed. The eager form came first in the process and alone paid what a process does once: the smaller"
-    " number takes all of eager's start-up off the compiled one's, the larger nothing. The larger is the one to reckon"
-    " with."
+    "Calls until compiling has paid off; a dash where no change was established. Eager went first and alone paid for"
+    " process start-up: the smaller number subtracts all of that, the larger none. Reckon with the larger."
 )
 
 Interval = tuple[float, float] | None
@@ -57,10 +45,10 @@ LEAST_PERCENT = 18
 
 
 KEY = (
-    ("gain", "faster, a little", LEAST_PERCENT),
-    ("gain", f"faster, {FULL:.0f} times or more", MOST_PERCENT),
-    ("loss", "slower, a little", LEAST_PERCENT),
-    ("loss", f"slower, {FULL:.0f} times or more", MOST_PERCENT),
+    ("gain", "slightly faster", LEAST_PERCENT),
+    ("gain", f"{FULL:.0f}x faster or more", MOST_PERCENT),
+    ("loss", "slightly slower", LEAST_PERCENT),
+    ("loss", f"{FULL:.0f}x slower or more", MOST_PERCENT),
     ("even", "inconclusive", 0),
     ("failed", "no times", 0),
 )
@@ -92,7 +80,7 @@ def matrix(
     if any(each != MISSING for each in eager):
         compiled, rows = ("eager", *compiled), [[first, *row] for first, row in zip(eager, rows, strict=True)]
     named = tuple((name, *row) for (name, _), row in zip(grid, rows, strict=True))
-    return Table(caption, columns("Work", figures=compiled), named, note)
+    return Table(caption, columns("Workload", figures=compiled), named, note)
 
 
 def matrices(sweep: Sweep) -> dict[str, Table]:
@@ -102,13 +90,13 @@ def matrices(sweep: Sweep) -> dict[str, Table]:
     device = _of_calls(lambda calls: (calls.device_median_us, None))
     warming = _of_memory("warmup_memory_bytes")
     every = {
-        "mean": matrix(sweep, "Mean of calls, ms (95 % interval)", *mean, CALLS_NOTE),
-        "median": matrix(sweep, "Median of calls, ms (95 % interval)", *median, CALLS_NOTE),
-        "device": matrix(sweep, "Between two device events, median, ms", *device),
-        "compile": matrix(sweep, "Compiling, s", sweeping.compiling, None, COMPILE_NOTE),
+        "mean": matrix(sweep, "Mean call, ms (95 % CI)", *mean, CALLS_NOTE),
+        "median": matrix(sweep, "Median call, ms (95 % CI)", *median, CALLS_NOTE),
+        "device": matrix(sweep, "Median by device events, ms", *device),
+        "compile": matrix(sweep, "Compile time, s", sweeping.compiling, None, COMPILE_NOTE),
         "even": matrix(sweep, "Break-even, calls", sweeping.even_after, None, EVEN_NOTE),
         "memory": matrix(sweep, "Memory", *_of_memory("memory_bytes"), MEMORY_NOTE),
-        "warmup_memory": matrix(sweep, "Memory while warming up", *warming, WARMUP_MEMORY_NOTE),
+        "warmup_memory": matrix(sweep, "Memory during warm-up", *warming, WARMUP_MEMORY_NOTE),
     }
     return {
         name: table
@@ -126,7 +114,7 @@ def speedup_table(sweep: Sweep) -> Table:
         words = sweeping.speedup(cell) if verdict == "faster" else f"{sweeping.speedup(cell)}, {verdict}"
         return words if medians == MISSING else f"{words}; {medians}"
 
-    caption = "Speed-up over eager (95 % interval), and both medians, ms"
+    caption = "Speed-up over eager (95 % CI), and both medians, ms"
     return matrix(sweep, caption, of_cell, note=speedup_note(sweep))
 
 
@@ -180,8 +168,8 @@ def eager_table(sweep: Sweep) -> Table | None:
         for work in sweep.works
         if work.eager
     )
-    figures = ("Processes", "Calls", "Mean, ms", "Median, ms", "Lowest median, ms", "Highest median, ms", "Apart")
-    return Table("Eager, process by process", columns("Work", figures=figures), rows, EAGER_NOTE) if rows else None
+    figures = ("Processes", "Calls", "Mean, ms", "Median, ms", "Lowest median, ms", "Highest median, ms", "Spread")
+    return Table("Eager over processes", columns("Workload", figures=figures), rows, EAGER_NOTE) if rows else None
 
 
 def heat_map(sweep: Sweep) -> HeatMap | None:
@@ -195,11 +183,11 @@ def heat_map(sweep: Sweep) -> HeatMap | None:
     ]
     occur = {cell.tone for _, cells in rows for cell in cells}
     return HeatMap(
-        caption="Speed-up over eager, with its 95 % interval",
+        caption="Speed-up over eager (95 % CI)",
         columns=compiled,
         rows=tuple(rows),
         keys=tuple(each for each in KEY if each[0] in occur),
-        note=f"{speedup_note(sweep)} Coloured by the verdict, the stronger the larger the change.",
+        note=f"{speedup_note(sweep)} Colour: verdict and size of the change.",
     )
 
 

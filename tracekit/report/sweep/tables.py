@@ -11,14 +11,14 @@ from tracekit.report.words.notes import note_sentences
 
 HOST_LOAD = "Host load"
 BEST_NOTE = (
-    "Latency is compared by the speed-up over eager in the same process; the compiled form's median call there stands"
-    " beside it, and does not decide: milliseconds are of different processes. Eager is beaten in latency by what its"
-    " cell's verdict calls faster, and by nothing else; in cold starts by what has paid by then. Among compiled forms"
-    " one is best alone where intervals part it from the next and it is ahead by more than the largest of: what a"
-    " verdict needed in either process, what eager differs by between processes, and 2 % (of starts, which are measured"
-    " once, 10 %; of memory 1 %). Otherwise it is a tie, within so much. A compiled form's cold start is between two"
-    " numbers: it came after the eager one, which paid what a process does once. A dash where fewer than two ways were"
-    " measured alike."
+    "Latency is compared by speed-ups; the median beside one is of another process than the next. Only a `faster`"
+    " verdict"
+    " beats eager in latency; in cold starts, break-even by then. A compiled mode is best alone if its interval is"
+    " apart"
+    " from the next, by more than the noise of either, eager's process spread, and 2 % (starts 10 %, memory 1 %)."
+    " Otherwise they tie. Compiled cold starts are ranges: eager went first and paid for process start-up. A dash:"
+    " fewer"
+    " than two were measured alike."
 )
 
 
@@ -35,8 +35,8 @@ def best_table(sweep: Sweep) -> Table | None:
             found[best.goal, best.calls] = words if behind == MISSING else f"{words}; then {behind}"
         if found:
             rows.append((labels.of(work), *(found.get(each, MISSING) for each in goals)))
-    heads = columns("Work", *(sweeping.goal_words(*each) for each in goals))
-    return Table("What is best for what", heads, tuple(rows), BEST_NOTE) if rows else None
+    heads = columns("Workload", *(sweeping.goal_words(*each) for each in goals))
+    return Table("Best for", heads, tuple(rows), BEST_NOTE) if rows else None
 
 
 def command_table(sweep: Sweep, *, with_eager: bool = True) -> Table | None:
@@ -57,9 +57,9 @@ def command_table(sweep: Sweep, *, with_eager: bool = True) -> Table | None:
         rows += [
             (labels.of(work), name, ", ".join(words), Name(command, command)) for command, name, words in goals.values()
         ]
-    heads = columns("Work", "Way", "Best for", "Command")
-    note = "The eager form's command is the same without --compiled, --mode, --scope and --no-fullgraph."
-    return Table("The commands that profile these", heads, tuple(rows), note if left_out else "") if rows else None
+    heads = columns("Workload", "Mode", "Best for", "Command")
+    note = "For eager leave out --compiled, --mode, --scope and --no-fullgraph."
+    return Table("Commands to profile these", heads, tuple(rows), note if left_out else "") if rows else None
 
 
 def failure_table(sweep: Sweep) -> Table | None:
@@ -69,8 +69,8 @@ def failure_table(sweep: Sweep) -> Table | None:
         if why := cell.failure:
             works[way, sweeping.OUTCOMES[why.kind], why.during or MISSING, why.message].append(work)
     rows = tuple(("; ".join(names), *told) for told, names in works.items())
-    heads = columns("Work", "Way", "What became of it", "While", "Why")
-    return Table("Cells without times", heads, rows) if rows else None
+    heads = columns("Workload", "Mode", "Result", "During", "Why")
+    return Table("Failed cells", heads, rows) if rows else None
 
 
 def cell_table(sweep: Sweep) -> Table | None:
@@ -94,13 +94,10 @@ def cell_table(sweep: Sweep) -> Table | None:
         for work, way, cell in named_cells(sweep)
         if (verdict := cell.verdict) is not None
     )
-    timed = ("Calls each", "Eager there, ms", "Compiled, ms", "Speed-up", "Verdict", "Noise", "Needed")
-    heads = columns("Work", "Way", figures=(*timed, "Graphs", "Breaks", "First call", "Cell took, s"))
-    note = (
-        "Medians. Noise is how far a form differs from itself in that process. A verdict needs a change beyond it, and"
-        " beyond what is needed besides: 2 %, or more where one form alone changed its speed."
-    )
-    return Table("Cell by cell", heads, rows, note) if rows else None
+    timed = ("Calls each", "Eager, ms", "Compiled, ms", "Speed-up", "Verdict", "Noise floor", "Needed")
+    heads = columns("Workload", "Mode", figures=(*timed, "Graphs", "Breaks", "First call", "Cell time, s"))
+    note = "Medians. A verdict needs a change beyond the noise floor and beyond 2 %, or more if the speed-up drifted."
+    return Table("All cells", heads, rows, note) if rows else None
 
 
 def conditions_table(sweep: Sweep) -> Table | None:
@@ -117,14 +114,14 @@ def conditions_table(sweep: Sweep) -> Table | None:
         )
         if cell.failure is None:
             rows.append((work, way, *figures, ", ".join(note_sentences(seen.limits)) or MISSING))
-    heads = ("Clock, MHz", "Power at most, W", "Heat at most, °C", "Other processes on it", HOST_LOAD)
-    every = (*columns("Work", "Way", figures=heads), *columns("Held back"))
+    heads = ("Clock, MHz", "Peak power, W", "Peak temperature, °C", "Other GPU processes", HOST_LOAD)
+    every = (*columns("Workload", "Mode", figures=heads), *columns("Throttled"))
     told = [at for at in range(len(every)) if any(row[at] != MISSING for row in rows)]
     if len(told) <= 2:
         return None
-    note = "Host load is the mean number of processes that wanted to run in the minute before the cell began."
+    note = "Host load: 1-minute load average before the cell began."
     on_gpu = any(cell.settings is not None and cell.settings.device != "cpu" for cell in sweep.cells)
-    caption = "The GPU and its host while cells were timed" if on_gpu else "The host while cells were timed"
+    caption = "GPU and host during timing" if on_gpu else "Host during timing"
     kept = tuple(every[at] for at in told)
     with_load = any(each.label == HOST_LOAD for each in kept)
     return Table(caption, kept, tuple(tuple(row[at] for at in told) for row in rows), note if with_load else "")
@@ -141,12 +138,9 @@ def building_table(sweep: Sweep) -> Table | None:
             reason = next(cell.size_reason for cell in work.cells if cell.size_reason is not None)
             ends = dict.fromkeys(map(sweeping.seconds, (min(loads), max(loads))))
             rows.append((labels.of(work), work.settings.size, reason, " to ".join(ends)))
-    heads = columns("Work", "Size", "Why this size", figures=("Loading, s",))
-    note = (
-        "Loading is importing the libraries, which may be done once for several cells, and building the model, in each"
-        " cell's process. It is in no other figure: it is the same for every form."
-    )
-    return Table("What was built", heads, tuple(rows), note) if rows else None
+    heads = columns("Workload", "Size", "Why this size", figures=("Loading, s",))
+    note = "Loading is importing libraries and building the model, per process; no other figure includes it."
+    return Table("Model sizes", heads, tuple(rows), note) if rows else None
 
 
 def published_table(sweep: Sweep) -> Table | None:
@@ -169,15 +163,14 @@ def published_table(sweep: Sweep) -> Table | None:
                 f"{gain}, inconclusive" if each.result == "inconclusive" else gain,
             )
         )
-    figures = ("Off there, ms", "On there, ms", "Gain there", "Eager here, ms", "Compiled here, ms", "Gain here")
+    years = ("2023 A100 eager, ms", "2023 A100 compiled, ms", "2023 speed-up")
     note = (
-        f"There: {sweep.published_source}. Mean of a call, mode default. Here both forms are of one process, with"
-        " their medians beside the means, and the gain is that process's speed-up with its 95 % interval: the median"
-        f" over rounds, which hears less of outliers than a ratio of means."
+        f"2023: {sweep.published_source}, mean call, mode default. Ours: mean (median), and the median speed-up over"
+        " interleaved runs with its 95 % CI."
         f" {' '.join(filter(None, (sweeping.slight_note(sweep), *sweeping.published_differences(sweep))))}"
     )
-    heads = columns("Model", "Here", figures=figures)
-    return Table("Beside the figures of 2023", heads, tuple(rows), note) if rows else None
+    heads = columns("Model", "Setup", figures=(*years, "Eager, ms", "Compiled, ms", "Speed-up"))
+    return Table("Compared with 2023", heads, tuple(rows), note) if rows else None
 
 
 def _mean_and_median(mean_ms: float | None, median_ms: float | None) -> str:

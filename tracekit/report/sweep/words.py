@@ -30,7 +30,7 @@ NAMED = 3
 LARGE_MS = 1000.0
 
 
-SLIGHT_NOTE = f"{SLIGHT}: a change no larger than eager of the same work differs by from process to process."
+SLIGHT_NOTE = f"{SLIGHT}: within the process spread of eager."
 #: Eager processes of one work that are farther apart than this are worth a word.
 MUCH_APART = 0.05
 
@@ -100,7 +100,7 @@ def even_at_most(cell: CellFigures) -> str:
 def goal_words(goal: Goal, calls: int | None) -> str:
     """What a goal is called."""
     if goal == "cold_start":
-        return "First call soonest done" if calls == 1 else f"{count(calls)} calls from a cold start"
+        return "Fastest first call" if calls == 1 else f"{count(calls)} calls from a cold start"
     return {"latency": "Lowest latency", "memory": "Least memory"}[goal]
 
 
@@ -143,8 +143,8 @@ def best_words(best: Best, labels: Labels, work: Work) -> str:
     far = any(each.needed is not None and each.value > first.value * (1 + each.needed) for each in others)
     why = f" within {percent(max(needed))}{' at the lower ends' if far else ''}" if needed else ""
     if far and best.goal == "latency":
-        why = ", for intervals meet"
-    return f"a tie{why}: {'; '.join(words)}"
+        why = ", intervals meet"
+    return f"tie{why}: {'; '.join(words)}"
 
 
 def next_words(best: Best, labels: Labels, work: Work) -> str:
@@ -159,28 +159,22 @@ def headline(sweep: Sweep) -> str:
     compiled = [cell for cell in cells if cell.verdict is not None]
     faster = [cell for cell in compiled if cell.verdict and cell.verdict.result == "faster"]
     surely = [cell.verdict.speedup or 0.0 for cell in faster if cell.verdict and not cell.within_eager_spread]
-    of = counted(len(compiled), "compiled cell")
-    less = "by less than eager differs between processes"
-    found = Counter(cell.verdict.result for cell in compiled if cell.verdict)
-    # What was not gained belongs beside what was.
-    not_gained = ", ".join(f"{found[result]} {result}" for result in ("slower", "inconclusive") if found[result])
-    others = f"; {not_gained}" if not_gained else ""
     if not compiled:
-        return f"{sweep.name}: no compiled cell was timed."
-    if not faster:
-        return f"{sweep.name}: compiling made none of {of} clearly faster{others}."
-    if not surely:
-        return f"{sweep.name}: compiling made {len(faster)} of {of} faster, {less}{others}."
-    more = len(faster) - len(surely)
-    rest = f", and {more} more {less}" if more else ""
-    return f"{sweep.name}: compiling made {len(surely)} of {of} faster, the most {times(max(surely))}{rest}{others}."
+        return f"{sweep.name}: no compiled config was timed."
+    found = Counter(cell.verdict.result for cell in compiled if cell.verdict)
+    most = f" (up to {times(max(surely))})" if surely else ""
+    # What was not gained belongs beside what was.
+    others = {"within eager's process spread": len(faster) - len(surely), "slower": found["slower"]}
+    others["inconclusive"] = found["inconclusive"]
+    told = "".join(f", {number} {what}" for what, number in others.items() if number)
+    return f"{sweep.name}: {len(surely)} of {counted(len(compiled), 'config')} faster{most}{told}."
 
 
 def progress_sentence(sweep: Sweep) -> str:
     """How much of the sweep is there, and what is not."""
     kinds = Counter(OUTCOMES[cell.outcome] for cell in sweep.cells if cell.failure is not None)
     eager = sum(cell.cell.form == "eager" for cell in sweep.cells)
-    progress = [f"{len(sweep.cells)} there ({eager} eager, {len(sweep.cells) - eager} compiled)"]
+    progress = [f"{len(sweep.cells)} done ({eager} eager, {len(sweep.cells) - eager} compiled)"]
     if sweep.missing:
         labels = label(sweep)
         works = {work.key: labels.of(work) for work in sweep.works}
@@ -192,7 +186,7 @@ def progress_sentence(sweep: Sweep) -> str:
         progress.append(f"{sweep.missing} to run ({'; '.join(named)})")
     if kinds:
         words = ", ".join(word if len(kinds) == 1 else f"{number} {word}" for word, number in kinds.items())
-        progress.append(f"{kinds.total()} of these without times ({words})")
+        progress.append(f"{kinds.total()} of these failed ({words})")
     return f"Cells: {', '.join(progress)}."
 
 
@@ -226,16 +220,13 @@ def published_differences(sweep: Sweep) -> tuple[str, ...]:
 
 
 DIFFERENCES: dict[str, Sentence] = {
-    "machine": "Machine: {here:list} here, one A100 there.",
-    "torch": "torch: {here:list} here, 2.0.1 there.",
-    "dtype": "Type: {here:list} here; of the published figures it is not recorded with them.",
-    "random_weights": "Weights: random here, at the architecture of the published checkpoint; the same kernels run.",
-    "size": "Size: {here:list} here, which is not the published architecture: the figures cannot be compared.",
+    "machine": "Machine: {here:list}; 2023 one A100.",
+    "torch": "torch: {here:list}; 2023 2.0.1.",
+    "dtype": "dtype: {here:list}; 2023 not stated.",
+    "random_weights": "Weights: random, at the published architecture.",
+    "size": "Size: {here:list}, not the published architecture: not comparable.",
     "calls": lambda least, most: (
-        f"Calls: {least:,}{f' to {most:,}' if most != least else ''} of each form in a process here, in alternation;"
-        " 300 there."
+        f"Calls: {least:,}{f' to {most:,}' if most != least else ''} each, interleaved; 2023 300."
     ),
-    "what_a_call_contains": (
-        "What a call contains may differ: here a forward pass over inputs that are on the device already."
-    ),
+    "what_a_call_contains": "A call here is a forward pass over inputs on the device; 2023 may differ.",
 }

@@ -14,28 +14,28 @@ from tracekit.shell import variable_words
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
-    "sync_wait": ("waiting in a synchronisation", "the host waited for the GPU, which then had nothing queued"),
+    "sync_wait": ("synchronisation", "the host waited for the GPU, whose queue then was empty"),
     "launch_call": ("launch calls", "the host was inside the driver's launch call"),
-    "op_dispatch": ("operator dispatch", "the host was choosing and preparing the next operator"),
-    "guards": ("guards", "torch.compile was checking that compiled code still fits its inputs"),
-    "compile": ("compiling", "Dynamo, Inductor or Triton was compiling inside the window"),
-    "memory": ("memory management", "the host was allocating or freeing memory"),
+    "op_dispatch": ("operator dispatch", "the host was dispatching the next operator"),
+    "guards": ("guards", "torch.compile was checking guards"),
+    "compile": ("compilation", "Dynamo, Inductor or Triton was compiling"),
+    "memory": ("memory allocation", "the host was allocating or freeing memory"),
     "gc": ("garbage collection", "Python was collecting garbage"),
-    "python": ("Python and unrecorded host work", "no recorded event: the interpreter, or code that records none"),
-    "profiler": ("the profiler itself", "recording took this time; unprofiled calls do not have it"),
-    "device": ("device latency", "the launch had already returned: start-up latency or order among streams"),
-    "unattributed": ("unattributed", "the recording does not say"),
+    "python": ("Python and untraced CPU time", "no host event: the interpreter, or untraced code"),
+    "profiler": ("the profiler itself", "profiler overhead, not in unprofiled calls"),
+    "device": ("gaps between queued kernels", "the launch had returned: kernel start-up, or order among streams"),
+    "unattributed": ("unattributed", "not in the trace"),
 }
 
 #: docs/kinds.md has the rules.
 KINDS = {
-    "unchanged": "the same kernels, as often, on inputs of the same sizes and types",
-    "fused": "fewer kernels do it, or as many of which Inductor wrote one",
-    "substituted": "a library kernel became another one or a template, or has other inputs",
-    "defused": "more kernels do it: one became several, or needs others beside it",
-    "eliminated": "gone from B, on evidence",
-    "added": "new in B, on evidence",
-    "unmatched": "no counterpart was found, which is no proof that there is none",
+    "unchanged": "same kernels, counts, sizes and types",
+    "fused": "fewer kernels, or one of Inductor's",
+    "substituted": "another library kernel, template or input",
+    "defused": "unfused or split: more kernels",
+    "eliminated": "gone from B",
+    "added": "new in B",
+    "unmatched": "no counterpart found",
 }
 
 #: Marks a group that was not linked kernel by kernel.
@@ -49,10 +49,10 @@ def became(group: KernelGroup) -> str:
 
 #: How a group was told, and how far that goes.
 WAYS = {
-    "provenance": "Inductor and the eager form said, while they ran, where each kernel came from",
-    "anchors": "library calls of the same shapes tie the sides together; operators and order tell what is between them",
-    "names": "by kernel names or by family alone, which does not prove that they do the same work",
-    "unmatched": "nothing told what became of them",
+    "provenance": "matched via Inductor provenance",
+    "anchors": "aligned by library calls of the same shapes, between them by operators and order",
+    "names": "by kernel name or family only",
+    "unmatched": "not matched",
 }
 
 
@@ -93,7 +93,7 @@ def made_at_words(place: Place | None, lines: Mapping[str, int], *, in_eager_cod
     """`aten::copy_ in Head_0, in eager code at model.py:14 (2), model.py:12`; empty where nothing is known."""
     told = [place.words] if place else []
     if lines:
-        named = [f"{line} ({n})" if n > 1 else line for line, n in list(lines.items())[:MOST_LINES]]
+        named = [f"{line} ({n}x)" if n > 1 else line for line, n in list(lines.items())[:MOST_LINES]]
         more = f" and {counted(len(lines) - MOST_LINES, 'line')} more" if len(lines) > MOST_LINES else ""
         told.append(f"{'in eager code ' if in_eager_code else ''}at {', '.join(named)}{more}")
     return ", ".join(told)
@@ -105,7 +105,7 @@ def cause_words(cause: str) -> str:
 
 def scope(side: Side) -> str:
     """What one figure of the side is of."""
-    return {"steps": "per step", "span": "per span", "whole": "in the whole recording"}[side.analysis.window.kind]
+    return {"steps": "per step", "span": "per span", "whole": "in the whole trace"}[side.analysis.window.kind]
 
 
 def shared_scope(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> str:
@@ -132,41 +132,37 @@ def _answer(comparison: Comparison) -> str:
     verdict, a, b = comparison.verdict, comparison.a.label, comparison.b.label
     if verdict.result == "not_timed" or verdict.speedup is None:
         untimed = [side.label for side in (comparison.a, comparison.b) if side.wall_us is None]
-        why = "there are only traces, and recording distorts time."
-        if len(untimed) == 1:
-            why = f"{untimed[0]} has no unprofiled times to set beside the other's."
-        return f"Which of {a} and {b} is faster was not measured: {why}"
+        why = f"{untimed[0]} has no unprofiled times" if len(untimed) == 1 else "traces only, without unprofiled times"
+        return f"Speed of {a} and {b} was not compared: {why}."
     if verdict.result == "faster":
         return f"{b} is {times(verdict.speedup)} as fast as {a}."
     if verdict.result == "slower":
         return f"{b} is slower than {a}: a call takes {times(1 / verdict.speedup)} the time."
     if compiled := [side.label for side in comparison.compiled_while_timed]:
-        were = "were" if len(compiled) > 1 else "was"
-        return f"{' and '.join(compiled)} {were} compiled again inside the timed calls: the verdict is withheld."
+        return f"Recompiles inside timed calls ({' and '.join(compiled)}): no verdict."
     if verdict.apart is not None:
         return _separate_runs(verdict.apart, a, b)
     if verdict.basis == "apart":
         one, other = comparison.a.settings, comparison.b.settings
         if one and other and one.workload != other.workload:
             models = f"{one.workload} and {other.workload}"
-            return f"{a} and {b} are of different models ({models}): which is faster was not judged."
-        return f"{a} and {b} were timed in separate runs, not in alternation: which is faster was not judged."
-    return f"No difference in speed between {a} and {b} could be established."
+            return f"{a} and {b} are different models ({models}): no verdict."
+        return f"{a} and {b} were timed in separate runs, not interleaved: no verdict."
+    return f"{b} ties with {a}: no difference established."
 
 
 def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
     """What separate runs say, which is less than a verdict."""
     if not change.beyond:
         return (
-            f"{a} and {b} were timed in separate runs, which leave open which is faster: {b} takes"
-            f" {times(change.low)} to {times(change.high)} as long."
+            f"Separate runs leave open which is faster: {b} takes {times(change.low)} to {times(change.high)} as long"
+            f" as {a}."
         )
     ratio, low, high, said = change.ratio, change.low, change.high, "takes {} as long as"
     if ratio < 1 and low > 0:
         ratio, low, high, said = 1 / ratio, 1 / high, 1 / low, "is {} as fast as"
     return (
-        f"Timed in separate runs, {b} {said.format(times(ratio))} {a} ({times(low)} to {times(high)}), if all else was"
-        " the same."
+        f"In separate runs, {b} {said.format(times(ratio))} {a} ({times(low)} to {times(high)}), if all else was equal."
     )
 
 
@@ -175,15 +171,14 @@ def verdict_evidence(comparison: Comparison) -> str | None:
     verdict = comparison.verdict
     if verdict.speedup is None:
         return None
-    by_rounds = "" if verdict.basis in (None, "apart") else " round by round"
-    text = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} a call, {times(verdict.speedup)}{by_rounds}"
+    text = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} per call, {times(verdict.speedup)}"
     if verdict.ci95:
         text += f" ({interval_words(verdict.ci95)})"
     if any(side.diagnostics and side.diagnostics.timed_calls() for side in comparison.compiled_while_timed):
-        text += ", rounds that compiled left out"
+        text += ", without the rounds that compiled"
     text += f"; {_what_was_timed(comparison)}"
     if verdict.noise_floor is not None:
-        text += f"; a form differs from itself by up to {_roughly(verdict.noise_floor)} here"
+        text += f"; noise floor {_roughly(verdict.noise_floor)}"
     if verdict.apart is not None and (assumed := reason_words(verdict.apart.assumptions)):
         text += f"; the range above is wider: {assumed}"
     return text + "."
@@ -192,15 +187,15 @@ def verdict_evidence(comparison: Comparison) -> str | None:
 def _roughly(share: float) -> str:
     """One figure, or two from 10 % on: more would be false precision for an estimate of noise."""
     figures = 2 if share >= 0.1 else 1
-    return f"about {float(f'{share * 100:.{figures}g}'):g} %" if share >= 1e-4 else "less than 0.01 %"
+    return f"{float(f'{share * 100:.{figures}g}'):g} %" if share >= 1e-4 else "below 0.01 %"
 
 
 #: Why timing stopped, where it was left to it.
 STOPPED = {
-    "target reached": ", stopped when the interval was narrow enough",
-    "budget spent": ", stopped when its time was spent",
-    "most rounds": ", stopped at the most there may be",
-    "interrupted": ", interrupted",
+    "target reached": "; target interval reached",
+    "budget spent": "; time budget reached",
+    "most rounds": "; maximum reached",
+    "interrupted": "; interrupted",
 }
 
 
@@ -210,13 +205,13 @@ def _what_was_timed(comparison: Comparison) -> str:
         timings = [side.form.timing if side.form else None for side in (comparison.a, comparison.b)]
         numbers = [1 + len(timing.processes if timing else ()) for timing in timings]
         if max(numbers) > 1:
-            return f"the speed-up is of {numbers[0]} and {numbers[1]} processes, whose median calls were averaged"
+            return f"mean of the medians of {numbers[0]} and {numbers[1]} processes, profiler off"
         a, b = (count(len(side.form.wall_us)) if side.form else "0" for side in (comparison.a, comparison.b))
-        return f"medians of {a} and {b} unprofiled calls"
-    rounds = f"{counted(verdict.n or 0, 'round')}, an unprofiled call of each form"
+        return f"medians of {a} and {b} calls, profiler off"
+    rounds = f"median of {counted(verdict.n or 0, 'interleaved run')}"
     if verdict.basis == "processes":
-        rounds += f", in {count(verdict.processes)} processes whose medians are averaged"
-    return rounds + STOPPED.get(verdict.stopped or "", "")
+        rounds = f"mean over {count(verdict.processes)} processes, {counted(verdict.n or 0, 'interleaved run')}"
+    return f"{rounds}, profiler off{STOPPED.get(verdict.stopped or '', '')}"
 
 
 def machine(side: Side) -> str:
@@ -231,8 +226,8 @@ def machine(side: Side) -> str:
 
 
 def interval_words(ci95: tuple[float, float] | None) -> str | None:
-    """`95 % interval 1.136 to 1.155`; None without one."""
-    return f"95 % interval {ci95[0]:.3f} to {ci95[1]:.3f}" if ci95 else None
+    """`95 % CI 1.136-1.155`; None without one."""
+    return f"95 % CI {ci95[0]:.3f}-{ci95[1]:.3f}" if ci95 else None
 
 
 def subjects(comparison: Comparison) -> str:

@@ -15,7 +15,7 @@ LONGEST_NAME = 48
 
 #: Groups that were told by their names alone.
 FAMILIES = {
-    "gemm": "matrix products",
+    "gemm": "matmuls",
     "attention": "attention",
     "convolution": "convolutions",
     "communication": "communication",
@@ -30,6 +30,8 @@ PARTS = {
     "overlap_correction": "overlap correction",
     "outside_steps": "work launched outside the steps",
 }
+#: What a library kernel is called, where that is not its kind.
+LIBRARIES = {"product": "matmul"}
 ONLY = {"eliminated": ", gone", "added": ", in B only", "unmatched": ", no match"}
 
 
@@ -49,7 +51,7 @@ def repeats_word(repeats: float) -> str:
 def work_words(label: GroupLabel, arrow: str = " -> ") -> str:
     """The label without how often it is there."""
     if label.family is not None:
-        told = "no match by names" if label.kind == "unmatched" else "matched by family only"
+        told = "not matched by name" if label.kind == "unmatched" else "matched by family only"
         return f"{FAMILIES[label.family]} ({told})"
     sides = arrow.join(_kernels(side) for side in (label.before, label.after) if side is not None)
     what = f"{sides}{ONLY.get(label.kind, '')}"
@@ -61,18 +63,16 @@ def operators_word(label: GroupLabel) -> str:
 
 
 def _kernels(side: KernelCounts) -> str:
-    """`3 kernels, 1 of them Triton`, `attention, 2 products and 1 more`."""
+    """`3 kernels, 1 Triton`, `2 matmuls + 1 kernel`, `attention`."""
     noun = "kernel" if side.count == 1 else "kernels"
     if not side.libraries:
         if side.triton == side.count:
             return f"{side.count} Triton"
-        return f"{side.count} {noun}, {side.triton} of them Triton" if side.triton else f"{side.count} {noun}"
+        return f"{side.count} {noun}, {side.triton} Triton" if side.triton else f"{side.count} {noun}"
     rest = side.count - sum(number for _, number in side.libraries)
-    *most, last = [
-        *(kind if number == 1 else f"{number} {kind}s" for kind, number in side.libraries),
-        *([f"{rest} more"] if rest else []),
-    ]
-    return f"{', '.join(most)} and {last}" if most else last
+    libraries = ((LIBRARIES.get(kind, kind), number) for kind, number in side.libraries)
+    named = [kind if number == 1 else f"{number} {kind}s" for kind, number in libraries]
+    return " + ".join([*named, *([counted(rest, "kernel")] if rest else [])])
 
 
 def evidence_sentences(evidence: Sequence[Evidence]) -> tuple[str, ...]:
@@ -80,32 +80,31 @@ def evidence_sentences(evidence: Sequence[Evidence]) -> tuple[str, ...]:
 
 
 def epilogue_lost(*, kernels_beside: int) -> str:
-    does = "a kernel beside it does" if kernels_beside == 1 else f"{kernels_beside} kernels beside it do"
-    by = f": {does} that" if kernels_beside else ""
-    return f"The product no longer adds the bias or applies the activation itself{by}."
+    by = f": {counted(kernels_beside, 'kernel')} beside it" if kernels_beside else ""
+    return f"The matmul lost its epilogue (bias, activation){by}."
 
 
 def _attention_differences(facts: Facts) -> Iterator[str]:
     for name, change in facts.items():
         before, after = change["before"], change["after"]
         if name == "operator":
-            yield f"by {after}, before by {before}"
+            yield f"{before} -> {after}"
         elif name == "is_causal":
-            yield f"is_causal was {before} and is {after}"
+            yield f"is_causal {before} -> {after}"
         elif name == "mask" and before is None:
-            yield f"a mask of {_size(after)} came in"
+            yield f"a mask of {_size(after)} added"
         elif name == "mask" and after is None:
-            yield f"the mask of {_size(before)} is gone"
+            yield f"the mask of {_size(before)} dropped"
         else:
-            yield f"the {name} was {_size(before)} and is {_size(after)}"
+            yield f"{name} {_size(before)} -> {_size(after)}"
 
 
 def same_kernel_other_time(*, before_us: float, after_us: float, inputs: Facts | None = None) -> str:
-    took = f"The same kernel takes {duration(after_us)} a call instead of {duration(before_us)}."
+    took = f"Same kernel, {duration(before_us)} -> {duration(after_us)} per call."
     if inputs is None:
         return took
     before, after = (", ".join(map(_size, inputs[side])) for side in ("before", "after"))
-    return f"{took} Its inputs were {before} and are {after}."
+    return f"{took} Inputs: {before} -> {after}."
 
 
 def _size(dims: Sequence[int]) -> str:
@@ -118,25 +117,18 @@ def _short(kernel: str) -> str:
 
 EVIDENCE: dict[EvidenceKind, Sentence] = {
     "attention_lost": lambda kernel, products, other_kernels: (
-        f"The attention kernel {_short(kernel)} is gone: {counted(products, 'matrix product')} and"
-        f" {counted(other_kernels, 'other kernel')} do its work."
+        f"Fused attention ({_short(kernel)}) replaced by {counted(products, 'matmul')} and"
+        f" {counted(other_kernels, 'kernel')}."
     ),
     "single_precision": lambda products, before: (
-        f"{counted(products, 'matrix product')} {'is' if products == 1 else 'are'} computed in float32, before in"
-        f" {before or 'another precision'}."
+        f"{counted(products, 'matmul')} in float32, before in {before or 'another precision'}."
     ),
     "epilogue_lost": epilogue_lost,
-    "other_operator": "The {work} is asked for by {after}, before by {before}.",
-    "inputs_prepared": "{kernels} more {kernels:kernel prepares|kernels prepare} inputs or results for it.",
-    "split_along_k": lambda is_split: (
-        "The product is now split along K, and its parts are summed up afterwards."
-        if is_split
-        else "The product is no longer split along K."
-    ),
-    "other_kernel": lambda before, after: f"Another kernel: {_short(after)} instead of {_short(before)}.",
-    "channels_moved_last": ("In memory the channels of what is convolved lay first (NCHW) and lie last (NHWC)."),
-    "attention_asked_otherwise": lambda **changes: (
-        f"Attention is asked for otherwise: {'; '.join(_attention_differences(changes))}."
-    ),
+    "other_operator": lambda work, before, after: f"Another {LIBRARIES.get(work, work)} operator: {before} -> {after}.",
+    "inputs_prepared": "{kernels:counted kernel} added to prepare inputs or results.",
+    "split_along_k": lambda is_split: "Split-K added." if is_split else "Split-K dropped.",
+    "other_kernel": lambda before, after: f"Another kernel: {_short(before)} -> {_short(after)}.",
+    "channels_moved_last": "Convolution layout: NCHW -> NHWC (channels last).",
+    "attention_asked_otherwise": lambda **changes: f"Attention call: {'; '.join(_attention_differences(changes))}.",
     "same_kernel_other_time": same_kernel_other_time,
 }

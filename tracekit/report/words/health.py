@@ -10,94 +10,79 @@ LONGEST = {"activity": "activity", "gap": "gap between activities"}
 def health_sentence(finding: HealthFinding) -> str:
     """The finding in English."""
     facts = dict(finding.facts)
-    where = "in the rich recording: " if facts.pop("recording", None) == "rich" else ""
+    where = "in the full trace: " if facts.pop("recording", None) == "rich" else ""
     return where + say(SENTENCES[finding.code], facts)
 
 
 SENTENCES: dict[str, Sentence] = {
-    "truncated": "the file ends before its JSON does: what could be read is analysed, the rest is missing",
+    "truncated": "the file ends early: the rest is missing",
     "skipped_events": lambda reasons: (
-        "events that could not be read were left out"
-        f" ({', '.join(f'{reason}: {number}' for reason, number in reasons.items())})"
+        f"unreadable events skipped ({', '.join(f'{reason}: {number}' for reason, number in reasons.items())})"
     ),
-    "compile_in_window": (
-        "torch.compile was compiling while this was recorded: times are not those of compiled code alone"
-    ),
+    "compile_in_window": "torch.compile was compiling during this trace: times are not of compiled code alone",
     "python_stacks_recorded": (
-        "Python stacks were recorded (with_stack), which slows the host up to {host_slower_up_to} times: idle time is"
-        " overstated"
+        "Python stacks (with_stack) slow the host by up to {host_slower_up_to}x: idle time is overstated"
     ),
-    "unlinked_kernels": "kernels whose launch was not recorded: their idle gaps are unattributed",
+    "unlinked_kernels": "kernels without a recorded launch: idle before them is unattributed",
     "ambiguous_correlations": (
-        "GPU activities name a correlation id that several host calls carry (merged processes?): each is joined to the"
-        " last such call before it, which may be another's launch"
+        "several host calls share a correlation id (merged processes?): each GPU activity is linked to the last such"
+        " call before it"
     ),
-    "unnamed_device": "GPU activities do not say which GPU they ran on: they are counted for GPU 0",
+    "unnamed_device": "GPU activities without a device: counted for GPU 0",
     "no_gpu_activity": lambda host_calls: (
-        "the host called the GPU and no GPU activity was recorded: the profiler was not allowed to see it (CUPTI"
-        " permission), or ended before the work did"
+        "no GPU activity, but host calls to the GPU: CUPTI permission is missing, or the profiler stopped first"
         if host_calls
-        else "no GPU activity was recorded: the profiler was run without ProfilerActivity.CUDA, or there is no GPU"
+        else "no GPU activity: ProfilerActivity.CUDA was not set, or there is no GPU"
     ),
     "several_processes": lambda shared_gpus: (
-        f"several processes launched the work of {', '.join(f'GPU {device}' for device in shared_gpus)}: if ranks were"
-        " merged that each call their own GPU by that number, figures mix these GPUs; analyse each rank's trace by"
-        " itself"
+        f"several processes launched work on {', '.join(f'GPU {device}' for device in shared_gpus)}: if these are"
+        " merged ranks, figures mix their GPUs; analyse each rank's trace by itself"
         if shared_gpus
-        else "several processes call the GPU (ranks merged into one trace?): figures are sums over their GPUs, and"
-        " steps of one count beside those of the others"
+        else "several processes (merged ranks?): figures are sums over their GPUs, and all their steps count"
     ),
     "coarse_times": (
-        "times are counted from 1970 and have fractions: they are exact to {exact_to_us:g} us only, so short gaps and"
-        " overlaps are doubtful"
+        "timestamps are exact to {exact_to_us:g} us only (fractions, counted from 1970): short gaps and overlaps are"
+        " doubtful"
     ),
     "implausible_times": lambda longest, longest_us, times_the_next: (
-        f"one {LONGEST[longest]} of {longest_us:,.0f} us is {times_the_next:,.0f} times as long as the next: if that is"
-        " no measurement but a broken clock, busy and idle time are wrong"
+        f"one {LONGEST[longest]} of {longest_us:,.0f} us is {times_the_next:,.0f}x as long as the next: if the clock is"
+        " broken, so are busy and idle time"
     ),
     "clock_disorder": (
-        "GPU activities begin before the call that launched them, by up to {early_by_up_to_us:,.1f} us: the clocks of"
-        " host and GPU disagree, and so may idle causes"
+        "GPU activities begin up to {early_by_up_to_us:,.1f} us before their launch: host and GPU clocks disagree, and"
+        " idle causes may be wrong"
     ),
-    "unlinkable_launches": (
-        "launch calls cannot be linked to kernels, for the trace has no correlation ids: launches are counted as 0, and"
-        " kernels are placed in steps by their own start"
-    ),
+    "unlinkable_launches": ("no correlation ids: launches count as 0, and kernels belong to steps by their own start"),
     "launches_without_kernels": lambda in_the_middle: (
-        f"launches have no kernels, {in_the_middle:,} of them in the middle: the profiler's buffers were full, or the"
-        " GPU had not finished when it stopped (synchronise before that); counts and busy time are too low"
+        f"launches without kernels, {in_the_middle:,} of them mid-trace: profiler buffers were full, or it stopped"
+        " before the GPU was done (synchronise first); counts and busy time are too low"
         if in_the_middle
-        else "launches at the beginning have no kernels: the profiler had not begun to record the GPU"
+        else "launches without kernels at the start: the profiler was not recording the GPU yet"
     ),
     "slow_first_step": (
-        "the first step took {times_the_others:.1f} times as long as the others: it holds what happens once (the"
-        " profiler's own start, warming up); --steps leaves it out"
+        "the first step took {times_the_others:.1f}x as long as the others (profiler start, warm-up); --steps leaves it"
+        " out"
     ),
-    "duplicated_events": (
-        "GPU activities are in the file twice: counts and sums of kernels hold them twice, busy time once"
-    ),
+    "duplicated_events": "duplicated GPU activities: kernel counts and sums are doubled, busy time is not",
     "overlapping_kernels": (
-        "activities of one stream overlap by up to {overlap_up_to_us:,.1f} us and were not launched to (programmatic"
-        " dependent launch): their times are doubtful; busy time counts what overlaps once"
+        "activities of one stream overlap by up to {overlap_up_to_us:,.1f} us without programmatic dependent launch:"
+        " their times are doubtful; busy time counts overlaps once"
     ),
     "whole_trace": lambda spans: (
         "the whole trace is analysed: figures are totals, not per step"
-        + (f"; it has spans called {', '.join(spans)}: --window takes a name or a regular expression" if spans else "")
+        + (f"; --window takes the name of a span ({', '.join(spans)}) or a regular expression" if spans else "")
     ),
-    "empty_steps": (
-        "{empty_steps:,} of {steps:,} steps have no GPU work (nothing was launched in them, or nothing recorded):"
-        " figures per step count them, and are lower than those of the other steps"
-    ),
+    "empty_steps": "{empty_steps:,} of {steps:,} steps have no GPU work: figures per step include them",
     "ambiguous_steps": (
-        "GPU activities launched on another thread lie in spans of several threads at once: each is counted for the"
-        " span that began last"
+        "GPU activities launched on another thread fall into spans of several threads: each counts for the span that"
+        " began last"
     ),
     "overlapping_steps": (
-        "steps overlap on the GPU by {overlap_us:,.1f} us in all: the list of steps counts that time in each of them,"
-        " all other figures count it once"
+        "steps overlap on the GPU by {overlap_us:,.1f} us: the list of steps counts that in each, all other figures"
+        " once"
     ),
     "work_from_outside": (
-        "for {outside_us:,.1f} us of the window nothing ran on the GPU but work launched outside of it: that is in"
-        " its busy time, and among none of its kernels"
+        "for {outside_us:,.1f} us of the window only work launched outside of it ran: that is in busy time, but in no"
+        " kernel"
     ),
 }

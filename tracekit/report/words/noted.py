@@ -6,7 +6,7 @@ from tracekit.model.note import Noted
 from tracekit.model.sweep import Cell
 from tracekit.report.words.saying import Sentence, say
 
-INSTEAD = "kernels are matched by their names and order instead"
+INSTEAD = "kernels are matched by name and order"
 
 
 def noted_sentence(noted: Noted) -> str:
@@ -19,72 +19,70 @@ def noted_sentences(noted: Iterable[Noted]) -> tuple[str, ...]:
 
 
 SENTENCES: dict[str, Sentence] = {
-    "warned": "Warning while it ran: {line}",
-    "no_cuda_graphs_on_cpu": (
-        "A CPU has no CUDA graphs, which --mode {mode} asks for: that part of the mode does nothing here."
-    ),
+    "warned": "Warning: {line}",
+    "no_cuda_graphs_on_cpu": "A CPU has no CUDA graphs: --mode {mode} runs without them.",
     "never_called": lambda parts, more: (
-        f"No call comes to {', '.join(parts)}{f' and {more} more' if more else ''}: nothing of it was compiled."
+        f"{', '.join(parts)}{f' and {more} more' if more else ''}: never called, so not compiled."
     ),
     "outputs_not_compared": "Outputs were not compared ({error}).",
-    "no_advice": "There was no advice to verify: no finding names another run to try.",
-    "advice_failed": "The advice was tried and failed: {error}.",
-    "provenance_failed": f"No provenance of the {{form}} form ({{error}}): {INSTEAD}.",
+    "no_advice": "No advice to verify: no finding names another run to try.",
+    "advice_failed": "The advised run failed: {error}.",
+    "provenance_failed": f"No provenance of {{form}} ({{error}}): {INSTEAD}.",
     "provenance_incomplete": "Kernel provenance: {what}.",
-    "graph_calls_differ": "the recording shows {recorded} calls of compiled graphs where {made} were made",
-    "compiled_after_timing": "something was compiled again after timing, so the order of graphs may be another",
+    "graph_calls_differ": "the trace has {recorded} of {made} compiled graph calls",
+    "compiled_after_timing": "recompiles after timing: the order of graphs may differ",
     "provenance_unreadable": "{what} could not be read ({error})",
     "graph_without_sites": lambda graph, why: f"graph {graph}: {say(SENTENCES[why], {})}",
-    "cached_without_provenance": "it came from a cache that was filled without provenance",
+    "cached_without_provenance": "cached without provenance",
     "no_launches_marked": "its generated code marks no launches",
-    "recorded_by_another": "nothing was recorded: something else was recorded when its steps came",
+    "recorded_by_another": "nothing was recorded: another profiler was active",
     "profiler_did_not_start": "nothing was recorded: the profiler did not start: {error}",
     "loop_too_short": (
-        "nothing was recorded: the loop made {steps} steps, and recording begins after {skip}; pass a smaller skip to "
-        "tracekit.record"
+        "nothing was recorded: {steps:counted step}, and recording begins after {skip}; pass a smaller skip to"
+        " tracekit.record"
     ),
     "torch_too_old": f"No kernel provenance (torch {{torch}} is older than {{oldest}}): {INSTEAD}.",
     "torch_import_failed": f"No kernel provenance (torch {{torch}}: {{error}}): {INSTEAD}.",
     "torch_lacks": f"No kernel provenance (torch {{torch}} has no {{names:list}}): {INSTEAD}.",
     "torch_makes_graphs_otherwise": (
-        "No kernel provenance (torch {torch} makes a CompiledFxGraph of {arguments:list}, not of {known:list}): "
+        "No kernel provenance (CompiledFxGraph of torch {torch} takes {arguments:list}, not {known:list}): "
         f"{INSTEAD}."
     ),
-    "compile_reset": "torch.compiler.reset() was called meanwhile: which calls compiled after it is not known",
-    "no_compile_log": "torch {torch} has no structured compile log where tracekit knows it",
+    "compile_reset": "torch.compiler.reset() was called: which calls compiled after it is not known",
+    "no_compile_log": "torch {torch} has no known structured compile log",
     "compile_log_unreadable": "torch's compile log could not be read ({error})",
     "compile_log_line_unreadable": "a line of torch's compile log could not be read ({error})",
-    "compile_log_silent": "torch {torch} compiled {compilations} times, and its log told of none of them",
+    "compile_log_silent": "torch {torch} compiled {compilations} times, none of them in its log",
     "no_higher_precision": "there is no precision above {dtype}",
     "modules_not_named": "the workload does not name its modules",
     "reference_does_not_fit": lambda dtype, needs_bytes, free_bytes: (
-        f"it does not fit: {dtype} needs {needs_bytes / 2**30:.1f} GiB more, {free_bytes / 2**30:.1f} GiB are free"
+        f"{dtype} does not fit: it needs {needs_bytes / 2**30:.1f} GiB more, {free_bytes / 2**30:.1f} GiB are free"
     ),
     "reference_ran_out_of_memory": lambda needs_bytes: (
-        f"it does not fit: more than the {needs_bytes / 2**30:.1f} GiB it was taken to need"
+        f"it does not fit: more than the estimated {needs_bytes / 2**30:.1f} GiB"
     ),
     "reference_failed": "the model cannot run in it ({error})",
     "in_one_output_only": "is in one of the two outputs only",
-    "shapes_differ": lambda shape, other_shape: f"has shape {tuple(shape)} here and {tuple(other_shape)} there",
+    "shapes_differ": lambda shape, other_shape: f"has shape {tuple(shape)}, the other {tuple(other_shape)}",
 }
 
 
-LOADING = "loading torch and the model's libraries"
-ASKING_WHETHER_KERNELS_ARE_SEEN = "asking whether kernels can be seen"
-ONE_CALL = "one call, to see that it works"
-CHECKING_A_SWEEP = "looking whether all that the cells need is here"
+LOADING = "importing torch and the model's libraries"
+ASKING_WHETHER_KERNELS_ARE_SEEN = "checking that the profiler sees kernels"
+ONE_CALL = "test call"
+CHECKING_A_SWEEP = "checking what the cells need"
 #: By how a compiled form is started.
 STARTING = {
-    "eager": "starting up eager",
-    "compiled_no_cache": "starting up compiled, no cache",
-    "compiled_warm_cache": "starting up compiled, warm cache",
+    "eager": "cold start of eager",
+    "compiled_no_cache": "cold start of compiled, no cache",
+    "compiled_warm_cache": "cold start of compiled, warm cache",
 }
 #: What Linux sends to a process when the machine runs out of memory, and anybody else may.
 SIGKILL = -9
 
 
 def timing_process(number: int, of: int) -> str:
-    return f"timing in a process of its own, {number} of {of}"
+    return f"timing in another process, {number} of {of}"
 
 
 def exit_words(code: int) -> str:
@@ -93,7 +91,7 @@ def exit_words(code: int) -> str:
 
 
 def unchecked_sweep(code: int, last_line: str) -> str:
-    return f"whether all is here could not be seen ({exit_words(code)}: {last_line}): the cells will tell"
+    return f"the check of what cells need failed ({exit_words(code)}: {last_line}); going on"
 
 
 def cell_timed_out(limit_seconds: float) -> str:
@@ -101,8 +99,8 @@ def cell_timed_out(limit_seconds: float) -> str:
 
 
 def cell_without_answer(code: int) -> str:
-    memory = ": the machine may have run out of memory" if code == SIGKILL else ""
-    return f"its process gave no answer ({exit_words(code)}){memory}"
+    memory = ": perhaps out of memory" if code == SIGKILL else ""
+    return f"its process ended without a result ({exit_words(code)}){memory}"
 
 
 def cell_words(cell: Cell) -> str:

@@ -7,23 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from tracekit.model.comparison import Bound, Finding, Side
 from tracekit.model.note import Note
 from tracekit.numbers import count, duration, percent
+from tracekit.report.words import common
 from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.saying import Sentence, say
 
 #: What an idle cause is called where there is no room to explain it.
-CAUSES = {
-    "sync_wait": "synchronisation",
-    "launch_call": "launch calls",
-    "op_dispatch": "operator dispatch",
-    "guards": "guards",
-    "compile": "compilation",
-    "memory": "memory allocation",
-    "gc": "garbage collection",
-    "python": "Python and untraced CPU time",
-    "profiler": "the profiler itself",
-    "device": "gaps between queued kernels",
-    "unattributed": "unattributed",
-}
+CAUSES = {cause: name for cause, (name, _) in common.CAUSES.items()}
 
 BOUNDS = {
     "sync": "idle, host was synchronising",
@@ -49,16 +38,16 @@ def throttled(*, limit: str, share: float, sides: Sequence[str]) -> str:
 
 #: Notes without which the headline is read wrong, the gravest first.
 HEADLINE: dict[str, Sentence] = {
-    "damaged_recording": "recording of {subject} is damaged",
-    "same_recording": "both sides are the same recording",
-    "compiled_while_timed": "{subject} recompiled {compilations} times inside timed calls: no verdict",
+    "damaged_recording": "trace of {subject} is damaged",
+    "same_recording": "both sides are the same trace",
+    "compiled_while_timed": "{subject}: {compilations:counted compilation} inside timed calls: no verdict",
     "ran_eager": lambda reason: f"the compiled model ran eager{f': {reason}' if reason else ''}",
     "part_ran_eager": "part of the model ran eager: {place}",
     "interrupted": "a run was interrupted: calls or recordings are missing",
     "cpu_run": "CPU run: it says nothing about a GPU",
-    "too_few_calls": "{calls} timed calls a side are too few: {needed} are needed (--iterations)",
-    "not_alternated": "the sides were not timed in alternation: drift counts as a difference",
-    "windows_differ": "A and B were not read over the same kind of window (--window)",
+    "too_few_calls": "{calls:counted timed call} a side, {needed} needed (--iterations)",
+    "not_alternated": "the sides were not interleaved: drift counts as a difference",
+    "windows_differ": "A and B were read over different windows (--window)",
     "steps_differ": "A has {a} steps, B {b}; figures are per step",
     "throttled": throttled,
     "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
@@ -66,16 +55,16 @@ HEADLINE: dict[str, Sentence] = {
     "one_process_waits_for_host": (
         "one process: host-bound speed-ups moved by up to {seen_apart:percent 0} between processes (--repeat-process 4)"
     ),
-    "one_process_small_change": "one process: a change this small may be the process's own (--repeat-process 4)",
-    "two_processes": "two processes: their spread is hardly known (--repeat-process 4)",
+    "one_process_small_change": "one process: so small a change may be process spread (--repeat-process 4)",
+    "two_processes": "two processes: the interval is wide (--repeat-process 4)",
     "two_speeds": lambda subject, slow_share, slow_us, fast_us, lasting: (
         f"{percent(slow_share, 0)} of {subject} at {duration(slow_us)}"
     ),
     "drifted": lambda subject, share: (
-        f"{subject} became {percent(abs(share))} {'slower' if share > 0 else 'faster'} while it was timed"
+        f"{subject} became {percent(abs(share))} {'slower' if share > 0 else 'faster'} during timing"
     ),
-    "ratio_changed": "the speed-up drifted by {share:percent 1} while it was timed",
-    "timed_slower_than_recorded": "{subject} was slower when timed than when recorded: measure again",
+    "ratio_changed": "the speed-up drifted by {share:percent 1} during timing",
+    "timed_slower_than_recorded": "{subject} was slower without the profiler than with it: measure again",
     "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums",
 }
 
@@ -85,8 +74,8 @@ OF_SWEEPS: dict[str, Sentence] = {
         f"eager moved by up to {percent(spread)} between processes ({work})"
     ),
     "several_timing_rules": "cells were timed by different rules (--iterations, --target, --time-budget)",
-    "machines_of_a_work_differ": "eager cells of {works} of {of_works:counted work} are of different machines",
-    "cells_side_by_side": "{cells} of {of_cells:counted cell} ran beside another: eager may be too slow",
+    "machines_of_a_work_differ": "{works} of {of_works:counted workload} ran on different machines",
+    "cells_side_by_side": "{cells} of {of_cells:counted cell} ran concurrently: eager may be too slow",
     "cells_throttled": "the GPU was throttled in {cells} of {of_cells:counted cell}",
 }
 
@@ -159,10 +148,10 @@ def bottleneck(side: Side, bound: Bound) -> str:
     parts: Mapping[str, float] = {part: us for part, us in bound.parts_us.items() if us > 0}
     whole = sum(parts.values())
     if not whole:
-        return "not told by what was recorded"
+        return "not recorded"
     largest = sorted(parts, key=lambda part: -parts[part])[: 1 if bound.kind and bound.kind != "mixed" else 2]
     shares = ", ".join(f"{percent(parts[part] / whole, 0)} {BOUNDS[part]}" for part in largest)
-    told = f"{bound.kind or 'not known'}: {shares}"
+    told = f"{bound.kind or 'unknown'}: {shares}"
     if bound.kind in ("compute-bound", "memory-bound") and side.idle_share:
         told += f", GPU idle {percent(side.idle_share, 0)}"
     if bound.kind == "launch-bound" and side.launches_per_step is not None:

@@ -9,14 +9,14 @@ WORDS = {**compiling.WORDS, **running.WORDS}
 #: What is advised where it is no command.
 IN_CODE: dict[ActionCode, str] = {
     "compile_layers": (
-        "compile the repeated layers one by one (layer.forward = torch.compile(layer.forward)): a mask that is made "
-        "outside of compiled code is left out where nothing is masked"
+        "compile repeated layers one by one (layer.forward = torch.compile(layer.forward)): the mask then stays outside"
+        " of compiled code"
     ),
-    "pin_memory": "tensor.pin_memory().to(device, non_blocking=True), or make the tensor on the GPU",
+    "pin_memory": "tensor.pin_memory().to(device, non_blocking=True), or create the tensor on the GPU",
     # A value that the host reads is waited for whatever memory it goes to.
-    "keep_on_gpu": "keep the value on the GPU, or copy it once after the call: the host waits for what it reads",
+    "keep_on_gpu": "keep the value on the GPU, or copy it once after the call",
     "read_after_the_call": (
-        "keep the value on the GPU, or read it once after the call: .item(), bool() of a tensor and .cpu() wait"
+        "keep the value on the GPU, or read it once after the call: .item(), bool() of a tensor and .cpu() synchronise"
     ),
 }
 

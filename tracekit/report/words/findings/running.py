@@ -14,23 +14,18 @@ from tracekit.report.words.saying import Sentence
 MASKS = "A mask that only the compiled model makes can do this: fused kernels do not take every mask."
 #: What is said beside the advice to compile layers one by one.
 PRICE = (
-    "Compiled one by one, layers keep the attention that eager code asks for, but each checks its guards: that pays "
-    "where the GPU is the slower one, and costs where it waits for the host."
+    "Layers compiled one by one keep eager's attention, but each checks guards: faster if GPU-bound, slower if host-bound."
 )
-TAKEN_ON_GPU = (
-    "Wall times here are unprofiled ones; the recordings give GPU busy time, which hardly changes, and how idle time "
-    "divides into causes."
-)
-TAKEN_ON_CPU = "Wall times here are unprofiled ones; operator times are as recorded, and longer than the true ones."
+TAKEN_ON_GPU = "Wall times are unprofiled; traces give GPU busy time and the causes of idle time."
+TAKEN_ON_CPU = "Wall times are unprofiled; operator times are profiled, so too long."
 
 
 def lost_attention(*, a: str, b: str, products_more_us: float, in_float32: bool, **facts: Any) -> str:
-    products = f", where matrix products take {duration(products_more_us)} more" if products_more_us > 0 else ""
-    types = " The products are of float32." if in_float32 else ""
+    products = f", matmuls {duration(products_more_us)} more" if products_more_us > 0 else ""
+    types = " in float32" if in_float32 else ""
     return (
-        f"Attention kernels took {duration(facts['attention_before_us'])} in {a} and take "
-        f"{duration(facts['attention_after_us'])} in {b}{products}: attention is likely computed as matrix products "
-        f"and a softmax.{types} {MASKS} {PRICE}"
+        f"Attention kernels: {duration(facts['attention_before_us'])} {a}, {duration(facts['attention_after_us'])}"
+        f" {b}{products}: likely unfused into matmuls{types} and a softmax. {MASKS} {PRICE}"
     )
 
 
@@ -39,30 +34,25 @@ def _evidence(shown_by: list[dict[str, Any]]) -> tuple[str, ...]:
 
 
 def slower_convolutions(*, before_us: float, after_us: float, shown_by: list[dict[str, Any]], **facts: Any) -> str:
-    told = [f"From {duration(before_us)} to {duration(after_us)}.", *_evidence(shown_by)]
+    told = [f"{duration(before_us)} -> {duration(after_us)}.", *_evidence(shown_by)]
     if facts["laid_out_by_inductor"]:
-        told.append("Inductor lays out convolutions so where it expects that to pay.")
+        told.append("Inductor chose this layout.")
         gained_us = facts["others_gained_us"]
-        if gained_us > 0:
-            lost_us = after_us - before_us
-            end = ", which they would lose again without" if lost_us > gained_us else ": more than these lost"
-            told.append(f"Other convolutions that lie so too take {duration(gained_us)} less{end}.")
-        elif gained_us < 0:
-            told.append(f"Other convolutions that lie so too take {duration(-gained_us)} more.")
+        if gained_us:
+            told.append(f"Other convolutions with it: {duration_change(-gained_us)}.")
     return " ".join(told)
 
 
 def single_precision(*, products: float, products_us: float, busy_us: float, before: str | None, **facts: Any) -> str:
     if facts["read_before"] < facts["read"]:
-        why = f"Compiling brought them: {before} has {facts['read_before']} of them in all that was read."
+        why = f"Compiling added them: {before} has {facts['read_before']} in its trace."
     elif before is None:
-        why = "Look for .float() and for buffers of float32."
+        why = "Look for .float() and float32 buffers."
     else:
-        why = f"{before} has them too: look for .float() and for buffers of float32."
+        why = f"{before} has them too: look for .float() and float32 buffers."
     return (
-        f"{count(products)} products a call have float32 inputs ({', '.join(facts['operators'])}) and take "
-        f"{duration(products_us)}, {percent(products_us / busy_us, 0)} of GPU time, where the model is of 16 bits. "
-        f"{why}"
+        f"{count(products)} matmuls per call ({', '.join(facts['operators'])}) have float32 inputs in a 16-bit model:"
+        f" {duration(products_us)}, {percent(products_us / busy_us, 0)} of GPU time. {why}"
     )
 
 
@@ -75,14 +65,11 @@ def _made_by(callers: list[dict[str, Any]], between: str) -> str:
             if "called_at" in each
             else made_at_words(place, each["lines"], in_eager_code=each["in_eager_code"])
         )
-    return f" Made by {between.join(told)}." if told else ""
+    return f" From {between.join(told)}." if told else ""
 
 
 def profiler_distortion(*, slowed: list[dict[str, Any]], on_gpu: bool) -> str:
-    told = "; ".join(
-        f"{each['side']}: a recorded step took {times(each['slowdown'])} as long as an unprofiled call"
-        for each in slowed
-    )
+    told = "; ".join(f"{each['side']} {times(each['slowdown'])}" for each in slowed)
     return f"{told}. {TAKEN_ON_GPU if on_gpu else TAKEN_ON_CPU}"
 
 
@@ -90,66 +77,59 @@ def profiler_distortion(*, slowed: list[dict[str, Any]], on_gpu: bool) -> str:
 WORDS: dict[str, tuple[Sentence, Sentence]] = {
     "fewer_kernels": (
         lambda a_kernels, b_kernels, **_: f"{count(a_kernels - b_kernels)} fewer kernels",
-        (
-            "{a_kernels:count} kernels became {b_kernels:count}; GPU busy time went from {a_busy_us:duration} to "
-            "{b_busy_us:duration}."
-        ),
+        "{a_kernels:count} -> {b_kernels:count} kernels, GPU busy {a_busy_us:duration} -> {b_busy_us:duration}.",
     ),
     "graphed_launches": (
-        "CUDA graphs start {graphed_share:percent 0} of the kernels of {side}",
+        "CUDA graphs run {graphed_share:percent 0} of the kernels of {side}",
         lambda a_launches, b_launches, idle_change_us, **_: (
-            f"{count(a_launches)} launches became {count(b_launches)}."
-            f"{'' if idle_change_us is None else f' GPU idle time changed by {duration_change(idle_change_us)}.'}"
+            f"{count(a_launches)} -> {count(b_launches)} launches"
+            f"{'' if idle_change_us is None else f', GPU idle {duration_change(idle_change_us)}'}."
         ),
     ),
     "launch_bound": (
-        "The GPU waits for the host",
+        "Launch-bound: the GPU waits for the host",
         lambda idle_us, wall_us, host_share, **_: (
-            f"{percent(idle_us / wall_us, 0)} of the unprofiled call ({duration(idle_us)} of {duration(wall_us)}) the"
-            f" GPU is idle; dispatch, launch calls, guards and Python explain {percent(host_share, 0)} of what is known"
-            " of it. No CUDA graph was launched."
+            f"GPU idle {percent(idle_us / wall_us, 0)} of the unprofiled call ({duration(idle_us)} of"
+            f" {duration(wall_us)}), {percent(host_share, 0)} of it behind dispatch, launch calls, guards and"
+            " Python. No"
+            " CUDA graph."
         ),
     ),
-    "lost_attention": ("The fused attention kernel is lost", lost_attention),
+    "lost_attention": ("Fused attention lost", lost_attention),
     "more_gpu_time": (
         lambda side, a_busy_us, b_busy_us, **_: (
-            f"The kernels of {side} take longer: GPU busy time grew by {percent(b_busy_us / a_busy_us - 1, 0)}"
+            f"GPU busy time of {side} is {percent(b_busy_us / a_busy_us - 1, 0)} longer"
         ),
-        (
-            "GPU busy time went from {a_busy_us:duration} to {b_busy_us:duration}, kernels from {a_kernels:count} to "
-            "{b_kernels:count}."
-        ),
+        "GPU busy {a_busy_us:duration} -> {b_busy_us:duration}, {a_kernels:count} -> {b_kernels:count} kernels.",
     ),
-    "outputs_differ": ("{b} computes something else than {a}", lambda reason, **_: accuracy_because(**reason)),
+    "outputs_differ": ("{b} outputs differ from {a}'s", lambda reason, **_: accuracy_because(**reason)),
     "pageable_copies": (
-        "Copies of pageable memory hold {side} up",
+        "Pageable copies block the host of {side}",
         lambda copies, copy_us, idle_us, call_us, made_by, **_: (
-            f"{count(copies)} copies from or to pageable memory take {duration(copy_us)} a call; the host waits for"
-            f" them, and the GPU is idle for {duration(idle_us)} behind them, {percent(idle_us / call_us, 0)} of the"
-            f" call.{_made_by(made_by, '; ')}"
+            f"{count(copies)} copies from or to pageable memory per call: {duration(copy_us)}, and the GPU is idle for"
+            f" {duration(idle_us)} behind them, {percent(idle_us / call_us, 0)} of the call.{_made_by(made_by, '; ')}"
         ),
     ),
-    "profiler_distortion": ("Recording slowed the calls it recorded", profiler_distortion),
-    "single_precision": ("{side} multiplies in float32", single_precision),
+    "profiler_distortion": ("Profiler overhead", profiler_distortion),
+    "single_precision": ("{side} has float32 matmuls", single_precision),
     "slower_attention": (
-        lambda before_us, after_us, **_: f"Attention takes {after_us / before_us:.1f} times as long",
+        lambda before_us, after_us, **_: f"Attention takes {after_us / before_us:.1f}x as long",
         lambda before_us, after_us, shown_by, **_: " ".join(
-            (f"It took {duration(before_us)} and takes {duration(after_us)}.", *_evidence(shown_by), PRICE)
+            (f"{duration(before_us)} -> {duration(after_us)}.", *_evidence(shown_by), PRICE)
         ),
     ),
     "slower_convolutions": (
         lambda convolutions, before_us, after_us, **_: (
             f"{counted(convolutions, 'convolution')} {'takes' if convolutions == 1 else 'take'}"
-            f" {after_us / before_us:.1f} times as long"
+            f" {after_us / before_us:.1f}x as long"
         ),
         slower_convolutions,
     ),
     "synchronising_calls": (
-        "{side} waits for the GPU in the middle of a call",
+        "{side} synchronises within a call",
         lambda idle_us, call_us, calls, made_by, times, **_: (
-            f"{count(times)} times a call the GPU runs dry because the host waits in {', '.join(calls)}, and is then"
-            f" idle for {duration(idle_us)} in all, {percent(idle_us / call_us, 0)} of the call."
-            f"{_made_by(made_by, ', ') or ' Where from was not recorded.'}"
+            f"{', '.join(calls)} drained the queue {count(times)}x per call: {duration(idle_us)} idle,"
+            f" {percent(idle_us / call_us, 0)} of the call.{_made_by(made_by, ', ') or ' Call site not recorded.'}"
         ),
     ),
 }

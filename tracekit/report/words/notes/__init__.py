@@ -9,36 +9,26 @@ from tracekit.numbers import counted, percent
 from tracekit.report.words.notes import comparisons
 from tracekit.report.words.saying import Sentence, say
 
-#: Stands after a speed-up that is no farther from 1 than processes of its work's eager form are from each other.
+#: Stands after a speed-up that is no larger than the process spread of its eager baseline.
 SLIGHT = "~"
-HOW_TO_MEASURE_SPREAD = "tracekit profile with --repeat-process 4 measures that."
 
 
 def graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -> str:
-    told = f"{hits} of {counted(graphs, 'graph')} came from a cache of compiled code"
+    told = f"{hits} of {counted(graphs, 'graph')} came from a compile cache"
     if cache_was_empty is not False and hits < graphs:
         # A graph may be like an earlier one of the same process.
-        return f"{told}: what this process compiled before, or a remote cache, where a first time takes longer."
-    return f"{told}: compiling took less than it does the first time."
+        return f"{told} (this process's or a remote one): a cold compile takes longer."
+    return f"{told}: a cold compile takes longer."
 
 
 def eager_process_spread(*, work: str, spread: float, slight: int, compared: int) -> str:
     """`slight` of the `compared` changes are no larger than the spread of their own work."""
-    differs = f"Eager differs by up to {percent(spread)} from process to process ({work})"
-    if not slight:
-        all_are, their = ("the one change is", "its") if compared == 1 else (f"all {compared:,} changes are", "their")
-        told = f"{all_are} larger than that of {their} own work, yet each figure may move as much."
-    else:
-        are, their = ("is", "its") if slight == 1 else ("are", "their")
-        told = (
-            f"{slight:,} of {counted(compared, 'change')} {are} no larger than that of {their} own work, marked"
-            f" {SLIGHT}: another process may find none, or the opposite."
-        )
-    return f"{differs}; {told} {HOW_TO_MEASURE_SPREAD}"
+    within = f"{slight:,} of {counted(compared, 'change')} within it" + (f", marked {SLIGHT}" if slight else "")
+    return f"Eager process spread up to {percent(spread)} ({work}); {within} (profile --repeat-process 4)."
 
 
 #: What machines differ in, where that is not called by its code.
-MACHINE = {"cpu": "CPU", "python": "Python", "float32_matmul_precision": "precision of float32 products"}
+MACHINE = {"cpu": "CPU", "python": "Python"}
 
 
 def machine_difference(code: str, facts: Mapping[str, Any]) -> str:
@@ -47,49 +37,36 @@ def machine_difference(code: str, facts: Mapping[str, Any]) -> str:
 
 
 SENTENCES: dict[str, Sentence] = comparisons.SENTENCES | {
-    "cell_unreadable": "{path} cannot be read ({reason}): its cell counts as missing, and is run again.",
+    "cell_unreadable": "{path} cannot be read ({reason}): its cell counts as missing and will be run again.",
     "cells_outdated": (
-        "{cells:counted cell} of {of_cells} were measured before --again began ({since:.16} UTC) and are not measured"
-        " anew yet: --resume goes on with it."
+        "{cells:counted cell} of {of_cells} predate --again ({since:.16} UTC); --resume measures {cells:it|them} again."
     ),
     "cells_of_another_version": (
-        "{cells:counted cell} of {workload} {cells:is|are} of another version: {files:list} changed since; the sweep's"
-        " command runs {cells:it|them} anew."
+        "{cells:counted cell} of {workload} {cells:is|are} of another version ({files:list} changed); the sweep's"
+        " command runs {cells:it|them} again."
     ),
-    "cells_of_unknown_version": (
-        "Of {cells:counted cell} of {workload} nobody noted which version of the model it was."
-    ),
-    "several_seeds": "Cells were made with several seeds ({seeds:list}): their weights and inputs differ.",
-    "several_machines": "Cells were measured on several machines ({machines:list}): each is a row of its own.",
-    "several_torches": (
-        "Cells were measured with several versions of torch ({versions:list}): each is a row of its own."
-    ),
+    "cells_of_unknown_version": "{cells:counted cell} of {workload} {cells:does|do} not record the model's version.",
+    "several_seeds": "Cells have several seeds ({seeds:list}): weights and inputs differ.",
+    "several_machines": "Cells are of several machines ({machines:list}): one row each.",
+    "several_torches": "Cells are of several torch versions ({versions:list}): one row each.",
     "several_timing_rules": (
-        "Cells were timed by different rules (--iterations, --target, --time-budget): how many calls each made is in"
-        " the table."
+        "Cells were timed by different rules (--iterations, --target, --time-budget); the table has their call counts."
     ),
-    "several_tracekits": "Cells were measured by several versions of tracekit ({versions:list}).",
-    "same_cell_in_files": (
-        "{files} files tell of cell {key}: the one that was begun last is shown, and no other counts."
-    ),
+    "several_tracekits": "Cells are of several tracekit versions ({versions:list}).",
+    "same_cell_in_files": "{files} files hold cell {key}: the one started last counts.",
     "machines_of_a_work_differ": lambda differences, works, of_works: (
-        f"Cells of the same work were measured on machines that differ"
-        f" ({'; '.join(machine_difference(**each) for each in differences)}), in {works} of"
-        f" {counted(of_works, 'work')}: their eager times are taken together all the same, and times of different"
-        " cells are not of one machine. Speed-ups are."
+        f"Machines differ within {works} of {counted(of_works, 'workload')}"
+        f" ({'; '.join(machine_difference(**each) for each in differences)}): compare speed-ups, not times."
     ),
     "cells_side_by_side": (
-        "{cells} of {of_cells:counted cell} with times ran while another cell of this folder did, on the same host"
-        " or on another. Processes of one host share its cores: calls that wait for the host, above all the eager ones"
-        " of small models, can be longer, and speed-ups larger, than on a quiet one. Its load is in the table of"
-        " conditions."
+        "{cells} of {of_cells:counted timed cell} ran concurrently with another of this sweep. On a shared host"
+        " host-bound calls can be slower and speed-ups larger. The conditions table has the host load."
     ),
     "cells_throttled": (
-        "The GPU was held back while {cells} of {of_cells:counted cell} were timed: by what, and for how much of"
-        " the time, is in the table of conditions."
+        "The GPU was throttled in {cells} of {of_cells:counted cell}; the conditions table has the reasons."
     ),
     "graphs_from_cache": graphs_from_cache,
-    "cache_not_empty": "Inductor's cache was not empty: compiling may have taken less than it does the first time.",
+    "cache_not_empty": "Inductor's cache was not empty: a cold compile may take longer.",
     "eager_process_spread": eager_process_spread,
 }
 
