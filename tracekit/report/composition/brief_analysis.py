@@ -75,9 +75,10 @@ def _account(side: Side) -> Iterator[Table]:
     causes = (side.calibrated_idle_by_cause() if basis == "unprofiled" else None) or side.idle_by_cause()
     whole = side.busy_us + (idle or 0.0)
     unit, scale, decimals = scale_of(whole)
-    families = sorted(kernels.by_family, key=lambda each: -each.total_us)
+    parts = [part for each in kernels.by_family for part in words.family_parts(each)]
+    families = sorted(parts, key=lambda part: -part[-1])
     rows: list[tuple[str, float]] = [("  GPU kernels", side.busy_us)]
-    rows += [(f"    {each.family}", each.total_us / side.steps) for each in families[:MOST_FAMILIES]]
+    rows += [(f"    {family}", us / side.steps) for family, _, us in families[:MOST_FAMILIES]]
     rows += [("  GPU idle", idle)] if idle is not None else []
     by_time = sorted(causes.items(), key=lambda item: -item[1])
     rows += [(f"    {short.CAUSES.get(cause, cause)}", us) for cause, us in by_time[:MOST_CAUSES] if us]
