@@ -72,8 +72,8 @@ class Chart:
 @dataclass(frozen=True, slots=True)
 class Timelines:
     """The sides on one axis of time, drawn from `data` by the page's script. `families` and `causes` are those that
-    occur, with their words, `legend` what must be known of them. `intro` says how to read the drawing, `title` what it
-    is of."""
+    occur, with their words. `intro` says how to read the drawing, `title` what it is of. Of each of the `recordings`
+    that can be drawn, the first of which is at first, these are the notes; `notes` are those of all."""
 
     data: dict[str, Any]
     families: dict[str, str]
@@ -81,7 +81,7 @@ class Timelines:
     intro: str
     title: str
     stepped: str
-    legend: str
+    recordings: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
 
 
