@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tracekit.model.comparison import Comparison, Finding, Side, WaterfallPart
 from tracekit.model.timing import BreakEven
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MINUS, calls_span, count, duration, percent, size, size_change, times_within
+from tracekit.numbers import MINUS, calls_span, count, duration, percent, scale_of, size, size_change, times_within
 from tracekit.report.document import Cell, Column, Line, Styled, Summary, Table
 from tracekit.report.sections import headline
 from tracekit.report.sections.modules import main_parts, part_words
@@ -32,7 +32,6 @@ WIDTH = 100
 GAP = "   "
 
 BLANK = Line("")
-UNITS = {1.0: "µs", 1e3: "ms", 1e6: "s"}
 
 
 def comparison_brief(comparison: Comparison, page: str, open_it: str, width: int = WIDTH) -> Summary:
@@ -164,12 +163,6 @@ def _account(comparison: Comparison, width: int) -> Iterator[Table]:
     if not wide:
         columns, shown = columns[:-1], [row[:-1] for row in shown]
     yield Table("", columns, tuple(shown))
-
-
-def scale_of(longest_us: float) -> tuple[str, float, int]:
-    """One unit for a table whose longest time this is, its microseconds, and how many decimals tell the times."""
-    scale = max(scale for scale in UNITS if scale == 1 or longest_us >= scale)
-    return UNITS[scale], scale, 1 if longest_us / scale >= 100 else 2 if longest_us / scale >= 10 else 3
 
 
 @dataclass(frozen=True, slots=True)

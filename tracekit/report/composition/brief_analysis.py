@@ -8,8 +8,8 @@ from pathlib import PurePath
 from tracekit.model.comparison import Side
 from tracekit.model.single_run import SingleRun
 from tracekit.names import clipped_within, printable, short_kernel_name
-from tracekit.numbers import count, duration, percent
-from tracekit.report.composition.brief import BLANK, WIDTH, advice_lines, last_lines, more, scale_of
+from tracekit.numbers import count, duration, percent, scale_of
+from tracekit.report.composition.brief import BLANK, WIDTH, advice_lines, last_lines, more
 from tracekit.report.document import Column, Line, Summary, Table
 from tracekit.report.words import common as words
 from tracekit.report.words import short

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MISSING, percent, times_within
-from tracekit.report.composition.brief import BLANK, calls_to_pay, last_lines, more, scale_of
+from tracekit.numbers import MISSING, percent, scale_of, times_within
+from tracekit.report.composition.brief import BLANK, calls_to_pay, last_lines, more
 from tracekit.report.document import Column, Line, Summary, Table
 from tracekit.report.sections import several
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
