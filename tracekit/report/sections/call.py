@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracekit.model.comparison import Basis, Comparison, Side
-from tracekit.report.sections.kernels import times_by_family
-from tracekit.report.sides import with_letters
 
-#: Families of kernels that multiply matrices or convolve.
+#: Families of kernels that multiply matrices or convolve, whoever wrote them.
 MATRIX = ("gemm", "attention", "convolution")
 
 
@@ -33,9 +31,11 @@ def call_time(side: Side, basis: Basis) -> CallTime | None:
     whole, idle = side.wall_us if basis == "unprofiled" else side.span_us, side.idle_us(basis)
     if whole is None or idle is None or side.analysis.gpu is None:
         return None
-    families = {family: each[0][1] for family, each in times_by_family(with_letters(side)).items()}
-    every = math.fsum((*families.values(), side.analysis.gpu.outside_us / side.steps))
-    share = math.fsum(families.get(each, 0.0) for each in MATRIX) / every if every else 0.0
+    kernels, copies = side.analysis.kernels, side.analysis.copies
+    families = kernels.by_family if kernels else ()
+    copied = copies.total_us if copies else 0.0
+    every = math.fsum((*(each.total_us for each in families), copied, side.analysis.gpu.outside_us))
+    share = math.fsum(each.total_us for each in families if each.family in MATRIX) / every if every else 0.0
     matrix = (whole - idle) * share
     return CallTime(whole, matrix, whole - idle - matrix, idle)
 
