@@ -24,7 +24,7 @@ from tracekit.numbers import counted, duration, percent
 from tracekit.report.document import Timelines
 from tracekit.report.sections.groups import distinct_places, group_label
 from tracekit.report.sides import Sides, both_sides, side_name
-from tracekit.report.words.common import cause_words
+from tracekit.report.words.common import FAMILY_WORDS, cause_words, family_kind
 
 #: Ticks of time are 10 ns.
 TICKS_PER_US = 100
@@ -72,6 +72,8 @@ def texture(kind: str) -> str:
     kinds than colours that everybody can tell apart."""
     if kind in IDLE_CAUSES:
         return "cross" if kind in RARE_CAUSES else "diagonal"
+    if kind in FAMILY_WORDS and kind not in FAMILIES:
+        return "columns"
     return "lines" if kind in RARE_FAMILIES else ""
 
 
@@ -187,7 +189,7 @@ def _with_longest_bars(timeline: StepTimeline, most: tuple[int | None, ...]) -> 
 
 
 def _named(timeline: StepTimeline) -> list[list[str]]:
-    return [[short_kernel_name(label.name), label.kind] for label in timeline.labels]
+    return [[short_kernel_name(label.name), family_kind(label.kind, label.name)] for label in timeline.labels]
 
 
 def _json_bytes(told: object) -> int:
@@ -215,9 +217,8 @@ def _drawn(
 ) -> Timelines:
     rich = _with_operators(light)
     drawn = (light, rich) if rich else (light,)
-    kinds = {
-        each.labels[at].kind for sides in drawn for _, _, each in sides for bars in _bars(each) for at in bars.labels
-    }
+    labels = {each.labels[at] for sides in drawn for _, _, each in sides for bars in _bars(each) for at in bars.labels}
+    kinds = {family_kind(label.kind, label.name) for label in labels}
     letters = [letter for letter, _, _ in light]
     above = f"{' above '.join(letters)} on one axis of time. " if len(light) > 1 else ""
     return Timelines(
@@ -225,10 +226,10 @@ def _drawn(
             "recordings": [_recording(sides, numbers, with_operators=sides is rich) for sides in drawn],
             "groups": groups,
             "linked": linked,
-            "words": {kind: cause_words(kind) for kind in sorted(kinds)},
+            "words": {kind: FAMILY_WORDS.get(kind) or cause_words(kind) for kind in sorted(kinds)},
             "textures": {kind: texture(kind) for kind in sorted(kinds)},
         },
-        families={kind: kind for kind in FAMILIES if kind in kinds},
+        families={kind: words for kind, words in FAMILY_WORDS.items() if kind in kinds},
         causes={kind: cause_words(kind) for kind in IDLE_CAUSES if kind in kinds},
         intro=f"{above}{COLOURED} {lights}",
         title=f"Timelines of {' and '.join(letters)}" if len(light) > 1 else "Timeline",

@@ -102,7 +102,7 @@
     return colours.get(name);
   };
   const kindColour = (lane, i) => colour(`kind-${lane.side.labels[lane.labels[i]][1]}`) || colour("kind-other");
-  // Lines of the paper's colour: diagonal, crossed, or lying.
+  // Lines of the paper's colour: diagonal, crossed, lying, or standing.
   const patterns = new Map();
   const pattern = (texture) => {
     if (!patterns.has(texture)) {
@@ -114,7 +114,8 @@
       // Beside the tile too, so that lines meet across its edges.
       for (const by of [-size, 0, size]) {
         if (texture === "lines") line(0, size / 2, size, size / 2);
-        if (texture !== "lines") line(by, size, by + size, 0);
+        else if (texture === "columns") line(size / 2, 0, size / 2, size);
+        else line(by, size, by + size, 0);
         if (texture === "cross") line(by, 0, by + size, size);
       }
       brush.stroke();
