@@ -12,6 +12,7 @@ from tracekit.names import clipped_within, printable
 from tracekit.numbers import MINUS, calls_span, count, duration, percent, size, size_change, times_within
 from tracekit.report.document import Cell, Column, Line, Styled, Summary, Table
 from tracekit.report.sections import headline
+from tracekit.report.sections.findings import listed
 from tracekit.report.sections.modules import main_parts, part_words
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.words import common as words
@@ -41,7 +42,7 @@ def comparison_brief(comparison: Comparison, page: str, open_it: str, width: int
     notes = short.headline_notes(comparison.notes, (comparison.a.label, comparison.b.label))
     told = [Line(note, "", "  ! ", "yellow") for note in notes[:MOST_NOTES]]
     advice, checks = tuple(advice_lines(comparison.findings, comparison.b)), tuple(_checks(comparison))
-    hidden = len(comparison.notes) + len(comparison.findings) - min(len(notes), MOST_NOTES) - len(advice)
+    hidden = len(comparison.notes) + len(listed(comparison.findings)) - min(len(notes), MOST_NOTES) - len(advice)
     return (
         Line(clipped_within(words.subjects(comparison), WIDTH), "dim"),
         BLANK,

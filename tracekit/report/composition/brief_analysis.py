@@ -11,6 +11,7 @@ from tracekit.names import clipped_within, printable, short_kernel_name
 from tracekit.numbers import count, duration, percent
 from tracekit.report.composition.brief import BLANK, WIDTH, advice_lines, last_lines, more, scale_of
 from tracekit.report.document import Column, Line, Summary, Table
+from tracekit.report.sections.findings import listed
 from tracekit.report.words import common as words
 from tracekit.report.words import short
 from tracekit.report.words.health import health_sentence
@@ -34,7 +35,7 @@ def analysis_brief(
     found = [clipped_within(printable(health_sentence(each)), WIDTH - 4) for each in side.health]
     notes = [*short.headline_notes(single.notes), *found]
     advice = tuple(advice_lines(single.findings, side))
-    hidden = len(notes) + len(single.findings) - min(len(notes), MOST_NOTES) - len(advice)
+    hidden = len(notes) + len(listed(single.findings)) - min(len(notes), MOST_NOTES) - len(advice)
     kernels: list[Line | Table] = [*_kernels(side, top or MOST_KERNELS, width - BESIDE_NAMES)]
     return (
         Line(f"{clipped_within(printable(PurePath(side.path).name), 40)} · {words.subject(side)}", "dim"),

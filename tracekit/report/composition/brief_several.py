@@ -9,6 +9,7 @@ from tracekit.numbers import MISSING, percent, times_within
 from tracekit.report.composition.brief import BLANK, calls_to_pay, last_lines, more, scale_of
 from tracekit.report.document import Column, Line, Summary, Table
 from tracekit.report.sections import several
+from tracekit.report.sections.findings import listed
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.words import common as words
 from tracekit.report.words import short
@@ -29,17 +30,18 @@ def comparisons_brief(compared: Comparisons, page: str, look_at: str) -> Summary
     """At most thirty lines at 100 columns. `page` is where the page lies, `look_at` shows one of the runs."""
     ways = compared.comparisons[:MOST_WAYS]
     notes = short.headline_notes((*compared.notes, *(note for each in compared.comparisons for note in each.notes)))
+    found = [listed(each.findings) for each in compared.comparisons]
     findings = [
-        Line(f"{printable(each.b.label)}: {finding_title(each.findings[0])}", "", "  ")
-        for each in ways
-        if each.findings and each.findings[0].severity != "info"
+        Line(f"{printable(each.b.label)}: {finding_title(of_way[0])}", "", "  ")
+        for each, of_way in zip(ways, found, strict=False)
+        if of_way and of_way[0].severity != "info"
     ]
     wrong = [
         Line(f"{printable(each.b.label)}: {OUTPUTS[each.accuracy.result]}", "", "  !! ", "bold red")
         for each in ways
         if each.accuracy and each.accuracy.result == "less_accurate"
     ]
-    hidden = max(len(notes) - MOST_NOTES, 0) + sum(len(each.findings) for each in compared.comparisons) - len(findings)
+    hidden = max(len(notes) - MOST_NOTES, 0) + sum(map(len, found)) - len(findings)
     walls = (side.wall_us or 0.0 for each in ways for side in (each.a, each.b))
     unit, scale, decimals = scale_of(max(walls, default=0.0))
     table = Table(
