@@ -162,7 +162,7 @@ def profile_workload(plan: Plan, json_path: str | None = None, detail: Detail = 
     report_run(folder, json_path, detail, force=plan.force)
 
 
-def report_run(folder: Path, json_path: str | None, detail: Detail, *, force: bool) -> None:
+def report_run(folder: Path, json_path: str | None, detail: Detail = "brief", *, force: bool) -> None:
     """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON; `force`
     is whether the report replaces whatever has its name."""
     from tracekit import store

@@ -1,8 +1,8 @@
 """Where the work came from: operators, modules and lines of the eager form, launch sites of the compiled one.
 
-This is what a run folder's `eager-ops.json.gz`, `compiled-sites.json.gz` and `compiled-triton.json.gz` hold. Lines are `file:line` with the file
-as its project or package knows it, never a path of the machine. Modules are named from the workload's own components
-down: `transformer.transformer_blocks.0.norm1`.
+This is what a run folder's `eager-ops.json.gz`, `compiled-sites.json.gz` and `compiled-triton.json.gz` hold. Lines are
+`file:line` with the file as its project or package knows it, never a path of the machine. Modules are named from the
+workload's own components down: `transformer.transformer_blocks.0.norm1`.
 """
 
 from collections.abc import Iterable

@@ -9,7 +9,7 @@ from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
 from tracekit.model.sweep_figures import Sweep
 from tracekit.report import document as doc
-from tracekit.report.charts import waterfall_chart
+from tracekit.report.charts import call_chart, calls_chart, waterfall_bars, waterfall_chart
 from tracekit.report.composition import shared
 from tracekit.report.method import SWEEP, TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
 from tracekit.report.sections import several, single_run
@@ -43,7 +43,7 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     sections = (
         doc.standing_section("figures", "Figures", doc.both(single_run.figures_table(side), doc.TABLES)),
         _findings(single.findings, words.scope(side), side.wall_us),
-        doc.section("timelines", "Moment by moment", timelines_by_name(sides)),
+        doc.section("timelines", "Timeline", timelines_by_name(sides)),
         shared.kernel_section(
             sides,
             doc.Heading("Kernel by kernel") if kernels else None,
@@ -84,7 +84,7 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
         ),
         _waterfall(comparison),
         _findings(comparison.findings, words.shared_scope(comparison), comparison.b.wall_us),
-        doc.section("timelines", "Moment by moment", drawn),
+        doc.section("timelines", "Timeline", drawn),
         shared.kernel_section(
             sides,
             doc.Heading("What became of the kernels") if groups else None,
@@ -143,7 +143,8 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
         if table is None:
             falls.append(f"{name}: its time was not divided, because its sides cannot be put on one scale.")
         else:
-            falls.append(waterfall_chart(each, f"waterfall-{at}", ends))
+            chart = waterfall_chart(each, f"waterfall-{at}", ends)
+            falls.append(doc.Part(chart, waterfall_bars(each, ends), doc.FIRST, unfolded=True))
             falls.append(doc.Part(doc.Fold(f"{name}: the same as a table", (table,)), table, doc.TABLES))
         texts = finding_texts(listed(each.findings), words.shared_scope(each), 4, each.b.wall_us, f"{at}-")
         folded = doc.Fold(f"Findings: {name} ({len(texts.findings)})", (texts,))
@@ -163,10 +164,11 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             "time",
             "Where the time went",
             "From the eager form to each compiled one, both of the same process, one cause after the other.",
+            calls_chart(compared),
             *falls,
         ),
         doc.standing_section("findings", "Findings", *findings),
-        doc.section("timelines", "Moment by moment", drawn),
+        doc.section("timelines", "Timeline", drawn),
         shared.kernel_section(
             sides, doc.Heading("The largest kernels"), *shared.of_each(top_kernels_table, sides, (8, 5))
         ),
@@ -283,7 +285,8 @@ def _waterfall(comparison: Comparison) -> doc.Section | None:
         "time",
         "Where the time went",
         f"From A's time to B's, one cause after the other. {ends}",
-        waterfall_chart(comparison),
+        call_chart(comparison),
+        doc.Part(waterfall_chart(comparison), waterfall_bars(comparison), doc.FIRST, unfolded=True),
         doc.both(waterfall_table(comparison), doc.TABLES),
     )
 
@@ -311,5 +314,5 @@ def _origin(run: Run | None) -> str:
 def _method(measured: Iterable[tuple[str, str]], drawn: str | None) -> doc.Part:
     """How all came about; how timelines did is for the page, which alone draws them."""
     terms = tuple(measured)
-    moments = (("Moment by moment", drawn),) if drawn else ()
+    moments = (("Timeline", drawn),) if drawn else ()
     return doc.Part(doc.Definitions(METHOD, (*terms, *moments)), doc.Definitions(METHOD, terms))
