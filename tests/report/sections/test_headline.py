@@ -127,8 +127,7 @@ def reason(*shares: ReasonShare, unexplained_us: float = 0.0, of_one_process: bo
 def test_a_reason_is_a_sentence_without_shorthand() -> None:
     shares = ReasonShare("idle", -2000.0, (DISPATCH,), 0.0), ReasonShare("gpu", -300.0, (FUSED,), 200.0)
     assert reason(*shares) == (
-        "Why: GPU idle −2.00 ms (operator dispatch −2.00 ms);"
-        f" kernel time −300.0 µs ({BECAME}; the rest +200.0 µs)."
+        f"Why: GPU idle −2.00 ms (operator dispatch −2.00 ms); kernel time −300.0 µs ({BECAME}; the rest +200.0 µs)."
     )
     longer = ReasonShare("gpu", 300.0, (FUSED,), 0.0), ReasonShare("idle", 200.0, (), 0.0)
     assert reason(*longer) == f"Why: kernel time +300.0 µs ({BECAME}); GPU idle +200.0 µs."

@@ -57,8 +57,9 @@ def _account(side: Side) -> Account | None:
         return None
     idle = side.recorded_idle_us if profiled else side.unprofiled_idle_us
     causes = (None if profiled else side.calibrated_idle_by_cause()) or side.idle_by_cause()
-    families = sorted(kernels.by_family, key=lambda each: -each.total_us)[:MOST_FAMILIES]
-    rows = [("GPU kernels", 0, side.busy_us), *((each.family, 1, each.total_us / side.steps) for each in families)]
+    parts = [part for each in kernels.by_family for part in words.family_parts(each)]
+    families = sorted(parts, key=lambda part: -part[-1])[:MOST_FAMILIES]
+    rows = [("GPU kernels", 0, side.busy_us), *((family, 1, us / side.steps) for family, _, us in families)]
     if idle is not None:
         largest = sorted(causes.items(), key=lambda item: -item[1])[:MOST_CAUSES]
         rows += [("GPU idle", 0, idle), *((short.CAUSES.get(cause, cause), 1, us) for cause, us in largest if us)]

@@ -5,22 +5,23 @@ from collections.abc import Iterable
 
 from markupsafe import escape
 
-from tracekit.model.analysis import FAMILIES, FamilyTime, KernelTime
+from tracekit.model.analysis import KernelTime
 from tracekit.model.comparison import Side
 from tracekit.model.sequence import Operator
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import count, count_change, counted, duration, duration_change, percent
 from tracekit.report.document import Explorer, ExplorerRow, Figure, Name, Table, columns, filled_table
+from tracekit.report.sections.kernel_code import CodeOf, kernel_code
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import scope, scope_of
+from tracekit.report.words.common import FAMILY_WORDS, family_parts, family_words, scope, scope_of
 
 #: Rows of an explorer, so that the page stays small; the rest are in one line. Bytes of all of them in the page, and
 #: what of these stands around the text of a row, of each of its cells and of each kernel.
 MOST_ROWS = 500
-MOST_BYTES = 1_200_000
+MOST_BYTES = 400_000
 AROUND_ROW = 250
-AROUND_CELL = 120
-AROUND_MEMBER = 60
+AROUND_CELL = 90
+AROUND_MEMBER = 40
 
 #: Characters of a full name, and operators of a row, each with its sizes.
 LONGEST_NAME = 200
@@ -32,17 +33,19 @@ def kernel_name(name: str, limit: int = 64) -> Name:
 
 
 def times_by_family(sides: Sides) -> dict[str, list[tuple[float, float]]]:
-    """Of each kernel family, and of memory copies and sets, count and microseconds per step on every side; unknown
-    families last."""
+    """Of each kernel family as reports show it, and of memory copies and sets, count and microseconds per step on every
+    side; unknown families last."""
     found: dict[str, list[tuple[float, float]]] = {}
     for at, (_, side) in enumerate(sides):
         kernels, copies = side.analysis.kernels, side.analysis.copies
-        told: tuple[FamilyTime | KernelTime, ...] = kernels.by_family if kernels else ()
-        for each in (*told, *(copies.by_name if copies else ())):
-            figures = found.setdefault(each.family, [(0.0, 0.0)] * len(sides))
+        told = [part for each in (kernels.by_family if kernels else ()) for part in family_parts(each)]
+        told += [(each.family, each.count, each.total_us) for each in (copies.by_name if copies else ())]
+        for family, count_, total_us in told:
+            figures = found.setdefault(family, [(0.0, 0.0)] * len(sides))
             number, us = figures[at]
-            figures[at] = (number + each.count / side.steps, us + each.total_us / side.steps)
-    return {each: found[each] for each in (*FAMILIES, *sorted(found.keys() - FAMILIES)) if each in found}
+            figures[at] = (number + count_ / side.steps, us + total_us / side.steps)
+    known = FAMILY_WORDS.values()
+    return {each: found[each] for each in (*known, *sorted(found.keys() - set(known))) if each in found}
 
 
 def family_table(sides: Sides) -> Table | None:
@@ -57,7 +60,10 @@ def family_table(sides: Sides) -> Table | None:
     labels = [[f"{what} {letter}".strip() for letter, _ in sides] for what in ("time", "count")]
     heads = columns("Family", figures=(*labels[0], *change, *labels[1], *change))
     caption = f"GPU time and kernels by family, {scope_of(sides)}"
-    return filled_table(caption, heads, rows, "Copies and memsets are not kernels.")
+    note = "Copies and memsets are not kernels."
+    if any(row[0].endswith("(Triton)") for row in rows):
+        note += " (Triton): Inductor wrote the kernel from a template."
+    return filled_table(caption, heads, rows, note)
 
 
 def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
@@ -68,7 +74,7 @@ def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
     rows = tuple(
         (
             kernel_name(each.name),
-            each.family,
+            family_words(each),
             count(each.count / side.steps),
             duration(each.total_us / side.steps),
             duration(each.mean_us),
@@ -94,8 +100,10 @@ def every_kernel(side: Side) -> Explorer | None:
         if each.operator is not None:
             operators[each.name][each.operator] += 1
     whole_us = sum(each.total_us for each in found)
+    code, ids = kernel_code((side,), (each.name for each in found))
     rows = fitting(
-        _kernel_row(at, each, side.steps, whole_us, operators[each.name]) for at, each in enumerate(found[:MOST_ROWS])
+        _kernel_row(at, each, side.steps, whole_us, operators[each.name], ids)
+        for at, each in enumerate(found[:MOST_ROWS])
     )
     note, rest = "Share of all GPU time.", found[len(rows) :]
     if side.sequence and side.sequence.operators != "none":
@@ -112,10 +120,14 @@ def every_kernel(side: Side) -> Explorer | None:
         figures=("count", "total", "mean", "share"),
         rows=rows,
         note=note,
+        code=code,
+        anchor="kernel",
     )
 
 
-def _kernel_row(number: int, each: KernelTime, steps: int, whole_us: float, calls: Counter[Operator]) -> ExplorerRow:
+def _kernel_row(
+    number: int, each: KernelTime, steps: int, whole_us: float, calls: Counter[Operator], code: CodeOf
+) -> ExplorerRow:
     share = each.total_us / whole_us if whole_us else 0.0
     name, short, where = printable(each.name), short_kernel_name(each.name, 90), []
     for operator, times in calls.most_common(MOST_OPERATORS):
@@ -128,7 +140,7 @@ def _kernel_row(number: int, each: KernelTime, steps: int, whole_us: float, call
         number=number,
         label=short,
         is_code=True,
-        words=(each.family,),
+        words=(family_words(each),),
         figures=(
             Figure(count(each.count / steps), each.count / steps),
             Figure(duration(each.total_us / steps), each.total_us / steps),
@@ -137,6 +149,7 @@ def _kernel_row(number: int, each: KernelTime, steps: int, whole_us: float, call
         ),
         where=tuple(where),
         evidence=(clipped(name, LONGEST_NAME),) if name != short else (),
+        code=code.get(each.name, ()),
     )
 
 
@@ -155,7 +168,9 @@ def fitting(rows: Iterable[ExplorerRow]) -> tuple[ExplorerRow, ...]:
 def bytes_of(row: ExplorerRow) -> int:
     """About how long the row is in the page."""
     texts = [row.label, row.place, *row.words, *row.where, *row.evidence, *(figure.text for figure in row.figures)]
-    texts += [text for member in row.members for text in (member.name.full, member.name.short, member.text)]
+    texts += [text for member in row.members for text in (member.name.short, member.text)]
+    texts += [text for fact in row.facts for text in fact]
+    texts += [text for each in row.excerpts for text in (each.title, *each.lines)]
     around = AROUND_ROW + AROUND_CELL * (len(row.words) + len(row.figures)) + AROUND_MEMBER * len(row.members)
     return around + sum(len(escape(text).encode()) for text in texts)
 

@@ -13,9 +13,7 @@ from tracekit.report.words.saying import Sentence
 #: The reason known; `comparison/findings/slower_kernels.py` tells what it was measured on.
 MASKS = "A mask that only the compiled model makes can do this: fused kernels do not take every mask."
 #: What is said beside the advice to compile layers one by one.
-PRICE = (
-    "Layers compiled one by one keep eager's attention, but each checks guards: faster if GPU-bound, slower if host-bound."
-)
+PRICE = "Layers compiled one by one keep eager's attention, but each checks guards: slower if host-bound."
 TAKEN_ON_GPU = "Wall times are unprofiled; traces give GPU busy time and the causes of idle time."
 TAKEN_ON_CPU = "Wall times are unprofiled; operator times are profiled, so too long."
 
