@@ -223,7 +223,7 @@ def test_what_is_not_recorded_is_not_profiled() -> None:
 
 def test_too_short_a_loop_warns_and_does_not_end_the_program() -> None:
     with (
-        pytest.warns(UserWarning, match="the loop made 2 steps, and recording begins after 3"),
+        pytest.warns(UserWarning, match="2 steps, and recording begins after 3"),
         tracekit.record("traces/mine", steps=2) as recorder,
     ):
         train(recorder, 2)

@@ -1,5 +1,6 @@
 import html
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def test_two_trace_files_are_compared_and_reported_without_a_verdict(folder: Pat
     page, twin = ((folder / f"reports/vit_eager-vs-vit_default.{kind}").read_text() for kind in ("html", "md"))
     assert page.startswith("<!") and twin.startswith("# ")
     # What shows that a library's kernel was exchanged.
-    assert all("2 matrix products are computed in float32, before in bfloat16" in text for text in (page, twin))
+    assert all("2 matmuls in float32, before in bfloat16" in text for text in (page, twin))
     comparison = compare_json(*VIT)
     assert (comparison["schema"], comparison["verdict"]["result"]) == ("tracekit.comparison/1", "not_timed")
     assert labels(comparison) == ["vit_eager", "vit_default"]
@@ -53,7 +54,7 @@ def test_the_page_of_a_run_ends_with_the_command_that_measured_it(folder: Path) 
     assert run(made, "--out", "page.html").exit_code == 0
     measured = json.loads((made / "run.json").read_text())["command"]
     assert f"# measures it\n{measured}\n# makes this page\n" in (folder / "page.md").read_text()
-    page = (folder / "page.html").read_text()
+    page = re.sub("</?span[^>]*>", "", (folder / "page.html").read_text())
     assert "The commands that measured it and make this page" in page
     assert f"# measures it\n{html.escape(measured)}\n# makes this page\n" in page
 
@@ -78,7 +79,9 @@ def test_a_run_alone_is_its_eager_form_against_its_compiled_one(folder: Path) ->
     turned = compare_json(folder / "flux-compiled", "--form-a", "compiled", "--form-b", "eager", "--out", "x.html")
     assert turned["verdict"]["result"] == "slower"
     apart = compare_json(folder / "flux-compiled", make_run_folder(folder, "other"))
-    in_alternation = [any("alternation" in each for each in told["warnings"]) for told in (comparison, turned, apart)]
+    in_alternation = [
+        "not_alternated" in {each["code"] for each in told["notes"]} for told in (comparison, turned, apart)
+    ]
     assert in_alternation == [False, False, True], "the calls of one run are timed in alternation"
 
 
@@ -95,8 +98,8 @@ def test_what_two_sides_have_in_common_or_differ_in_is_said(folder: Path) -> Non
     with edited(other) as manifest:
         manifest["settings"]["workload"] = "vit"
     for arguments, *said in (
-        ((VIT[0], VIT[0]), "the same recording"),
-        ((one, other), "of different models (flux and vit): which is faster was not judged."),
+        ((VIT[0], VIT[0]), "the same trace"),
+        ((one, other), "different models (flux and vit): no verdict."),
         ((one, VIT[0], "--form-a", "eager"), "A: flux · full size", "; B: NVIDIA H200"),
     ):
         result = run(*arguments)
@@ -178,7 +181,7 @@ def test_damage_of_the_rich_recording_is_not_said_to_be_the_light_one_s(folder: 
     rich.write_bytes(rich.read_bytes()[:-20])
     result = run(place)
     assert result.exit_code == 1
-    assert f"error: {place} is damaged: in the rich recording: " in result.stderr
+    assert f"error: {place} is damaged: in the full trace: " in result.stderr
 
 
 def test_what_is_read_is_never_overwritten(folder: Path) -> None:
@@ -192,13 +195,13 @@ def test_what_is_read_is_never_overwritten(folder: Path) -> None:
 
 def test_a_report_of_an_interrupted_run_says_so(folder: Path) -> None:
     assert run(interrupted(make_run_folder(folder))).exit_code == 0
-    assert "was interrupted and is not whole" in (folder / "reports/flux-compiled.incomplete.md").read_text()
+    assert "run was interrupted" in (folder / "reports/flux-compiled.incomplete.md").read_text()
 
 
 def test_a_call_s_time_is_called_one_call_s_beside_a_whole_recording(folder: Path) -> None:
     assert run(make_run_folder(folder), "--window", "whole").exit_code == 0
     told = (folder / "reports/flux-compiled.md").read_text()
-    assert "unprofiled median of one call" in told
+    assert "Wall time, median call" in told
     assert "for want of unprofiled times" not in told
     assert "No steps are marked" not in told
 
@@ -268,7 +271,7 @@ def test_three_runs_stand_side_by_side_in_a_page_its_twin_and_json(three: list[P
     assert " default " in result.stderr
     place = folder / "reports" / "flux-default-and-2-more.html"
     assert "C: reduce-overhead" in place.read_text()
-    assert "Speed-up over that" in place.with_suffix(".md").read_text()
+    assert "Speed-up" in place.with_suffix(".md").read_text()
 
 
 def test_what_cannot_stand_side_by_side_is_refused(three: list[Path], tmp_path: Path) -> None:
@@ -279,7 +282,7 @@ def test_what_cannot_stand_side_by_side_is_refused(three: list[Path], tmp_path: 
         ((*three, VIT[0]), "is no run with both forms"),
         ((*three, make_run_folder(tmp_path, "eager-only", forms=("eager",))), "is no run with both forms"),
         ((*three, three[0]), "is named twice"),
-        ((*three, broken), "was interrupted and is not whole"),
+        ((*three, broken), "was interrupted"),
         ((*three, "--json", tmp_path / "x.html"), "would both be written to"),
     ):
         assert_refused(run(*arguments, "--out", tmp_path / "x.html"), message)

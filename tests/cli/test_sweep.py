@@ -290,7 +290,7 @@ def test_show_takes_nothing_that_would_run(children: Children) -> None:
         assert_refused(sweep("--show", PLACE, *words), f"--show runs nothing: leave {words[0]} out")
     assert_refused(sweep("--show", PLACE, "--", "layers=3"), "leave -- layers=3 out")
     assert sweep("--show", PLACE, "--suite", "vision", "--calls", "10").exit_code == 0
-    assert "Beside the figures of 2023" in TWIN.read_text()
+    assert "Compared with 2023" in TWIN.read_text()
 
 
 def test_where_nothing_can_be_locked_it_is_said(children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,7 +316,7 @@ def test_a_suite_is_run_in_parts_into_one_folder(children: Children) -> None:
     assert len(children.jobs) == 3 * 3
     assert "81 to run" in second.stdout
     page = Path("reports/sweep-vision.md").read_text()
-    assert "Beside the figures of 2023" in page
+    assert "Compared with 2023" in page
     assert "| beit | bfloat16 | 11.282 | 8.448 |" in page
 
 

@@ -165,7 +165,7 @@ def refuse_unpaired_runs(places: tuple[str, ...]) -> None:
         if folders.count(folder) > 1:
             raise TracekitError(f"{place} is named twice: name every run once")
         if interrupted_run(place):
-            raise TracekitError(f"{place} was interrupted and is not whole: compare it by itself, or record it again")
+            raise TracekitError(f"{place} was interrupted: compare it by itself, or record it again")
         if not is_run_folder(place) or {form.name for form in store.load(folder).forms} != {"eager", "compiled"}:
             raise TracekitError(
                 f"{place} is no run with both forms: three or more are compared by run folders of "

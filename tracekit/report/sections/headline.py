@@ -170,7 +170,7 @@ def waterfall_changes(comparison: Comparison) -> tuple[tuple[str, float], ...]:
     small = [us for _, us in parts if abs(us) < least]
     rest = [(counted(len(small), "smaller part"), math.fsum(small))] if any(small) else []
     large = [(label, us) for label, us in parts if abs(us) >= least and us]
-    return (*large, *rest, ("unexplained", waterfall.residual_us))
+    return (*large, *rest, ("residual", waterfall.residual_us))
 
 
 def waterfall_table(comparison: Comparison, names: Names = LETTERS) -> Table | None:
@@ -186,7 +186,7 @@ def waterfall_table(comparison: Comparison, names: Names = LETTERS) -> Table | N
         recorded = part.recorded_delta_us
         shown = duration_change(recorded) if recorded is not None else ""
         rows.append((label, duration_change(part.delta_us), duration(level), shown))
-    rows.append(("unexplained", duration_change(waterfall.residual_us), duration(waterfall.b_us), ""))
+    rows.append(("residual", duration_change(waterfall.residual_us), duration(waterfall.b_us), ""))
     rows.append((f"{_end(names[1], comparison.b)}, {ends}", "", duration(waterfall.b_us), ""))
     caption, kept = f"From {names[0]} to {names[1]}, {shared_scope(comparison, names)}", 4 if calibrated else 3
     heads = columns("Part", figures=("Change", "Running total", "Profiled"))[:kept]
@@ -224,5 +224,5 @@ def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
     if added:
         told.append(f"Idle parts exclude profiler overhead, {' and '.join(added)} (host causes scaled alike, est.).")
     if lacking:
-        told.append(f"Traces lack {' and '.join(lacking)} idle time: unexplained.")
+        told.append(f"Traces lack {' and '.join(lacking)} idle time: in the residual.")
     return " ".join(told)
