@@ -64,8 +64,8 @@ def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
     else:
         # By what the kernels do; then by what the operators ask for that one side knows: products do convolutions too.
         pairs = sorted((*pairs, *_moved(a_keys, b_keys, pairs, (a_taken, b_taken))))
-        asked = ([(_asked_for(unit),) for unit in side] for side in calls)
-        pairs = [*pairs, *_moved(*asked, pairs, (a_taken, b_taken))]
+        a_asked, b_asked = ([(_asked_for(unit),) for unit in side] for side in calls)
+        pairs = [*pairs, *_moved(a_asked, b_asked, pairs, (a_taken, b_taken))]
     ties = [Tie((one[i],), (other[j],), by_size and a_keys[i] == b_keys[j]) for i, j in sorted(pairs)]
     ties += [Tie((one[i],), tuple(other[j] for j in parts), by_size) for i, parts in decomposed]
     ties += [Tie(tuple(one[i] for i in parts), (other[j],), by_size) for parts, j in composed]

@@ -224,11 +224,12 @@ def join_places(pairing: Pairing) -> None:
 def join_beside_calls(pairing: Pairing) -> None:
     """Kernels left over whose names list an operator of the kind of a library call nearby: they lay its inputs out, or
     do what it no longer does. For sides that know no operators."""
-    side = pairing.fused
-    for j in side.left() if pairing.by_names else ():
-        near = (each for distance in range(1, MOST) for each in (j + distance, j - distance))
-        calls = (each for each in near if each in pairing.fused_tied and side.units[each].kind)
-        reached = (each for each in calls if abs(side.segments[each] - side.segments[j]) <= REACH)
-        listed = side.units[j].fused or ""
-        if call := next((each for each in reached if named_by(OPERATORS_OF_KIND[side.units[each].kind], listed)), None):
-            pairing.join([], [j, call], exact=False)
+    units, segments = pairing.fused.units, pairing.fused.segments
+    for j in [each for each in pairing.fused.left() if units[each].fused] if pairing.by_names else ():
+        for call in (each for distance in range(1, MOST) for each in (j + distance, j - distance)):
+            kind = units[call].kind if call in pairing.fused_tied else None
+            if not kind or abs(segments[call] - segments[j]) > REACH:
+                continue
+            if named_by(OPERATORS_OF_KIND[kind], units[j].fused or ""):
+                pairing.join([], [j, call], exact=False)
+                break
