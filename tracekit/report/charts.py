@@ -35,7 +35,7 @@ MARGINS = 56
 #: What a call consists of, and the colours of the bar, of its edge and of the figure in it.
 SEGMENTS = (
     ("matrix_us", "matmul, attention, convolution", "hue-blue", "paper", "paper"),
-    ("other_us", "norm, pointwise, copy, other", "hue-deep", "paper", "paper"),
+    ("other_us", "norm, pointwise, copy, other", "hue-olive", "paper", "paper"),
     ("idle_us", "GPU idle", "rule", "soft", "ink"),
 )
 
