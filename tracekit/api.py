@@ -52,11 +52,10 @@ class ProfiledRun(Run):
         run of one form it is that form's own page. It replaces reports of this run, and of the one that this run
         replaced. Raises TracekitError where anything else is there and `force` is not set."""
         from tracekit.comparison.commands import measuring_command
-        from tracekit.comparison.comparing import look_at
         from tracekit.report.composition.reports import comparison_report, side_report
         from tracekit.walks.reading import Reading
         from tracekit.walks.reports import Destination, identity_of_report_on, write_report
-        from tracekit.walks.sides import load_side
+        from tracekit.walks.single_run import look_at_run
 
         identity, ways = identity_of_report_on(self), store.Ways("force=True", "another folder")
         there = Destination(Path(folder), self.folder.name, identity, force, self.replaces, ways)
@@ -65,8 +64,7 @@ class ProfiledRun(Run):
         if len(self.forms) > 1:
             report = comparison_report(self.compare(), self, command)
         else:
-            side = load_side(self.folder, reading=Reading(shapes=True))
-            report = side_report(look_at(side), self, command)
+            report = side_report(look_at_run(self.folder, self, Reading(shapes=True)), self, command)
         page, _twin = write_report(report, there)
         return page
 
@@ -103,7 +101,8 @@ def profile(
     names the modules to compile, as `--scope` does (`model.layers.*`, `regional`); all of the model by default. The run
     goes to `out`, by default `traces/NAME-compiled`, and `force` replaces one that is there. `iterations`, `target`
     (percent) and `time_budget` (seconds) say how long to time, as the options of the command do. `quiet` shows no
-    progress. Raises TracekitError for whatever the user can mend; what the model raises comes as it is.
+    progress. Where torch.compile compiles nothing, the run has the eager form alone, and its `not_compiled` says why.
+    Raises TracekitError for whatever the user can mend; what the model raises comes as it is.
     """
     _check_torch()
     from tracekit.model.progress import Silent

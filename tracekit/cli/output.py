@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.model.run import Run
+    from tracekit.report.composition.detail import Detail
     from tracekit.report.document import Report, Summary
     from tracekit.walks.reports import Destination
 
@@ -106,6 +107,24 @@ def publish(report: Report, there: Destination, summary: Summary, console: Conso
     write_report(report, there)
     # Paths and commands may be longer than a line.
     console.print(shown(summary), crop=False)
+
+
+def report_nothing_compiled(
+    folder: Path, run: Run, there: Destination, command: str, console: Console, detail: Detail
+) -> str:
+    """Publishes the page of a run of which torch.compile compiled nothing, eager's with the reason on top; returns its
+    JSON. `command` is what makes the page anew."""
+    from tracekit.report.composition.detail import analysis_text
+    from tracekit.report.composition.reports import side_report
+    from tracekit.report.contract import analysis_json
+    from tracekit.walks.reading import Reading
+    from tracekit.walks.single_run import look_at_run
+
+    single = look_at_run(folder, run, Reading(shapes=True))
+    timeline = f"Timeline: {shlex.join(('tracekit', 'open', str(folder)))}"
+    summary = analysis_text(single, there.page, (timeline,), detail, width=console.width)
+    publish(side_report(single, run, command), there, summary, console)
+    return analysis_json(single)
 
 
 def say(console: Console, line: str) -> None:

@@ -6,23 +6,50 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from tracekit.model.comparison import Side
-from tracekit.model.single_run import SingleRun
-from tracekit.names import clipped_within, printable, short_kernel_name
+from tracekit.model.single_run import NothingCompiled, SingleRun
+from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import count, duration, percent
 from tracekit.report.composition.brief import BLANK, WIDTH, advice_lines, last_lines, more, scale_of
 from tracekit.report.document import Column, Line, Summary, Table
 from tracekit.report.words import common as words
+from tracekit.report.words import not_compiled as why
 from tracekit.report.words import short
 from tracekit.report.words.health import health_sentence
 
 #: Families of kernels, causes of idle time, notes and kernels that find room.
 MOST_FAMILIES, MOST_CAUSES, MOST_NOTES, MOST_KERNELS = 4, 3, 3, 6
+#: Reasons beside the first why nothing was compiled, and what to change.
+MOST_REASONS, MOST_REMEDIES = 2, 6
 #: Characters beside kernels' names.
 BESIDE_NAMES = 24
 
 
-def verdict_line(single: SingleRun) -> Line:
-    return Line(f"  {_headline(single.side)}", "bold")
+def verdict_lines(single: SingleRun) -> tuple[Line, ...]:
+    told = Line(f"  {_headline(single.side)}", "bold")
+    if single.nothing_compiled is None:
+        return (told,)
+    return Line(f"  {why.HEADLINE}", "bold yellow"), Line(f"  eager: {told.text.strip()}")
+
+
+def reason_lines(nothing: NothingCompiled, width: int = WIDTH) -> Iterator[Line]:
+    """Why nothing was compiled, the user's own line, and what to change."""
+    for first in nothing.reasons[:1]:
+        yield Line(why.title(first), "bold")
+        yield Line(f"  {clipped(why.torch_words(first), width - 2)}")
+        yield Line(f"  {clipped_within(why.place(first), width - 2)}", unbroken=True)
+        source = why.code_lines(nothing.source, width - 4) if nothing.source else filter(None, (first.line,))
+        yield from (Line(f"    {clipped(printable(each), width - 4)}", "cyan") for each in source)
+    more = nothing.reasons[1:]
+    for each in more[:MOST_REASONS]:
+        yield Line(f"  also {clipped_within(f'{why.place(each)}: {why.what(each)}', width - 7)}")
+    if len(more) > MOST_REASONS:
+        yield Line(f"  and {len(more) - MOST_REASONS} more")
+    if not nothing.reasons:
+        yield Line(f"{why.UNTOLD[:1].upper()}{why.UNTOLD[1:]}", "bold")
+    yield BLANK
+    yield Line("What to change", "bold")
+    for number, remedy in enumerate(nothing.remedies[:MOST_REMEDIES], 1):
+        yield Line(f"  {number}  {why.remedy_words(remedy)}")
 
 
 def analysis_brief(
@@ -30,16 +57,27 @@ def analysis_brief(
 ) -> Summary:
     """At most thirty lines at 100 columns. `page` is where the page lies, if one was written, `commands` are worth
     typing next, `top` is how many kernels are listed: more lines for more than `MOST_KERNELS`."""
-    side = single.side
+    side, nothing = single.side, single.nothing_compiled
     found = [clipped_within(printable(health_sentence(each)), WIDTH - 4) for each in side.health]
     notes = [*short.headline_notes(single.notes), *found]
     advice = tuple(advice_lines(single.findings, side))
     hidden = len(notes) + len(single.findings) - min(len(notes), MOST_NOTES) - len(advice)
+    if nothing is not None:
+        return (
+            Line(clipped_within(words.subject(side), WIDTH), "dim"),
+            BLANK,
+            *verdict_lines(single),
+            *(Line(note, "", "  ! ", "yellow") for note in notes[:MOST_NOTES]),
+            BLANK,
+            *reason_lines(nothing, width),
+            BLANK,
+            *last_lines(*([f"Report {page}"] if page else []), *commands, more(len(notes[MOST_NOTES:])), width=width),
+        )
     kernels: list[Line | Table] = [*_kernels(side, top or MOST_KERNELS, width - BESIDE_NAMES)]
     return (
         Line(f"{clipped_within(printable(PurePath(side.path).name), 40)} · {words.subject(side)}", "dim"),
         BLANK,
-        verdict_line(single),
+        *verdict_lines(single),
         *(Line(note, "", "  ! ", "yellow") for note in notes[:MOST_NOTES]),
         BLANK,
         *_account(side),

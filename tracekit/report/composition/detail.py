@@ -52,9 +52,12 @@ def analysis_text(
 ) -> Summary:
     """`page` is None where none was written, `commands` are worth typing next, `top` is how many kernels are listed."""
     if detail == "all":
-        return *summaries.analysis_summary(single.side, top=top or 10), *(written(page) if page else ())
+        nothing = single.nothing_compiled
+        why = brief_analysis.reason_lines(nothing, width) if nothing else ()
+        told = (*brief_analysis.verdict_lines(single), brief.BLANK, *why, brief.BLANK) if nothing else ()
+        return *told, *summaries.analysis_summary(single.side, top=top or 10), *(written(page) if page else ())
     if detail == "verdict":
-        return brief_analysis.verdict_line(single), *([report_line(page)] if page else [])
+        return *brief_analysis.verdict_lines(single), *([report_line(page)] if page else [])
     return brief_analysis.analysis_brief(single, str(page) if page else None, commands, top, width)
 
 
