@@ -9,6 +9,7 @@ import inspect
 import linecache
 import os
 import re
+import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -37,6 +38,8 @@ KINDS: dict[NotCompiledCode, re.Pattern[str]] = {
 IN_LOOP, IN_CONTEXT = re.compile(r"graph break in (a for/while )?loop"), re.compile(r"GenericContextWrappingVariable")
 #: The code around calls, whose frames stand between the user's program and the model.
 AROUND = f"{Path(__file__).parents[1]}{os.sep}"
+#: Python's own library, which may hold the packages that are installed beside it.
+PYTHON, PACKAGES = f"{sysconfig.get_path('stdlib')}{os.sep}", "-packages/"
 #: So many reasons are kept.
 MOST_REASONS = 50
 
@@ -65,10 +68,12 @@ def find_reasons(entries: Iterable[LogEntry], targets: tuple[CompileTarget, ...]
 
 
 def _frames_within(text: str) -> tuple[Frame, ...]:
-    """The frames of a break that are the model's own, the innermost last: below the last of tracekit's."""
+    """The frames of a break that are the model's own, the innermost last: below the last of tracekit's, and none of
+    Python's own library."""
     frames = user_frames(text.partition("User code traceback:")[2].partition("Traceback (most recent call last)")[0])
     last = max((at for at, (file, *_) in enumerate(frames) if file.startswith(AROUND)), default=-1)
-    return tuple((file, int(line), function_name(function)) for file, line, function in frames[last + 1 :])
+    within = (each for each in frames[last + 1 :] if not each[0].startswith(PYTHON) or PACKAGES in each[0])
+    return tuple((file, int(line), function_name(function)) for file, line, function in within)
 
 
 def _read(text: str, frames: tuple[Frame, ...], targets: tuple[CompileTarget, ...]) -> NotCompiled:

@@ -99,10 +99,8 @@ def analyze(
     figures = replace(single, nothing_compiled=None)
     console.print(shown(analysis_text(figures, page, detail=detail, top=top, width=console.width)), crop=False)
     if single.nothing_compiled is not None:
-        say(
-            console,
-            f"no compiled form: {because(single.nothing_compiled)}; tracekit compare {shlex.quote(trace)} says more",
-        )
+        more = shlex.join(("tracekit", "compare", trace))
+        say(console, f"no compiled form: {because(single.nothing_compiled.reasons)}; {more} says more")
     elif side.form and form is None and detail != "verdict":
         say(console, f"this is its {side.form.name} form; --form chooses")
     if json_path is not None:

@@ -113,14 +113,19 @@ def report_nothing_compiled(
     folder: Path, run: Run, there: Destination, command: str, console: Console, detail: Detail
 ) -> str:
     """Publishes the page of a run of which torch.compile compiled nothing, eager's with the reason on top; returns its
-    JSON. `command` is what makes the page anew."""
+    JSON. `command` is what makes the page anew. Raises TracekitError, with the reason, where eager's recording cannot
+    be read."""
     from tracekit.report.composition.detail import analysis_text
     from tracekit.report.composition.reports import side_report
     from tracekit.report.contract import analysis_json
+    from tracekit.report.words.not_compiled import because
     from tracekit.walks.reading import Reading
     from tracekit.walks.single_run import look_at_run
 
-    single = look_at_run(folder, run, Reading(shapes=True))
+    try:
+        single = look_at_run(folder, run, Reading(shapes=True))
+    except TracekitError as error:
+        raise TracekitError(f"torch.compile compiled nothing: {because(run.not_compiled or ())}; {error}") from error
     timeline = f"Timeline: {shlex.join(('tracekit', 'open', str(folder)))}"
     summary = analysis_text(single, there.page, (timeline,), detail, width=console.width)
     publish(side_report(single, run, command), there, summary, console)

@@ -39,7 +39,7 @@ def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
     }
     if alone.nothing_compiled is not None:
         nothing = alone.nothing_compiled
-        told["nothing_compiled"] = {**msgspec.to_builtins(nothing), "because": because(nothing)}
+        told["nothing_compiled"] = {**msgspec.to_builtins(nothing), "because": because(nothing.reasons)}
         for told_remedy, remedy in zip(told["nothing_compiled"]["remedies"], nothing.remedies, strict=True):
             told_remedy["advice"] = remedy_words(remedy)
     if side.form:

@@ -44,7 +44,7 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     title, grave = single_run.headline(side), grave_sentences(single.notes)
     if nothing is not None:
         title = f"{why.HEADLINE}. {title}"
-        grave = (f"{why.because(nothing)}.", *grave)
+        grave = (f"{why.because(nothing.reasons)}.", *grave)
     sections = (
         single_run.nothing_section(nothing) if nothing is not None else None,
         doc.standing_section("figures", "Figures", doc.both(single_run.figures_table(side), doc.TABLES)),

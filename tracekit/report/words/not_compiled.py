@@ -1,9 +1,9 @@
 """Why torch.compile compiled nothing, and what to change, in English."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tracekit.model.compilation import NotCompiled, NotCompiledCode
-from tracekit.model.single_run import NothingCompiled, Remedy, RemedyCode, SourceLines
+from tracekit.model.single_run import Remedy, RemedyCode, SourceLines
 from tracekit.names import clipped, clipped_within, printable
 
 HEADLINE = "torch.compile compiled nothing: no verdict"
@@ -57,11 +57,11 @@ def place(reason: NotCompiled) -> str:
     return printable(f"{reason.where or 'a line not told'}{called}")
 
 
-def because(nothing: NothingCompiled) -> str:
+def because(reasons: Sequence[NotCompiled]) -> str:
     """Why, in one line: `model.py:12: graph break in a loop, a tensor's value is read on the host`."""
-    if not nothing.reasons:
+    if not reasons:
         return UNTOLD
-    first, more = nothing.reasons[0], len(nothing.reasons) - 1
+    first, more = reasons[0], len(reasons) - 1
     return f"{clipped_within(place(first), MOST)}: {what(first)}{f' (+{more})' if more else ''}"
 
 
