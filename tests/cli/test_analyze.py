@@ -30,12 +30,12 @@ def folder(tmp_path: Path) -> Path:
 def test_a_trace_file_is_summed_up_and_its_json_goes_to_a_file_or_stands_alone(tmp_path: Path) -> None:
     result = run(VIT, "--json", tmp_path / "deep" / "a.json")
     assert result.exit_code == 0
-    assert "GPU busy" in result.stdout and "1.41 ms" in result.stdout and "Largest 10 of" in result.stdout
+    assert "GPU idle" in result.stdout and "1.411" in result.stdout
     analysis = json.loads((tmp_path / "deep" / "a.json").read_text())
     assert (analysis["schema"], analysis["kernels"]["count"]) == ("tracekit.analysis/1", 306)
     alone = run(VIT, "--top", 3, "--json", "-")
     assert len(json.loads(alone.stdout)["kernels"]["top"]) == 3
-    assert "Largest 3 of" in alone.stderr
+    assert "Largest 3 of" in run(VIT, "--top", 3, "-v").stdout
 
 
 def test_an_interrupted_run_shows_what_was_measured_and_the_form_that_was_recorded(folder: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_page_and_its_twin_are_written_where_they_are_asked_for(tmp_path: Path
     page = (tmp_path / "deep" / "vit.html").read_text()
     assert "<h1>vit_eager: the GPU was busy for" in page and 'id="timelines-data"' in page
     assert (tmp_path / "deep" / "vit.md").read_text().startswith("# vit")
-    assert f"written: {tmp_path / 'deep' / 'vit.html'}" in result.stderr.replace("\n", "")
+    assert f"Report {tmp_path / 'deep' / 'vit.html'}" in result.stderr.replace("\n", "")
     assert result.stdout == run(VIT, "--json", "-", "--html", tmp_path / "pages").stdout
     assert (tmp_path / "pages" / "vit_eager-analysis.html").is_file()
 

@@ -115,7 +115,7 @@ def test_committed_reports_are_known_as_those_of_their_runs(folder: Path) -> Non
     shutil.copytree(ROOT / "samples", folder / "reports")
     result = run("compare", ROOT / "traces" / "h200-vit")
     assert result.exit_code == 0, result.stderr
-    assert "written: reports/h200-vit.html" in result.stdout
+    assert "Report reports/h200-vit.html" in result.stdout
 
 
 #: Every option that names a file for what a command writes.

@@ -112,7 +112,7 @@ def test_the_question_and_the_finding_pass_their_tests_and_reach_reports(copy: P
     files = ("tests/analysis/test_short_kernels.py", "tests/comparison/findings/test_short_kernels.py")
     assert "3 passed" in run(copy, "pytest", "-q", "-p", "no:cacheprovider", *files)
     run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/report/test_schemas.py", "-k", "schemas_in_docs")
-    told = run(copy, "tracekit", "compare", "traces/h200-vit", "--out", "out.html")
+    told = run(copy, "tracekit", "compare", "traces/h200-vit", "--out", "out.html", "-v")
     assert "Nearly all kernels of compiled are short" in told
     for report in ("out.html", "out.md"):
         text = (copy / report).read_text(encoding="utf-8")

@@ -57,7 +57,7 @@ def readme_s() -> str:
 
 def test_the_tour_prints_what_it_says(place: Path) -> None:
     page = DOCS / "getting-started.md"
-    compared = shell(place, "tracekit compare traces/h200-vit")
+    compared = shell(place, "tracekit compare traces/h200-vit -v")
     assert compared.returncode == 0, compared.stderr
     verdict, figures, finding, gate, _ = blocks(page, "text")
     for block in (verdict, figures, finding, readme_s()):

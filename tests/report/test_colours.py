@@ -14,11 +14,12 @@ import pytest
 from tests.sides import make_side
 
 from tracekit.comparison.judging.alternatives import MOST_RUNS
-from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
+from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.report import charts
 from tracekit.report.charts import HUES, family_charts
 from tracekit.report.sides import with_letters
 from tracekit.report.timelines import texture
+from tracekit.report.words.common import FAMILY_WORDS
 
 STYLE = (Path(charts.__file__).parent / "templates/page.css").read_text(encoding="utf-8")
 
@@ -106,12 +107,12 @@ def test_every_hue_is_seen_on_its_paper_and_told_from_every_other(dark: bool):
             assert difference(lab(hues[one], sight), lab(hues[other], sight)) > 15, (sight, one, other)
 
 
-@pytest.mark.parametrize("kinds", [FAMILIES, IDLE_CAUSES])
+@pytest.mark.parametrize("kinds", [tuple(FAMILY_WORDS), IDLE_CAUSES])
 def test_kinds_of_one_lane_differ_in_hue_or_in_texture(kinds: tuple[str, ...]):
     told = scheme(False)
     looks = [(told[f"kind-{kind}"], texture(kind)) for kind in kinds]
     assert len(set(looks)) == len(looks)
-    assert not {texture(kind) for kind in FAMILIES} & {texture(kind) for kind in IDLE_CAUSES}
+    assert not {texture(kind) for kind in FAMILY_WORDS} & {texture(kind) for kind in IDLE_CAUSES}
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,27 @@ from tracekit.comparison.comparing import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.names import short_kernel_name
+from tracekit.numbers import duration
 from tracekit.report import timelines as drawing
 from tracekit.report.sections.idle import cause_table
-from tracekit.report.timelines import MEDIAN_STEP, NO_GROUP, timelines, timelines_by_name
+from tracekit.report.sides import with_letters
+from tracekit.report.timelines import (
+    BY_NAMES,
+    LENGTHENED,
+    MEDIAN_STEP,
+    NO_GROUP,
+    SWITCH,
+    UNKNOWN,
+    timelines,
+    timelines_by_name,
+)
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
 from ..browser import opened
 from .conftest import HOSTILE_NAMES, matched_comparison, three_times_matched, timed_comparison
+
+RUN = Path(__file__).parents[2] / "traces" / "h200-vit"
 
 
 def hostile_timelines() -> Comparison:
@@ -38,19 +52,42 @@ def hostile_timelines() -> Comparison:
     return replace(comparison, a=a, b=b)
 
 
+@cache
+def both_recordings() -> Comparison:
+    """A run of ViT-B/16 on an H200, each form recorded without operators and with them."""
+    sides = (load_side(RUN, form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
+    return compare(*sides)
+
+
+def unpacked(recording: dict[str, Any]) -> list[dict[str, list[np.ndarray]]]:
+    """Of each side the columns of its work (starts, durations, labels, groups, lanes), its gaps and the host."""
+    packed, offset = gzip.decompress(base64.b64decode(recording["packed"])), 0
+
+    def column(size: int, count: int) -> np.ndarray:
+        nonlocal offset
+        planes = np.frombuffer(packed, "u1", size * count, offset).reshape(size, count)
+        offset += size * count
+        return np.array([256**at for at in range(size)]) @ planes
+
+    found = []
+    for side in recording["sides"]:
+        work, gaps, host = side["counts"]
+        of_gaps = (2,) if side["holes"] else (4, 4, 2)
+        kinds = {"work": ((4, 4, 2, 2, 1), work), "gaps": (of_gaps, gaps), "host": ((4, 4, 2), host)}
+        found.append({kind: [column(size, count) for size in sizes] for kind, (sizes, count) in kinds.items()})
+    assert offset == len(packed)
+    return found
+
+
 def test_what_is_packed_is_what_was_recorded():
     comparison = matched_comparison()
     told = timelines(comparison)
-    packed = gzip.decompress(base64.b64decode(told.data["packed"]))
-    counts = [side["counts"] for side in told.data["sides"]]
-    assert len(packed) == sum(10 * sum(each) + 3 * each[0] for each in counts)
-    recorded, count = comparison.a.timeline, counts[0][0]
-    assert count == len(recorded.positions)
-    starts = np.cumsum(np.frombuffer(packed, "<u4", count)) / 100
-    durations = np.frombuffer(packed, "<u4", count, 4 * count) / 100
-    assert starts == pytest.approx(recorded.work.starts_us, abs=0.011)
-    assert durations == pytest.approx(recorded.work.durations_us, abs=0.006)
-    groups = np.frombuffer(packed, "<u2", count, 10 * count)
+    (recording,) = told.data["recordings"]
+    recorded = comparison.a.timeline
+    starts, durations, _, groups, _ = unpacked(recording)[0]["work"]
+    assert recording["sides"][0]["counts"][0] == len(recorded.positions)
+    assert np.cumsum(starts) / 100 == pytest.approx(recorded.work.starts_us, abs=0.011)
+    assert durations / 100 == pytest.approx(recorded.work.durations_us, abs=0.006)
     at = int(np.flatnonzero(groups == 0)[0])
     largest = {member.name for member in comparison.groups[0].a}
     assert recorded.labels[recorded.work.labels[at]].name in largest
@@ -58,32 +95,56 @@ def test_what_is_packed_is_what_was_recorded():
     assert told.data["groups"][0][2] == [24, 84]
 
 
+def test_gaps_that_are_not_the_holes_in_the_work_are_packed_themselves():
+    recorded = matched_comparison().a.timeline
+    fewer = Bars(
+        *(each[1:] for each in (recorded.gaps.starts_us, recorded.gaps.durations_us, recorded.gaps.labels)), (), 1
+    )
+    comparison = matched_comparison()
+    drawn = [comparison, replace(comparison, a=replace(comparison.a, timeline=replace(recorded, gaps=fewer)))]
+    whole, cut = (timelines(each).data["recordings"][0] for each in drawn)
+    assert (whole["sides"][0]["holes"], cut["sides"][0]["holes"]) == (True, False)
+    starts, durations, _ = unpacked(cut)[0]["gaps"]
+    assert np.cumsum(starts) / 100 == pytest.approx(fewer.starts_us, abs=0.011)
+    assert durations / 100 == pytest.approx(fewer.durations_us, abs=0.006)
+
+
+def test_kernels_of_one_name_light_up_in_the_timeline_of_one_side():
+    side = matched_comparison().b
+    told = timelines_by_name(with_letters(side))
+    (found,) = unpacked(told.data["recordings"][0])
+    names = [side.timeline.labels[label].name for label in side.timeline.work.labels]
+    together = set(zip(names, found["work"][3].tolist(), strict=True))
+    assert len(together) == len(set(names)) == len(told.data["groups"])
+    assert [counts[0] for _, _, counts in told.data["groups"]] == [names.count(each) for each in dict.fromkeys(names)]
+    assert timelines_by_name(with_letters(timed_comparison().a)) is None
+
+
 def test_what_is_not_drawn_is_said():
-    notes = timelines(hostile_timelines()).notes
-    assert "6 events, the shortest, are not drawn." in notes
-    assert "Kernels were told by names alone, so nothing lights up." in notes
-    assert "No event is left out." in timelines(matched_comparison()).notes
+    told = timelines(hostile_timelines())
+    assert "6 events, the shortest, are not drawn." in told.recordings[0]
+    assert told.notes == (BY_NAMES,)
+    assert "No event is left out." in timelines(matched_comparison()).recordings[0]
 
 
 def test_the_shortest_bars_and_the_last_groups_go_where_the_page_would_be_too_large(monkeypatch):
     comparison = matched_comparison()
     whole = timelines(comparison)
-    monkeypatch.setattr(drawing, "MOST_BYTES", 6_000)
+    monkeypatch.setattr(drawing, "MOST_BYTES", 3_000)
     monkeypatch.setattr(drawing, "MOST_GROUP_BYTES", 300)
     told = timelines(comparison)
-    assert len(base64.b64decode(told.data["packed"])) <= 6_000 * 1.2
-    (left_out,) = (int(each.split()[0].replace(",", "")) for each in told.notes if "are not drawn" in each)
-    every, kept = (sum(sum(each["counts"]) for each in found.data["sides"]) for found in (whole, told))
+    (before,), (after,) = whole.data["recordings"], told.data["recordings"]
+    assert len(base64.b64decode(after["packed"])) <= 3_000 * 1.2
+    (left_out,) = (int(each.split()[0].replace(",", "")) for each in told.recordings[0] if "are not drawn" in each)
+    every, kept = (sum(sum(each["counts"]) for each in found["sides"]) for found in (before, after))
     assert left_out == every - kept
     assert any("groups with smaller changes, for the page's size, do not light up" in each for each in told.notes)
     assert 0 < len(told.data["groups"]) < len(whole.data["groups"])
     # The longest kernel is still there, by its own name.
     work = comparison.a.timeline.work
     longest = comparison.a.timeline.labels[work.labels[int(np.argmax(work.durations_us))]].name
-    assert short_kernel_name(longest) in {name for name, _ in told.data["sides"][0]["labels"]}
-    packed = gzip.decompress(base64.b64decode(told.data["packed"]))
-    count = told.data["sides"][0]["counts"][0]
-    groups = np.frombuffer(packed, "<u2", count, 10 * count)
+    assert short_kernel_name(longest) in {name for name, _ in after["sides"][0]["labels"]}
+    groups = unpacked(after)[0]["work"][3]
     assert set(groups.tolist()) <= {*range(len(told.data["groups"])), NO_GROUP}
 
 
@@ -117,7 +178,7 @@ def test_pointing_at_a_fused_kernel_lights_up_the_eager_ones_it_replaced(tmp_pat
         middle = timeline.work.starts_us[fused] + timeline.work.durations_us[fused] / 2
         x = 6 + middle / longest * (box["width"] - 12)
         # The middle of B's first lane: below an axis, a title and three lanes of A, a title.
-        y = 22 + 20 + (24 + 4) + (12 + 4) + (14 + 4) + 20 + 12
+        y = 22 + 24 + (24 + 4) + (12 + 4) + (14 + 4) + 24 + 12
         # Zooming where the pointer is leaves what is under it there.
         page.mouse.move(box["x"] + x, box["y"] + y)
         page.keyboard.down("Control")
@@ -188,6 +249,104 @@ def test_the_timelines_are_zoomed_and_moved_by_buttons_keys_and_dragging(tmp_pat
         start, end = view()
         assert end - start == pytest.approx(0.5)
 
+        page.mouse.move(box["x"] + 400, box["y"] + 60)
+        page.keyboard.press("0")
+        page.keyboard.down("Shift")
+        page.mouse.down()
+        page.mouse.move(box["x"] + 600, box["y"] + 60)
+        page.mouse.up()
+        page.keyboard.up("Shift")
+        unit = whole[1] / (box["width"] - 12)
+        assert view() == pytest.approx((394 * unit, 594 * unit), rel=1e-3)
+
+
+#: Keeps what is told of selected kernel groups, as a table of them would.
+HEAR = """() => {
+  window.heard = [];
+  document.addEventListener("tracekit:group", ({ detail }) => window.heard.push([detail.from, detail.group]));
+}"""
+
+
+def choose_group(page: Any, group: int, *, show: bool = False) -> None:
+    """What a table of kernel groups tells when one is chosen in it."""
+    detail = {"group": group, "from": "groups", **({"show": True} if show else {})}
+    page.evaluate("(detail) => document.dispatchEvent(new CustomEvent('tracekit:group', { detail }))", detail)
+    page.wait_for_timeout(100)
+
+
+@pytest.mark.browser
+def test_a_pinned_kernel_stays_with_its_counterpart_until_it_is_let_go(tmp_path):
+    comparison = matched_comparison()
+    fused = next(at for at, group in enumerate(comparison.groups) if group.kind == "fused")
+    with drawn(tmp_path, comparison_page(comparison)) as page:
+        page.evaluate(HEAR)
+        canvas, readout = page.locator(".timelines canvas"), page.locator(".timelines .readout")
+        assert page.is_disabled("[data-do=other]")
+        choose_group(page, fused, show=True)
+        pieces = int(canvas.get_attribute("data-marked"))
+        group = comparison.groups[fused]
+        assert pieces == len(group.a_at) / len(group.b_at) > 1
+        # The pointer passes over it all, and another click lets go.
+        said, box = readout.inner_text(), canvas.bounding_box()
+        page.mouse.move(box["x"] + 30, box["y"] + 60)
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
+        page.wait_for_timeout(100)
+        assert readout.inner_text() == said and said.startswith("Pinned") and f"counterpart in A: {pieces}" in said
+        page.mouse.click(box["x"] + 30, box["y"] + 5)
+        page.wait_for_timeout(100)
+        assert canvas.get_attribute("data-marked") == "0"
+        # In the middle is the kernel that was shown; its click is told, and its other side is a key away.
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 22 + 2 * 24 + (24 + 4) + (12 + 4) + (14 + 4) + 12)
+        page.wait_for_timeout(100)
+        assert readout.inner_text() == said
+        page.click("[data-do=other]")
+        page.wait_for_timeout(100)
+        assert "A: vit_eager" in readout.inner_text() and canvas.get_attribute("data-marked") == "1"
+        assert page.evaluate("heard") == [["groups", fused], ["timeline", fused], ["timeline", fused]]
+        canvas.focus()
+        page.keyboard.press("Escape")
+        page.mouse.move(0, 0)
+        page.wait_for_timeout(100)
+        assert "Pinned" not in readout.inner_text() and canvas.get_attribute("data-lit") == "0"
+
+
+@pytest.mark.browser
+def test_a_group_that_is_chosen_elsewhere_lights_up_and_a_kernel_is_pinned_by_keyboard_alone(tmp_path):
+    with drawn(tmp_path, comparison_page(matched_comparison())) as page:
+        page.evaluate(HEAR)
+        canvas = page.locator(".timelines canvas")
+        choose_group(page, 0)
+        assert canvas.get_attribute("data-lit") == str(24 + 84)
+        assert "24 of A, 84 of B light up" in page.inner_text(".readout")
+        after_next(page)
+        page.keyboard.press("Enter")
+        page.keyboard.press("c")
+        page.wait_for_timeout(100)
+        assert page.inner_text(".readout").startswith("Pinned")
+        (_, _), one, other = page.evaluate("heard")
+        assert one == other and one[0] == "timeline"
+
+
+@pytest.mark.browser
+def test_the_recording_with_operators_is_drawn_when_asked_for_at_the_same_kernel(tmp_path):
+    with drawn(tmp_path, comparison_page(both_recordings()), width=400, dark=True) as page:
+        canvas, readout, switch = page.locator(".timelines canvas"), page.locator(".readout"), page.locator(".switch")
+        light = canvas.get_attribute("aria-label")
+        choose_group(page, 1, show=True)
+        before = readout.inner_text().split(" \u00b7 ")
+        switch.press("Enter")
+        page.wait_for_function("(label) => document.querySelector('.timelines canvas').ariaLabel !== label", arg=light)
+        page.wait_for_timeout(100)
+        after = readout.inner_text().split(" \u00b7 ")
+        assert before[:3] == after[:3] and before[4] != after[4]
+        assert switch.get_attribute("aria-pressed") == "true"
+        assert "with profiler and operators" in canvas.get_attribute("aria-label")
+        assert [each.is_visible() for each in page.query_selector_all(".note.recording")] == [False, True]
+        switch.click()
+        page.wait_for_function("(label) => document.querySelector('.timelines canvas').ariaLabel === label", arg=light)
+        page.wait_for_timeout(100)
+        assert readout.inner_text().split(" \u00b7 ") == before
+
 
 @pytest.mark.browser
 def test_on_a_phone_and_with_hostile_names_the_timelines_are_drawn_and_say_the_names_as_text(tmp_path):
@@ -199,28 +358,58 @@ def test_on_a_phone_and_with_hostile_names_the_timelines_are_drawn_and_say_the_n
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
-RUN = Path(__file__).parents[2] / "traces" / "h200-vit"
-
-
 def test_what_is_unattributed_is_explained_with_its_share_and_the_step_that_is_drawn_is_named_with_the_reason():
-    sides = tuple(load_side(RUN, form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
-    told = timelines(compare(*sides))
-    shares = r"Unattributed \(gaps with \d\d % of A's idle time, \d\d % of B's idle time\): the light recording"
-    assert re.match(shares, told.legend)
-    assert "tables of idle time and waterfalls divide it in the proportions of the rich recording" in told.legend
-    assert "what has the same colour plain and hatched has nothing to do with each other" in told.intro
-    page = comparison_page(compare(*sides))
-    assert told.legend.replace("'", "&#39;") in page
-    assert "Idle and host, hatched, by cause:" in page
-    steps = r"A: step \d \(of 2\) of the light recording, .*; B: step \d \(of 2\) of the light recording, "
-    assert re.match(steps, told.notes[0])
-    assert MEDIAN_STEP in told.notes
+    told = timelines(both_recordings())
+    light, rich = told.recordings
+    shares = r"Unattributed \(\d\d % of A's idle time, \d\d % of B's idle time\): "
+    assert re.match(shares, light[0]) and light[0].endswith(SWITCH)
+    assert rich[0] == "" and LENGTHENED in rich and LENGTHENED not in light
+    assert light[0].replace("'", "&#39;") in comparison_page(both_recordings())
+    assert re.match(r"A: kernel-only trace, step \d of 2; B: kernel-only trace, step \d of 2, ", light[1])
+    assert MEDIAN_STEP in light and MEDIAN_STEP not in rich
+
+
+def test_titles_have_the_time_with_the_profiler_and_without():
+    light, rich = (
+        [side["title"] for side in each["sides"]] for each in timelines(both_recordings()).data["recordings"]
+    )
+    comparison = both_recordings()
+    for title, side in zip(light, (comparison.a, comparison.b), strict=True):
+        length, wall = duration(side.timeline.length_us), duration(side.wall_us)
+        assert title.endswith(f"{length} with profiler ({wall} without)")
+    assert all("with profiler and operators (" in title for title in rich)
+    # Of two traces alone nothing is known of calls without the profiler.
+    (bare,) = timelines(matched_comparison()).data["recordings"]
+    assert bare["sides"][0]["title"].endswith("ms with profiler")
+
+
+def test_the_recording_with_operators_has_the_same_kernels_in_the_same_groups_and_causes_of_its_gaps():
+    told = timelines(both_recordings())
+    light, rich = map(unpacked, told.data["recordings"])
+    for one, other, side in zip(light, rich, told.data["recordings"][1]["sides"], strict=True):
+        assert np.array_equal(one["work"][3], other["work"][3])
+        kinds = {side["labels"][at][1] for at in other["gaps"][-1]}
+        assert {"op_dispatch", "launch_call"} <= kinds and "unattributed" not in kinds
+
+
+def test_of_the_recording_with_operators_as_much_of_the_host_is_drawn_as_the_page_has_room_for(monkeypatch):
+    whole = timelines(both_recordings())
+    monkeypatch.setattr(drawing, "MOST_RICH_BYTES", 6_000)
+    told = timelines(both_recordings())
+    before, after = ([side["counts"] for side in each.data["recordings"][1]["sides"]] for each in (whole, told))
+    assert [each[:2] for each in before] == [each[:2] for each in after]
+    left_out = sum(each[2] for each in before) - sum(each[2] for each in after)
+    assert f"{left_out:,} host events, the shortest, are not drawn." in told.recordings[1]
+    monkeypatch.setattr(drawing, "MOST_RICH_BYTES", 1_000)
+    assert len(timelines(both_recordings()).data["recordings"]) == 1
+    without = replace(both_recordings(), b=replace(both_recordings().b, rich_timeline=None))
+    assert len(timelines(without).data["recordings"]) == 1
 
 
 def test_a_trace_alone_speaks_of_no_other_recording():
     side = load_side(RUN / "eager-light.json.gz", reading=Reading(shapes=True))
     told = timelines_by_name((("", side),))
-    assert told.legend.endswith("this recording does not say what the host did meanwhile.")
-    assert re.match(r"Step \d \(of 2\) of the recording, ", told.notes[0])
-    told = " ".join(told.notes) + (cause_table((("", side),)) or pytest.fail("no table")).note
+    assert told.recordings[0][0].endswith(UNKNOWN)
+    assert re.match(r"Trace, step \d of 2\.", told.recordings[0][1])
+    told = " ".join(told.recordings[0]) + (cause_table((("", side),)) or pytest.fail("no table")).note
     assert "rich" not in told and "light" not in told

@@ -13,10 +13,11 @@ from tracekit.analysis.idle import leading_causes
 from tracekit.analysis.interval import Ints
 from tracekit.analysis.kernels import family_of
 from tracekit.analysis.links import launching_calls
-from tracekit.analysis.sequence import order_work
+from tracekit.analysis.sequence import OrderedWork, order_work
 from tracekit.analysis.timeline import lay_flat
 from tracekit.analysis.window import Scope, columns, find_scope
 from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.sequence import Sequence
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.model.trace import Trace
 
@@ -32,14 +33,22 @@ def draw_step(trace: Trace, window: str = "auto", steps: tuple[int, int] | None 
     """The step of median length among those with work on the first GPU; the whole recording where no steps are marked.
     Its positions are those of `list_work` for the same window. None without GPU activity in the window. Raises
     TracekitError when nothing matches `window`."""
-    if not trace.activities.height:
-        return None
+    return list_and_draw(trace, window, steps)[1] if trace.activities.height else None
+
+
+def list_and_draw(
+    trace: Trace, window: str = "auto", steps: tuple[int, int] | None = None
+) -> tuple[Sequence, StepTimeline | None]:
+    """What `list_work` and `draw_step` give, for less than both."""
     scope = find_scope(trace, window, steps)
-    if not scope.windows or not scope.activities.height:
-        return None
+    ordered = order_work(trace, scope)
+    drawable = scope.windows and scope.activities.height
+    return ordered.sequence, _drawn(trace, scope, ordered) if drawable else None
+
+
+def _drawn(trace: Trace, scope: Scope, ordered: OrderedWork) -> StepTimeline:
     device = min(scope.windows)
     windows = scope.step_windows.get(device, scope.windows[device])
-    ordered = order_work(trace, scope)
     work = ordered.table.with_columns(place=ordered.places).filter(pl.col("device") == device)
     # Of an even number of steps the shorter of the two in the middle.
     working = work["step"].unique().sort().to_numpy()

@@ -174,7 +174,9 @@ def profile_workload(
     report_run(folder, json_path, detail, force=plan.force, strict=strict)
 
 
-def report_run(folder: Path, json_path: str | None, detail: Detail, *, force: bool, strict: bool = False) -> None:
+def report_run(
+    folder: Path, json_path: str | None, detail: Detail = "brief", *, force: bool, strict: bool = False
+) -> None:
     """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON; `force`
     is whether the report replaces whatever has its name. Raises TracekitError in the end where `strict` and nothing was
     compiled."""

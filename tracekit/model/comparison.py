@@ -58,6 +58,7 @@ class Side:
     provenance: Provenance | None = None  #: Where its work came from; None if not asked.
     components: tuple[Component, ...] = ()  #: The workload's parts; empty for a bare trace.
     timeline: StepTimeline | None = None  #: One step of the recording, to be drawn.
+    rich_timeline: StepTimeline | None = None  #: One step of the rich recording; None where `timeline` is of that.
     pictures: tuple[Picture, ...] = ()  #: Of the images that the form made.
     repeated_parts: tuple[str, ...] | None = None  #: Blocks that repeat; None where not looked for.
 

@@ -38,8 +38,9 @@ class StepTimeline:
     """One step of a recording. `step` is its number, None where the recording marks none and all of it is told.
 
     `work` is what ran on the GPU, a lane for each of `streams`; `positions[i]` is the place of bar i in the side's
-    `Sequence`. `gaps` are its idle gaps, each with its leading cause; `host` is what the thread did that marks the step
-    (else the one that launched most), by the innermost event, without the time in which nothing was recorded.
+    `Sequence`, -1 where another recording's has nothing like it. `gaps` are its idle gaps, each with its leading cause;
+    `host` is what the thread did that marks the step (else the one that launched most), by the innermost event, without
+    the time in which nothing was recorded.
     `other_devices` is how many GPUs more there are, of which nothing is told.
     """
 

@@ -72,8 +72,8 @@ class Chart:
 @dataclass(frozen=True, slots=True)
 class Timelines:
     """The sides on one axis of time, drawn from `data` by the page's script. `families` and `causes` are those that
-    occur, with their words, `legend` what must be known of them. `intro` says how to read the drawing, `title` what it
-    is of."""
+    occur, with their words. `intro` says how to read the drawing, `title` what it is of. Of each of the `recordings`
+    that can be drawn, the first of which is at first, these are the notes; `notes` are those of all."""
 
     data: dict[str, Any]
     families: dict[str, str]
@@ -81,7 +81,7 @@ class Timelines:
     intro: str
     title: str
     stepped: str
-    legend: str
+    recordings: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
 
 
@@ -271,6 +271,74 @@ class GateText:
     words: str
     ends_as: str
     conditions: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRow:
+    """A part of a call: `level` 0 is GPU kernels or idle time, 1 a part of these. `us` are the sides' times, None where
+    only the change is known; `delta_us` is None of one side alone. `what` says what became of it."""
+
+    name: str
+    level: int
+    us: tuple[float | None, ...]
+    delta_us: float | None = None
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where a call's time goes. The rows of level 0 add up to the call, those of level 1 below one to that one."""
+
+    title: str
+    labels: tuple[str, ...]
+    rows: tuple[AccountRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to try. `gain` says what it brought or may bring; `command` is what to type in full, empty where there is
+    none."""
+
+    what: str
+    why: str
+    gain: str
+    measured: bool
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`mark` is `ok`, `!!` of what is wrong, `+` of what costs more, or empty."""
+
+    mark: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The answer in thirty lines, or on the page's first screen.
+
+    `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
+    its low end, middle and high end; `evidence` is what it rests on. `notes` change how the headline is read; `why` are
+    lines on why there is no better answer. `hidden` is how many notes and findings are not shown.
+    """
+
+    subject: str
+    headline: str
+    result: tuple[str, str] | None = None
+    gate: GateText | None = None
+    walls: str = ""
+    spread: str = ""
+    interval: tuple[float, float, float] | None = None
+    evidence: str = ""
+    notes: tuple[str, ...] = ()
+    why: tuple[Line, ...] = ()
+    account: Account | None = None
+    bottleneck: str = ""
+    tables: tuple[Table, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    checks: tuple[Check, ...] = ()
+    hidden: int = 0
 
 
 @dataclass(frozen=True, slots=True)

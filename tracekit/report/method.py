@@ -159,15 +159,18 @@ SWEEP = {
 
 def _drawn(whose: str, own: str, lit: str) -> str:
     return (
-        f"The recorded step of median length{whose}, from the recording that distorts least{own}: the GPU's activities "
-        "by stream, its idle gaps by the cause of their larger part, and the host thread by the innermost event. A "
-        f"kernel lights up {lit}."
+        f"The recorded step of median length{whose}{own}: GPU activities by stream, idle gaps by the cause of their "
+        f"larger part, the host thread by the innermost event. A kernel lights up {lit}."
     )
 
 
 #: Of the page alone, which draws them: of two sides, of one, and of several.
 OWN_START = ", each from its own start"
-TIMELINES = _drawn(" of each side", OWN_START, "its kernel group, all the places in which the same work is done")
+TIMELINES = _drawn(
+    " of each side",
+    OWN_START,
+    "its kernel group, all the places in which the same work is done; its counterpart is paired by order in the group",
+)
 TIMELINE = _drawn("", "", "all kernels of its name")
 TIMELINES_BY_NAME = _drawn(" of each form", OWN_START, "all kernels of its name, in every form")
 
@@ -186,7 +189,7 @@ def how_one_was_measured(single: SingleRun, run: Run | None) -> Iterator[tuple[s
             yield "What it is bound by", BOUND
         yield "Kernels and launches", KERNELS
     if side.timeline:
-        yield "Moment by moment", TIMELINE
+        yield "Timeline", TIMELINE
     yield from _besides((side,), single.findings)
 
 

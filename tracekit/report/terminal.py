@@ -37,7 +37,8 @@ def shown(summary: Summary) -> RenderableType:
                     whole = not part.caption and (at == 0 or column.numeric)
                     widest = [*label.split(), *(_cell(row[at]).plain for row in part.rows)] if whole else []
                     least = max(map(cell_len, widest), default=None)
-                    table.add_column(Text(label), justify=justify, overflow="fold", min_width=least)
+                    first = at == 0 and not part.caption
+                    table.add_column(Text(label), justify=justify, overflow="fold", min_width=least, no_wrap=first)
                 for row in part.rows:
                     table.add_row(*map(_cell, row))
                 drawn += [Text(part.caption, style="bold"), table] if part.caption else [table]

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from tracekit.model.sequence import Sequence
     from tracekit.model.timeline import StepTimeline
 
+    #: What `Reading.look` sees of a trace.
+    Looked = tuple[Analysis, Sequence | None, StepTimeline | None]
+
 #: Nobody needs a bar for less.
 PATIENCE_SECONDS = 1.0
 
@@ -69,23 +72,15 @@ class Reading:
     def analyze(self, trace: Trace) -> Analysis:
         return analyze(trace, window=self.window, steps=self.steps, cpu=self.cpu)
 
-    def list_work(self, trace: Trace) -> Sequence | None:
-        """What the GPU did, activity by activity; None where it did nothing, where it did too much to look at one by
-        one, and where shapes were not asked for."""
+    def look(self, trace: Trace) -> Looked:
+        """Its analysis, what the GPU did activity by activity, and one step of that moment by moment: both None where
+        it did nothing, where it did too much to look at one by one, and where shapes were not asked for."""
+        analysis = self.analyze(trace)
         if not self.shapes or not 0 < trace.activities.height <= MOST_ACTIVITIES:
-            return None
-        from tracekit.analysis.sequence import list_work
-
-        return list_work(trace, self.window, self.steps)
-
-    def look(self, trace: Trace) -> tuple[Analysis, Sequence | None, StepTimeline | None]:
-        """Its analysis, what the GPU did activity by activity, and one step of that moment by moment."""
-        analysis, sequence = self.analyze(trace), self.list_work(trace)
-        if sequence is None:
             return analysis, None, None
-        from tracekit.analysis.step_timeline import draw_step
+        from tracekit.analysis.step_timeline import list_and_draw
 
-        return analysis, sequence, draw_step(trace, self.window, self.steps)
+        return analysis, *list_and_draw(trace, self.window, self.steps)
 
 
 def parse_steps(text: str | None) -> tuple[int, int] | None:

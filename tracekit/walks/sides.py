@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tracekit.model.run import FormName, FormResult, RecordingKind, Run
     from tracekit.model.sequence import OperatorSource, Sequence
     from tracekit.model.timeline import StepTimeline
+    from tracekit.walks.reading import Looked
 
 #: All that a command without options reads.
 WHOLE_READING = Reading()
@@ -42,7 +43,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
         return Side(file_label(path), str(place), analysis, None, None, None, sequence=sequence, timeline=timeline)
     run = store.load(path)
     chosen = choose_form(run, path, form)
-    kind, rich, analysis, sequence, timeline = _analyze_recordings(path, chosen, reading)
+    kind, (analysis, sequence, timeline), (rich, rich_timeline) = _analyze_recordings(path, chosen, reading)
     return _with_break_costs(
         Side(
             label=chosen.name,
@@ -57,6 +58,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
             components=run.components,
             repeated_parts=run.repeated_parts,
             timeline=timeline,
+            rich_timeline=rich_timeline,
             pictures=store.load_pictures(path, chosen) if reading.shapes else (),
         )
     )
@@ -84,6 +86,17 @@ def _with_break_costs(side: Side) -> Side:
 def borrow_operators(side: Side, lender: Sequence) -> Side:
     """The side with the operators of another trace of the same model, where it lacks its own (CUDA graphs)."""
     return replace(side, sequence=_lent(side.sequence, lender, "lent")) if side.sequence else side
+
+
+def _placed(timeline: StepTimeline, own: Sequence, others: Sequence) -> StepTimeline:
+    """The timeline, whose positions are places in a recording's own sequence, with those in another of the same work;
+    -1 where the other has nothing like it."""
+    from tracekit.comparison.matching.common_subsequence import places_in_table
+
+    names, table = ([each.name for each in side.activities] for side in (own, others))
+    places = places_in_table(names, table, max(round(len(names) / max(len(table), 1)), 1))
+    found = (places[at] for at in timeline.positions)
+    return replace(timeline, positions=tuple(-1 if each is None else each for each in found))
 
 
 def _lent(sequence: Sequence, lender: Sequence, source: OperatorSource) -> Sequence:
@@ -155,26 +168,28 @@ def _has_recording(form: FormResult, kind: RecordingKind) -> bool:
 
 def _analyze_recordings(
     folder: Path, form: FormResult, reading: Reading
-) -> tuple[RecordingKind, Analysis | None, Analysis, Sequence | None, StepTimeline | None]:
-    """Which recording the figures are of, the rich one's analysis beside them; the figures, what was done step by step,
-    with the operators of the rich one, and one step to draw.
+) -> tuple[RecordingKind, Looked, tuple[Analysis | None, StepTimeline | None]]:
+    """Which recording the figures are of; what was seen of it, with the operators of the rich one; and the rich one's
+    analysis beside that, with one step to draw.
 
     The figures are the light one's, unless it holds no span of the window's name: a light recording of a GPU holds
     those of its steps alone. They are the rich one's then.
     """
     light = reading.read(store.recording_path(folder, form, "light"))
     if not _has_recording(form, "rich"):
-        return "light", None, *reading.look(light)
+        return "light", reading.look(light), (None, None)
     rich = reading.read(store.recording_path(folder, form, "rich"))
     if not holds_window(light, reading.window):
-        return "rich", None, *reading.look(rich)
+        return "rich", reading.look(rich), (None, None)
     # What is asked for by number or name the rich recording may not have: it has fewer steps, each like the others.
     window = reading.window if holds_window(rich, reading.window) else "auto"
     beside = replace(reading, steps=None, window=window)
     analysis, sequence, timeline = reading.look(light)
-    if sequence and (lender := beside.list_work(rich)):
-        sequence = _lent(sequence, lender, "rich")
-    return "light", beside.analyze(rich), analysis, sequence, timeline
+    rich_analysis, lender, drawn = beside.look(rich)
+    if sequence is None or lender is None:
+        return "light", (analysis, sequence, timeline), (rich_analysis, None)
+    placed = _placed(drawn, lender, sequence) if drawn else None
+    return "light", (analysis, _lent(sequence, lender, "rich"), timeline), (rich_analysis, placed)
 
 
 def file_label(path: Path) -> str:

@@ -1,9 +1,5 @@
 """The page of one side: the same look and safety as that of two, with what one side alone can say."""
 
-import base64
-import gzip
-
-import numpy as np
 import pytest
 from tests.report.conftest import cpu_comparison, matched_comparison, timed_comparison
 from tests.report.showing import side_markdown, side_page, text_of
@@ -15,8 +11,6 @@ from tracekit.report.markdown import LONGEST
 from tracekit.report.sections import kernels as section
 from tracekit.report.sections.kernels import every_kernel
 from tracekit.report.sections.single_run import headline
-from tracekit.report.sides import with_letters
-from tracekit.report.timelines import timelines_by_name
 
 COMMAND = "tracekit analyze traces/flux-compiled --html"
 
@@ -65,18 +59,6 @@ def test_kernels_without_a_row_are_summed_up(monkeypatch):
     told = every_kernel(timed_comparison().b)
     assert len(told.rows) == 1
     assert "4 shorter names" in told.note
-
-
-def test_the_timeline_of_one_side_lights_up_kernels_of_one_name():
-    side = matched_comparison().b
-    told = timelines_by_name(with_letters(side))
-    packed = gzip.decompress(base64.b64decode(told.data["packed"]))
-    count = told.data["sides"][0]["counts"][0]
-    groups = np.frombuffer(packed, "<u2", count, 10 * count)
-    names = [side.timeline.labels[label].name for label in side.timeline.work.labels]
-    assert len(set(zip(names, groups.tolist(), strict=True))) == len(set(names)) == len(told.data["groups"])
-    assert [counts[0] for _, _, counts in told.data["groups"]] == [names.count(each) for each in dict.fromkeys(names)]
-    assert timelines_by_name(with_letters(timed_comparison().a)) is None
 
 
 def test_findings_that_need_another_side_are_not_made_up():

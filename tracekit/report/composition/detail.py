@@ -1,6 +1,5 @@
 """How much the terminal shows of a report: its verdict, thirty lines, or everything."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -8,63 +7,65 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.single_run import SingleRun
 from tracekit.model.sweep_figures import Sweep
-from tracekit.report.composition import brief, brief_analysis, brief_several, brief_sweep, summaries
-from tracekit.report.document import Line, Summary
+from tracekit.report.composition import summaries
+from tracekit.report.composition.overview import comparison_overview
+from tracekit.report.composition.overview_several import comparisons_overview
+from tracekit.report.composition.overview_side import MOST_KERNELS, side_overview
+from tracekit.report.composition.overview_sweep import sweep_overview
+from tracekit.report.document import Line, Overview, Summary
+from tracekit.report.thirty_lines import BLANK, WIDTH, overview_lines, reason_lines, verdict_lines
 
 Detail = Literal["verdict", "brief", "all"]
 
 
 def comparison_text(
-    comparison: Comparison, page: Path, open_it: str, detail: Detail = "brief", width: int = brief.WIDTH
+    comparison: Comparison, page: Path, open_it: str, detail: Detail = "brief", width: int = WIDTH
 ) -> Summary:
     """`page` is where the page lies, `open_it` the command that shows the timeline, `width` that of the terminal."""
     if detail == "all":
-        return *summaries.comparison_summary(comparison, (open_it,)), *written(page)
-    if detail == "verdict":
-        return *brief.verdict_lines(comparison), report_line(page)
-    return brief.comparison_brief(comparison, str(page), open_it, width)
+        return *summaries.comparison_summary(comparison, (open_it,)), *_written(page)
+    return _shown(comparison_overview(comparison), page, (f"Timeline: {open_it}",), detail, width)
 
 
-def comparisons_text(compared: Comparisons, page: Path, look_at: str, detail: Detail = "brief") -> Summary:
+def comparisons_text(
+    compared: Comparisons, page: Path, look_at: str, detail: Detail = "brief", width: int = WIDTH
+) -> Summary:
     """`look_at` is the command that shows one of the runs."""
     if detail == "all":
-        return *summaries.comparisons_summary(compared, (look_at,)), *written(page)
-    if detail == "verdict":
-        return brief_several.verdict_line(compared), report_line(page)
-    return brief_several.comparisons_brief(compared, str(page), look_at)
+        return *summaries.comparisons_summary(compared, (look_at,)), *_written(page)
+    return _shown(comparisons_overview(compared), page, (look_at,), detail, width)
 
 
-def sweep_text(sweep: Sweep, page: Path, detail: Detail = "brief") -> Summary:
+def sweep_text(sweep: Sweep, page: Path, detail: Detail = "brief", width: int = WIDTH) -> Summary:
     if detail == "all":
-        return *summaries.sweep_summary(sweep), *written(page)
-    if detail == "verdict":
-        return brief_sweep.verdict_line(sweep), report_line(page)
-    return brief_sweep.sweep_brief(sweep, str(page))
+        return *summaries.sweep_summary(sweep), *_written(page)
+    return _shown(sweep_overview(sweep), page, (), detail, width)
 
 
 def analysis_text(
     single: SingleRun,
     page: Path | None,
-    commands: Sequence[str] = (),
+    more: tuple[str, ...] = (),
     detail: Detail = "brief",
     top: int | None = None,
-    width: int = brief.WIDTH,
+    width: int = WIDTH,
 ) -> Summary:
-    """`page` is None where none was written, `commands` are worth typing next, `top` is how many kernels are listed."""
+    """`page` is None where none was written, `more` is said after it, `top` is how many kernels are listed."""
+    overview = side_overview(single, top or MOST_KERNELS)
     if detail == "all":
-        nothing = single.nothing_compiled
-        why = brief_analysis.reason_lines(nothing, width) if nothing else ()
-        told = (*brief_analysis.verdict_lines(single), brief.BLANK, *why, brief.BLANK) if nothing else ()
-        return *told, *summaries.analysis_summary(single.side, top=top or 10), *(written(page) if page else ())
+        said = tuple(Line(each, unbroken=True) for each in more)
+        why = (*verdict_lines(overview), *reason_lines(overview), BLANK) if single.nothing_compiled else ()
+        return *why, *summaries.analysis_summary(single.side, top=top or 10), *said, *(_written(page) if page else ())
+    return _shown(overview, page, more, detail, width)
+
+
+def _shown(overview: Overview, page: Path | None, more: tuple[str, ...], detail: Detail, width: int) -> Summary:
+    report = (f"Report {page}",) if page else ()
     if detail == "verdict":
-        return *brief_analysis.verdict_lines(single), *([report_line(page)] if page else [])
-    return brief_analysis.analysis_brief(single, str(page) if page else None, commands, top, width)
+        return *verdict_lines(overview), *(Line(each, "dim", unbroken=True) for each in report)
+    return overview_lines(overview, (*report, *more), width)
 
 
-def report_line(page: Path) -> Line:
-    return Line(f"Report {page}", "dim", unbroken=True)
-
-
-def written(page: Path) -> tuple[Line, ...]:
+def _written(page: Path) -> tuple[Line, ...]:
     """Where the page and its markdown twin are."""
     return tuple(Line(f"written: {path}", unbroken=True) for path in (page, page.with_suffix(".md")))

@@ -49,7 +49,7 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
         single_run.nothing_section(nothing) if nothing is not None else None,
         doc.standing_section("figures", "Figures", doc.both(single_run.figures_table(side), doc.TABLES)),
         _findings(single.findings, words.scope(side)),
-        doc.section("timelines", "Moment by moment", timelines_by_name(sides)),
+        doc.section("timelines", "Timeline", timelines_by_name(sides)),
         shared.kernel_section(
             sides,
             doc.Heading("Kernel by kernel") if kernels else None,
@@ -91,7 +91,7 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
         ),
         _waterfall(comparison),
         _findings(comparison.findings, words.shared_scope(comparison)),
-        doc.section("timelines", "Moment by moment", drawn),
+        doc.section("timelines", "Timeline", drawn),
         shared.kernel_section(
             sides,
             doc.Heading("What became of the kernels") if groups else None,
@@ -172,7 +172,7 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             *falls,
         ),
         doc.standing_section("findings", "Findings", *findings),
-        doc.section("timelines", "Moment by moment", drawn),
+        doc.section("timelines", "Timeline", drawn),
         shared.kernel_section(
             sides, doc.Heading("The largest kernels"), *shared.of_each(top_kernels_table, sides, (8, 5))
         ),
@@ -317,5 +317,5 @@ def _origin(run: Run | None) -> str:
 def _method(measured: Iterable[tuple[str, str]], drawn: str | None) -> doc.Part:
     """How all came about; how timelines did is for the page, which alone draws them."""
     terms = tuple(measured)
-    moments = (("Moment by moment", drawn),) if drawn else ()
+    moments = (("Timeline", drawn),) if drawn else ()
     return doc.Part(doc.Definitions(METHOD, (*terms, *moments)), doc.Definitions(METHOD, terms))

@@ -24,7 +24,7 @@ CALIBRATED_NOTE = (
 )
 #: Of sides with both recordings.
 DIVIDED_NOTE = (
-    " What the light recording cannot tell apart, for want of operators (drawn moment by moment as unattributed), is "
+    " What the light recording cannot tell apart, for want of operators (unattributed in the timeline), is "
     "divided as in the rich one."
 )
 

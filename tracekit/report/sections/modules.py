@@ -24,8 +24,6 @@ MOSTLY = 0.7
 #: As many kernels, within so much of them, are as many.
 FEW = 0.02
 
-REST = "all other kernels"
-
 
 @dataclass(frozen=True, slots=True)
 class GpuPart:
@@ -45,8 +43,8 @@ class GpuPart:
 
 
 def main_parts(comparison: Comparison, most: int = MOST) -> tuple[GpuPart, ...]:
-    """The parts that make most of the change of GPU time, the largest change first, and what is left as the last one.
-    They add up to the change of all kernel groups. Nothing where no module is known."""
+    """The parts that make most of the change of GPU time, the largest change first. Nothing where no module is
+    known."""
     root = comparison.modules
     if root is None:
         return ()
@@ -66,8 +64,7 @@ def main_parts(comparison: Comparison, most: int = MOST) -> tuple[GpuPart, ...]:
             and _moved(found[:most]) >= MOSTLY * _moved(found)
         ):
             parts = found[:most]
-    parts = [] if parts == [whole] else _by_change(parts)
-    return (*_named(parts), _left(whole, "", REST, parts))
+    return () if parts == [whole] else tuple(_named(_by_change(parts)))
 
 
 def part_words(part: GpuPart, groups: Sequence[KernelGroup]) -> str:

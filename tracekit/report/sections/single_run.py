@@ -134,7 +134,7 @@ def nothing_section(nothing: NothingCompiled) -> doc.Section:
     return doc.standing_section(
         "nothing-compiled",
         "Why nothing was compiled",
-        why.title(first) if first else f"{why.UNTOLD[:1].upper()}{why.UNTOLD[1:]}.",
+        f"{why.title(first) if first else why.UNTOLD}.",
         doc.both(doc.Output(code), doc.FIRST, unfolded=True) if code else None,
         doc.both(
             doc.Bullets("What to change", tuple(map(why.remedy_words, nothing.remedies))), doc.FIRST, unfolded=True

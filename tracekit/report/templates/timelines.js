@@ -9,37 +9,15 @@
   state.timelines = "drawing";
   const data = JSON.parse(source.textContent);
 
-  const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 20, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15, LEAST_TEXTURED = 5;
+  const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 24, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15, LEAST_TEXTURED = 5, CLICK = 4;
   // Its place, as high as it will be, before anything is painted.
   const canvas = box.querySelector("canvas"), rowsHigh = (side) => TITLE + (WORK + BETWEEN) * side.lanes.length + GAPS + HOST + 2 * BETWEEN;
-  const height = data.sides.reduce((sum, side) => sum + rowsHigh(side), AXIS) + MARGIN;
+  const heights = data.recordings.map(({ sides }) => sides.reduce((sum, side) => sum + rowsHigh(side), AXIS) + MARGIN);
+  const height = Math.max(...heights);
   canvas.style.height = `${height}px`;
   box.hidden = false;
   await later.painted();
 
-  const packed = Uint8Array.from(atob(data.packed), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const bytes = await new Response(stream).arrayBuffer();
-
-  // Columns follow one another without padding, so each is copied to where it may be read as numbers.
-  let offset = 0;
-  const column = (type, count) => {
-    const end = offset + count * type.BYTES_PER_ELEMENT;
-    const taken = new type(bytes.slice(offset, end));
-    offset = end;
-    return taken;
-  };
-  const bars = (count) => {
-    const differences = column(Uint32Array, count), durations = column(Uint32Array, count), labels = column(Uint16Array, count);
-    const starts = new Float64Array(count), ends = new Float64Array(count);
-    let at = 0;
-    for (let i = 0; i < count; i++) {
-      at += differences[i];
-      starts[i] = at / 100;
-      ends[i] = (at + durations[i]) / 100;
-    }
-    return { starts, ends, labels };
-  };
   // One row of bars each: `rows` are the positions of its bars in order, `reach` until where all up to one have ended.
   const row = (side, name, height, from, keep) => {
     const rows = [];
@@ -49,28 +27,71 @@
     rows.forEach((i, at) => { far = Math.max(far, from.ends[i]); reach[at] = far; });
     return { side, name, height, ...from, rows, reach, y: 0 };
   };
-  const lanes = [];
-  for (const side of data.sides) {
-    await later.turn();
-    const [work, gaps, host] = side.counts;
-    const of = bars(work);
-    of.groups = column(Uint16Array, work);
-    of.lanes = column(Uint8Array, work);
-    side.work = of;
-    side.first = lanes.length;
-    side.lanes.forEach((name, lane) => lanes.push(row(side, name, WORK, of, (i) => of.lanes[i] === lane)));
-    lanes.push(row(side, "idle", GAPS, bars(gaps)), row(side, "host", HOST, bars(host)));
-  }
-  let y = AXIS;
-  for (const [at, lane] of lanes.entries()) {
-    if (data.sides.some((side) => side.first === at)) y += TITLE;
-    lane.y = y;
-    y += lane.height + BETWEEN;
-  }
-  const whole = Math.max(...data.sides.map((side) => side.length));
+  // A recording's bars, unpacked when it is drawn for the first time.
+  const unpack = async (recording) => {
+    const packed = Uint8Array.from(atob(recording.packed), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+    let offset = 0;
+    // Of a column first come the lowest bytes of all numbers, then the next.
+    const column = (size, count) => {
+      const taken = new Uint32Array(count);
+      for (let byte = 0; byte < size; byte++) for (let i = 0; i < count; i++) taken[i] += bytes[offset++] * 2 ** (8 * byte);
+      return taken;
+    };
+    const stretches = (count) => {
+      const differences = column(4, count), durations = column(4, count), starts = new Float64Array(count), ends = new Float64Array(count);
+      let at = 0;
+      for (let i = 0; i < count; i++) {
+        at += differences[i];
+        starts[i] = at / 100;
+        ends[i] = (at + durations[i]) / 100;
+      }
+      return { starts, ends };
+    };
+    const holes = (work, length) => {
+      const starts = [], ends = [];
+      let reach = 0;
+      for (let i = 0; i <= work.starts.length; i++) {
+        const next = i < work.starts.length ? work.starts[i] : length;
+        if (next > reach) { starts.push(reach); ends.push(next); }
+        reach = Math.max(reach, work.ends[i]);
+      }
+      return { starts, ends };
+    };
+    recording.lanes = [];
+    for (const side of recording.sides) {
+      await later.turn();
+      const [work, gaps, host] = side.counts;
+      const of = { ...stretches(work), labels: column(2, work), groups: column(2, work), lanes: column(1, work) };
+      const idle = side.holes ? holes(of, side.length) : stretches(gaps);
+      idle.labels = column(2, gaps);
+      side.work = of;
+      side.first = recording.lanes.length;
+      // The positions of the kernels of each group, in time.
+      side.members = new Map();
+      of.groups.forEach((group, i) => {
+        if (group === NO_GROUP) return;
+        if (!side.members.has(group)) side.members.set(group, []);
+        side.members.get(group).push(i);
+      });
+      side.lanes.forEach((name, lane) => recording.lanes.push(row(side, name, WORK, of, (i) => of.lanes[i] === lane)));
+      recording.lanes.push(row(side, "idle", GAPS, idle), row(side, "host", HOST, { ...stretches(host), labels: column(2, host) }));
+    }
+    let y = AXIS;
+    for (const [at, lane] of recording.lanes.entries()) {
+      if (recording.sides.some((side) => side.first === at)) y += TITLE;
+      lane.y = y;
+      y += lane.height + BETWEEN;
+    }
+    recording.whole = Math.max(...recording.sides.map((side) => side.length));
+  };
+  await unpack(data.recordings[0]);
+  let { sides, lanes, whole } = data.recordings[0];
 
-  const pen = canvas.getContext("2d"), readout = box.querySelector(".readout");
-  let from = 0, to = whole, width = 0, chosen = null;
+  const pen = canvas.getContext("2d"), readout = box.querySelector(".readout"), toOther = box.querySelector("[data-do=other]");
+  // `chosen` is the bar that is pointed at, or that a key came to; while it is pinned the pointer leaves it. `group` was chosen elsewhere on the page.
+  let from = 0, to = whole, width = 0, chosen = null, pinned = false, group = NO_GROUP, brush = null;
   const scale = () => (width - 2 * MARGIN) / (to - from);
   const colours = new Map();
   const colour = (name) => {
@@ -78,7 +99,7 @@
     return colours.get(name);
   };
   const kindColour = (lane, i) => colour(`kind-${lane.side.labels[lane.labels[i]][1]}`) || colour("kind-other");
-  // Lines of the paper's colour: diagonal, crossed, or lying.
+  // Lines of the paper's colour: diagonal, crossed, lying, or standing.
   const patterns = new Map();
   const pattern = (texture) => {
     if (!patterns.has(texture)) {
@@ -90,7 +111,8 @@
       // Beside the tile too, so that lines meet across its edges.
       for (const by of [-size, 0, size]) {
         if (texture === "lines") line(0, size / 2, size, size / 2);
-        if (texture !== "lines") line(by, size, by + size, 0);
+        else if (texture === "columns") line(size / 2, 0, size / 2, size);
+        else line(by, size, by + size, 0);
         if (texture === "cross") line(by, 0, by + size, size);
       }
       brush.stroke();
@@ -106,7 +128,21 @@
     }
     return low;
   };
-  const lit = () => (chosen && chosen.lane.groups ? chosen.lane.groups[chosen.i] : NO_GROUP);
+  const groupOf = (bar) => (bar && bar.lane.groups ? bar.lane.groups[bar.i] : NO_GROUP);
+  const lit = () => (chosen ? groupOf(chosen) : group);
+  const barOf = (side, i) => ({ lane: lanes[side.first + Math.min(side.work.lanes[i], side.lanes.length - 1)], i });
+  // Of a group the same few kernels recur: those on the other sides that stand for this one, by their order.
+  const counterparts = (bar) => {
+    const own = bar?.lane.side.members.get(groupOf(bar));
+    if (!own || !data.linked) return [];
+    const share = own.indexOf(bar.i) / own.length, next = share + 1 / own.length, found = [];
+    for (const side of sides) {
+      const others = side === bar.lane.side ? [] : side.members.get(groupOf(bar)) ?? [];
+      const first = Math.floor(share * others.length + 1e-9);
+      found.push(...others.slice(first, Math.max(first + 1, Math.floor(next * others.length + 1e-9))).map((i) => barOf(side, i)));
+    }
+    return found;
+  };
 
   const told = { drawn: 0, merged: 0, lit: 0 };
   const drawLane = (lane, group) => {
@@ -167,6 +203,7 @@
     }
   };
   const draw = () => {
+    if (!width) return;
     Object.assign(told, { drawn: 0, merged: 0, lit: 0 });
     const ratio = devicePixelRatio || 1;
     canvas.width = Math.round(width * ratio);
@@ -175,24 +212,48 @@
     pen.clearRect(0, 0, width, height);
     pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
     drawAxis();
-    const group = lit();
-    for (const side of data.sides) {
+    const bright = lit(), marked = pinned ? counterparts(chosen) : [];
+    for (const side of sides) {
+      const hint = outOfView(marked.filter(({ lane }) => lane.side === side)), level = lanes[side.first].y - 15;
+      const room = width - 2 * MARGIN - (hint ? pen.measureText(hint).width + 2 * MARGIN : 0);
+      const named = `${side.title}  (${lanes.filter((lane) => lane.side === side).map((lane) => lane.name).join(", ")})`;
       pen.fillStyle = colour("ink");
       pen.textAlign = "left";
-      const names = lanes.filter((lane) => lane.side === side).map((lane) => lane.name);
-      pen.fillText(`${side.title}  (${names.join(", ")})`, MARGIN, lanes[side.first].y - TITLE / 2, width - 2 * MARGIN);
+      pen.fillText([named, side.title].find((text) => pen.measureText(text).width <= room) ?? (hint ? side.name : side.title), MARGIN, level, room);
+      pen.textAlign = "right";
+      if (hint) pen.fillText(hint, width - MARGIN, level);
     }
-    for (const lane of lanes) drawLane(lane, group);
-    if (chosen) {
-      const { lane, i } = chosen;
-      pen.strokeStyle = colour("ink");
-      const left = MARGIN + (lane.starts[i] - from) * scale();
-      pen.strokeRect(left - 1, lane.y - 1, Math.max((lane.ends[i] - lane.starts[i]) * scale(), 1) + 2, lane.height + 2);
+    for (const lane of lanes) drawLane(lane, bright);
+    pen.strokeStyle = pen.fillStyle = colour("ink");
+    for (const bar of chosen ? [chosen, ...marked] : []) {
+      const { lane, i } = bar, left = MARGIN + (lane.starts[i] - from) * scale(), wide = Math.max((lane.ends[i] - lane.starts[i]) * scale(), 1);
+      pen.strokeRect(left - 1, lane.y - 1, wide + 2, lane.height + 2);
+      if (pinned) pointAt(left + wide / 2, lane.y - 1);
+    }
+    if (brush) {
+      pen.globalAlpha = 0.2;
+      pen.fillRect(Math.min(...brush), AXIS, Math.abs(brush[1] - brush[0]), height - AXIS);
+      pen.globalAlpha = 1;
     }
     const together = `${told.merged.toLocaleString("en")} of ${(told.drawn + told.merged).toLocaleString("en")} events in view are narrower than a pixel and drawn together with a neighbour.`;
-    const says = chosen ? describe(chosen) : told.merged ? together : "";
+    const says = chosen ? describe(chosen, marked) : bright !== NO_GROUP && data.groups[bright] ? `${lightsUp(data.groups[bright])} light up` : told.merged ? together : "";
     if (readout.textContent !== says) readout.textContent = says;
-    Object.assign(canvas.dataset, { from, to, drawn: told.drawn, merged: told.merged, lit: told.lit });
+    if (toOther) toOther.disabled = !counterparts(chosen).length;
+    Object.assign(canvas.dataset, { from, to, drawn: told.drawn, merged: told.merged, lit: told.lit, marked: marked.length });
+  };
+  const pointAt = (x, y) => {
+    pen.beginPath();
+    pen.moveTo(x, y);
+    pen.lineTo(x - 5, y - 6);
+    pen.lineTo(x + 5, y - 6);
+    pen.fill();
+  };
+  const extent = (bars) => [Math.min(...bars.map(({ lane, i }) => lane.starts[i])), Math.max(...bars.map(({ lane, i }) => lane.ends[i]))];
+  const outOfView = (bars) => {
+    if (!bars.length) return "";
+    const [start, end] = extent(bars);
+    if (end < from) return `\u25c2 counterpart ${asTime(from - end)} earlier`;
+    return start > to ? `counterpart ${asTime(start - to)} later \u25b8` : "";
   };
   let asked = 0;
   const soon = () => { if (!asked) asked = requestAnimationFrame(() => { asked = 0; draw(); }); };
@@ -205,25 +266,49 @@
   };
   const zoom = (factor, about = (from + to) / 2) => view(about - (about - from) * factor, about + (to - about) * factor);
   const move = (share) => view(from + (to - from) * share, to + (to - from) * share);
-  const choose = (found) => {
-    if (found?.lane === chosen?.lane && found?.i === chosen?.i) return;
+  const choose = (found, pin = false) => {
+    if (found?.lane === chosen?.lane && found?.i === chosen?.i && pin === pinned) return;
     chosen = found;
+    pinned = pin && found !== null;
     soon();
   };
+  // Pins it, and tells the table of kernel groups.
+  const pin = (found) => {
+    choose(found, true);
+    group = groupOf(found);
+    if (data.linked && group !== NO_GROUP) document.dispatchEvent(new CustomEvent("tracekit:group", { detail: { group, from: "timeline" } }));
+  };
+  const letGo = () => { group = NO_GROUP; choose(null); soon(); };
+  const around = (bars, times) => {
+    const [start, end] = extent(bars), half = Math.max(end - start, 1) * times / 2, middle = (start + end) / 2;
+    view(middle - half, middle + half);
+  };
+  const intoView = (bar) => {
+    const middle = (bar.lane.starts[bar.i] + bar.lane.ends[bar.i]) / 2, half = (to - from) / 2;
+    if (bar.lane.starts[bar.i] < from || bar.lane.ends[bar.i] > to) view(middle - half, middle + half);
+  };
+  const count = (number, letter) => `${number.toLocaleString("en")}${letter ? ` of ${letter}` : ""}`;
   // How many of each side light up; a group that is called as its kernel needs no other name.
   const lightsUp = ([label, place, counts], name) => {
-    const numbers = counts.map((count, side) => [count, data.sides[side].letter]).filter(([count]) => count);
-    const told = numbers.map(([count, letter]) => (letter ? `${count.toLocaleString("en")} of ${letter}` : count.toLocaleString("en"))).join(", ");
+    const told = counts.map((number, side) => number && count(number, sides[side].letter)).filter(Boolean).join(", ");
     return label === name ? `${told} of this name` : `group: ${label}${place ? `, ${place}` : ""}: ${told}`;
   };
-  const describe = ({ lane, i }) => {
-    const [name, kind] = lane.side.labels[lane.labels[i]];
-    const parts = [lane.side.title, lane.name];
-    parts.push(lane.name === "idle" ? data.words[kind] : `${name} (${data.words[kind]})`);
-    parts.push(`at ${(lane.starts[i] / 1e3).toLocaleString("en", { maximumFractionDigits: 3 })} ms`, asTime(lane.ends[i] - lane.starts[i]));
-    const group = lane.groups ? data.groups[lane.groups[i]] : 0;
-    if (group) parts.push(`${lightsUp(group, name)} light up`);
-    return parts.join(" · ");
+  const when = (bars) => {
+    const [start] = extent(bars), long = bars.reduce((sum, { lane, i }) => sum + lane.ends[i] - lane.starts[i], 0);
+    return `at ${(start / 1e3).toLocaleString("en", { maximumFractionDigits: 3 })} ms, ${asTime(long)}`;
+  };
+  const describe = (bar, marked) => {
+    const { lane, i } = bar, [name, kind] = lane.side.labels[lane.labels[i]];
+    const parts = [lane.side.name, lane.name];
+    parts.push(lane.name === "idle" ? data.words[kind] : `${name} (${data.words[kind]})`, when([bar]));
+    if (pinned) parts.unshift("Pinned");
+    if (marked.length) {
+      const other = marked[0].lane, called = marked.length > 1 ? `${marked.length} kernels` : other.side.labels[other.labels[marked[0].i]][0];
+      parts.push(`counterpart in ${other.side.letter}: ${called} ${when(marked)}`);
+    }
+    const told = lane.groups ? data.groups[lane.groups[i]] : 0;
+    if (told) parts.push(`${lightsUp(told, name)} light up`);
+    return parts.join(" \u00b7 ");
   };
   const at = (event) => {
     const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, down = event.clientY - box.top;
@@ -241,42 +326,99 @@
   };
 
   let held = null;
-  canvas.addEventListener("pointerdown", (event) => { held = { x: event.clientX, from, to }; canvas.setPointerCapture(event.pointerId); });
-  canvas.addEventListener("pointerup", () => { held = null; });
-  canvas.addEventListener("pointercancel", () => { held = null; });
+  const across = (event) => event.clientX - canvas.getBoundingClientRect().left, timeAt = (x) => from + (x - MARGIN) / scale();
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    held = { x: across(event), from, to, shift: event.shiftKey, moved: false };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    const was = held, x = across(event);
+    held = brush = null;
+    if (!was) return;
+    if (!was.moved) { const found = at(event); if (found) pin(found); else letGo(); return; }
+    if (was.shift) view(...[timeAt(was.x), timeAt(x)].sort((one, other) => one - other));
+  });
+  canvas.addEventListener("pointercancel", () => { held = brush = null; soon(); });
   canvas.addEventListener("pointermove", (event) => {
-    if (!held) { choose(at(event)); return; }
-    const by = (held.x - event.clientX) / scale();
+    if (!held) { if (!pinned) choose(at(event)); return; }
+    const x = across(event);
+    held.moved ||= Math.abs(x - held.x) >= CLICK;
+    if (!held.moved) return;
+    if (held.shift) { brush = [held.x, x]; soon(); return; }
+    const by = (held.x - x) / scale();
     view(held.from + by, held.to + by);
   });
-  canvas.addEventListener("pointerleave", () => { if (!held) choose(null); });
+  canvas.addEventListener("pointerleave", () => { if (!held && !pinned) choose(null); });
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && Math.abs(event.deltaX) <= Math.abs(event.deltaY)) return;
     event.preventDefault();
-    if (event.ctrlKey) zoom(1.0015 ** event.deltaY, from + (event.clientX - canvas.getBoundingClientRect().left - MARGIN) / scale());
+    if (event.ctrlKey) zoom(1.0015 ** event.deltaY, timeAt(across(event)));
     else move(event.deltaX / width);
   }, { passive: false });
 
   // The next kernel of the last side in time, over all its streams.
   const step = (by) => {
-    const side = data.sides.at(-1), last = side.work.starts.length - 1;
+    const side = sides.at(-1), last = side.work.starts.length - 1;
     if (last < 0) return;
     const now = chosen && chosen.lane.side === side && chosen.lane.groups ? chosen.i + by : side.work.ends.findIndex((end) => end >= from);
-    const i = Math.min(Math.max(now, 0), last), lane = lanes[side.first + Math.min(side.work.lanes[i], side.lanes.length - 1)];
-    if (side.work.starts[i] < from || side.work.ends[i] > to) {
-      const half = (to - from) / 2, middle = (side.work.starts[i] + side.work.ends[i]) / 2;
-      view(middle - half, middle + half);
-    }
-    choose({ lane, i });
+    const bar = barOf(side, Math.min(Math.max(now, 0), last));
+    intoView(bar);
+    choose(bar);
   };
-  const deeds = { in: () => zoom(0.5), out: () => zoom(2), left: () => move(-0.25), right: () => move(0.25), all: () => view(0, whole) };
-  const keys = { "+": deeds.in, "=": deeds.in, "-": deeds.out, ArrowLeft: deeds.left, ArrowRight: deeds.right, 0: deeds.all, n: () => step(1), p: () => step(-1), Escape: () => choose(null) };
+  const toCounterpart = () => {
+    const [other] = counterparts(chosen);
+    if (!other) return;
+    intoView(other);
+    pin(other);
+  };
+  const deeds = { in: () => zoom(0.5), out: () => zoom(2), left: () => move(-0.25), right: () => move(0.25), all: () => view(0, whole), other: toCounterpart };
+  const keys = { "+": deeds.in, "=": deeds.in, "-": deeds.out, ArrowLeft: deeds.left, ArrowRight: deeds.right, 0: deeds.all, n: () => step(1), p: () => step(-1), Enter: () => chosen && pin(chosen), c: toCounterpart, Escape: letGo };
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
     event.preventDefault();
     keys[event.key]();
   });
   for (const button of box.querySelectorAll("[data-do]")) button.addEventListener("click", () => deeds[button.dataset.do]());
+
+  // A kernel group that was chosen elsewhere on the page; `show` comes here, to the first of its kernels.
+  document.addEventListener("tracekit:group", ({ detail }) => {
+    if (!data.linked || detail.from === "timeline") return;
+    letGo();
+    group = data.groups[detail.group] ? detail.group : NO_GROUP;
+    const side = sides.findLast(({ members }) => members.has(group));
+    if (!detail.show || !side) return;
+    const first = barOf(side, side.members.get(group)[0]);
+    choose(first, true);
+    around([first], 40);
+    box.closest("details")?.setAttribute("open", "");
+    box.scrollIntoView({ block: "center" });
+    canvas.focus({ preventScroll: true });
+  });
+
+  // The other recording, at the same kernel where one is pinned.
+  const notes = document.querySelectorAll("#timelines .note.recording"), toggle = box.querySelector(".switch");
+  const named = () => canvas.setAttribute("aria-label", `${sides.map(({ title }) => title).join("; ")}. ${label}`);
+  const label = canvas.getAttribute("aria-label");
+  toggle?.addEventListener("click", async () => {
+    const shown = Number(toggle.getAttribute("aria-pressed") !== "true"), recording = data.recordings[shown];
+    toggle.setAttribute("aria-pressed", String(shown === 1));
+    if (!recording.lanes) await unpack(recording);
+    const kept = pinned && groupOf(chosen) !== NO_GROUP ? [sides.indexOf(chosen.lane.side), groupOf(chosen), to - from] : null;
+    const order = kept ? chosen.lane.side.members.get(kept[1]).indexOf(chosen.i) : 0;
+    ({ sides, lanes, whole } = recording);
+    notes.forEach((note, at) => { note.hidden = at !== shown; });
+    named();
+    choose(null);
+    view(0, whole);
+    const i = kept && sides[kept[0]].members.get(kept[1])?.[order];
+    if (i === null || i === undefined) return;
+    const bar = barOf(sides[kept[0]], i);
+    view(0, kept[2]);
+    intoView(bar);
+    choose(bar, true);
+  });
+  named();
 
   new ResizeObserver(() => { if (canvas.clientWidth && canvas.clientWidth !== width) { width = canvas.clientWidth; draw(); } }).observe(canvas);
   width = canvas.clientWidth;

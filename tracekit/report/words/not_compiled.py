@@ -7,7 +7,7 @@ from tracekit.model.single_run import Remedy, RemedyCode, SourceLines
 from tracekit.names import clipped, clipped_within, printable
 
 HEADLINE = "torch.compile compiled nothing: no verdict"
-UNTOLD = "torch did not say why"
+UNTOLD = "Torch did not say why"
 #: Characters of torch's words.
 MOST = 240
 
@@ -71,14 +71,17 @@ def torch_words(reason: NotCompiled) -> str:
 
 def remedy_words(remedy: Remedy) -> str:
     """`--scope regional: compiles the blocks that the loop calls, one by one`."""
-    if remedy.option is None:
-        return REMEDIES[remedy.code]
-    return f"{remedy.option}: {WITH_OPTION.get(remedy.code, REMEDIES[remedy.code])}"
+    return f"{remedy.option}: {advice_words(remedy)}" if remedy.option else advice_words(remedy)
 
 
-def code_lines(source: SourceLines, width: int = MOST) -> Iterator[str]:
+def advice_words(remedy: Remedy) -> str:
+    """The same without the option."""
+    return (WITH_OPTION if remedy.option else REMEDIES).get(remedy.code, REMEDIES[remedy.code])
+
+
+def code_lines(source: SourceLines) -> Iterator[str]:
     """`> 12      x = x.item()`, the one that matters marked."""
     digits = len(str(source.first + len(source.lines)))
     for number, line in enumerate(source.lines, source.first):
         mark = ">" if number == source.marked else " "
-        yield clipped(f"{mark} {number:>{digits}}  {printable(line.expandtabs(4))}", width)
+        yield clipped(f"{mark} {number:>{digits}}  {printable(line.expandtabs(4))}", MOST)
