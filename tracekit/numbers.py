@@ -7,6 +7,8 @@ import math
 
 MISSING = "—"
 MINUS = "\N{MINUS SIGN}"
+#: Units of time by their microseconds.
+UNITS = {1.0: "µs", 1e3: "ms", 1e6: "s"}
 
 
 def duration(us: float | None) -> str:
@@ -17,6 +19,13 @@ def duration(us: float | None) -> str:
         return "0"
     scale, unit = (1, "µs") if abs(us) < 1e3 else (1e3, "ms") if abs(us) < 1e6 else (1e6, "s")
     return f"{_figures(us / scale)} {unit}".replace("-", MINUS)
+
+
+def scale_of(longest_us: float) -> tuple[str, float, int]:
+    """One unit for a table or chart whose longest time this is, its microseconds, and how many decimals tell the
+    times."""
+    scale = max(scale for scale in UNITS if scale == 1 or longest_us >= scale)
+    return UNITS[scale], scale, 1 if longest_us / scale >= 100 else 2 if longest_us / scale >= 10 else 3
 
 
 def duration_change(us: float | None) -> str:

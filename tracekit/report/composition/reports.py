@@ -9,7 +9,7 @@ from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
 from tracekit.model.sweep_figures import Sweep
 from tracekit.report import document as doc
-from tracekit.report.charts import waterfall_chart
+from tracekit.report.charts import call_chart, calls_chart, waterfall_bars, waterfall_chart
 from tracekit.report.composition import shared
 from tracekit.report.method import SWEEP, TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
 from tracekit.report.sections import several, single_run
@@ -149,7 +149,8 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
         if table is None:
             falls.append(f"{name}: its time was not divided, because its sides cannot be put on one scale.")
         else:
-            falls.append(waterfall_chart(each, f"waterfall-{at}", ends))
+            chart = waterfall_chart(each, f"waterfall-{at}", ends)
+            falls.append(doc.Part(chart, waterfall_bars(each, ends), doc.FIRST, unfolded=True))
             falls.append(doc.Part(doc.Fold(f"{name}: the same as a table", (table,)), table, doc.TABLES))
         found = finding_texts(each.findings, words.shared_scope(each), level=4)
         folded = doc.Fold(f"Findings: {name} ({len(each.findings)})", (found,))
@@ -169,6 +170,7 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             "time",
             "Where the time went",
             "From the eager form to each compiled one, both of the same process, one cause after the other.",
+            calls_chart(compared),
             *falls,
         ),
         doc.standing_section("findings", "Findings", *findings),
@@ -289,7 +291,8 @@ def _waterfall(comparison: Comparison) -> doc.Section | None:
         "time",
         "Where the time went",
         f"From A's time to B's, one cause after the other. {ends}",
-        waterfall_chart(comparison),
+        call_chart(comparison),
+        doc.Part(waterfall_chart(comparison), waterfall_bars(comparison), doc.FIRST, unfolded=True),
         doc.both(waterfall_table(comparison), doc.TABLES),
     )
 
