@@ -119,7 +119,7 @@ def compare(
     from tracekit.report.composition.detail import comparison_text
     from tracekit.report.composition.reports import comparison_report
     from tracekit.report.composition.summaries import interrupted_summary
-    from tracekit.report.contract import comparison_json
+    from tracekit.report.contract import analysis_json, comparison_json
     from tracekit.report.terminal import shown
     from tracekit.walks.pairs import name_sides
     from tracekit.walks.reading import Reading, parse_steps
@@ -137,7 +137,11 @@ def compare(
             raise TracekitError(f"torch.compile compiled nothing in {a}: there is no change to --gate")
         there = destination(Path(a).resolve().name, identity_of_report_on(run), out, json_path, a, force=force)
         command, console = commands_of_page(run), console_beside(json_path)
-        write_json(report_nothing_compiled(Path(a), run, there, command, console, detail), json_path)
+        if run.status == "incomplete":
+            console.print(shown(interrupted_summary(run)))
+        single = report_nothing_compiled(Path(a), run, reading, there, command, console, detail)
+        write_json(analysis_json(single), json_path)
+        raise_if_damaged(single.side, strict=strict)
         return
     pair = name_sides(a, b, (form_a, form_b))
     name = Path(a).resolve().name if pair.run else f"{pair.one.label}-vs-{pair.other.label}"

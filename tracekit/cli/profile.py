@@ -182,6 +182,8 @@ def report_run(
     compiled."""
     from tracekit import store
     from tracekit.comparison.commands import measuring_command
+    from tracekit.report.contract import analysis_json
+    from tracekit.walks.reading import Reading
     from tracekit.walks.reports import Destination, identity_of_report_on, reports_of
 
     run = store.load(folder)
@@ -192,7 +194,8 @@ def report_run(
         written = _report_form(folder, run, console, detail)
     else:
         there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
-        written = report_nothing_compiled(folder, run, there, measuring_command(run), console, detail)
+        command, reading = measuring_command(run), Reading(shapes=True)
+        written = analysis_json(report_nothing_compiled(folder, run, reading, there, command, console, detail))
     write_json(written, json_path)
     if strict and run.not_compiled is not None:
         raise TracekitError(f"torch.compile compiled nothing of {run.settings.workload}, and --strict asks for more")

@@ -117,7 +117,7 @@ def nothing_section(nothing: NothingCompiled) -> doc.Section:
     rows = tuple(
         (
             why.place(each),
-            printable(each.function or MISSING),
+            clipped(printable(each.function or MISSING), LONGEST_LABEL),
             why.what(each),
             why.torch_words(each),
             clipped(printable(each.explanation or each.hint or MISSING), MOST_WORDS),

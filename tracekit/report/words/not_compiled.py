@@ -54,7 +54,7 @@ def what(reason: NotCompiled) -> str:
 def place(reason: NotCompiled) -> str:
     """`helper.py:12, called from model.py:40`."""
     called = f", called from {reason.called_from}" if reason.called_from else ""
-    return printable(f"{reason.where or 'a line not told'}{called}")
+    return clipped_within(printable(f"{reason.where or 'a line not told'}{called}"), MOST)
 
 
 def because(reasons: Sequence[NotCompiled]) -> str:
@@ -62,7 +62,7 @@ def because(reasons: Sequence[NotCompiled]) -> str:
     if not reasons:
         return UNTOLD
     first, more = reasons[0], len(reasons) - 1
-    return f"{clipped_within(place(first), MOST)}: {what(first)}{f' (+{more})' if more else ''}"
+    return f"{place(first)}: {what(first)}{f' (+{more})' if more else ''}"
 
 
 def torch_words(reason: NotCompiled) -> str:
