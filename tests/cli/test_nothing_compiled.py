@@ -10,6 +10,7 @@ from tests.cli.runs import edited, invoke, make_run_folder
 
 from tracekit import store
 from tracekit.model.compilation import NotCompiled
+from tracekit.model.run import UserModel
 
 LINES = 30
 MODEL = """
@@ -81,7 +82,7 @@ def test_a_model_of_which_nothing_is_compiled_is_a_run_and_a_page(
     assert (reason.code, reason.where, reason.line, reason.inside) == (code, f"my_model.py:{at}", line, "loop")
     told = json.loads((here / "found.json").read_text())["nothing_compiled"]
     assert told["reasons"][0]["code"] == code and "\n" not in told["because"]
-    assert told["source"]["marked"] == at and len(told["source"]["lines"]) == 3
+    assert told["source"]["line"] == at and len(told["source"]["lines"]) == 3
     page, twin = (here / "reports" / f"my_model-build-compiled.{ending}" for ending in ("html", "md"))
     assert 'id="nothing-compiled"' in page.read_text()
     assert line in found.stdout and reason.where in found.stdout and line in twin.read_text()
@@ -94,6 +95,7 @@ def run(here: Path) -> Path:
     (here / "model.py").write_text("def forward(x):\n    for _ in range(2):\n        x = x.item()\n    return x\n")
     with edited(folder) as told:
         told["not_compiled"] = msgspec.to_builtins((WHY,))
+        told["settings"] |= {"workload": "model.py:build", "own": msgspec.to_builtins(UserModel())}
     return folder
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 from tracekit.model.comparison import Bound, Finding, Side
 from tracekit.model.compilation import NotCompiled
 from tracekit.model.note import Note
+from tracekit.model.source_lines import SourceLines
 
 RemedyCode = Literal[
     "compute_on_gpu",
@@ -32,21 +33,12 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceLines:
-    """A few lines of a file."""
-
-    first: int  #: The number of the first one.
-    lines: tuple[str, ...]
-    marked: int  #: The number of the one that matters.
-
-
-@dataclass(frozen=True, slots=True)
 class NothingCompiled:
     """Why a run that was to have a compiled form has none."""
 
     reasons: tuple[NotCompiled, ...]  #: The first to be met first; empty where torch told none.
     remedies: tuple[Remedy, ...]
-    source: SourceLines | None = None  #: Around the first reason's line; None where the file is not as it was.
+    source: SourceLines | None = None  #: Around the first reason's line; None where that is not there.
 
 
 @dataclass(frozen=True, slots=True)

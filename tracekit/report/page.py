@@ -16,13 +16,15 @@ from tracekit.report.document import Chart, Name, Report, Table, Timelines
 
 PLOTLY = "plotly-finance.min.js.gz"
 #: What every page runs, and what those run besides that draw something, as one script.
-SCRIPTS = ("later.js", "tables.js", "sections.js")
+SCRIPTS = ("later.js", "copy.js", "drawer.js", "tables.js", "sections.js")
 DRAWING = ("page.js", "timelines.js")
 
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
 LONGEST_FIGURE = 20
 
+#: An option of a command, with its value.
+OPTION = re.compile(r"(?<!\S)--?[a-zA-Z][\w-]*(?:[ =](?!-)(?:'[^']*'|\S+))?")
 #: A space between a figure and its unit, as in `12.3 µs`; not one between two figures, as in `1.136 to 1.155`.
 UNIT_SPACE = re.compile(r"(?<=\d) (?!to\b|[(\N{MIDDLE DOT}])")
 
@@ -78,11 +80,21 @@ def _environment() -> jinja2.Environment:
     )
     # A figure is not parted from its unit; what follows may go to the next line.
     made.filters["unbroken"] = lambda figure: UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
+    made.filters["whole_options"] = _whole_options
     made.filters["script_json"] = _script_json
     made.filters["kind"] = lambda block: type(block).__name__
     made.tests["wide"] = _is_wide
     made.tests["name"] = lambda cell: isinstance(cell, Name)
     return made
+
+
+def _whole_options(line: str) -> Markup:
+    """The line, in which each option stays on one line with its value where there is room."""
+    line, end, told = printable(line), 0, Markup()
+    for option in OPTION.finditer(line):
+        told += Markup('{}<span class="whole">{}</span>').format(line[end : option.start()], option[0])
+        end = option.end()
+    return told + line[end:]
 
 
 def _script_json(data: object) -> Markup:

@@ -52,8 +52,8 @@ GROUPS_LIGHT_UP = "Pointing at a kernel lights up its kernel group on both sides
 NAMES_LIGHT_UP = "Pointing at a kernel lights up all kernels of its name. A click pins it."
 #: What grey gaps are, and where they are told apart.
 UNATTRIBUTED = "Unattributed ({shares}): {why}"
-ALIKE = "the kernel-only trace has no operators, so Python, operator dispatch and guards look alike. "
-SWITCH = "“With operators” draws the full trace, which tells them apart."
+ALIKE = "the kernel-only trace has no operators. "
+SWITCH = "“With operators” draws the full trace, which tells the causes apart."
 DIVIDED = "Tables of idle time divide it as in the full trace."
 UNKNOWN = "this recording does not say what the host did meanwhile."
 BY_NAMES = "Kernels were told by names alone, so nothing lights up."
@@ -88,7 +88,9 @@ def timelines(comparison: Comparison) -> Timelines | None:
         for of_side in ([group.a_at for group in groups], [group.b_at for group in groups])
     ]
     told = [
-        [group_label(group), clipped(place, 90), [len(group.a_at), len(group.b_at)]] if group.a_at or group.b_at else 0
+        [group_label(group), clipped(place, 90), [len(group.a_at), len(group.b_at)], max(round(group.repeats), 1)]
+        if group.a_at or group.b_at
+        else 0
         for group, place in zip(groups, distinct_places(groups), strict=True)
     ]
     notes = [] if any(group.a_at or group.b_at for group in comparison.groups) else [BY_NAMES]
@@ -198,8 +200,9 @@ def _json_bytes(told: object) -> int:
 
 def _lit_within_room(numbers: list[dict[int, int]], groups: list[Any]) -> tuple[list[dict[int, int]], list[Any], int]:
     """What lights up together: for each side the number of the group at each place of its sequence, and of each group
-    its name, its place in the model, and how many of each side's activities are in it (0: nothing lights up). The first
-    of the groups, as many as leave the page small enough, and how many that light up are left out."""
+    its name, its place in the model, how many of each side's activities are in it, and how often the same few recur
+    (0: nothing lights up). The first of the groups, as many as leave the page small enough, and how many that light up
+    are left out."""
     room = MOST_GROUP_BYTES
     for kept, group in enumerate(groups):
         room -= _json_bytes(group) + 1

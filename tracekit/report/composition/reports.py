@@ -14,7 +14,7 @@ from tracekit.report.composition import shared
 from tracekit.report.method import SWEEP, TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
 from tracekit.report.sections import several, single_run
 from tracekit.report.sections.figures import key_figures, overview_table
-from tracekit.report.sections.findings import finding_texts
+from tracekit.report.sections.findings import finding_texts, listed
 from tracekit.report.sections.groups import every_group, evidence_table, group_table, origin_table
 from tracekit.report.sections.headline import gate_text, limit_sentences, reason_sentence, waterfall_table
 from tracekit.report.sections.kernels import every_kernel, top_kernels_table
@@ -48,7 +48,7 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     sections = (
         single_run.nothing_section(nothing) if nothing is not None else None,
         doc.standing_section("figures", "Figures", doc.both(single_run.figures_table(side), doc.TABLES)),
-        _findings(single.findings, words.scope(side)),
+        _findings(single.findings, words.scope(side), side.wall_us),
         doc.section("timelines", "Timeline", timelines_by_name(sides)),
         shared.kernel_section(
             sides,
@@ -90,14 +90,15 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
             doc.both(startup_table(comparison), doc.TABLES),
         ),
         _waterfall(comparison),
-        _findings(comparison.findings, words.shared_scope(comparison)),
+        _findings(comparison.findings, words.shared_scope(comparison), comparison.b.wall_us),
         doc.section("timelines", "Timeline", drawn),
         shared.kernel_section(
             sides,
             doc.Heading("What became of the kernels") if groups else None,
             doc.Part(groups, group_table(comparison), doc.TABLES),
-            evidence_table(comparison),
-            origin_table(comparison),
+            # The page has both in the drawer of each group.
+            doc.Part(None, evidence_table(comparison)),
+            doc.Part(None, origin_table(comparison)),
             matmul_table(comparison),
             doc.Heading("The largest kernels"),
             *shared.of_each(top_kernels_table, sides, (15, 10)),
@@ -152,9 +153,9 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             chart = waterfall_chart(each, f"waterfall-{at}", ends)
             falls.append(doc.Part(chart, waterfall_bars(each, ends), doc.FIRST, unfolded=True))
             falls.append(doc.Part(doc.Fold(f"{name}: the same as a table", (table,)), table, doc.TABLES))
-        found = finding_texts(each.findings, words.shared_scope(each), level=4)
-        folded = doc.Fold(f"Findings: {name} ({len(each.findings)})", (found,))
-        told = doc.Part(found, folded, unfolded=True) if each.findings else "Nothing was found that asks for a word."
+        texts = finding_texts(listed(each.findings), words.shared_scope(each), 4, each.b.wall_us, f"{at}-")
+        folded = doc.Fold(f"Findings: {name} ({len(texts.findings)})", (texts,))
+        told = doc.Part(texts, folded, unfolded=True) if texts.findings else "Nothing to act on was found."
         findings += [doc.Heading(name), told]
     figures = several.figures_table(compared)
     noted = doc.Fold(f"Notes on single runs: {len(on_runs)}", (doc.Bullets("", on_runs),))
@@ -297,9 +298,9 @@ def _waterfall(comparison: Comparison) -> doc.Section | None:
     )
 
 
-def _findings(findings: tuple[Finding, ...], scope: str) -> doc.Section | None:
-    found = finding_texts(findings, scope) if findings else None
-    return doc.section("findings", "Findings", doc.both(found, unfolded=True))
+def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) -> doc.Section | None:
+    found = finding_texts(listed(findings), scope, call_us=call_us)
+    return doc.section("findings", "Findings", doc.both(found if found.findings else None, unfolded=True))
 
 
 def _before(run: Run | None, of_page: tuple[str, ...], of_twin: tuple[str, ...]) -> tuple[doc.Part, ...]:

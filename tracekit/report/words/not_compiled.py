@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from tracekit.model.compilation import NotCompiled, NotCompiledCode
-from tracekit.model.single_run import Remedy, RemedyCode, SourceLines
+from tracekit.model.single_run import Remedy, RemedyCode
+from tracekit.model.source_lines import SourceLines
 from tracekit.names import clipped, clipped_within, printable
 
 HEADLINE = "torch.compile compiled nothing: no verdict"
@@ -83,5 +84,5 @@ def code_lines(source: SourceLines) -> Iterator[str]:
     """`> 12      x = x.item()`, the one that matters marked."""
     digits = len(str(source.first + len(source.lines)))
     for number, line in enumerate(source.lines, source.first):
-        mark = ">" if number == source.marked else " "
+        mark = ">" if number == source.line else " "
         yield clipped(f"{mark} {number:>{digits}}  {printable(line.expandtabs(4))}", MOST)
