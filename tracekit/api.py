@@ -14,18 +14,21 @@ from typing import TYPE_CHECKING, Any
 from tracekit import __version__, store
 from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
+from tracekit.model.comparison import Comparison
 from tracekit.model.option import MODES, MOST_CALLS
 from tracekit.model.run import FormName, Run
 from tracekit.model.workload import Request, Workload
 from tracekit.report.words.noted import noted_sentence
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
     from tracekit.capture.recording import Recorder
-    from tracekit.model.comparison import Comparison
     from tracekit.model.note import Noted
     from tracekit.model.progress import Progress
+    from tracekit.model.single_run import SingleRun
 
-__all__ = ["ProfiledRun", "Workload", "load", "profile", "record", "region"]
+__all__ = ["ProfiledComparison", "ProfiledRun", "Workload", "load", "profile", "record", "region"]
 
 #: Of a loop nothing is recorded of so many steps: compiling, and CUDA graphs, take three.
 SKIPPED_STEPS = 3
@@ -40,12 +43,39 @@ class ProfiledRun(Run):
     folder: Path
     replaces: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
-    def compare(self) -> Comparison:
+    def compare(self) -> ProfiledComparison:
         """What torch.compile did: verdict, waterfall, kernel groups, findings. Reads the recordings, which takes
         seconds. Raises TracekitError unless the run has both forms."""
         from tracekit.walks.sides import compare_forms
 
-        return compare_forms(self.folder, self)
+        made = compare_forms(self.folder, self)
+        return ProfiledComparison(**{each.name: getattr(made, each.name) for each in fields(Comparison)})
+
+    def figures(self) -> dict[str, Figure]:
+        """The charts of the run's report as `plotly.graph_objects.Figure`s by name: of both forms those of `compare()`,
+        of one form its own. Reads the recordings, which takes seconds."""
+        if len(self.forms) > 1:
+            return self.compare().figures()
+        from tracekit.report.charts import side_charts
+        from tracekit.report.drawing import figures_of
+        from tracekit.report.sides import with_letters
+
+        return figures_of(side_charts(with_letters(self._single().side)))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: the lines that the command shows. Reads the recordings, which takes seconds."""
+        if len(self.forms) > 1:
+            return self.compare()._repr_html_()
+        from tracekit.report.composition.detail import overview_html
+        from tracekit.report.composition.overview_side import side_overview
+
+        return overview_html(side_overview(self._single()))
+
+    def _single(self) -> SingleRun:
+        from tracekit.walks.reading import Reading
+        from tracekit.walks.single_run import look_at_run
+
+        return look_at_run(self.folder, self, Reading(shapes=True))
 
     def report(self, folder: Path | str = "reports", *, force: bool = False) -> Path:
         """Writes the report, an HTML page with a markdown twin beside it, into `folder`; returns the page's path. Of a
@@ -53,9 +83,7 @@ class ProfiledRun(Run):
         replaced. Raises TracekitError where anything else is there and `force` is not set."""
         from tracekit.comparison.commands import measuring_command
         from tracekit.report.composition.reports import comparison_report, side_report
-        from tracekit.walks.reading import Reading
         from tracekit.walks.reports import Destination, identity_of_report_on, write_report
-        from tracekit.walks.single_run import look_at_run
 
         identity, ways = identity_of_report_on(self), store.Ways("force=True", "another folder")
         there = Destination(Path(folder), self.folder.name, identity, force, self.replaces, ways)
@@ -64,9 +92,29 @@ class ProfiledRun(Run):
         if len(self.forms) > 1:
             report = comparison_report(self.compare(), self, command)
         else:
-            report = side_report(look_at_run(self.folder, self, Reading(shapes=True)), self, command)
+            report = side_report(self._single(), self, command)
         page, _twin = write_report(report, there)
         return page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledComparison(Comparison):
+    """A comparison that can be drawn, and that a notebook shows."""
+
+    def figures(self) -> dict[str, Figure]:
+        """The charts of the report as `plotly.graph_objects.Figure`s by name: `call`, `waterfall`, `modules`,
+        `family-times`, `family-counts`, `idle-causes`, `compile-phases`. What was not recorded has none."""
+        from tracekit.report.charts import comparison_charts
+        from tracekit.report.drawing import figures_of
+
+        return figures_of(comparison_charts(self))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: the lines that the command shows."""
+        from tracekit.report.composition.detail import overview_html
+        from tracekit.report.composition.overview import comparison_overview
+
+        return overview_html(comparison_overview(self))
 
 
 def load(folder: Path | str) -> ProfiledRun:
