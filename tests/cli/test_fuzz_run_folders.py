@@ -87,7 +87,7 @@ def once(function: Callable[..., Any], key: Callable[..., object]) -> Callable[.
 def what_no_example_changes_is_worked_out_once() -> Iterator[None]:
     """Traces stay as they are, and most of the times that are resampled; a hundred samples of these do."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("read", "analyze", "list_work", "look"):
+        for name in ("read", "analyze", "look"):
             asked = once(getattr(Reading, name), lambda reading, trace: (reading, str(getattr(trace, "path", trace))))
             patch.setattr(Reading, name, asked)
         resampled = interval.resampled_medians
