@@ -174,14 +174,6 @@ class Explorer:
     anchor: str = "row"
     in_timeline: bool = False
 
-    @property
-    def full_names(self) -> dict[str, int]:
-        """A number for each name of a kernel that rows shorten: many rows have kernels of the same names."""
-        names = (member.name for row in self.rows for member in row.members)
-        return {
-            name: at for at, name in enumerate(dict.fromkeys(each.full for each in names if each.full != each.short))
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
