@@ -82,6 +82,7 @@ def _environment() -> jinja2.Environment:
     made.filters["unbroken"] = lambda figure: UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
     made.filters["whole_options"] = _whole_options
     made.filters["script_json"] = _script_json
+    made.filters["packed"] = lambda markup: Markup(base64.b64encode(gzip.compress(markup.encode(), mtime=0)).decode())
     made.filters["kind"] = lambda block: type(block).__name__
     made.tests["wide"] = _is_wide
     made.tests["name"] = lambda cell: isinstance(cell, Name)
