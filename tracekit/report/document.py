@@ -363,8 +363,8 @@ class Overview:
     """The answer in thirty lines, or on the page's first screen.
 
     `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
-    its low end, middle and high end; `evidence` is what it rests on. `notes` change how the headline is read. `hidden`
-    is how many notes and findings are not shown.
+    its low end, middle and high end; `evidence` is what it rests on. `notes` change how the headline is read; `why` are
+    lines on why there is no better answer. `hidden` is how many notes and findings are not shown.
     """
 
     subject: str
@@ -376,6 +376,7 @@ class Overview:
     interval: tuple[float, float, float] | None = None
     evidence: str = ""
     notes: tuple[str, ...] = ()
+    why: tuple[Line, ...] = ()
     account: Account | None = None
     bottleneck: str = ""
     tables: tuple[Table, ...] = ()

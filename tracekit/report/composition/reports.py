@@ -28,6 +28,7 @@ from tracekit.report.sweep.figures import eager_table, heat_map, matrices, speed
 from tracekit.report.sweep.labels import label
 from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words import common as words
+from tracekit.report.words import not_compiled as why
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
 BEFORE = "Before you rely on this"
@@ -39,8 +40,13 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     side, sides = single.side, with_letters(single.side)
     first, *more = single_run.sentences(single)
     warnings, method = single_run.warnings(single), doc.Definitions(METHOD, tuple(how_one_was_measured(single, run)))
-    kernels = every_kernel(side)
+    kernels, nothing = every_kernel(side), single.nothing_compiled
+    title, grave = single_run.headline(side), grave_sentences(single.notes)
+    if nothing is not None:
+        title = f"{why.HEADLINE}. {title}"
+        grave = (f"{why.because(nothing.reasons)}.", *grave)
     sections = (
+        single_run.nothing_section(nothing) if nothing is not None else None,
         doc.standing_section("figures", "Figures", doc.both(single_run.figures_table(side), doc.TABLES)),
         _findings(single.findings, words.scope(side), side.wall_us),
         doc.section("timelines", "Timeline", timelines_by_name(sides)),
@@ -56,11 +62,12 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
         *shared.ending(sides, run, command, doc.both(method), timing_table(sides)),
     )
     return doc.Report(
-        title=single_run.headline(side),
+        title=title,
         subject=words.subject(side),
         sections=tuple(filter(None, sections)),
+        result=("nothing compiled", "not_timed") if nothing is not None else None,
         lede=first,
-        grave=grave_sentences(single.notes),
+        grave=grave,
         sentences=tuple(more),
         origin=_origin(run),
         key_figures=single_run.key_figures(side),
