@@ -83,6 +83,10 @@ def times(ratio: float | None) -> str:
     return f"{ratio:.{3 if abs(ratio - 1) < 0.05 else 2}f}\N{MULTIPLICATION SIGN}"
 
 
+#: Units of time and their microseconds, the largest first.
+SCALES = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))
+
+
 def times_within(ratio: float, interval: tuple[float, float] | None) -> str:
     """A ratio with the digits that its interval supports: `1.34x`, `1.8x` of 1.35 to 2.34; `times` without one."""
     if interval is None:
@@ -90,6 +94,12 @@ def times_within(ratio: float, interval: tuple[float, float] | None) -> str:
     half = (interval[1] - interval[0]) / 2
     decimals = 0 if half >= 2 else 1 if half >= 0.1 else 2 if half >= 0.005 or abs(ratio - 1) >= 0.05 else 3
     return f"{ratio:.{decimals}f}\N{MULTIPLICATION SIGN}"
+
+
+def scale_of(longest_us: float) -> tuple[str, float, int]:
+    """One unit for a table whose longest time this is, its microseconds, and how many decimals tell the times."""
+    unit, scale = next((unit, scale) for unit, scale in SCALES if longest_us >= scale or scale == 1)
+    return unit, scale, 1 if longest_us / scale >= 100 else 2 if longest_us / scale >= 10 else 3
 
 
 def size(bytes_: float | None) -> str:

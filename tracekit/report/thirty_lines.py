@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MINUS, percent
+from tracekit.numbers import MINUS, percent, scale_of
 from tracekit.report.document import (
     Account,
     AccountRow,
@@ -26,7 +26,6 @@ WIDTH, GAP = 100, "   "
 BAR, BESIDE_NAMES, BESIDE_FIGURES, LEAST_NAME = 12, 66, 48, 24
 #: Characters beside kernels' names.
 BESIDE_KERNELS = 24
-UNITS = {1.0: "µs", 1e3: "ms", 1e6: "s"}
 
 RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow"}
 OUTCOME_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "bold yellow"}
@@ -76,12 +75,6 @@ def last_lines(*pieces: str, width: int = WIDTH) -> tuple[Line, ...]:
         else:
             lines.append(piece)
     return tuple(Line(line, "dim", unbroken=True) for line in lines)
-
-
-def scale_of(longest_us: float) -> tuple[str, float, int]:
-    """One unit for a table whose longest time this is, its microseconds, and how many decimals tell the times."""
-    scale = max(scale for scale in UNITS if scale == 1 or longest_us >= scale)
-    return UNITS[scale], scale, 1 if longest_us / scale >= 100 else 2 if longest_us / scale >= 10 else 3
 
 
 def _gate(overview: Overview) -> Iterator[Line]:

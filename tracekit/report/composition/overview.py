@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterable, Iterator
 
-from tracekit.model.comparison import Comparison, Finding, Side, WaterfallPart
+from tracekit.model.comparison import Basis, Comparison, Finding, Side, WaterfallPart
 from tracekit.model.timing import BreakEven
 from tracekit.numbers import calls_span, count, duration, percent, size, size_change, times_within
-from tracekit.report.document import Account, AccountRow, Advice, Check, Overview
+from tracekit.report.document import Account, AccountRow, Advice, Bar, Check, Overview
 from tracekit.report.sections.headline import gate_text
 from tracekit.report.sections.modules import main_parts, part_words
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
@@ -22,6 +22,9 @@ LEAST_CAUSE = 0.05
 LEAST_RESIDUAL = 0.01
 #: A change of memory below this share is none.
 SAME_MEMORY = 0.01
+
+#: Families of kernels that libraries and templates are written for.
+LIBRARY = ("gemm", "attention", "convolution")
 
 WINDOWS = {"steps": "call", "span": "span", "whole": "recording"}
 
@@ -41,6 +44,7 @@ def comparison_overview(comparison: Comparison) -> Overview:
         interval=interval,
         evidence=_evidence(comparison),
         notes=notes[:MOST_NOTES],
+        bars=bars(((comparison.a.label, comparison.a), (comparison.b.label, comparison.b))),
         account=_account(comparison),
         bottleneck=f"Bottleneck of {comparison.b.label}: {short.bottleneck(comparison.b, bound)}" if bound else "",
         advice=advice,
@@ -91,6 +95,24 @@ def _evidence(comparison: Comparison) -> str:
     floor = f"; noise floor {verdict.noise_floor * 100:.1g} %" if verdict.noise_floor else ""
     stopped = "; stopped at the time budget" if verdict.stopped == "budget spent" else ""
     return f"{how}, profiler off{floor}{stopped}"
+
+
+def bars(sides: Iterable[tuple[str, Side]]) -> tuple[Bar, ...]:
+    """Each side's call: matrix products, attention and convolutions, all other GPU work, and idle time. Nothing unless
+    all can be put on one scale, that of unprofiled calls or that of the recordings."""
+    named = tuple(sides)
+    basis: Basis = "trace" if any(side.unprofiled_idle_us is None for _, side in named) else "unprofiled"
+    drawn = []
+    for label, side in named:
+        kernels, busy_us, idle_us = side.analysis.kernels, side.busy_us, side.idle_us(basis)
+        if kernels is None or busy_us is None or idle_us is None:
+            return ()
+        of_library = (each.total_us for each in kernels.by_family if each.family in LIBRARY)
+        # Kernels that ran at once make more than the time that the GPU was busy.
+        library_us = min(math.fsum(of_library) / side.steps, busy_us)
+        segments = (("library", library_us), ("other", busy_us - library_us), ("idle", idle_us))
+        drawn.append(Bar(label, busy_us + idle_us, segments))
+    return tuple(drawn)
 
 
 def _account(comparison: Comparison) -> Account | None:

@@ -3,12 +3,11 @@
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MISSING, percent, times_within
+from tracekit.numbers import MISSING, percent, scale_of, times_within
 from tracekit.report.composition.overview import MOST_NOTES, calls_to_pay
 from tracekit.report.document import Check, Column, Overview, Table, columns
 from tracekit.report.sections import several
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
-from tracekit.report.thirty_lines import scale_of
 from tracekit.report.words import common as words
 from tracekit.report.words import short
 from tracekit.report.words.findings import finding_title
