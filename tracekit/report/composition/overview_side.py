@@ -7,7 +7,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.single_run import SingleRun
 from tracekit.names import clipped_within, printable, short_kernel_name
 from tracekit.numbers import count, duration, percent
-from tracekit.report.composition.overview import MOST_NOTES, WINDOWS, advice_of, hidden
+from tracekit.report.composition.overview import MOST_NOTES, WINDOWS, advice_of, bars, hidden
 from tracekit.report.document import Account, AccountRow, Name, Overview, Table, columns
 from tracekit.report.words import common as words
 from tracekit.report.words import short
@@ -17,18 +17,22 @@ from tracekit.report.words.health import health_sentence
 MOST_FAMILIES, MOST_CAUSES, MOST_KERNELS = 4, 3, 6
 #: Characters of a kernel's name where there is much room, of a note, and of the file's name.
 NAME, NOTE, FILE = 160, 96, 40
+GAP = "    "
 
 
 def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     """`top` is how many kernels are listed."""
     side = single.side
+    headline, _, walls = _headline(side).partition(GAP)
     found = [clipped_within(printable(health_sentence(each)), NOTE) for each in side.health]
     notes = (*short.headline_notes(single.notes), *found)
     advice = tuple(advice_of(single.findings, side))
     return Overview(
         subject=f"{clipped_within(printable(PurePath(side.path).name), FILE)} · {words.subject(side)}",
-        headline=_headline(side),
+        headline=headline,
+        walls=walls,
         notes=notes[:MOST_NOTES],
+        bars=bars(((side.label, side),)),
         account=_account(side),
         bottleneck=f"Bottleneck: {short.bottleneck(side, single.bound)}" if single.bound else "",
         tables=tuple(_kernels(side, top)),
@@ -47,7 +51,7 @@ def _headline(side: Side) -> str:
     if side.kernels_per_step is not None:
         launches = f", {count(side.launches_per_step)} launches" if side.launches_per_step is not None else ""
         told.append(f"{count(side.kernels_per_step)} kernels{launches}")
-    return "    ".join(told) or "no GPU activity was recorded"
+    return GAP.join(told) or "no GPU activity was recorded"
 
 
 def _account(side: Side) -> Account | None:

@@ -8,6 +8,7 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
 from tracekit.model.sweep_figures import Sweep
+from tracekit.numbers import counted
 from tracekit.report import document as doc
 from tracekit.report.charts import waterfall_chart
 from tracekit.report.composition import shared
@@ -126,13 +127,13 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             falls.append(waterfall_chart(each, f"waterfall-{at}", ends))
             falls.append(doc.Part(doc.Fold(f"{name}: the same as a table", (table,)), table, doc.TABLES))
         found = finding_texts(each.findings, words.shared_scope(each), level=4)
-        folded = doc.Fold(f"Findings: {name} ({len(each.findings)})", (found,))
-        told = doc.Part(found, folded, unfolded=True) if each.findings else "Nothing was found that asks for a word."
-        findings += [doc.Heading(name), told]
+        if each.findings:
+            folded = doc.Fold(f"{name}: {counted(len(each.findings), 'finding')}", (found,))
+            findings.append(doc.Part(folded, folded, unfolded=True))
     figures = several.figures_table(compared)
     sections = (
-        doc.standing_section("findings", "Findings", *findings),
-        doc.standing_section("time", "Where the change comes from", *falls),
+        doc.section("findings", "Findings", *findings),
+        shared.folded("time", "Waterfalls", "from eager to each, part by part", *falls),
         doc.section("timelines", "Timeline", drawn),
         shared.folded(
             "side-by-side",
@@ -179,45 +180,52 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             ),
             doc.Part(_fold(commands) if many else commands, tables.command_table(sweep, with_eager=not many)),
         ),
-        doc.section(
+        shared.folded(
             "beside",
             "Beside the figures of 2023",
+            "A100, torch 2.0",
             doc.both(tables.published_table(sweep), doc.FIRST, unfolded=True),
-            short="Beside 2023",
         ),
-        doc.section(
+        shared.folded(
             "times",
             "Times",
+            "milliseconds of each cell",
             doc.both(figures.get("mean"), doc.LAST),
             _if_folded(figures.get("median"), doc.LAST, many),
             _if_folded(figures.get("device"), doc.LAST, many),
             eager_table(sweep),
         ),
-        doc.section(
+        shared.folded(
             "cost",
             "Compiling and memory" if "compile" in figures else "Memory",
+            "compile time, break-even, peaks",
             figures.get("compile"),
             figures.get("even"),
             _if_folded(figures.get("memory"), doc.DETAILS, many),
             _if_folded(figures.get("warmup_memory"), doc.LAST, many),
         ),
-        doc.section(
+        shared.folded(
             "failures",
             "Cells without times",
+            "what failed, and why",
             doc.both(tables.failure_table(sweep), doc.FIRST, unfolded=True),
             *(doc.both(doc.Fold(name, (doc.Output(lines),)), doc.LAST) for name, lines in tables.last_words(sweep)),
         ),
-        doc.section(
+        shared.folded(
             "cells",
             "Cell by cell",
+            "verdicts, machines, notes",
             _if_folded(tables.cell_table(sweep), doc.LAST, True, "Verdicts"),
             _if_folded(tables.conditions_table(sweep), doc.LAST, True, "The machine while it was timed"),
             _if_folded(tables.building_table(sweep), doc.LAST, True, "What was built"),
             doc.Fold(sweeping.NOTES, (doc.Bullets("", notes),)) if notes else None,
         ),
         # How it was measured finds room before figures do.
-        doc.standing_section(
-            "method", "How it was measured", doc.both(doc.Definitions(METHOD, tuple(SWEEP.items())), doc.TABLES)
+        shared.folded(
+            "method",
+            "How it was measured",
+            "cells, processes, intervals",
+            doc.both(doc.Definitions(METHOD, tuple(SWEEP.items())), doc.TABLES),
         ),
         _notes(None, note_sentences(sweep.notes)),
         shared.command_section(command),

@@ -26,6 +26,8 @@ MOSTLY = 0.7
 
 #: Groups of a module that are listed one by one; levels and rows of the markdown twin's table.
 MOST_LEAVES, DEEPEST, MOST_ROWS = 12, 2, 24
+#: Rows that are open at first.
+MOST_OPEN = 12
 #: What is added up of a group's kernels.
 TOTALS = ("total_us", "count")
 #: As many kernels, within so much of them, are as many.
@@ -105,11 +107,21 @@ def module_tree(comparison: Comparison) -> Tree | None:
         told = figures(module.a_us, module.b_us, module.delta_us, module.a_kernels, module.b_kernels)
         share = module.delta_us / largest
         name = module.path.removeprefix(f"{above}.") or "the model"
-        return TreeNode(name, told, share, (*children, *leaves), is_open=False)
+        return TreeNode(name, told, share, (*children, *leaves))
 
-    top = node(root, "")
+    top = _opened(node(root, ""))
     heads = (f"{comparison.a.label}, {unit}", comparison.b.label, "change", "kernels")
-    return Tree(f"GPU time by module, {shared_scope(comparison)}", "Module", heads, (replace(top, is_open=True),))
+    return Tree(f"GPU time by module, {shared_scope(comparison)}", "Module", heads, (top,))
+
+
+def _opened(node: TreeNode, rows: int = MOST_OPEN) -> TreeNode:
+    """The same, open down to where the change parts, as far as there is room for its rows."""
+    modules = [each for each in node.children if each.group is None and each.children]
+    if len(node.children) > rows:
+        return replace(node, is_open=rows == MOST_OPEN)
+    largest = max(modules, key=lambda each: abs(each.share), default=None)
+    children = tuple(_opened(each, rows - len(node.children)) if each is largest else each for each in node.children)
+    return replace(node, children=children, is_open=True)
 
 
 def module_table(comparison: Comparison) -> Table | None:
