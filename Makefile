@@ -4,7 +4,7 @@
 #   make test          the tests
 #   make check         tests, lint, types and import rules
 #   make fuzz          the fuzzers, twenty times as long and with other examples each time
-#   make docs          the site of docs/, into build/docs; a broken link is an error
+#   make docs          the site of docs/ with the pages of the committed runs, into build/docs; a broken link is an error
 #   make report-check  sizes and load times of the pages under reports/
 #   make bench         reading and analysing against peers; TRACELENS=path adds a checkout of TraceLens, PEERS= leaves HTA out
 

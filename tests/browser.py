@@ -79,7 +79,7 @@ def opened(
     requests: list[str] = []
 
     def on_request(asked: Any) -> None:
-        if asked.url != own and not asked.url.startswith("data:"):
+        if asked.url != own and not asked.url.startswith(("data:", "blob:")):
             requests.append(asked.url)
 
     context = chromium().new_context(

@@ -10,6 +10,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.run import CompileFacts, Component, Environment, FormName, FormResult, Run, Settings
 from tracekit.model.timing import FormTiming, ProcessTimes
+from tracekit.names import is_triton
 
 COPIES = ("memcpy", "memset")
 #: Ten rounds.
@@ -79,10 +80,16 @@ def make_analysis(
             count=sum(each.count for each in computing),
             unique=len(computing),
             total_us=sum(each.total_us for each in computing),
-            triton_count=sum(each.count for each in families.get("triton", ())),
+            triton_count=sum(each.count for each in computing if is_triton(each.name)),
             short_count=0,
             by_family=tuple(
-                analyses.FamilyTime(family, sum(each.count for each in some), sum(each.total_us for each in some))
+                analyses.FamilyTime(
+                    family,
+                    sum(each.count for each in some),
+                    sum(each.total_us for each in some),
+                    sum(each.count for each in some if is_triton(each.name)),
+                    sum(each.total_us for each in some if is_triton(each.name)),
+                )
                 for family, some in families.items()
             ),
             by_name=computing,

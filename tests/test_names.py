@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.names import encodable, printable, short_kernel_name
+from tracekit.names import encodable, printable, short_kernel_name, template_family
 
 NATIVE = "void at::native::"
 
@@ -59,3 +59,23 @@ def test_what_is_made_encodable_is_and_other_text_stays(text: str) -> None:
     assert made.encode().decode() == made
     assert len(made) == len(text)
     assert all(one == other or "\ud800" <= other <= "\udfff" for one, other in zip(made, text, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "family"),
+    [
+        ("triton_tem_fused_addmm_native_layer_norm_t_view_4", "gemm"),
+        ("triton_tem_fused__to_copy_bmm_mul_transpose_view_7", "gemm"),
+        ("triton_tem_fused__scaled_mm_0", "gemm"),
+        ("triton_bmm_2", "gemm"),
+        ("triton_tem_fused_convolution_0", "convolution"),
+        ("triton_convolution2d_1", "convolution"),
+        ("triton_tem_fused_flex_attention_mul_3", "attention"),
+        # What fuses the operator's neighbours is no template, and a template that lists no such operator does not say.
+        ("triton_red_fused_add_addmm_native_layer_norm_7", None),
+        ("triton_tem_fused_zeros_0", None),
+        ("nvjet_sm90_tst_64x8_64x16_1x2_h_bz_bias_TNT", None),
+    ],
+)
+def test_a_template_s_name_says_what_inductor_made_of_it(kernel: str, family: str | None):
+    assert template_family(kernel) == family

@@ -1,7 +1,10 @@
-"""Kernel names as people read them: the C++ ceremony elided, control characters made harmless."""
+"""Kernel names as people read them: the C++ ceremony elided, control characters made harmless. And what the names of
+Inductor's templates say."""
 
 import re
 import unicodedata
+from functools import cache
+from typing import Literal
 
 #: The part of a template argument that says what an element-wise kernel computes.
 OPERATION = re.compile(r"\b(\w*Functor_\w+|\w+Functor|\w+_kernel_cuda|\w+KernelImpl\w*)\b")
@@ -12,8 +15,32 @@ FIRST_TYPE = re.compile(r"(?:\d\w*,\s*)*(?:\w+::)*([A-Za-z_]\w+)")
 #: Halves of UTF-16 pairs: no characters of their own.
 SURROGATE = re.compile(r"[\ud800-\udfff]")
 
+#: Triton kernels that Inductor made from a template of a product, an attention or a convolution; their names list the
+#: operators.
+TEMPLATE = re.compile(r"triton_(?:tem_|(?:b|add|baddb)?mm|convolution|flex|flash)")
+#: Operators that multiply matrices, in such a list.
+MULTIPLIES = re.compile(r"_(?:(?:b|add|addb|baddb)?mm|matmul|linear|addmv|mv|dot)(?:_|$)")
+
 #: Wrappers around the operation, which say nothing of it.
 WRAPPERS = {"BinaryFunctor", "UnaryFunctor", "AUnaryFunctor", "BUnaryFunctor"}
+
+
+def is_triton(kernel: str) -> bool:
+    """Whether Inductor wrote the kernel in Triton."""
+    return kernel.startswith("triton_")
+
+
+@cache
+def template_family(kernel: str) -> Literal["gemm", "attention", "convolution"] | None:
+    """What Inductor's template does that the kernel was made from, told by its name; None for what is no template, or
+    does not say."""
+    if not TEMPLATE.match(kernel):
+        return None
+    if "attention" in kernel or kernel.startswith(("triton_flex", "triton_flash")):
+        return "attention"
+    if "_convolution" in kernel:
+        return "convolution"
+    return "gemm" if MULTIPLIES.search(kernel) else None
 
 
 def printable(text: str) -> str:

@@ -7,6 +7,8 @@ import math
 
 MISSING = "—"
 MINUS = "\N{MINUS SIGN}"
+#: Units of time by their microseconds.
+UNITS = {1.0: "µs", 1e3: "ms", 1e6: "s"}
 
 
 def duration(us: float | None) -> str:
@@ -17,6 +19,13 @@ def duration(us: float | None) -> str:
         return "0"
     scale, unit = (1, "µs") if abs(us) < 1e3 else (1e3, "ms") if abs(us) < 1e6 else (1e6, "s")
     return f"{_figures(us / scale)} {unit}".replace("-", MINUS)
+
+
+def scale_of(longest_us: float) -> tuple[str, float, int]:
+    """One unit for a table or chart whose longest time this is, its microseconds, and how many decimals tell the
+    times."""
+    scale = max(scale for scale in UNITS if scale == 1 or longest_us >= scale)
+    return UNITS[scale], scale, 1 if longest_us / scale >= 100 else 2 if longest_us / scale >= 10 else 3
 
 
 def duration_change(us: float | None) -> str:
@@ -83,10 +92,6 @@ def times(ratio: float | None) -> str:
     return f"{ratio:.{3 if abs(ratio - 1) < 0.05 else 2}f}\N{MULTIPLICATION SIGN}"
 
 
-#: Units of time and their microseconds, the largest first.
-SCALES = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))
-
-
 def times_within(ratio: float, interval: tuple[float, float] | None) -> str:
     """A ratio with the digits that its interval supports: `1.34x`, `1.8x` of 1.35 to 2.34; `times` without one."""
     if interval is None:
@@ -94,12 +99,6 @@ def times_within(ratio: float, interval: tuple[float, float] | None) -> str:
     half = (interval[1] - interval[0]) / 2
     decimals = 0 if half >= 2 else 1 if half >= 0.1 else 2 if half >= 0.005 or abs(ratio - 1) >= 0.05 else 3
     return f"{ratio:.{decimals}f}\N{MULTIPLICATION SIGN}"
-
-
-def scale_of(longest_us: float) -> tuple[str, float, int]:
-    """One unit for a table whose longest time this is, its microseconds, and how many decimals tell the times."""
-    unit, scale = next((unit, scale) for unit, scale in SCALES if longest_us >= scale or scale == 1)
-    return unit, scale, 1 if longest_us / scale >= 100 else 2 if longest_us / scale >= 10 else 3
 
 
 def size(bytes_: float | None) -> str:

@@ -1,7 +1,7 @@
-"""Cuts the pictures of README and docs out of the pages of committed runs, in headless Chromium. `make pictures`
+"""Takes the pictures of README and docs of the pages of committed runs, in headless Chromium. `make pictures`
 
-Each is a stretch of a page from the top of one element to the bottom of another, in few colours, so that all of them
-together stay small.
+Each is a first screen, or a stretch of a page from the top of one element to the bottom of another; in few colours, so
+that all of them together stay small.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from docs.making.samples import write_sample
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "pictures"
 #: What all pictures together may take.
-MOST_BYTES = 200_000
+MOST_BYTES = 300_000
+#: Of a first screen.
+SCREEN = {"width": 1300, "height": 900}
 MARGIN_PX = 12
 COLOURS = 48
 #: So many kernels are tried for one that lights up.
@@ -32,39 +34,38 @@ MOST_KERNELS = 200
 @dataclass(frozen=True)
 class Cut:
     """From the top of `first` to the bottom of `last` (selectors of Playwright) on the page of the run `page`, `width`
-    pixels wide. `lit` is what the timelines' readout of a kernel must hold that is pointed at, after `zoom` times
-    zooming in. `narrow` leaves out what is empty beside the page's column."""
+    pixels wide; without them the first screen. `lit` is what the timelines' readout of a kernel must hold that is
+    pointed at, after `zoom` times zooming in."""
 
     name: str
     page: str
-    first: str
-    last: str
+    first: str = ""
+    last: str = ""
     width: int = 1000
-    narrow: bool = False
     zoom: int = 0
     lit: str = ""
 
 
-FLUX, VIT = "h200-flux-compiled", "h200-vit"
+FLUX, VIT, QWEN = "h200-flux-compiled", "h200-vit", "h200-qwen2.5-vl-decode"
 
 CUTS = (
-    Cut("report", FLUX, "header .eyebrow", "header .figures", width=1280, narrow=True),
-    Cut("waterfall", FLUX, "#time figure", "#time figure"),
-    Cut("finding", VIT, "#findings li:has-text('The GPU waits for the host')", "#findings li:has-text('GPU waits')"),
+    Cut("flux", FLUX),
+    Cut("vit", VIT),
+    Cut("qwen", QWEN),
     Cut("timelines", FLUX, "#timelines .controls", "#timelines .keys", zoom=9, lit="Triton (rms_norm"),
     Cut("groups", FLUX, "#kernels .explorer", "#kernels .explorer tbody tr:nth-child(5)"),
-    Cut("idle", FLUX, "#idle figure", "#idle figure"),
 )
 
 
 def cut(browser: Any, asked: Cut, page_path: Path) -> bytes:
     """The picture as PNG."""
-    page = browser.new_page(viewport={"width": asked.width, "height": 1000}, color_scheme="light")
+    screen = {"width": asked.width, "height": 1000} if asked.first else SCREEN
+    page = browser.new_page(viewport=screen, color_scheme="light")
     page.goto(page_path.as_uri())
     page.wait_for_selector(CHARTS, state="attached", timeout=60_000)
     if asked.lit:
         _light_up(page, asked)
-    shot = page.screenshot(full_page=True, clip=_stretch(page, asked))
+    shot = page.screenshot(full_page=True, clip=_stretch(page, asked)) if asked.first else page.screenshot()
     page.close()
     return _in_few_colours(shot)
 
@@ -86,14 +87,13 @@ def _stretch(page: Any, asked: Cut) -> dict[str, float]:
     page.evaluate("scrollTo(0, 0)")
     first, last = (page.locator(each).first.bounding_box() for each in (asked.first, asked.last))
     top, bottom = first["y"] - MARGIN_PX, last["y"] + last["height"] + MARGIN_PX
-    left = first["x"] - 2 * MARGIN_PX if asked.narrow else 0
-    return {"x": left, "y": top, "width": asked.width - 2 * left, "height": bottom - top}
+    return {"x": 0, "y": top, "width": asked.width, "height": bottom - top}
 
 
 def _in_few_colours(png: bytes) -> bytes:
     written = io.BytesIO()
     image = Image.open(io.BytesIO(png)).convert("RGB")
-    # The method that keeps a colour which few pixels have: the badge of the verdict is one.
+    # The method that keeps a colour which few pixels have, as the verdict's.
     few = image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     few.save(written, "PNG", optimize=True)
     return written.getvalue()
@@ -108,7 +108,7 @@ def main() -> None:
         sys.exit(MISSING)
     PICTURES.mkdir(exist_ok=True)
     with sync_playwright() as playwright, TemporaryDirectory() as folder, contextlib.chdir(ROOT):
-        pages = {name: write_sample(Path("traces", name), Path(folder))[0] for name in (FLUX, VIT)}
+        pages = {name: write_sample(Path("traces", name), Path(folder))[0] for name in (FLUX, VIT, QWEN)}
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         for asked in CUTS:
             (PICTURES / f"{asked.name}.png").write_bytes(cut(browser, asked, pages[asked.page]))

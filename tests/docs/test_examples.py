@@ -1,4 +1,5 @@
-"""What pages show is run as printed: getting-started.md, gate.md and export.md on the committed runs, own-models.md."""
+"""What pages show is run as printed: README, getting-started.md and export.md on the committed runs, the example of a
+workflow, own-models.md."""
 
 import csv
 import os
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -20,6 +22,7 @@ from .texts import DOCS, ROOT, blocks
 
 VIT, GRAPHS = (ROOT / "traces" / name for name in ("h200-vit", "h200-vit-reduce-overhead"))
 OWN = DOCS / "own-models.md"
+WORKFLOW = DOCS / "examples" / "performance.yml"
 
 
 @pytest.fixture
@@ -49,19 +52,15 @@ def unlike(page: Path, block: str, output: str) -> list[str]:
     return [line for line in map(str.strip, block.splitlines()) if line != "..." and line not in printed]
 
 
-def readme_s() -> str:
-    """What README says that the same command prints."""
-    (block,) = (each for each in blocks(ROOT / "README.md", "text") if "Compiled is 1.14" in each)
-    return block
-
-
 def test_the_tour_prints_what_it_says(place: Path) -> None:
-    page = DOCS / "getting-started.md"
-    compared = shell(place, "tracekit compare traces/h200-vit -v")
+    page, readme = DOCS / "getting-started.md", ROOT / "README.md"
+    compared = shell(place, "tracekit compare traces/h200-vit")
     assert compared.returncode == 0, compared.stderr
-    verdict, figures, finding, gate, _ = blocks(page, "text")
-    for block in (verdict, figures, finding, readme_s()):
-        assert unlike(page, block, compared.stdout) == []
+    (shortened,), (whole, gate) = (blocks(each, "text") for each in (readme, page))
+    assert unlike(readme, shortened, compared.stdout) == []
+    assert len(shortened.splitlines()) <= 12
+    assert [line.rstrip() for line in compared.stdout.strip("\n").splitlines()] == whole.splitlines()
+    assert len(whole.splitlines()) <= 30
     assert (place / "reports" / "h200-vit.html").is_file() and (place / "reports" / "h200-vit.md").is_file()
     commands = blocks(page, "sh")[2].splitlines()
     assert len(commands) == 4
@@ -78,8 +77,7 @@ OUTCOMES = [(VIT, 4, "inconclusive"), (GRAPHS, 3, "failed")]
 
 @pytest.mark.parametrize(("new", "code", "word"), OUTCOMES, ids=["the same times", "three kernels more"])
 def test_the_workflow_of_the_gate_does_what_its_page_says(place: Path, new: Path, code: int, word: str) -> None:
-    (workflow,) = blocks(DOCS / "gate.md", "yaml")
-    steps = yaml.safe_load(workflow)["jobs"]["performance"]["steps"]
+    steps = workflow_steps("measure")
     profiled, compared, told = [step["run"] for step in steps if "run" in step][1:]
     out, base = re.search(r"--out (\S+)", profiled), re.search(r"compare ~/(\S+)", compared)
     assert out is not None and base is not None
@@ -102,10 +100,43 @@ def test_the_workflow_of_the_gate_does_what_its_page_says(place: Path, new: Path
     assert sorted(path.name for path in (place / upload).iterdir()) == ["gate.html", "gate.md"]
 
 
+def workflow_steps(job: str) -> list[dict[str, Any]]:
+    steps: list[dict[str, Any]] = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"][job]["steps"]
+    return steps
+
+
+#: Stands for GitHub's program: the pull request has the comment 7, or none; the last line is what it was asked for.
+GITHUB = """#!/bin/sh
+echo "$*" >> asked
+case "$*" in *--paginate*) printf '%s' "$COMMENT";; esac
+"""
+COMMENTS = [("", "pr comment 5 --body-file"), ("7", "api --method PATCH repos/me/mine/issues/comments/7 ")]
+
+
+@pytest.mark.parametrize(("there", "asked"), COMMENTS, ids=["first", "again"])
+def test_the_workflow_keeps_one_comment_on_the_pull_request(place: Path, there: str, asked: str) -> None:
+    *_, step = workflow_steps("comment")
+    program = place / "bin" / "gh"
+    program.write_text(GITHUB)
+    program.chmod(0o755)
+    (place / "reports").mkdir()
+    (place / "reports" / "gate.md").write_text("# Gate: passed\n", encoding="utf-8")
+    done = shell(place, f"set -e; {step['run']}", COMMENT=there, GH_REPO="me/mine", PULL_REQUEST="5")
+    assert done.returncode == 0, done.stderr
+    assert (place / "asked").read_text().splitlines()[-1].startswith(asked)
+    assert (place / "comment.md").read_text(encoding="utf-8") == "<!-- tracekit -->\n# Gate: passed\n"
+
+
+def test_only_the_job_that_runs_no_code_of_the_pull_request_may_write() -> None:
+    told = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
+    assert told["permissions"] == {"contents": "read"}
+    may = {name: job.get("permissions") for name, job in told["jobs"].items()}
+    assert may == {"measure": None, "comment": {"pull-requests": "write"}}
+    assert not any("checkout" in step.get("uses", "") for step in workflow_steps("comment"))
+
+
 def test_the_workflow_profiles_the_code_of_the_pull_request_in_an_environment_of_its_own() -> None:
-    (workflow,) = blocks(DOCS / "gate.md", "yaml")
-    steps = yaml.safe_load(workflow)["jobs"]["performance"]["steps"]
-    installed, profiled, *_ = [step["run"] for step in steps if "run" in step]
+    installed, profiled, *_ = [step["run"] for step in workflow_steps("measure") if "run" in step]
     # The model of the page that the text leads to.
     (own,) = [block for block in blocks(DOCS / "own-models.md", "sh") if "my_model.py:build" in block]
     assert "profile my_model.py:build --compiled" in own and "profile my_model.py:build --compiled" in profiled

@@ -13,7 +13,7 @@ from tracekit.report.sections.figures import COUNTS
 from tracekit.report.words.findings import WORDS
 from tracekit.report.words.notes import SENTENCES
 
-from .texts import DOCS, PAGES, ROOT, anchors, links
+from .texts import DOCS, PAGES, ROOT, anchors, links, prose
 
 #: Made when the site is built.
 GENERATED = {"changelog.md"}
@@ -47,7 +47,12 @@ def test_every_picture_is_shown_and_all_of_them_are_small() -> None:
     pictures = list((DOCS / "pictures").iterdir())
     shown = {Path(link).name for page in PAGES for link in links(page)}
     assert [path.name for path in pictures if path.name not in shown] == []
-    assert sum(path.stat().st_size for path in pictures) < 200_000
+    assert sum(path.stat().st_size for path in pictures) < 300_000
+
+
+def test_readme_is_read_in_five_minutes() -> None:
+    text = re.sub(r"<!--.*?-->", "", prose(ROOT / "README.md"), flags=re.DOTALL)
+    assert len(text.split()) <= 900
 
 
 @pytest.mark.parametrize("name", ["architecture.md", "contributing.md"])

@@ -14,11 +14,12 @@ import pytest
 from tests.sides import make_side
 
 from tracekit.comparison.judging.alternatives import MOST_RUNS
-from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
+from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.report import charts
-from tracekit.report.charts import HUES, family_charts
+from tracekit.report.charts import HUES, SEGMENTS, STRONGEST, family_charts
 from tracekit.report.sides import with_letters
 from tracekit.report.timelines import texture
+from tracekit.report.words.common import FAMILY_WORDS
 
 STYLE = (Path(charts.__file__).parent / "templates/page.css").read_text(encoding="utf-8")
 
@@ -44,8 +45,12 @@ def scheme(dark: bool) -> dict[str, str]:
     return {name: found[value[6:-1]] if value.startswith("var(--") else value for name, value in found.items()}
 
 
+def channels(colour: str) -> np.ndarray:
+    return np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)])
+
+
 def linear(colour: str) -> np.ndarray:
-    values = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    values = channels(colour) / 255
     return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
 
 
@@ -106,12 +111,30 @@ def test_every_hue_is_seen_on_its_paper_and_told_from_every_other(dark: bool):
             assert difference(lab(hues[one], sight), lab(hues[other], sight)) > 15, (sight, one, other)
 
 
-@pytest.mark.parametrize("kinds", [FAMILIES, IDLE_CAUSES])
+@pytest.mark.parametrize("kinds", [tuple(FAMILY_WORDS), IDLE_CAUSES])
 def test_kinds_of_one_lane_differ_in_hue_or_in_texture(kinds: tuple[str, ...]):
     told = scheme(False)
     looks = [(told[f"kind-{kind}"], texture(kind)) for kind in kinds]
     assert len(set(looks)) == len(looks)
-    assert not {texture(kind) for kind in FAMILIES} & {texture(kind) for kind in IDLE_CAUSES}
+    assert not {texture(kind) for kind in FAMILY_WORDS} & {texture(kind) for kind in IDLE_CAUSES}
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_gain_and_loss_differ_in_lightness_and_are_read_as_text(dark: bool):
+    told = scheme(dark)
+    assert contrast(told["gain"], told["loss"]) >= 1.5
+    assert all(contrast(told[each], told["paper"]) >= 4.5 for each in ("gain", "loss"))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_on_bars_is_read(dark: bool):
+    told = scheme(dark)
+    for _, _, bar, _, text in SEGMENTS:
+        assert contrast(told[bar], told[text]) >= 4.5, bar
+    for name in ("gain", "loss", "total"):
+        # A module's colour covers the paper in part.
+        strongest = STRONGEST * channels(told[name]) + (1 - STRONGEST) * channels(told["paper"])
+        assert contrast("#" + "".join(f"{round(each):02x}" for each in strongest), told["ink"]) >= 4.5, name
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -124,5 +147,6 @@ def test_bars_of_the_sides_are_seen_on_their_paper(dark: bool):
 def test_as_many_sides_as_may_stand_beside_each_other_have_looks_of_their_own():
     told = scheme(False)
     for chart in family_charts(with_letters(*(make_side(f"side {at}") for at in range(2 * MOST_RUNS)))):
-        looks = [(told[bar["marker"]["color"]], str(bar["marker"].get("pattern"))) for bar in chart.data]
+        markers = [bar["marker"] for bar in chart.figure.to_dict()["data"]]
+        looks = [(told[each["color"][6:-1]], str(each.get("pattern"))) for each in markers]
         assert len(looks) == len(set(looks)) == 2 * MOST_RUNS

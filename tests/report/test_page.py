@@ -12,7 +12,7 @@ from ..sides import make_run
 from .conftest import cpu_comparison, hostile_comparison, timed_comparison
 
 COMMAND = "tracekit profile flux --compiled"
-CHARTS = ("waterfall", "family-times", "family-counts", "idle-causes")
+CHARTS = ("call", "waterfall", "family-times", "family-counts", "idle-causes")
 
 
 class Elements(HTMLParser):

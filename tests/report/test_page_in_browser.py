@@ -154,7 +154,7 @@ def other_page(name: str) -> str:
     return comparisons_page(three_times_matched(), "x")
 
 
-@pytest.mark.parametrize(("name", "charts"), [("one", 3), ("several", 6)])
+@pytest.mark.parametrize(("name", "charts"), [("one", 3), ("several", 7)])
 @pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
 def test_pages_of_one_side_and_of_several_are_drawn_and_in_reach_on_any_screen(tmp_path, name, charts, width, dark):
     with opened(written(tmp_path, other_page(name)), width=width, dark=dark) as visited:
@@ -162,6 +162,20 @@ def test_pages_of_one_side_and_of_several_are_drawn_and_in_reach_on_any_screen(t
         assert visited.page.locator("figure > .js-plotly-plot").count() == charts
         assert violations(visited.page, WEIGHTY) == []
         assert was_quiet(visited)
+
+
+def test_every_chart_is_saved_as_a_picture_with_its_title(page, tmp_path):
+    titles = page.locator("figure:has(> .js-plotly-plot) figcaption")
+    assert page.locator(".save button").count() == 2 * titles.count() > 4
+    begins = {"png": b"\x89PNG", "svg": b"<svg"}
+    for kind, begin in begins.items():
+        with page.expect_download() as saved:
+            page.click(f"figure:has(#waterfall) [data-save={kind}]")
+        assert saved.value.suggested_filename.endswith(f"-waterfall.{kind}")
+        path = tmp_path / saved.value.suggested_filename
+        saved.value.save_as(path)
+        assert path.read_bytes().startswith(begin)
+    assert "What changed from A to B" in path.read_text(encoding="utf-8")
 
 
 LENGTHEN = """document.querySelectorAll(".figures .large").forEach((each) => {

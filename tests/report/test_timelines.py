@@ -286,6 +286,14 @@ def test_a_pinned_kernel_stays_with_its_counterpart_until_it_is_let_go(tmp_path)
         pieces = int(canvas.get_attribute("data-marked"))
         group = comparison.groups[fused]
         assert pieces == len(group.a_at) / len(group.b_at) > 1
+        # A's first kernels of the group are brought above B's, which is not where they were recorded.
+        sides = ((comparison.a.timeline, group.a_at), (comparison.b.timeline, group.b_at))
+        a_us, b_us = (
+            min(us for us, at in zip(side.work.starts_us, side.positions, strict=True) if at in places)
+            for side, places in sides
+        )
+        shifted = [float(each) for each in canvas.get_attribute("data-shifted").split(",")]
+        assert shifted == pytest.approx([b_us - a_us, 0], abs=0.02)
         # The pointer passes over it all, and another click lets go.
         said, box = readout.inner_text(), canvas.bounding_box()
         page.mouse.move(box["x"] + 30, box["y"] + 60)

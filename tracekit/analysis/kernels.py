@@ -1,13 +1,13 @@
 """Which kernels ran, of which family, how often and how long? Which copies? And how often did the host launch?"""
 
 import re
-from collections import Counter, defaultdict
 from functools import cache
 
 import polars as pl
 
 from tracekit.analysis.window import Scope
 from tracekit.model.analysis import FAMILIES, CopySummary, FamilyTime, KernelSummary, KernelTime, LaunchSummary
+from tracekit.names import is_triton, template_family
 
 #: Kernels shorter than this cost about as much to launch as to run.
 SHORT_NS = 10_000
@@ -45,9 +45,9 @@ def family_of(name: str, kind: str = "kernel") -> str:
     """The family of an activity: by a kernel's name, `other` when no pattern knows it; of copies and sets the kind."""
     if kind != "kernel":
         return kind
-    if name.startswith("triton_"):
-        # Names of Triton kernels list the operators they fuse.
-        return "triton"
+    if is_triton(name):
+        # The name lists the operators that are fused, whichever they are; a template does one of them.
+        return template_family(name) or "triton"
     begin = name[:LONGEST_NAME].lower()
     return next((family for family, pattern in FAMILY_PATTERNS.items() if pattern.search(begin)), "other")
 
@@ -56,18 +56,24 @@ def summarize_kernels(scope: Scope) -> KernelSummary:
     """Counts and GPU time of the kernels that belong to the window; memory copies and sets are not among them."""
     kernels = scope.activities.filter(pl.col("kind") == "kernel")
     names = _by_name(kernels)
-    counts: Counter[str] = Counter()
-    totals: dict[str, float] = defaultdict(float)
+    by_family: dict[str, FamilyTime] = {}
     for each in names:
-        counts[each.family] += each.count
-        totals[each.family] += each.total_us
+        so_far = by_family.get(each.family, FamilyTime(each.family, 0, 0.0))
+        count, us = (each.count, each.total_us) if is_triton(each.name) else (0, 0.0)
+        by_family[each.family] = FamilyTime(
+            each.family,
+            count=so_far.count + each.count,
+            total_us=so_far.total_us + each.total_us,
+            triton_count=so_far.triton_count + count,
+            triton_us=so_far.triton_us + us,
+        )
     return KernelSummary(
         count=kernels.height,
         unique=len(names),
         total_us=_total_us(kernels),
-        triton_count=counts["triton"],
+        triton_count=sum(each.triton_count for each in by_family.values()),
         short_count=int((kernels["end_ns"] - kernels["start_ns"] < SHORT_NS).sum()),
-        by_family=tuple(FamilyTime(family, counts[family], totals[family]) for family in FAMILIES if family in counts),
+        by_family=tuple(by_family[family] for family in FAMILIES if family in by_family),
         by_name=names,
     )
 

@@ -103,6 +103,8 @@ class FamilyTime:
     family: str
     count: int
     total_us: float
+    triton_count: int = 0  #: Of these Inductor wrote in Triton: of `gemm` those from templates.
+    triton_us: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

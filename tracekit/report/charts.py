@@ -1,27 +1,24 @@
-"""What the page draws, as plotly figures. Every value drawn is in a table beside it too.
+"""What the page draws, as plotly figures. Every value drawn is in a table beside it too."""
 
-Colours are names (`gain`, `side-a`, ...) that the page replaces by those of its light or dark scheme.
-"""
-
-import html
 import itertools
-import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any
 
 from tracekit.model.comparison import Comparison
-from tracekit.names import printable
-from tracekit.numbers import duration, duration_change
-from tracekit.report.document import Chart
+from tracekit.model.comparisons import Comparisons
+from tracekit.model.modules import ModuleTime
+from tracekit.numbers import MINUS, change_with_share, count, duration, duration_change, percent, scale_of
+from tracekit.report.document import Bars, Chart
+from tracekit.report.drawing import LEGEND, axis_of, drawn, escaped, told_apart
+from tracekit.report.sections.call import CallTime, call_times
 from tracekit.report.sections.compilation import PHASES
-from tracekit.report.sections.headline import LETTERS, Names, part_label
+from tracekit.report.sections.headline import LETTERS, Names, waterfall_changes
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import times_by_family
-from tracekit.report.sides import Sides, side_name
+from tracekit.report.sides import Sides, both_sides, side_name
 from tracekit.report.words.common import cause_words, scope_of, shared_scope
-
-#: Width of the labels beside a chart, in characters, so that bars keep room on a phone.
-LABEL_WIDTH = 26
 
 #: Sides that the style sheet has a hue for (`side-a` to `side-i`). The others have the same ones again, hatched.
 HUES = "abcdefghi"
@@ -29,57 +26,238 @@ HUES = "abcdefghi"
 BESIDE_BAR = {"xanchor": "left", "xshift": 3, "showarrow": False}
 #: Heights in pixels.
 PER_BAR = 34
+PER_CALL = 44
+PER_MODULE = 30
 BAR_APART = 16
 PER_SIDE = 15
 MARGINS = 56
 
+#: What a call consists of, and the colours of the bar, of its edge and of the figure in it.
+SEGMENTS = (
+    ("matrix_us", "matmul, attention, convolution", "hue-blue", "paper", "paper"),
+    ("other_us", "norm, pointwise, copy, other", "hue-deep", "paper", "paper"),
+    ("idle_us", "GPU idle", "rule", "soft", "ink"),
+)
+
+#: Levels of modules that are drawn, and the share of the whole that each is wide at least.
+MOST_LEVELS, LEAST_WIDTH = 7, 0.002
+#: A module's colour is strongest where its time changed by this share, and it covers the paper as far as text on it
+#: stays legible (tests/report/test_colours.py); what changed by less than 1 % has none.
+FULL_CHANGE, STRONGEST, FAINTEST, NO_CHANGE = 0.5, 0.5, 0.08, 0.01
+
 
 def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names = LETTERS) -> Chart | None:
-    """From the time of A to the time of B; None where there is no waterfall."""
-    waterfall = comparison.waterfall
-    if waterfall is None:
+    """What makes the change from A to B, from a zero line on; None where there is no waterfall."""
+    parts = waterfall_changes(comparison)
+    if not parts:
         return None
-    parts = [(part_label(part), part.delta_us) for part in waterfall.parts]
-    bars = [
-        *((label, us) for label, us in parts if duration_change(us) != "0"),
-        ("residual, not explained", waterfall.residual_us),
-    ]
-    labels = [comparison.a.label, *(label for label, _ in bars), comparison.b.label]
-    values = [waterfall.a_us, *(us for _, us in bars), waterfall.b_us]
-    # The running sum before each change, and the figure of each bar at its right end: at its left a narrow page has
-    # the bar's label.
-    levels = [0.0, *itertools.accumulate(values[:-2]), 0.0]
-    reach = max(*itertools.accumulate(values[:-1]), values[-1])
-    texts = [duration(waterfall.a_us), *(duration_change(us) for _, us in bars), duration(waterfall.b_us)]
+    a, b = names
+    labels = [*(label for label, _ in parts), f"all changes: {b} {MINUS} {a}"]
+    changes = [us for _, us in parts]
+    # Where each bar ends; the last one begins at zero again.
+    ends = list(itertools.accumulate(changes, initial=0.0))
+    lowest, highest = min(ends), max(ends)
+    unit, scale, _ = scale_of(max(-lowest, highest))
+    starts, ends = [*ends[:-1], 0.0], [*ends[1:], ends[-1]]
+    texts = [duration_change(us) for us in (*changes, ends[-1])]
     data = {
         "type": "waterfall",
         "orientation": "h",
         "y": list(range(len(labels))),
-        "x": [us / 1e3 for us in values],
-        "measure": ["absolute", *("relative" for _ in bars), "absolute"],
+        "x": [us / scale for us in (*changes, ends[-1])],
+        "measure": [*("relative" for _ in parts), "total"],
         "text": texts,
         "textposition": "none",
-        "hoverinfo": "text",
-        "increasing": {"marker": {"color": "loss"}},
-        "decreasing": {"marker": {"color": "gain"}},
-        "totals": {"marker": {"color": "total"}},
-        "connector": {"line": {"color": "rule", "width": 1}},
+        "customdata": [escaped(label) for label in labels],
+        "hovertemplate": "%{customdata}: %{text}<extra></extra>",
+        "increasing": {"marker": {"color": "var(--loss)"}},
+        "decreasing": {"marker": {"color": "var(--gain)"}},
+        "totals": {"marker": {"color": "var(--total)"}},
+        "connector": {"line": {"color": "var(--rule)", "width": 1}},
     }
-    return Chart(
-        id=id_,
-        title=f"From {names[0]} to {names[1]} in milliseconds, {shared_scope(comparison, names)}",
-        description=f"Waterfall from {names[0]} to {names[1]}; the table below holds the same values.",
-        data=(data,),
-        layout={
-            "xaxis": {"title": {"text": "ms"}, "range": [0, reach / 1e3 * 1.18]},
-            "yaxis": _axis(labels),
-            "annotations": [
-                {"text": text, "x": max(start, start + us) / 1e3, "y": at} | BESIDE_BAR
-                for at, (text, start, us) in enumerate(zip(texts, levels, values, strict=True))
-            ],
+    # The figure of each bar stands at its right end: at its left a narrow page has the bar's label.
+    span = (highest - lowest) / scale
+    layout = {
+        "xaxis": {
+            "title": {"text": unit},
+            "range": [lowest / scale - 0.02 * span, highest / scale + 0.18 * span],
+            "zerolinewidth": 2,
         },
-        height=PER_BAR * len(labels) + MARGINS,
+        "yaxis": axis_of(labels),
+        "annotations": [
+            {"text": text, "x": max(start, end) / scale, "y": at} | BESIDE_BAR
+            for at, (text, start, end) in enumerate(zip(texts, starts, ends, strict=True))
+        ],
+    }
+    title = f"What changed from {a} to {b}, {unit}, {shared_scope(comparison, names)}"
+    return drawn(id_, title, (data,), layout, PER_BAR * len(labels) + MARGINS)
+
+
+def waterfall_bars(comparison: Comparison, names: Names = LETTERS) -> Bars | None:
+    """The same in characters."""
+    parts = waterfall_changes(comparison)
+    rows = tuple((label, duration_change(us), us) for label, us in parts)
+    title = f"What changed from {names[0]} to {names[1]}, {shared_scope(comparison, names)}"
+    return Bars(title, rows) if rows else None
+
+
+def call_chart(comparison: Comparison) -> Chart | None:
+    """One call of both sides, divided into what it consists of; None where the sides have no common scale."""
+    sides = (comparison.a, comparison.b)
+    found = call_times((comparison,), sides)
+    return _calls("call", "One call", [side.label for side in sides], *found) if found else None
+
+
+def calls_chart(compared: Comparisons) -> Chart | None:
+    """One call of every form, a row each, on one axis; None where they have no common scale."""
+    found = call_times(compared.comparisons, compared.sides)
+    return _calls("calls", "One call of each", [side.label for side in compared.sides], *found) if found else None
+
+
+def _calls(id_: str, what: str, names: Sequence[str], basis: str, calls: Sequence[CallTime]) -> Chart:
+    unit, scale, decimals = scale_of(max(each.whole_us for each in calls))
+    figures = [[getattr(each, name) / scale for each in calls] for name, *_ in SEGMENTS]
+    data = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": words,
+            "y": list(range(len(calls))),
+            "x": values,
+            "text": [f"{value:,.{decimals}f}" for value in values],
+            "textposition": "inside",
+            "insidetextanchor": "middle",
+            "textangle": 0,
+            "insidetextfont": {"color": f"var(--{text})"},
+            "marker": {"color": f"var(--{colour})", "line": {"color": f"var(--{edge})", "width": 1}},
+            "customdata": [escaped(name) for name in names],
+            "hovertemplate": f"%{{customdata}}, {words}: %{{text}} {unit}<extra></extra>",
+        }
+        for (_, words, colour, edge, text), values in zip(SEGMENTS, figures, strict=True)
+    ]
+    wholes = [f"{each.whole_us / scale:,.{decimals}f} {unit}" for each in calls]
+    labels = [f"{name}<br>{whole}" for name, whole in zip(told_apart(names), wholes, strict=True)]
+    layout = {
+        "barmode": "stack",
+        "showlegend": True,
+        "xaxis": {"title": {"text": unit}, "rangemode": "tozero"},
+        "yaxis": axis_of(names) | {"ticktext": labels},
+        # A figure that does not fit into its bar is only told on pointing at it.
+        "uniformtext": {"mode": "hide", "minsize": 10},
+    }
+    title = f"{what}, {unit}, {'unprofiled' if basis == 'unprofiled' else 'as recorded'}"
+    return drawn(id_, title, data, layout, PER_CALL * len(calls) + MARGINS + LEGEND, "; ".join(_told(names, calls)))
+
+
+def _told(names: Sequence[str], calls: Sequence[CallTime]) -> Iterator[str]:
+    """The figures, for who does not see them."""
+    for name, call in zip(names, calls, strict=True):
+        parts = ", ".join(f"{words} {duration(getattr(call, segment))}" for segment, words, *_ in SEGMENTS)
+        yield f"{name} {duration(call.whole_us)}: {parts}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A module's place in the icicle."""
+
+    module: ModuleTime
+    name: str
+    level: int
+    start_us: float
+
+    @property
+    def change(self) -> float:
+        return self.module.delta_us / self.module.a_us
+
+
+def module_chart(comparison: Comparison) -> Chart | None:
+    """GPU time by module, the whole model above its parts, as wide as A's time is; None where no module is known."""
+    root = comparison.modules
+    if root is None or root.a_us <= 0:
+        return None
+    a, b = comparison.a.label, comparison.b.label
+    cells = list(_cells(root, "all GPU kernels", 0, 0.0, LEAST_WIDTH * root.a_us))
+    unit, scale, _ = scale_of(root.a_us)
+    kinds = (
+        ("less GPU time", "gain", [each for each in cells if each.change <= -NO_CHANGE]),
+        ("more", "loss", [each for each in cells if each.change >= NO_CHANGE]),
+        (f"within {percent(NO_CHANGE, 0)}", "total", [each for each in cells if abs(each.change) < NO_CHANGE]),
     )
+    data = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": words,
+            "x": [each.module.a_us / scale for each in some],
+            "base": [each.start_us / scale for each in some],
+            "y": [each.level for each in some],
+            "width": 0.96,
+            "text": [escaped(f"{each.name} {_share(each.change)}") for each in some],
+            "textposition": "inside",
+            "insidetextanchor": "middle",
+            "insidetextfont": {"color": "var(--ink)"},
+            "textangle": 0,
+            "customdata": [[escaped(each.module.path or each.name), _module_words(each.module)] for each in some],
+            "hovertemplate": "%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
+            "marker": {
+                "color": f"var(--{colour})",
+                "opacity": [_strength(each.change) for each in some],
+                "line": {"color": "var(--paper)", "width": 1},
+            },
+        }
+        for words, colour, some in kinds
+        if some
+    ]
+    levels = 1 + max(each.level for each in cells)
+    layout = {
+        "barmode": "overlay",
+        "bargap": 0,
+        "showlegend": True,
+        "xaxis": {"title": {"text": unit}, "range": [0, root.a_us / scale], "showgrid": False},
+        "yaxis": {"visible": False, "tickvals": list(range(levels))},
+        "uniformtext": {"mode": "hide", "minsize": 10},
+    }
+    title = f"GPU time by module: as wide as in {a}, coloured by the change to {b}"
+    return drawn("modules", title, data, layout, PER_MODULE * levels + MARGINS + LEGEND)
+
+
+def _cells(module: ModuleTime, name: str, level: int, start_us: float, least_us: float) -> Iterator[_Cell]:
+    """The module, and below it those that it holds, the longest first."""
+    yield _Cell(module, name, level, start_us)
+    for child in sorted(module.children, key=lambda each: -each.a_us) if level + 1 < MOST_LEVELS else ():
+        if child.a_us >= least_us:
+            shown = child.path.removeprefix(f"{module.path}.")
+            yield from _cells(child, shown, level + 1, start_us, least_us)
+        start_us += child.a_us
+
+
+def _share(change: float) -> str:
+    return f"{change * 100:+.0f} %".replace("-", MINUS)
+
+
+def _strength(change: float) -> float:
+    return round(FAINTEST + (STRONGEST - FAINTEST) * min(abs(change) / FULL_CHANGE, 1.0), 3)
+
+
+def _module_words(module: ModuleTime) -> str:
+    times = f"{duration(module.a_us)} \N{RIGHTWARDS ARROW} {duration(module.b_us)}"
+    kernels = f"{count(module.a_kernels)} \N{RIGHTWARDS ARROW} {count(module.b_kernels)} kernels"
+    return f"{times}, {change_with_share(module.delta_us, module.a_us)}, {kernels}"
+
+
+def comparison_charts(comparison: Comparison) -> Iterator[Chart | None]:
+    """Every chart of two sides."""
+    yield call_chart(comparison)
+    yield waterfall_chart(comparison)
+    yield module_chart(comparison)
+    yield from side_charts(both_sides(comparison))
+
+
+def side_charts(sides: Sides) -> Iterator[Chart | None]:
+    """Those that any number of sides have."""
+    yield from family_charts(sides)
+    yield cause_chart(sides)
+    yield phase_chart(sides)
 
 
 def family_charts(sides: Sides) -> tuple[Chart, ...]:
@@ -109,56 +287,46 @@ def cause_chart(sides: Sides) -> Chart | None:
 
 
 def phase_chart(sides: Sides) -> Chart | None:
-    """Time of compiling, a bar for each phase; of a side that was not compiled the bars are empty."""
+    """Time of compiling, a bar for each phase of each side that was compiled."""
     found: list[dict[str, float]] = [
         {phase.phase: phase.seconds for phase in side.diagnostics.phases} if side.diagnostics else {}
         for _, side in sides
     ]
+    compiled = [at for at, each in enumerate(found) if each]
     values = {
-        words: [each.get(phase, 0.0) for each in found]
+        words: [found[at].get(phase, 0.0) for at in compiled]
         for phase, words in PHASES.items()
         if any(phase in each for each in found)
     }
-    title = "Time of compiling by phase in seconds"
-    return _grouped("compile-phases", title, values, sides, "s") if values else None
+    those = tuple(sides[at] for at in compiled)
+    return _grouped("compile-phases", "Time of compiling by phase in seconds", values, those, "s") if values else None
 
 
 def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides, unit: str) -> Chart:
     """A bar of each side for each label, the first label on top."""
     # No two sides look alike.
-    colours = [{"color": f"side-{hue}"} for hue in HUES]
+    colours = [{"color": f"var(--side-{hue})"} for hue in HUES]
     looks: list[dict[str, Any]] = [*colours, *({**each, "pattern": {"shape": "/"}} for each in colours * 2)]
     labels = list(values)
-    traces = tuple(
+    names = told_apart([side_name(letter, side) for letter, side in sides])
+    data = [
         {
             "type": "bar",
             "orientation": "h",
-            "name": _label(side_name(letter, side)),
+            "name": names[index],
             "y": list(range(len(labels))),
-            "customdata": [html.escape(printable(label), quote=False) for label in labels],
+            "customdata": [escaped(label) for label in labels],
             "x": [figures[index] for figures in values.values()],
             "marker": looks[ascii_lowercase.index((letter or "b").lower())],
             "hovertemplate": f"%{{customdata}}: %{{x:,.3~f}} {unit}<extra>{letter}</extra>",
         }
-        for index, (letter, side) in enumerate(sides)
-    )
-    beside = f", {' beside '.join(letter for letter, _ in sides)}" if len(sides) > 1 else ""
-    return Chart(
-        id=id_,
-        title=title,
-        description=f"{title}{beside}; the table below holds the same values.",
-        data=traces,
-        layout={"barmode": "group", "xaxis": {"title": {"text": unit}, "rangemode": "tozero"}, "yaxis": _axis(labels)},
-        height=(BAR_APART + PER_SIDE * len(sides)) * len(labels) + MARGINS + 30,
-    )
-
-
-def _axis(labels: list[str]) -> dict[str, Any]:
-    """Labels stand at numbers, because plotly takes two bars of one label for the same."""
-    return {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": [_label(each) for each in labels]}
-
-
-def _label(text: str) -> str:
-    """Wrapped for the axis. Plotly reads labels as simple HTML, so what the text holds of it is escaped."""
-    lines = textwrap.wrap(printable(text), LABEL_WIDTH, max_lines=2, placeholder="…") or [""]
-    return "<br>".join(html.escape(line, quote=False) for line in lines)
+        for index, (letter, _) in enumerate(sides)
+    ]
+    layout = {
+        "barmode": "group",
+        # Which of several sides a lone one is.
+        "showlegend": sides[0][0] != "",
+        "xaxis": {"title": {"text": unit}, "rangemode": "tozero"},
+        "yaxis": axis_of(labels),
+    }
+    return drawn(id_, title, data, layout, (BAR_APART + PER_SIDE * len(sides)) * len(labels) + MARGINS + LEGEND)

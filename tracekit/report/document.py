@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure as PlotlyFigure
 
 #: Parts find room in the markdown twin, which is bounded, in this order, the earlier of one rank before the later.
 FIRST, WARNINGS, FINDINGS, TABLES, MORE_FINDINGS, DETAILS, LAST = range(7)
@@ -59,14 +62,23 @@ def filled_table(
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure of plotly's. `id` is the element it is drawn into; `description` is what a screen reader says."""
+    """A figure of plotly's, whose colours are the style sheet's: `var(--gain)`. `id` is the element it is drawn into;
+    `description` is what a screen reader says. `height` in pixels is without the title, which stands above."""
 
     id: str
     title: str
     description: str
-    data: tuple[dict[str, Any], ...]
-    layout: dict[str, Any]
+    figure: PlotlyFigure
     height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Changes in characters, to both sides of a zero line, for where nothing can be drawn: label, figure and value of
+    each."""
+
+    caption: str
+    rows: tuple[tuple[str, str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +275,7 @@ class Beside:
 #: What the page alone shows; a bare string is a paragraph.
 OfPage = str | Heading | Chart | Timelines | Explorer | HeatMap | Tree | Pictures | Beside
 #: What a section is made of.
-Block = OfPage | Table | Findings | Bullets | Definitions | Commands | Output | Fold
+Block = OfPage | Bars | Table | Findings | Bullets | Definitions | Commands | Output | Fold
 
 
 @dataclass(frozen=True, slots=True)

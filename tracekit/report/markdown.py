@@ -2,10 +2,10 @@
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tracekit.names import clipped, printable
+from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import MINUS, scale_of
 from tracekit.report import document as doc
 
@@ -24,9 +24,9 @@ LONGEST_CODE = 4000
 #: So many findings, the gravest, find room before tables of figures.
 FIRST_FINDINGS = 8
 
-#: Of a table's last columns: a figure, a bar, words. And characters of the longest bar.
+#: Of a table's last columns: a figure, a bar, words. And characters of the longest bar, and of the label beside one.
 THREE = ("--:", "---", "---")
-BAR = 12
+BAR, LONGEST_LABEL = 16, 44
 
 ACTIVE = re.compile(r"([\\`*_\[\]<>#|~@$&])")
 #: What begins a list, or underlines a heading, where it begins a line.
@@ -164,6 +164,8 @@ def _unfolded(block: doc.Block, rank: int) -> Iterator[str | Piece]:
             yield "\n"
         case doc.Table():
             yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
+        case doc.Bars() if block.rows:
+            yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
         case doc.Fold():
             yield _detail(block.title, _text(block), rank)
 
@@ -192,9 +194,26 @@ def _text(block: doc.Block) -> str:
             # Four ticks: what was printed may hold three.
             lines = "\n".join(printable(line).replace("````", "'''") for line in block.lines)
             return f"````text\n{lines}\n````"
+        case doc.Bars():
+            return f"```text\n{bars(block.rows)}\n```\n"
         case doc.Fold():
             return "".join(map(_text, block.blocks))
     raise TypeError(f"markdown does not show {type(block).__name__}")
+
+
+def bars(rows: Sequence[tuple[str, str, float]]) -> str:
+    """A line for each label, figure and value: the longest bar is 16 characters, in steps of half of one, to the left
+    of the zero line where the value is less than 0."""
+    labels = [clipped_within(printable(label), LONGEST_LABEL).replace("`", "'") for label, _, _ in rows]
+    beside, before = max(map(len, labels)), max(len(figure) for _, figure, _ in rows)
+    longest = max(abs(value) for _, _, value in rows) or 1.0
+    lines = []
+    for label, (_, figure, value) in zip(labels, rows, strict=True):
+        whole, half = divmod(round(abs(value) / longest * 2 * BAR), 2)
+        left = ("\N{RIGHT HALF BLOCK}" * half + "\N{FULL BLOCK}" * whole if value < 0 else "").rjust(BAR)
+        right = "\N{FULL BLOCK}" * whole + "\N{LEFT HALF BLOCK}" * half if value > 0 else ""
+        lines.append(f"{label:<{beside}}  {figure:>{before}}  {left}\N{BOX DRAWINGS LIGHT VERTICAL}{right}")
+    return "\n".join(lines)
 
 
 def _finding(finding: doc.FindingText) -> str:

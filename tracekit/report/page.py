@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -48,9 +48,9 @@ def page_of(report: Report) -> str:
     scripts = (script.encode(), *([gzip.decompress(plotly)] if charts else []))
     hashes = (hashlib.sha256(each).digest() for each in scripts)
     named = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes)
-    # Only these scripts may run, and nothing may be fetched.
+    # Only these scripts may run, and nothing may be fetched; a chart that is saved as PNG passes through a blob.
     policy = (
-        f"default-src 'none'; script-src {named}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        f"default-src 'none'; script-src {named}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
         "form-action 'none'"
     )
     page = (
@@ -60,7 +60,7 @@ def page_of(report: Report) -> str:
             report=report,
             sections=[each for each in report.sections if any(part.page for part in each.parts)],
             draws=draws,
-            charts=[asdict(chart) for chart in charts],
+            charts=[{"id": each.id, "height": each.height, **each.figure.to_dict()} for each in charts],
             policy=policy,
             style=Markup(_asset("templates/page.css").decode()),
             script=Markup(script),

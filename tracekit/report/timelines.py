@@ -24,7 +24,7 @@ from tracekit.numbers import counted, duration, percent
 from tracekit.report.document import Timelines
 from tracekit.report.sections.groups import distinct_places, group_label
 from tracekit.report.sides import Sides, both_sides, side_name
-from tracekit.report.words.common import cause_words
+from tracekit.report.words.common import FAMILY_WORDS, cause_words, family_kind
 
 #: Ticks of time are 10 ns.
 TICKS_PER_US = 100
@@ -52,8 +52,8 @@ GROUPS_LIGHT_UP = "Pointing at a kernel lights up its kernel group on both sides
 NAMES_LIGHT_UP = "Pointing at a kernel lights up all kernels of its name. A click pins it."
 #: What grey gaps are, and where they are told apart.
 UNATTRIBUTED = "Unattributed ({shares}): {why}"
-ALIKE = "the kernel-only trace has no operators, so Python, operator dispatch and guards look alike. "
-SWITCH = "“With operators” draws the full trace, which tells them apart."
+ALIKE = "the kernel-only trace has no operators. "
+SWITCH = "“With operators” draws the full trace, which tells the causes apart."
 DIVIDED = "Tables of idle time divide it as in the full trace."
 UNKNOWN = "this recording does not say what the host did meanwhile."
 BY_NAMES = "Kernels were told by names alone, so nothing lights up."
@@ -72,6 +72,8 @@ def texture(kind: str) -> str:
     kinds than colours that everybody can tell apart."""
     if kind in IDLE_CAUSES:
         return "cross" if kind in RARE_CAUSES else "diagonal"
+    if kind in FAMILY_WORDS and kind not in FAMILIES:
+        return "columns"
     return "lines" if kind in RARE_FAMILIES else ""
 
 
@@ -86,7 +88,9 @@ def timelines(comparison: Comparison) -> Timelines | None:
         for of_side in ([group.a_at for group in groups], [group.b_at for group in groups])
     ]
     told = [
-        [group_label(group), clipped(place, 90), [len(group.a_at), len(group.b_at)]] if group.a_at or group.b_at else 0
+        [group_label(group), clipped(place, 90), [len(group.a_at), len(group.b_at)], max(round(group.repeats), 1)]
+        if group.a_at or group.b_at
+        else 0
         for group, place in zip(groups, distinct_places(groups), strict=True)
     ]
     notes = [] if any(group.a_at or group.b_at for group in comparison.groups) else [BY_NAMES]
@@ -185,7 +189,7 @@ def _with_longest_bars(timeline: StepTimeline, most: tuple[int | None, ...]) -> 
 
 
 def _named(timeline: StepTimeline) -> list[list[str]]:
-    return [[short_kernel_name(label.name), label.kind] for label in timeline.labels]
+    return [[short_kernel_name(label.name), family_kind(label.kind, label.name)] for label in timeline.labels]
 
 
 def _json_bytes(told: object) -> int:
@@ -196,8 +200,9 @@ def _json_bytes(told: object) -> int:
 
 def _lit_within_room(numbers: list[dict[int, int]], groups: list[Any]) -> tuple[list[dict[int, int]], list[Any], int]:
     """What lights up together: for each side the number of the group at each place of its sequence, and of each group
-    its name, its place in the model, and how many of each side's activities are in it (0: nothing lights up). The first
-    of the groups, as many as leave the page small enough, and how many that light up are left out."""
+    its name, its place in the model, how many of each side's activities are in it, and how often the same few recur
+    (0: nothing lights up). The first of the groups, as many as leave the page small enough, and how many that light up
+    are left out."""
     room = MOST_GROUP_BYTES
     for kept, group in enumerate(groups):
         room -= _json_bytes(group) + 1
@@ -212,9 +217,8 @@ def _drawn(
 ) -> Timelines:
     rich = _with_operators(light)
     drawn = (light, rich) if rich else (light,)
-    kinds = {
-        each.labels[at].kind for sides in drawn for _, _, each in sides for bars in _bars(each) for at in bars.labels
-    }
+    labels = {each.labels[at] for sides in drawn for _, _, each in sides for bars in _bars(each) for at in bars.labels}
+    kinds = {family_kind(label.kind, label.name) for label in labels}
     letters = [letter for letter, _, _ in light]
     above = f"{' above '.join(letters)} on one axis of time. " if len(light) > 1 else ""
     return Timelines(
@@ -222,10 +226,10 @@ def _drawn(
             "recordings": [_recording(sides, numbers, with_operators=sides is rich) for sides in drawn],
             "groups": groups,
             "linked": linked,
-            "words": {kind: cause_words(kind) for kind in sorted(kinds)},
+            "words": {kind: FAMILY_WORDS.get(kind) or cause_words(kind) for kind in sorted(kinds)},
             "textures": {kind: texture(kind) for kind in sorted(kinds)},
         },
-        families={kind: kind for kind in FAMILIES if kind in kinds},
+        families={kind: words for kind, words in FAMILY_WORDS.items() if kind in kinds},
         causes={kind: cause_words(kind) for kind in IDLE_CAUSES if kind in kinds},
         intro=f"{above}{COLOURED} {lights}",
         title=f"Timelines of {' and '.join(letters)}" if len(light) > 1 else "Timeline",

@@ -14,7 +14,7 @@ GEMM = product(64, 64, 64, call=0)
 OTHER_GEMM = replace(GEMM, name="cutlass_gemm")
 GELU = eager("gelu", (64, 64), call=1)
 FUSED_GELU = triton("gelu", (64, 64), call=1)
-TEMPLATE = make_activity("triton_tem_fused_addmm_3", "triton", "triton_tem_fused_addmm_3", ((64, 64),) * 3, 0)
+TEMPLATE = make_activity("triton_tem_fused_addmm_3", "gemm", "triton_tem_fused_addmm_3", ((64, 64),) * 3, 0)
 FLASH = attention(8, 16, 32, call=0)
 BMM = batched(8, 16, 16, 32, call=0)
 

@@ -10,6 +10,7 @@ from tracekit.comparison.cost.operator_calls import Call
 from tracekit.comparison.cost.traffic import sum_if_known
 from tracekit.model.comparison import Side
 from tracekit.model.sequence import Activity, Peak, Rates
+from tracekit.names import TEMPLATE
 
 #: GB/s, then TFLOP/s of bf16, fp16, tf32 (matrix units) and fp32 (vector units; AMD: matrix units). The first whose
 #: words are all in the name. Makers print tensor figures "with sparsity"; these are half of those.
@@ -71,9 +72,6 @@ Limit = Literal["compute", "memory", "copy", "neither"]
 MOVING = ("normalization", "pointwise", "reduction", "copy", "memset")
 COPYING = ("memcpy",)
 
-#: Triton kernels that Inductor made from a template of a product, an attention or a convolution.
-TEMPLATES = ("triton_tem_", "triton_mm", "triton_bmm", "triton_convolution", "triton_flex", "triton_flash")
-
 #: A product that takes this many microseconds and more, and this many times as long as at either limit, is held back by
 #: its kernel. Shorter ones have no time to reach anything. On an H200 ten depthwise convolutions took 65 times as long
 #: in cuDNN's general kernel as their bytes did.
@@ -117,7 +115,7 @@ def limit_of(activity: Activity, peak: Peak | None) -> Limit | None:
     """
     if activity.family in COPYING:
         return "copy"
-    if activity.family in MOVING or (activity.family == "triton" and not activity.name.startswith(TEMPLATES)):
+    if activity.family in MOVING or (activity.family == "triton" and not TEMPLATE.match(activity.name)):
         return "memory"
     call = Call((activity,))
     top = _arithmetic_peak(call, peak)

@@ -14,6 +14,7 @@ from tracekit.comparison.cost.convolutions import BACKWARD, Shape, aten, find_co
 from tracekit.comparison.cost.flops import MATMULS, attention_sizes, factors_of, gradients_of, is_counted
 from tracekit.model.dtypes import CPP_ELEMENT_BYTES
 from tracekit.model.sequence import Operator
+from tracekit.names import is_triton
 
 FLOATING = ("double", "float", "c10::BFloat16", "c10::Half")
 
@@ -39,7 +40,6 @@ NORMALIZING = aten(
 #: What they write is small beside what they read, and its size is not recorded: left out.
 REDUCING = aten("sum mean var std var_mean amax amin max min argmax argmin any all norm prod linalg_vector_norm")
 
-TRITON = "triton_"
 #: Operators that read some rows of an input: how many, its size does not say.
 PICKING = ("embedding", "gather", "index", "scatter")
 
@@ -49,7 +49,7 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
     result, where it is known from elsewhere."""
     if len(operator.dims) != len(operator.dtypes) or not any(operator.dims):
         return None
-    if operator.name.startswith(TRITON):
+    if is_triton(operator.name):
         if any(word in operator.name for word in PICKING):
             return None
         # Of one tensor alone: it is updated in place. Of several nobody can tell which are, and each counts once.

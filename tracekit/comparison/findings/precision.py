@@ -8,6 +8,7 @@ from tracekit.comparison.findings.slower_kernels import find_lost_attention
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.sequence import Activity
+from tracekit.names import is_triton
 
 #: Less than this share of GPU time is not worth a line.
 WORTH_SAYING = 0.02
@@ -65,7 +66,9 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
 
 def _library_calls(side: Side) -> list[Activity]:
     activities = side.sequence.activities if side.sequence else ()
-    return [each for each in activities if each.family in LIBRARY and each.operator and each.operator.dtypes]
+    # Of a template of Inductor's the inputs are not the factors alone.
+    calls = (each for each in activities if each.family in LIBRARY and not is_triton(each.name))
+    return [each for each in calls if each.operator and each.operator.dtypes]
 
 
 def _type(activity: Activity) -> str:

@@ -48,7 +48,6 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
     gemm_us = b.family_us("gemm") - a.family_us("gemm")
     shown = [(group, {each.kind for each in group.evidence}) for group in comparison.groups]
     lost_us = [group.delta_us for group, kinds in shown if group.kind == "defused" and "attention_lost" in kinds]
-    # Products that Inductor wrote itself are of another family.
     if not attention or kept >= LOST * attention or (gemm_us <= 0 and not lost_us):
         return None
     extra_us = sum(lost_us) if lost_us else gemm_us - (attention - kept)

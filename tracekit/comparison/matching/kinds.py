@@ -15,6 +15,7 @@ from tracekit.comparison.matching.operators import (
     is_library,
     kernel_epilogue,
     library_family,
+    operator_epilogue,
 )
 from tracekit.model.comparison import GroupKind
 from tracekit.model.groups import Evidence
@@ -45,8 +46,8 @@ def kind_of(a: Activities, b: Activities) -> GroupKind:
     a_library, b_library = len(_library(a_left)), len(_library(b_left))
     if a_library and b_library:
         return _by_number(a_library, b_library) or (by_number if changed else None) or "substituted"
-    # Whether Inductor wrote one of them; its templates of library kernels do not count.
-    generated = any(each.family == "triton" and not is_library(each) for each in b_left)
+    # Inductor wrote one of them; its templates of library kernels are of other families.
+    generated = any(each.family == "triton" for each in b_left)
     return by_number or ("fused" if generated else "substituted")
 
 
@@ -119,7 +120,8 @@ def _has_epilogue(activities: Activities) -> bool:
     """By the kernel's name; or where nothing but the product could have added the bias."""
     library = _library(activities)
     adding = [each for each in library if each.operator and each.operator.name == "aten::addmm"]
-    return any(each.family == "gemm" and kernel_epilogue(each.name) for each in library) or any(
+    matmuls = [each.name for each in library if each.family == "gemm"]
+    return any(kernel_epilogue(name) or operator_epilogue(name) for name in matmuls) or any(
         all(each is matmul or each.family in ("memset", "gemm") for each in activities) for matmul in adding
     )
 

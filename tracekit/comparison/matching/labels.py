@@ -14,6 +14,7 @@ from tracekit.comparison.matching.operators import (
 from tracekit.model.comparison import GroupKind
 from tracekit.model.groups import GroupLabel, KernelCounts, Label
 from tracekit.model.sequence import Activity
+from tracekit.names import is_triton
 
 #: At most so many operators are named, and so many inputs.
 MOST_NAMES = 4
@@ -31,7 +32,7 @@ def label_of(kind: GroupKind, a: Sequence[Activity], b: Sequence[Activity], repe
     counts: list[KernelCounts | None] = []
     for side in (a, b):
         kinds = Counter(KIND_OF_FAMILY[family] for each in side if (family := library_family(each)))
-        triton = sum(each.family == "triton" for each in side)
+        triton = sum(is_triton(each.name) for each in side)
         counts.append(KernelCounts(len(side), triton, tuple(sorted(kinds.items()))) if side else None)
     return GroupLabel(kind, repeats, counts[0], counts[1], tuple(names[:MOST_NAMES]), len(names) > MOST_NAMES)
 

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Literal
 
 from tracekit.model.sequence import Activity
+from tracekit.names import is_triton, template_family
 
 Kind = Literal["product", "attention", "convolution"]
 
@@ -26,9 +27,8 @@ NO_WORK = frozenset(
     unsafe_split_with_sizes unsqueeze view view_as view_as_complex view_as_real _unsafe_view""".split()
 )
 
-#: What Inductor calls its kernels: category, operators in alphabetical order, a number. `tem` are its templates of
-#: products, attention and convolutions.
-TRITON = re.compile(r"triton_(?P<category>[a-z]+)_fused_(?P<operators>.+?)_?(?P<number>\d*)$")
+#: What Inductor calls its kernels: category, operators in alphabetical order, a number.
+TRITON = re.compile(r"triton_[a-z]+_fused_(?P<operators>.+?)_?\d*$")
 
 #: What PyTorch's own kernels do, by a part of their names in lower case: for recordings that hold no operators.
 DONE_BY_KERNEL = {
@@ -92,7 +92,7 @@ def triton_operators(kernel: str) -> str | None:
 @cache
 def without_number(kernel: str) -> str:
     """The kernel's name without the number that Inductor gave it: that differs from compilation to compilation."""
-    return re.sub(r"_\d+$", "", kernel) if kernel.startswith("triton_") else kernel
+    return re.sub(r"_\d+$", "", kernel) if is_triton(kernel) else kernel
 
 
 def is_generated(kernel: str) -> bool:
@@ -103,16 +103,9 @@ def is_generated(kernel: str) -> bool:
 @cache
 def kind_of_operator(operator: str) -> Kind | None:
     """Which library work the operator, or the kernel that Inductor made from a template, does."""
-    if operator.startswith("triton_"):
-        found = TRITON.match(operator)
-        if found is None or found["category"] != "tem":
-            return None
-        listed = f"_{found['operators']}_"
-        if "attention" in listed:
-            return "attention"
-        if "_convolution_" in listed:
-            return "convolution"
-        return "product" if any(f"_{name}_" in listed for name in FACTORS) else None
+    if is_triton(operator):
+        family = template_family(operator)
+        return KIND_OF_FAMILY[family] if family else None
     name = plain_name(operator)
     if name in FACTORS:
         return "product"
@@ -136,9 +129,6 @@ def is_library(activity: Activity) -> bool:
 
 def library_family(activity: Activity) -> str | None:
     """`gemm`, `attention` or `convolution`; None for what is no library kernel, or only helps one."""
-    if activity.family == "triton":
-        kind = kind_of_operator(activity.name)
-        return next((family for family, each in KIND_OF_FAMILY.items() if each == kind), None)
     return activity.family if activity.family in KIND_OF_FAMILY and not is_helper(activity.name) else None
 
 

@@ -1,12 +1,13 @@
 """The answer of a comparison: the verdict, where a call's time goes, what to try next, and what was checked."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from tracekit.model.comparison import Basis, Comparison, Finding, Side, WaterfallPart
+from tracekit.model.comparison import Comparison, Finding, Side, WaterfallPart
 from tracekit.model.timing import BreakEven
 from tracekit.numbers import calls_span, count, duration, percent, size, size_change, times_within
 from tracekit.report.document import Account, AccountRow, Advice, Bar, Check, Overview
+from tracekit.report.sections.call import call_times
 from tracekit.report.sections.headline import gate_text
 from tracekit.report.sections.modules import main_parts, part_words
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
@@ -22,9 +23,6 @@ LEAST_CAUSE = 0.05
 LEAST_RESIDUAL = 0.01
 #: A change of memory below this share is none.
 SAME_MEMORY = 0.01
-
-#: Families of kernels that libraries and templates are written for.
-LIBRARY = ("gemm", "attention", "convolution")
 
 WINDOWS = {"steps": "call", "span": "span", "whole": "recording"}
 
@@ -44,7 +42,7 @@ def comparison_overview(comparison: Comparison) -> Overview:
         interval=interval,
         evidence=_evidence(comparison),
         notes=notes[:MOST_NOTES],
-        bars=bars(((comparison.a.label, comparison.a), (comparison.b.label, comparison.b))),
+        bars=bars((comparison,), (comparison.a, comparison.b)),
         account=_account(comparison),
         bottleneck=f"Bottleneck of {comparison.b.label}: {short.bottleneck(comparison.b, bound)}" if bound else "",
         advice=advice,
@@ -97,22 +95,13 @@ def _evidence(comparison: Comparison) -> str:
     return f"{how}, profiler off{floor}{stopped}"
 
 
-def bars(sides: Iterable[tuple[str, Side]]) -> tuple[Bar, ...]:
-    """Each side's call: matrix products, attention and convolutions, all other GPU work, and idle time. Nothing unless
-    all can be put on one scale, that of unprofiled calls or that of the recordings."""
-    named = tuple(sides)
-    basis: Basis = "trace" if any(side.unprofiled_idle_us is None for _, side in named) else "unprofiled"
-    drawn = []
-    for label, side in named:
-        kernels, busy_us, idle_us = side.analysis.kernels, side.busy_us, side.idle_us(basis)
-        if kernels is None or busy_us is None or idle_us is None:
-            return ()
-        of_library = (each.total_us for each in kernels.by_family if each.family in LIBRARY)
-        # Kernels that ran at once make more than the time that the GPU was busy.
-        library_us = min(math.fsum(of_library) / side.steps, busy_us)
-        segments = (("library", library_us), ("other", busy_us - library_us), ("idle", idle_us))
-        drawn.append(Bar(label, busy_us + idle_us, segments))
-    return tuple(drawn)
+def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar, ...]:
+    """Each side's call: matrix work, all other GPU work, and idle time; nothing where they have no common scale."""
+    found = call_times(comparisons, sides)
+    return tuple(
+        Bar(side.label, call.whole_us, (("library", call.matrix_us), ("other", call.other_us), ("idle", call.idle_us)))
+        for side, call in zip(sides, found[1] if found else (), strict=False)
+    )
 
 
 def _account(comparison: Comparison) -> Account | None:

@@ -42,7 +42,7 @@ def comparisons_overview(compared: Comparisons) -> Overview:
         headline=several.headline(compared),
         result=("", "faster" if compared.fastest else "inconclusive"),
         notes=notes[:MOST_NOTES],
-        bars=bars((each.label, each) for each in compared.sides),
+        bars=bars(compared.comparisons, compared.sides),
         tables=(figures, *findings),
         checks=tuple(wrong),
         hidden=max(len(notes) + sum(len(each.findings) for each in compared.comparisons) - told, 0),

@@ -7,7 +7,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.single_run import SingleRun
 from tracekit.names import clipped_within, printable, short_kernel_name
 from tracekit.numbers import count, duration, percent
-from tracekit.report.composition.overview import MOST_NOTES, WINDOWS, advice_of, bars, hidden
+from tracekit.report.composition.overview import MOST_NOTES, WINDOWS, advice_of, hidden
 from tracekit.report.document import Account, AccountRow, Name, Overview, Table, columns
 from tracekit.report.words import common as words
 from tracekit.report.words import short
@@ -32,7 +32,6 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
         headline=headline,
         walls=walls,
         notes=notes[:MOST_NOTES],
-        bars=bars(((side.label, side),)),
         account=_account(side),
         bottleneck=f"Bottleneck: {short.bottleneck(side, single.bound)}" if single.bound else "",
         tables=tuple(_kernels(side, top)),
@@ -61,8 +60,9 @@ def _account(side: Side) -> Account | None:
         return None
     idle = side.recorded_idle_us if profiled else side.unprofiled_idle_us
     causes = (None if profiled else side.calibrated_idle_by_cause()) or side.idle_by_cause()
-    families = sorted(kernels.by_family, key=lambda each: -each.total_us)[:MOST_FAMILIES]
-    rows = [("GPU kernels", 0, side.busy_us), *((each.family, 1, each.total_us / side.steps) for each in families)]
+    parts = [part for each in kernels.by_family for part in words.family_parts(each)]
+    families = sorted(parts, key=lambda part: -part[-1])[:MOST_FAMILIES]
+    rows = [("GPU kernels", 0, side.busy_us), *((family, 1, us / side.steps) for family, _, us in families)]
     if idle is not None:
         largest = sorted(causes.items(), key=lambda item: -item[1])[:MOST_CAUSES]
         rows += [("GPU idle", 0, idle), *((short.CAUSES.get(cause, cause), 1, us) for cause, us in largest if us)]

@@ -10,7 +10,7 @@ from tracekit.model.single_run import SingleRun
 from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import counted
 from tracekit.report import document as doc
-from tracekit.report.charts import waterfall_chart
+from tracekit.report.charts import waterfall_bars, waterfall_chart
 from tracekit.report.composition import shared
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_several import comparisons_overview
@@ -124,7 +124,8 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
         if table is None:
             falls.append(f"{name}: its time was not divided, because its sides cannot be put on one scale.")
         else:
-            falls.append(waterfall_chart(each, f"waterfall-{at}", ends))
+            chart = waterfall_chart(each, f"waterfall-{at}", ends)
+            falls.append(doc.Part(chart, waterfall_bars(each, ends), doc.FIRST, unfolded=True))
             falls.append(doc.Part(doc.Fold(f"{name}: the same as a table", (table,)), table, doc.TABLES))
         found = finding_texts(each.findings, words.shared_scope(each), level=4)
         if each.findings:
@@ -248,7 +249,7 @@ def _waterfall(comparison: Comparison) -> doc.Section | None:
         "time",
         "Waterfall",
         "every part of the change",
-        waterfall_chart(comparison),
+        doc.Part(waterfall_chart(comparison), waterfall_bars(comparison), doc.FIRST, unfolded=True),
         doc.both(waterfall_table(comparison), doc.TABLES),
     )
 

@@ -217,7 +217,7 @@ def _kernels(side: Side, limit: int) -> Table | None:
         return None
     shown = kernels.by_name[:limit]
     totals = ((each, count(each.count / side.steps), duration(each.total_us / side.steps)) for each in shown)
-    rows = tuple((short_kernel_name(each.name, NAME), each.family, *figures) for each, *figures in totals)
+    rows = tuple((short_kernel_name(each.name, NAME), words.family_words(each), *figures) for each, *figures in totals)
     caption = f"Largest {len(rows)} of {kernels.unique:,} kernels, {words.scope(side)}"
     return Table(caption, columns("Kernel", "Family", figures=("Count", "Total")), rows)
 

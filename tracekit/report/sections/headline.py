@@ -1,13 +1,14 @@
 """A comparison's answer: what was demanded, why one side is faster, what holds each back, and the waterfall between
 them."""
 
+import math
 from collections import Counter
 
 from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, Side, WaterfallPart
 from tracekit.model.gate import Checked
 from tracekit.model.groups import Label
 from tracekit.names import short_kernel_name
-from tracekit.numbers import MINUS, count, duration, duration_change, percent, size, times
+from tracekit.numbers import MINUS, count, counted, duration, duration_change, percent, size, times
 from tracekit.report.document import GateText, Table, columns
 from tracekit.report.sections.groups import distinct_places
 from tracekit.report.words.common import cause_words, shared_scope
@@ -158,6 +159,24 @@ def part_labels(comparison: Comparison, limit: int = 64) -> tuple[str, ...]:
         f"{label}, {place}" if repeated[label] > 1 and (place := places.get((part.label, part.delta_us), "")) else label
         for part, label in zip(parts, labels, strict=True)
     )
+
+
+#: Parts that make less of the change than this have one row together, where they are drawn.
+LEAST_PART = 0.01
+
+
+def waterfall_changes(comparison: Comparison) -> tuple[tuple[str, float], ...]:
+    """The parts worth drawing with their microseconds, the rest of them in one, and the residual; they add up to the
+    change. Empty where the sides have no waterfall."""
+    waterfall = comparison.waterfall
+    if waterfall is None:
+        return ()
+    parts = list(zip(part_labels(comparison), (part.delta_us for part in waterfall.parts), strict=True))
+    least = LEAST_PART * max(abs(us) for us in (waterfall.b_us - waterfall.a_us, *(us for _, us in parts)))
+    small = [us for _, us in parts if abs(us) < least]
+    rest = [(counted(len(small), "smaller part"), math.fsum(small))] if any(small) else []
+    large = [(label, us) for label, us in parts if abs(us) >= least and us]
+    return (*large, *rest, ("residual, not explained", waterfall.residual_us))
 
 
 def waterfall_table(comparison: Comparison, names: Names = LETTERS) -> Table | None:

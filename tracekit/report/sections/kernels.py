@@ -5,14 +5,14 @@ from collections.abc import Iterable
 
 from markupsafe import escape
 
-from tracekit.model.analysis import FAMILIES, FamilyTime, KernelTime
+from tracekit.model.analysis import KernelTime
 from tracekit.model.comparison import Side
 from tracekit.model.sequence import Operator
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import count, count_change, counted, duration, duration_change, percent
 from tracekit.report.document import Explorer, ExplorerRow, Figure, Name, Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import scope, scope_of
+from tracekit.report.words.common import FAMILY_WORDS, family_parts, family_words, scope, scope_of
 
 #: Rows of an explorer, so that the page stays small; the rest are in one line. Bytes of all of them in the page, and
 #: what of these stands around the text of a row, of each of its cells and of each kernel.
@@ -32,17 +32,19 @@ def kernel_name(name: str, limit: int = 64) -> Name:
 
 
 def times_by_family(sides: Sides) -> dict[str, list[tuple[float, float]]]:
-    """Of each kernel family, and of memory copies and sets, count and microseconds per step on every side; unknown
-    families last."""
+    """Of each kernel family as reports show it, and of memory copies and sets, count and microseconds per step on every
+    side; unknown families last."""
     found: dict[str, list[tuple[float, float]]] = {}
     for at, (_, side) in enumerate(sides):
         kernels, copies = side.analysis.kernels, side.analysis.copies
-        told: tuple[FamilyTime | KernelTime, ...] = kernels.by_family if kernels else ()
-        for each in (*told, *(copies.by_name if copies else ())):
-            figures = found.setdefault(each.family, [(0.0, 0.0)] * len(sides))
+        told = [part for each in (kernels.by_family if kernels else ()) for part in family_parts(each)]
+        told += [(each.family, each.count, each.total_us) for each in (copies.by_name if copies else ())]
+        for family, count_, total_us in told:
+            figures = found.setdefault(family, [(0.0, 0.0)] * len(sides))
             number, us = figures[at]
-            figures[at] = (number + each.count / side.steps, us + each.total_us / side.steps)
-    return {each: found[each] for each in (*FAMILIES, *sorted(found.keys() - FAMILIES)) if each in found}
+            figures[at] = (number + count_ / side.steps, us + total_us / side.steps)
+    known = FAMILY_WORDS.values()
+    return {each: found[each] for each in (*known, *sorted(found.keys() - set(known))) if each in found}
 
 
 def family_table(sides: Sides) -> Table | None:
@@ -57,7 +59,10 @@ def family_table(sides: Sides) -> Table | None:
     labels = [[f"{what} {letter}".strip() for letter, _ in sides] for what in ("time", "count")]
     heads = columns("Family", figures=(*labels[0], *change, *labels[1], *change))
     caption = f"GPU time and number of kernels by family, {scope_of(sides)}"
-    return filled_table(caption, heads, rows, "Memory copies and sets are GPU activity but not kernels.")
+    note = "Memory copies and sets are GPU activity but not kernels."
+    if any(row[0].endswith("(Triton)") for row in rows):
+        note += " (Triton): Inductor wrote the kernel from a template."
+    return filled_table(caption, heads, rows, note)
 
 
 def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
@@ -68,7 +73,7 @@ def top_kernels_table(side: Side, letter: str, limit: int = 15) -> Table | None:
     rows = tuple(
         (
             kernel_name(each.name),
-            each.family,
+            family_words(each),
             count(each.count / side.steps),
             duration(each.total_us / side.steps),
             duration(each.mean_us),
@@ -128,7 +133,7 @@ def _kernel_row(number: int, each: KernelTime, steps: int, whole_us: float, call
         number=number,
         label=short,
         is_code=True,
-        words=(each.family,),
+        words=(family_words(each),),
         figures=(
             Figure(count(each.count / steps), each.count / steps),
             Figure(duration(each.total_us / steps), each.total_us / steps),

@@ -23,50 +23,54 @@
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-  // Figures name colours by their part ("gain"); the style sheet knows them for light and dark.
-  const coloured = (value, key) => {
-    if (key === "color" && typeof value === "string") return colour(value) || value;
-    if (Array.isArray(value)) return value.map((each) => coloured(each));
-    if (value && typeof value === "object") {
-      return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, coloured(each, name)]));
-    }
-    return value;
+  // Figures name colours as the style sheet does; it knows them for light and dark.
+  const coloured = (value) => {
+    const named = typeof value === "string" && /^var\(--([\w-]+)\)$/.exec(value);
+    if (named) return colour(named[1]);
+    if (Array.isArray(value)) return value.map(coloured);
+    if (!value || typeof value !== "object") return value;
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, coloured(each)]));
   };
 
   // Paper's width is not known before it is printed on: all charts are as wide as the narrowest sheet in use.
-  const paper = matchMedia("print"), ON_PAPER = 620;
+  const paper = matchMedia("print"), ON_PAPER = 620, CLEAR = "rgba(0,0,0,0)";
+  const font = getComputedStyle(document.body).fontFamily;
   const layoutOf = (chart, width) => {
     const narrow = width < 480;
-    const ink = colour("ink"), rule = colour("rule");
-    const axis = { gridcolor: rule, zerolinecolor: rule, fixedrange: true, automargin: true };
+    const { title, ...layout } = coloured(chart.layout);
     return {
-      ...chart.layout,
+      ...layout,
       ...(paper.matches ? { width: ON_PAPER } : {}),
       height: chart.height,
-      margin: { l: 8, r: 12, t: 8, b: 40 },
-      paper_bgcolor: "rgba(0,0,0,0)",
-      plot_bgcolor: "rgba(0,0,0,0)",
-      font: { family: getComputedStyle(document.body).fontFamily, size: narrow ? 11 : 12, color: ink },
-      hoverlabel: { font: { color: ink }, bgcolor: colour("raised"), bordercolor: rule },
-      showlegend: chart.data.length > 1,
-      legend: { orientation: "h", x: 0, xanchor: "left", y: 1, yanchor: "bottom" },
-      bargap: 0.35,
-      bargroupgap: 0.08,
-      xaxis: { ...axis, ...chart.layout.xaxis, ...widened(chart, narrow) },
-      yaxis: { ...axis, ...chart.layout.yaxis, autorange: "reversed", showgrid: false, zeroline: false, ticks: "outside", ticklen: 6, tickcolor: "rgba(0,0,0,0)" },
+      margin: { ...layout.margin, t: 8 },
+      paper_bgcolor: CLEAR,
+      plot_bgcolor: CLEAR,
+      font: { ...layout.font, family: font, size: narrow ? 11 : 12 },
+      xaxis: { ...layout.xaxis, ...(narrow ? widened(layout.xaxis.range, layout.annotations) : {}) },
     };
   };
 
   // Values stand outside their bars, and need more of a narrow chart's width.
-  const widened = (chart, narrow) => {
-    const range = chart.layout.xaxis.range;
-    return range && narrow ? { range: [range[0], range[1] * 1.3], nticks: 4 } : {};
-  };
+  const widened = (range, values) => range && values ? { range: [range[0], range[1] + 0.3 * (range[1] - range[0])], nticks: 4 } : {};
 
   const draw = (chart) => {
     const place = places.get(chart);
     return Plotly.react(place, coloured(chart.data), layoutOf(chart, place.clientWidth), { displayModeBar: false, responsive: true });
   };
+
+  // A picture has its title and its paper with it.
+  const PICTURE = { width: 900, scale: 2 };
+  const save = (chart, format) => {
+    const layout = coloured(chart.layout);
+    layout.font.family = font;
+    return Plotly.downloadImage({ data: coloured(chart.data), layout }, { ...PICTURE, height: layout.height, format, filename: `${document.title}-${chart.id}` });
+  };
+  for (const [chart, place] of places) {
+    for (const button of place.closest("figure").querySelectorAll("[data-save]")) {
+      button.addEventListener("click", () => save(chart, button.dataset.save));
+    }
+  }
+
   const drawAll = () => Promise.all(charts.map(draw));
 
   // What is in view first, or nearest to it.

@@ -67,6 +67,7 @@
       const idle = side.holes ? holes(of, side.length) : stretches(gaps);
       idle.labels = column(2, gaps);
       side.work = of;
+      side.shift = 0;
       side.first = recording.lanes.length;
       // The positions of the kernels of each group, in time.
       side.members = new Map();
@@ -93,13 +94,15 @@
   // `chosen` is the bar that is pointed at, or that a key came to; while it is pinned the pointer leaves it. `group` was chosen elsewhere on the page.
   let from = 0, to = whole, width = 0, chosen = null, pinned = false, group = NO_GROUP, brush = null;
   const scale = () => (width - 2 * MARGIN) / (to - from);
+  // What of a side's own time is in view: it can be shifted, to bring a counterpart below or above its kernel.
+  const seen = (side) => [from - side.shift, to - side.shift];
   const colours = new Map();
   const colour = (name) => {
     if (!colours.has(name)) colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
     return colours.get(name);
   };
   const kindColour = (lane, i) => colour(`kind-${lane.side.labels[lane.labels[i]][1]}`) || colour("kind-other");
-  // Lines of the paper's colour: diagonal, crossed, or lying.
+  // Lines of the paper's colour: diagonal, crossed, lying, or standing.
   const patterns = new Map();
   const pattern = (texture) => {
     if (!patterns.has(texture)) {
@@ -111,7 +114,8 @@
       // Beside the tile too, so that lines meet across its edges.
       for (const by of [-size, 0, size]) {
         if (texture === "lines") line(0, size / 2, size, size / 2);
-        if (texture !== "lines") line(by, size, by + size, 0);
+        else if (texture === "columns") line(size / 2, 0, size / 2, size);
+        else line(by, size, by + size, 0);
         if (texture === "cross") line(by, 0, by + size, size);
       }
       brush.stroke();
@@ -130,22 +134,18 @@
   const groupOf = (bar) => (bar && bar.lane.groups ? bar.lane.groups[bar.i] : NO_GROUP);
   const lit = () => (chosen ? groupOf(chosen) : group);
   const barOf = (side, i) => ({ lane: lanes[side.first + Math.min(side.work.lanes[i], side.lanes.length - 1)], i });
-  // Of a group the same few kernels recur: those on the other sides that stand for this one, by their order.
+  // In a group the same few kernels recur: those of the other side that stand for this one, by their order.
   const counterparts = (bar) => {
-    const own = bar?.lane.side.members.get(groupOf(bar));
-    if (!own || !data.linked) return [];
-    const share = own.indexOf(bar.i) / own.length, next = share + 1 / own.length, found = [];
-    for (const side of sides) {
-      const others = side === bar.lane.side ? [] : side.members.get(groupOf(bar)) ?? [];
-      const first = Math.floor(share * others.length + 1e-9);
-      found.push(...others.slice(first, Math.max(first + 1, Math.floor(next * others.length + 1e-9))).map((i) => barOf(side, i)));
-    }
-    return found;
+    const own = bar?.lane.side.members.get(groupOf(bar)), other = sides.find((side) => side !== bar?.lane.side);
+    const others = own && data.linked ? other.members.get(groupOf(bar)) ?? [] : [], times = own ? data.groups[groupOf(bar)][3] : 1;
+    // Where bars were left out not every recurrence is whole.
+    const piece = Math.floor((own?.indexOf(bar.i) * times) / own?.length), edge = (at) => Math.round((at * others.length) / times);
+    return others.slice(edge(piece), edge(piece + 1)).map((i) => barOf(other, i));
   };
 
   const told = { drawn: 0, merged: 0, lit: 0 };
   const drawLane = (lane, group) => {
-    const unit = scale();
+    const unit = scale(), [from, to] = seen(lane.side);
     let pixel = -1, best = -1, filled = 0;
     const put = (i, x, wide, share = 1) => {
       const bright = group === NO_GROUP || (lane.groups && lane.groups[i] === group);
@@ -213,19 +213,22 @@
     drawAxis();
     const bright = lit(), marked = pinned ? counterparts(chosen) : [];
     for (const side of sides) {
-      const hint = outOfView(marked.filter(({ lane }) => lane.side === side)), level = lanes[side.first].y - 15;
+      const hint = outOfView(marked.filter(({ lane }) => lane.side === side), side), level = lanes[side.first].y - 15;
       const room = width - 2 * MARGIN - (hint ? pen.measureText(hint).width + 2 * MARGIN : 0);
-      const named = `${side.title}  (${lanes.filter((lane) => lane.side === side).map((lane) => lane.name).join(", ")})`;
+      const title = side.shift ? `${side.name}, shifted by ${side.shift < 0 ? "−" : "+"}${asTime(Math.abs(side.shift))}` : side.title;
+      const named = `${title}  (${lanes.filter((lane) => lane.side === side).map((lane) => lane.name).join(", ")})`;
       pen.fillStyle = colour("ink");
       pen.textAlign = "left";
-      pen.fillText([named, side.title].find((text) => pen.measureText(text).width <= room) ?? (hint ? side.name : side.title), MARGIN, level, room);
+      pen.fillText([named, title].find((text) => pen.measureText(text).width <= room) ?? (hint ? side.name : title), MARGIN, level, room);
       pen.textAlign = "right";
       if (hint) pen.fillText(hint, width - MARGIN, level);
     }
     for (const lane of lanes) drawLane(lane, bright);
     pen.strokeStyle = pen.fillStyle = colour("ink");
     for (const bar of chosen ? [chosen, ...marked] : []) {
-      const { lane, i } = bar, left = MARGIN + (lane.starts[i] - from) * scale(), wide = Math.max((lane.ends[i] - lane.starts[i]) * scale(), 1);
+      const { lane, i } = bar, [first, last] = seen(lane.side);
+      if (lane.ends[i] < first || lane.starts[i] > last) continue;
+      const left = MARGIN + (lane.starts[i] - first) * scale(), wide = Math.max((lane.ends[i] - lane.starts[i]) * scale(), 1);
       pen.strokeRect(left - 1, lane.y - 1, wide + 2, lane.height + 2);
       if (pinned) pointAt(left + wide / 2, lane.y - 1);
     }
@@ -238,7 +241,7 @@
     const says = chosen ? describe(chosen, marked) : bright !== NO_GROUP && data.groups[bright] ? `${lightsUp(data.groups[bright])} light up` : told.merged ? together : "";
     if (readout.textContent !== says) readout.textContent = says;
     if (toOther) toOther.disabled = !counterparts(chosen).length;
-    Object.assign(canvas.dataset, { from, to, drawn: told.drawn, merged: told.merged, lit: told.lit, marked: marked.length });
+    Object.assign(canvas.dataset, { from, to, drawn: told.drawn, merged: told.merged, lit: told.lit, marked: marked.length, shifted: sides.map(({ shift }) => shift) });
   };
   const pointAt = (x, y) => {
     pen.beginPath();
@@ -248,9 +251,9 @@
     pen.fill();
   };
   const extent = (bars) => [Math.min(...bars.map(({ lane, i }) => lane.starts[i])), Math.max(...bars.map(({ lane, i }) => lane.ends[i]))];
-  const outOfView = (bars) => {
+  const outOfView = (bars, side) => {
     if (!bars.length) return "";
-    const [start, end] = extent(bars);
+    const [start, end] = extent(bars), [from, to] = seen(side);
     if (end < from) return `\u25c2 counterpart ${asTime(from - end)} earlier`;
     return start > to ? `counterpart ${asTime(start - to)} later \u25b8` : "";
   };
@@ -277,14 +280,19 @@
     group = groupOf(found);
     if (data.linked && group !== NO_GROUP) document.dispatchEvent(new CustomEvent("tracekit:group", { detail: { group, from: "timeline" } }));
   };
-  const letGo = () => { group = NO_GROUP; choose(null); soon(); };
-  const around = (bars, times) => {
-    const [start, end] = extent(bars), half = Math.max(end - start, 1) * times / 2, middle = (start + end) / 2;
-    view(middle - half, middle + half);
+  const unshift = () => { for (const side of sides) side.shift = 0; };
+  const letGo = () => { group = NO_GROUP; unshift(); choose(null); soon(); };
+  // Into the middle of what is in view, or of so much, unless it is there.
+  const intoView = (bar, long = 0) => {
+    const { side, starts, ends } = bar.lane, [first, last] = seen(side), start = starts[bar.i], end = ends[bar.i];
+    const half = (long || to - from) / 2, middle = (start + end) / 2 + side.shift;
+    if (long || start < first || end > last) view(middle - half, middle + half);
   };
-  const intoView = (bar) => {
-    const middle = (bar.lane.starts[bar.i] + bar.lane.ends[bar.i]) / 2, half = (to - from) / 2;
-    if (bar.lane.starts[bar.i] < from || bar.lane.ends[bar.i] > to) view(middle - half, middle + half);
+  // Shifts the other side, so that the counterpart begins where the kernel does, unless it is in view.
+  const align = (bar, bars) => {
+    const { side } = bars[0].lane, [start] = extent(bars);
+    if (outOfView(bars, side)) side.shift = bar.lane.starts[bar.i] + bar.lane.side.shift - start;
+    soon();
   };
   const count = (number, letter) => `${number.toLocaleString("en")}${letter ? ` of ${letter}` : ""}`;
   // How many of each side light up; a group that is called as its kernel needs no other name.
@@ -313,7 +321,7 @@
     const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, down = event.clientY - box.top;
     const lane = lanes.find((each) => down >= each.y && down < each.y + each.height + BETWEEN);
     if (!lane) return null;
-    const time = from + (x - MARGIN) / scale(), slack = NEAR / scale();
+    const time = seen(lane.side)[0] + (x - MARGIN) / scale(), slack = NEAR / scale();
     let best = null, far = Infinity;
     for (let each = firstAfter(lane, time - slack); each < lane.rows.length; each++) {
       const i = lane.rows[each];
@@ -360,18 +368,18 @@
   const step = (by) => {
     const side = sides.at(-1), last = side.work.starts.length - 1;
     if (last < 0) return;
-    const now = chosen && chosen.lane.side === side && chosen.lane.groups ? chosen.i + by : side.work.ends.findIndex((end) => end >= from);
+    const now = chosen && chosen.lane.side === side && chosen.lane.groups ? chosen.i + by : side.work.ends.findIndex((end) => end >= seen(side)[0]);
     const bar = barOf(side, Math.min(Math.max(now, 0), last));
     intoView(bar);
     choose(bar);
   };
   const toCounterpart = () => {
-    const [other] = counterparts(chosen);
-    if (!other) return;
-    intoView(other);
-    pin(other);
+    const others = counterparts(chosen);
+    if (!others.length) return;
+    align(chosen, others);
+    pin(others[0]);
   };
-  const deeds = { in: () => zoom(0.5), out: () => zoom(2), left: () => move(-0.25), right: () => move(0.25), all: () => view(0, whole), other: toCounterpart };
+  const deeds = { in: () => zoom(0.5), out: () => zoom(2), left: () => move(-0.25), right: () => move(0.25), all: () => { unshift(); view(0, whole); }, other: toCounterpart };
   const keys = { "+": deeds.in, "=": deeds.in, "-": deeds.out, ArrowLeft: deeds.left, ArrowRight: deeds.right, 0: deeds.all, n: () => step(1), p: () => step(-1), Enter: () => chosen && pin(chosen), c: toCounterpart, Escape: letGo };
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
@@ -389,7 +397,9 @@
     if (!detail.show || !side) return;
     const first = barOf(side, side.members.get(group)[0]);
     choose(first, true);
-    around([first], 40);
+    const others = counterparts(first), lengths = [[first], others].filter(({ length }) => length).map((bars) => extent(bars)[1] - extent(bars)[0]);
+    intoView(first, Math.max(10 * lengths[0], 3 * Math.max(...lengths), 1));
+    if (others.length) align(first, others);
     box.closest("details")?.setAttribute("open", "");
     box.scrollIntoView({ block: "center" });
     canvas.focus({ preventScroll: true });
@@ -406,6 +416,7 @@
     const kept = pinned && groupOf(chosen) !== NO_GROUP ? [sides.indexOf(chosen.lane.side), groupOf(chosen), to - from] : null;
     const order = kept ? chosen.lane.side.members.get(kept[1]).indexOf(chosen.i) : 0;
     ({ sides, lanes, whole } = recording);
+    unshift();
     notes.forEach((note, at) => { note.hidden = at !== shown; });
     named();
     choose(null);

@@ -1,12 +1,12 @@
 """The sentences and terms that all reports share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from tracekit.model.analysis import Place
+from tracekit.model.analysis import FAMILIES, FamilyTime, KernelTime, Place
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.run import Settings
-from tracekit.names import printable
+from tracekit.names import is_triton, printable
 from tracekit.numbers import count, counted, duration, times
 from tracekit.report.sides import Sides
 from tracekit.report.words.reasons import reason_words
@@ -25,6 +25,16 @@ CAUSES = {
     "profiler": ("the profiler itself", "recording took this time; unprofiled calls do not have it"),
     "device": ("device latency", "the launch had already returned: start-up latency or order among streams"),
     "unattributed": ("unattributed", "the recording does not say"),
+}
+
+#: Families of which Inductor has templates.
+TEMPLATED = ("gemm", "attention", "convolution")
+#: Families as reports show them, by what `family_kind` says: what Inductor wrote from a template stands apart.
+FAMILY_WORDS = {
+    kind: words
+    for family in FAMILIES
+    for kind, words in ((family, family), (f"{family}_triton", f"{family} (Triton)"))
+    if kind == family or family in TEMPLATED
 }
 
 #: docs/kinds.md has the rules.
@@ -101,6 +111,26 @@ def made_at_words(place: Place | None, lines: Mapping[str, int], *, in_eager_cod
 
 def cause_words(cause: str) -> str:
     return CAUSES[cause][0] if cause in CAUSES else cause
+
+
+def family_kind(family: str, kernel: str) -> str:
+    """`gemm_triton` of a product that Inductor wrote from a template; else the family."""
+    return f"{family}_triton" if family in TEMPLATED and is_triton(kernel) else family
+
+
+def family_words(each: KernelTime) -> str:
+    """`gemm`, `gemm (Triton)`."""
+    return FAMILY_WORDS.get(family_kind(each.family, each.name), each.family)
+
+
+def family_parts(each: FamilyTime) -> Iterator[tuple[str, int, float]]:
+    """What reports call the family, how often and how many microseconds it ran: what Inductor wrote from templates
+    apart."""
+    written = each.triton_count if each.family in TEMPLATED else 0
+    if each.count > written:
+        yield each.family, each.count - written, each.total_us - (each.triton_us if written else 0.0)
+    if written:
+        yield FAMILY_WORDS[f"{each.family}_triton"], written, each.triton_us
 
 
 def scope(side: Side) -> str:
