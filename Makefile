@@ -56,9 +56,11 @@ docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict --quiet
 	@echo "build/docs/index.html"
 
-# The reports in samples/, of the committed runs and sweep, as tracekit writes them now.
+# The reports in samples/, of the committed runs and sweep, and what README and docs show of output, as tracekit writes
+# them now.
 samples: .venv/.test
 	$(RUN) docs.making.samples
+	$(RUN) docs.making.tour
 
 # docs/results.md and README's table, from results/*.json.
 results: .venv/.test

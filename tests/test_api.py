@@ -20,6 +20,8 @@ from tracekit.tracefile import read_trace  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
 
+TRACES = Path(__file__).parents[1] / "traces"
+
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +37,7 @@ def model() -> Any:
 @pytest.mark.parametrize(
     ("used", "heavy"),
     [
-        ("", {"torch", "numpy", "polars", "click", "rich", "msgspec", "tracekit.api"}),
+        ("", {"torch", "numpy", "polars", "plotly", "click", "rich", "msgspec", "tracekit.api"}),
         # Regions and the noun for a workload need no torch.
         ("tracekit.Workload; tracekit.region('x')", {"torch"}),
     ],
@@ -93,6 +95,19 @@ def test_a_run_writes_its_report_and_tells_its_verdict(profiled: Any, tmp_path: 
     assert "random weights" not in page.with_suffix(".md").read_text()
 
 
+def test_a_recorded_run_is_drawn_and_shown_in_a_notebook() -> None:
+    run = tracekit.load(TRACES / "h200-vit")
+    figures = run.figures()
+    assert list(figures) == [
+        *("call", "waterfall", "modules", "family-times", "family-counts", "idle-causes", "compile-phases")
+    ]
+    assert {type(each).__name__ for each in figures.values()} == {"Figure"}
+    comparison = run.compare()
+    for shown in (run._repr_html_(), comparison._repr_html_()):
+        assert shown.startswith("<pre") and "faster compiled" in shown and "Try next" in shown
+        assert "-v" not in shown and "\x1b" not in shown
+
+
 def test_the_eager_form_alone_can_be_asked_for() -> None:
     run = tracekit.profile(lambda x: x + 1, torch.ones(3), compile=False, iterations=2, quiet=True)
     assert [form.name for form in run.forms] == ["eager"]
@@ -100,6 +115,7 @@ def test_the_eager_form_alone_can_be_asked_for() -> None:
     page = run.report()
     assert page == Path("reports/function-eager.html")
     assert "function" in page.read_text() and "eager" in page.with_suffix(".md").read_text()
+    assert run.figures() == {} and "function" in run._repr_html_()
     with pytest.raises(TracekitError, match=r"it holds eager; tracekit\.profile without compile=False records"):
         run.compare()
 

@@ -19,7 +19,15 @@ from tests.sweeps import eager_cell, make_asked, make_result
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model.numerics import FormNumerics, PictureFile
-from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOp, EagerOps, LaunchSite, TensorShape
+from tracekit.model.provenance import (
+    CompiledGraph,
+    CompiledSites,
+    EagerOp,
+    EagerOps,
+    KernelSources,
+    LaunchSite,
+    TensorShape,
+)
 from tracekit.model.run import FormResult, Recording, Run
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.walks.sweep_folder import SweepFolder
@@ -125,6 +133,7 @@ OPS = EagerOps(1, "2.13.0", (EagerOp("aten.mm.default", "m", "m.py:1", (TensorSh
 
 GRAPH = CompiledGraph("k", False, "m", (), (LaunchSite("triton_0", ()), LaunchSite("x", None)))
 SITES = CompiledSites(1, "2.13.0", (GRAPH,))
+SOURCES = KernelSources(1, "2.13.0", {"triton_0": ("@triton.jit\ndef triton_0(): ...",)}, left_out=1)
 
 
 def test_where_work_came_from_comes_back_as_it_was_saved(tmp_path: Path) -> None:
@@ -138,11 +147,18 @@ def test_where_work_came_from_comes_back_as_it_was_saved(tmp_path: Path) -> None
     assert [store.load_provenance(tmp_path, form) for form in run.forms] == [OPS, SITES]
 
 
+def test_sources_of_kernels_come_back_as_they_were_saved(tmp_path: Path) -> None:
+    name = store.save_kernel_sources(SOURCES, tmp_path)
+    form = replace(make_run().forms[0], name="compiled", kernel_sources=name)
+    assert store.load_kernel_sources(tmp_path, form) == SOURCES
+
+
 def test_a_run_that_was_recorded_before_provenance_was_asked_for_still_loads(tmp_path: Path) -> None:
     folder = finished(tmp_path / "flux-eager")
     with edited(folder) as manifest:
-        assert [form.pop("provenance") for form in manifest["forms"]] == [None]
+        assert [(form.pop("provenance"), form.pop("kernel_sources")) for form in manifest["forms"]] == [(None, None)]
     assert store.load_provenance(folder, eager(folder)) is None
+    assert store.load_kernel_sources(folder, eager(folder)) is None
 
 
 def test_damaged_or_missing_provenance_is_one_line(tmp_path: Path) -> None:
@@ -213,9 +229,11 @@ def folder(tmp_path: Path) -> Path:
     run = store.load(folder)
     (folder / "eager-output.png").write_bytes(PNG)
     store.save_provenance(OPS, folder)
+    store.save_kernel_sources(SOURCES, folder)
     picture = PictureFile("output", "eager-output.png")
     numerics = FormNumerics("float32", None, None, None, None, None, (picture,))
-    eager = replace(run.forms[0], provenance=store.EAGER_OPS, numerics=numerics)
+    kept = {"provenance": store.EAGER_OPS, "kernel_sources": store.COMPILED_TRITON}
+    eager = replace(run.forms[0], numerics=numerics, **kept)
     store.save(replace(run, forms=(eager, *run.forms[1:])), folder)
     for path in folder.iterdir():
         os.link(path, tmp_path / path.name)
@@ -230,6 +248,7 @@ def eager(folder: Path) -> FormResult:
 READS: dict[str, Callable[[Path], object]] = {
     "eager-light.json": lambda folder: store.recording_path(folder, eager(folder), "light"),
     store.EAGER_OPS: lambda folder: store.load_provenance(folder, eager(folder)),
+    store.COMPILED_TRITON: lambda folder: store.load_kernel_sources(folder, eager(folder)),
     "eager-output.png": lambda folder: store.load_pictures(folder, eager(folder)),
     store.MANIFEST: store.load,
 }
@@ -295,8 +314,8 @@ def test_a_manifest_that_names_a_path_and_no_file_of_its_folder_is_refused(
     os.link(tmp_path / "eager-light.json", folder / "sub" / "eager-light.json")
     with edited(folder) as told:
         form = told["forms"][0]
-        if name == store.EAGER_OPS:
-            form["provenance"] = place
+        if name in (store.EAGER_OPS, store.COMPILED_TRITON):
+            form["provenance" if name == store.EAGER_OPS else "kernel_sources"] = place
         else:
             (form["recordings"] if "light" in name else form["numerics"]["pictures"])[0]["path"] = place
     with pytest.raises(TracekitError):
@@ -310,10 +329,14 @@ def test_a_picture_is_a_png_of_bounded_size(folder: Path) -> None:
             store.load_pictures(folder, eager(folder))
 
 
-def test_provenance_that_unpacks_to_more_than_may_be_held_is_refused(folder: Path) -> None:
-    (folder / store.EAGER_OPS).write_bytes(gzip.compress(bytes(store.MOST_PROVENANCE_BYTES + 1), compresslevel=1))
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [(store.EAGER_OPS, store.MOST_PROVENANCE_BYTES), (store.COMPILED_TRITON, store.MOST_SOURCE_BYTES)],
+)
+def test_provenance_that_unpacks_to_more_than_may_be_held_is_refused(folder: Path, name: str, most: int) -> None:
+    (folder / name).write_bytes(gzip.compress(bytes(most + 1), compresslevel=1))
     with pytest.raises(TracekitError, match="unpacks to more"):
-        READS[store.EAGER_OPS](folder)
+        READS[name](folder)
 
 
 @pytest.mark.parametrize(

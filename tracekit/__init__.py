@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tracekit.api import ProfiledRun, Workload, load, profile, record, region
+    from tracekit.api import ProfiledComparison, ProfiledRun, Workload, load, profile, record, region
 
 __version__ = "0.1.0"
-__all__ = ["ProfiledRun", "Workload", "__version__", "load", "profile", "record", "region"]
+__all__ = ["ProfiledComparison", "ProfiledRun", "Workload", "__version__", "load", "profile", "record", "region"]
 
 
 def __getattr__(name: str) -> Any:

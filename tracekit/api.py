@@ -14,18 +14,21 @@ from typing import TYPE_CHECKING, Any
 from tracekit import __version__, store
 from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
+from tracekit.model.comparison import Comparison
 from tracekit.model.option import MODES, MOST_CALLS
 from tracekit.model.run import FormName, Run
 from tracekit.model.workload import Request, Workload
 from tracekit.report.words.noted import noted_sentence
 
 if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
     from tracekit.capture.recording import Recorder
-    from tracekit.model.comparison import Comparison
+    from tracekit.model.comparison import Side
     from tracekit.model.note import Noted
     from tracekit.model.progress import Progress
 
-__all__ = ["ProfiledRun", "Workload", "load", "profile", "record", "region"]
+__all__ = ["ProfiledComparison", "ProfiledRun", "Workload", "load", "profile", "record", "region"]
 
 #: Of a loop nothing is recorded of so many steps: compiling, and CUDA graphs, take three.
 SKIPPED_STEPS = 3
@@ -40,12 +43,40 @@ class ProfiledRun(Run):
     folder: Path
     replaces: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
-    def compare(self) -> Comparison:
+    def compare(self) -> ProfiledComparison:
         """What torch.compile did: verdict, waterfall, kernel groups, findings. Reads the recordings, which takes
         seconds. Raises TracekitError unless the run has both forms."""
         from tracekit.walks.sides import compare_forms
 
-        return compare_forms(self.folder, self)
+        made = compare_forms(self.folder, self)
+        return ProfiledComparison(**{each.name: getattr(made, each.name) for each in fields(Comparison)})
+
+    def figures(self) -> dict[str, Figure]:
+        """The charts of the run's report as `plotly.graph_objects.Figure`s by name: of both forms those of `compare()`,
+        of one form its own. Reads the recordings, which takes seconds."""
+        if len(self.forms) > 1:
+            return self.compare().figures()
+        from tracekit.report.charts import side_charts
+        from tracekit.report.drawing import figures_of
+        from tracekit.report.sides import with_letters
+
+        return figures_of(side_charts(with_letters(self._side())))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: the lines that the command shows. Reads the recordings, which takes seconds."""
+        if len(self.forms) > 1:
+            return self.compare()._repr_html_()
+        from tracekit.comparison.comparing import look_at
+        from tracekit.report.composition.detail import overview_html
+        from tracekit.report.composition.overview_side import side_overview
+
+        return overview_html(side_overview(look_at(self._side())))
+
+    def _side(self) -> Side:
+        from tracekit.walks.reading import Reading
+        from tracekit.walks.sides import load_side
+
+        return load_side(self.folder, reading=Reading(shapes=True))
 
     def report(self, folder: Path | str = "reports", *, force: bool = False) -> Path:
         """Writes the report, an HTML page with a markdown twin beside it, into `folder`; returns the page's path. Of a
@@ -54,9 +85,7 @@ class ProfiledRun(Run):
         from tracekit.comparison.commands import measuring_command
         from tracekit.comparison.comparing import look_at
         from tracekit.report.composition.reports import comparison_report, side_report
-        from tracekit.walks.reading import Reading
         from tracekit.walks.reports import Destination, identity_of_report_on, write_report
-        from tracekit.walks.sides import load_side
 
         identity, ways = identity_of_report_on(self), store.Ways("force=True", "another folder")
         there = Destination(Path(folder), self.folder.name, identity, force, self.replaces, ways)
@@ -65,10 +94,29 @@ class ProfiledRun(Run):
         if len(self.forms) > 1:
             report = comparison_report(self.compare(), self, command)
         else:
-            side = load_side(self.folder, reading=Reading(shapes=True))
-            report = side_report(look_at(side), self, command)
+            report = side_report(look_at(self._side()), self, command)
         page, _twin = write_report(report, there)
         return page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledComparison(Comparison):
+    """A comparison that can be drawn, and that a notebook shows."""
+
+    def figures(self) -> dict[str, Figure]:
+        """The charts of the report as `plotly.graph_objects.Figure`s by name: `call`, `waterfall`, `modules`,
+        `family-times`, `family-counts`, `idle-causes`, `compile-phases`. What was not recorded has none."""
+        from tracekit.report.charts import comparison_charts
+        from tracekit.report.drawing import figures_of
+
+        return figures_of(comparison_charts(self))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: the lines that the command shows."""
+        from tracekit.report.composition.detail import overview_html
+        from tracekit.report.composition.overview import comparison_overview
+
+        return overview_html(comparison_overview(self))
 
 
 def load(folder: Path | str) -> ProfiledRun:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -25,13 +25,15 @@ from tracekit.files import read_bounded, unpack_gzip, write_replaced
 # Whoever reads a trace imports this file too, to see that it is no run.
 if TYPE_CHECKING:
     from tracekit.model.numerics import Picture
-    from tracekit.model.provenance import CompiledSites, EagerOps
+    from tracekit.model.provenance import CompiledSites, EagerOps, KernelSources
     from tracekit.model.run import FormName, FormResult, RecordingKind, Run
 
 MANIFEST = "run.json"
 #: Where the work of each form came from.
 EAGER_OPS = "eager-ops.json.gz"
 COMPILED_SITES = "compiled-sites.json.gz"
+#: Inductor's source of the Triton kernels.
+COMPILED_TRITON = "compiled-triton.json.gz"
 #: What torch and its libraries printed while the run was made.
 OUTPUT = "output.log"
 INCOMPLETE = ".incomplete"
@@ -41,6 +43,8 @@ INCOMPLETE = ".incomplete"
 MOST_MANIFEST_BYTES = 16 << 20
 MOST_PACKED_BYTES = 32 << 20
 MOST_PROVENANCE_BYTES = 128 << 20
+#: Four bytes at most for each character that is kept.
+MOST_SOURCE_BYTES = 16 << 20
 MOST_PICTURE_BYTES = 4 << 20
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 #: What decoding raises for content that is none of ours, however deep it is nested.
@@ -57,6 +61,8 @@ class Ways:
 
 ON_THE_COMMAND_LINE = Ways("--force", "--out for another place")
 IN_A_PROGRAM = Ways("force=True", "out= for another place")
+
+Decoded = TypeVar("Decoded")
 
 #: What a manifest begins with, after its key.
 SCHEMA = b'"tracekit.run/'
@@ -250,7 +256,15 @@ def save_provenance(found: EagerOps | CompiledSites, draft: Path) -> str:
     """Writes where a form's work came from; returns the file's name in the folder."""
     from tracekit.model.provenance import EagerOps
 
-    name = EAGER_OPS if isinstance(found, EagerOps) else COMPILED_SITES
+    return _save_packed(found, draft, EAGER_OPS if isinstance(found, EagerOps) else COMPILED_SITES)
+
+
+def save_kernel_sources(found: KernelSources, draft: Path) -> str:
+    """Writes the source of a form's Triton kernels; returns the file's name in the folder."""
+    return _save_packed(found, draft, COMPILED_TRITON)
+
+
+def _save_packed(found: object, draft: Path, name: str) -> str:
     # No time in it: the same content is the same file.
     write_replaced(draft / name, gzip.compress(msgspec.json.encode(found), mtime=0))
     return name
@@ -284,9 +298,21 @@ def load_provenance(folder: Path, form: FormResult) -> EagerOps | CompiledSites 
 
     if form.provenance is None:
         return None
-    path = inside(folder, form.provenance)
     kind: type[EagerOps | CompiledSites] = EagerOps if form.name == "eager" else CompiledSites
-    content = unpack_gzip(path, MOST_PACKED_BYTES, MOST_PROVENANCE_BYTES)
+    return _load_packed(inside(folder, form.provenance), kind, MOST_PROVENANCE_BYTES)
+
+
+def load_kernel_sources(folder: Path, form: FormResult) -> KernelSources | None:
+    """The source of the form's Triton kernels; None where the run does not hold it."""
+    from tracekit.model.provenance import KernelSources
+
+    if form.kernel_sources is None:
+        return None
+    return _load_packed(inside(folder, form.kernel_sources), KernelSources, MOST_SOURCE_BYTES)
+
+
+def _load_packed(path: Path, kind: type[Decoded], most_bytes: int) -> Decoded:
+    content = unpack_gzip(path, MOST_PACKED_BYTES, most_bytes)
     try:
         return msgspec.json.decode(content, type=kind)
     except UNDECODABLE as error:

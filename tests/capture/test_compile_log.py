@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tracekit.capture.compile_log import METRICS, RECOMPILE, SKIPS, LogEntry, read_log
-from tracekit.capture.compiled_graph import launch_sites
+from tracekit.capture.compiled_graph import launch_sites, triton_sources
 from tracekit.model.compilation import CudaGraphSkip, Diagnostics
 from tracekit.model.provenance import GraphNode
 
@@ -84,6 +84,49 @@ def test_a_failed_check_keeps_paths_within_a_package_whole(path: str):
     reasons = f'["0/0: len(args) == 2  # output = func()  # {path}:939 in wrapper"]'
     (frame,) = found_in(LogEntry(RECOMPILE, "0/1", reasons, "warm-up", 1), metrics("0/1")).frames
     assert frame.because[0].text.endswith("func()  # transformers/generic.py:939 in wrapper")
+
+
+#: Definitions of kernels as Inductor of torch 2.9 to 2.15 writes them for a GPU, its own and a user's, and for a CPU.
+GENERATED = """
+async_compile = AsyncCompile()
+# kernel path: /tmp/torchinductor/ab/cab.py
+# Topologically Sorted Source Nodes: [x, y], Original ATen: [aten.add]
+triton_poi_fused_add_0 = async_compile.triton('triton_poi_fused_add_0', '''
+import triton
+import triton.language as tl
+
+@triton_heuristics.pointwise(
+    size_hints={'x': 256},
+    filename=__file__,
+    triton_meta={'signature': {'in_ptr0': '*bf16', 'xnumel': 'i32', 'XBLOCK': 'constexpr'}, 'constants': {}},
+    inductor_meta={'kernel_name': 'triton_poi_fused_add_0'}
+)
+@triton.jit
+def triton_poi_fused_add_0(in_ptr0, out_ptr0, xnumel, XBLOCK : tl.constexpr):
+    xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
+    tl.store(out_ptr0 + (xindex), tl.load(in_ptr0 + (xindex)) + 1)
+''', device_str='cuda')
+
+scale_0 = async_compile.triton('scale', '''
+@triton.jit
+def scale(x_ptr, n: tl.constexpr):
+    tl.store(x_ptr, n)
+''', device_str='cuda')
+
+cpp_fused_mul_0 = async_compile.cpp_pybinding(['const float*'], r'''
+extern "C" void kernel(const float* in_ptr0) {}
+''')
+async_compile.wait(globals())
+del async_compile
+"""
+
+
+def test_the_source_of_each_triton_kernel_is_found_under_the_name_that_it_runs_by() -> None:
+    own, users = triton_sources(GENERATED)
+    assert (own[0], users[0]) == ("triton_poi_fused_add_0", "scale")
+    assert own[1].startswith("import triton") and own[1].endswith("tl.load(in_ptr0 + (xindex)) + 1)")
+    assert users[1] == "@triton.jit\ndef scale(x_ptr, n: tl.constexpr):\n    tl.store(x_ptr, n)"
+    assert triton_sources("") == []
 
 
 def test_launches_are_in_the_order_of_call_also_through_partitions() -> None:

@@ -380,3 +380,13 @@ def test_every_launch_of_a_tiny_flux_s_blocks_leads_to_its_eager_operators() -> 
     nowhere = {eager.ops[each.op].name for each in join.joined if not each.sites}
     assert nowhere <= {"aten.cat.default"}, "only what producers write into place needs no launch"
     assert not any(op.line and op.line.startswith("/") for op in eager.ops)
+
+
+def test_each_kernel_s_source_is_kept_once_and_not_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "LONGEST_SOURCE", 8)
+    monkeypatch.setattr(provenance, "MOST_SOURCE", 12)
+    # Two graphs have the same kernel, and two kernels the same name.
+    told = [("add_0", "a + b"), ("add_0", "a + b"), ("add_0", "a + 1"), ("long_1", "a" * 9), ("mul_2", "a * b")]
+    found = provenance.Collection(ModuleNames([]), _sources=told).kernel_sources()
+    assert found.sources == {"add_0": ("a + b", "a + 1")}
+    assert found.left_out == 2

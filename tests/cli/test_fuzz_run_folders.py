@@ -49,7 +49,8 @@ SITES = provenance.CompiledSites(
     (provenance.GraphCall(0, "m"),),
     (provenance.CompiledActivity("kernel_0", 0, "aten::mm", 0),),
 )
-DAMAGED = {type(noun): damaged(msgspec.to_builtins(noun)) for noun in (OPS, SITES)}
+SOURCES = provenance.KernelSources(1, "2.13.0", {"kernel_0": ("@triton.jit\ndef kernel_0(): ...", "x"), "k": ()}, 2)
+DAMAGED = {type(noun): damaged(msgspec.to_builtins(noun)) for noun in (OPS, SITES, SOURCES)}
 COMMANDS = (
     ("compare", "{run}", "--out", "{out}/page.html", "--json", "{out}/page.json"),
     ("compare", "{run}", "--gate", "wall<=+3%", "--json", "-", "--out", "{out}/page.html"),
@@ -104,12 +105,14 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "eager-output.png").write_bytes(store.PNG_MAGIC + bytes(50))
     store.save_provenance(OPS, folder)
     store.save_provenance(SITES, folder)
+    store.save_kernel_sources(SOURCES, folder)
     told = msgspec.json.decode((folder / store.MANIFEST).read_bytes())
     real = shortened(json.loads(REAL.read_text()))
     for form, measured in zip(told["forms"], real["forms"], strict=True):
         form.update({key: measured[key] for key in ("timing", "startups", "memory", "gpu_state", "numerics")})
         form["numerics"]["pictures"] = [{"kind": "output", "path": "eager-output.png", "scale": 2.0}]
         form["provenance"] = store.EAGER_OPS if form["name"] == "eager" else store.COMPILED_SITES
+        form["kernel_sources"] = None if form["name"] == "eager" else store.COMPILED_TRITON
     compilation = real["forms"][1]["compilation"]
     line = GraphBreak("m.py:3", "f", "item", None, "do not", "gb0059", ("0/0",), 3.5, "n.py:1")
     guard = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 4, actual 8")
@@ -179,11 +182,13 @@ def test_any_manifest_is_a_result_or_one_line(
         run(data.draw(st.sampled_from(COMMANDS)), **places)
 
 
-@pytest.mark.parametrize(("noun", "name"), [(OPS, store.EAGER_OPS), (SITES, store.COMPILED_SITES)])
+@pytest.mark.parametrize(
+    ("noun", "name"), [(OPS, store.EAGER_OPS), (SITES, store.COMPILED_SITES), (SOURCES, store.COMPILED_TRITON)]
+)
 @fuzzed(50)
 @given(data=st.data())
 def test_any_provenance_is_a_result_or_one_line(
-    places: dict[str, Path], noun: provenance.EagerOps | provenance.CompiledSites, name: str, data: st.DataObject
+    places: dict[str, Path], noun: object, name: str, data: st.DataObject
 ) -> None:
     told = data.draw(DAMAGED[type(noun)])
     with holding(places["run"] / name, gzip.compress(json.dumps(told).encode(), compresslevel=1)):
@@ -192,7 +197,7 @@ def test_any_provenance_is_a_result_or_one_line(
 
 @fuzzed(150)
 @given(
-    name=st.sampled_from((store.MANIFEST, store.EAGER_OPS, store.COMPILED_SITES)),
+    name=st.sampled_from((store.MANIFEST, store.EAGER_OPS, store.COMPILED_SITES, store.COMPILED_TRITON)),
     data=st.binary(max_size=200),
     cut=st.integers(0, 2),
     at=st.integers(0, 100_000),
@@ -208,6 +213,7 @@ def test_files_of_a_run_may_be_cut_off_and_overwritten(
         read = store.load(path.parent)
         for form in read.forms:
             store.load_provenance(path.parent, form)
+            store.load_kernel_sources(path.parent, form)
 
 
 @pytest.fixture(scope="module")

@@ -80,6 +80,7 @@ def test_kernel_groups_are_searched_by_every_word_in_names_places_and_members(pa
     page.fill(".explorer input", "DEFUSED anchors")
     assert columns(page, 1) == ["defused"]
     assert page.inner_text(".explorer [role=status]") == f"1 of {every} groups match"
+    # Kernels are found though they are shown only where a row is opened.
     page.fill(".explorer input", "triton_poi_fused_gelu")
     assert [name.split("\n")[0] for name in columns(page, 0)] == ["x12: 1 kernel -> 1 Triton (gelu)"]
     page.fill(".explorer input", "no such kernel")
@@ -94,15 +95,94 @@ def test_the_table_is_used_by_keyboard_alone(page):
     assert page.evaluate("document.activeElement.closest('th').textContent") == "Kernels"
     page.keyboard.press("Enter")
     assert page.get_attribute(".explorer thead th", "aria-sort") == "ascending"
-    page.focus(f"{ROWS} summary")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.type") == "search"
+    page.keyboard.type("/")
+    assert page.input_value(".explorer input") == "/", "who writes is not interrupted"
+    page.fill(".explorer input", "")
+    second = page.locator(f"{ROWS} .opens").nth(1)
+    second.focus()
     page.keyboard.press("Enter")
-    assert page.locator(f"{ROWS} details[open] li").count() > 1
+    assert second.get_attribute("aria-expanded") == "true"
+    assert page.evaluate("document.activeElement.id") == "drawer"
+    assert page.locator(".drawer li").count() > 1
+    page.keyboard.press("Escape")
+    assert not page.is_visible(".drawer")
+    assert page.evaluate("document.activeElement.getAttribute('aria-expanded')") == "false"
+    assert page.evaluate("document.activeElement.textContent") == second.text_content()
+
+
+#: What pieces of the page tell each other of groups.
+LISTEN = """() => {
+  window.told = [];
+  document.addEventListener("tracekit:group", (event) => told.push(event.detail));
+}"""
+
+
+def test_a_group_opens_by_a_click_and_tells_the_timeline(page):
+    page.evaluate(LISTEN)
+    page.click("#group-1 td >> nth=0")
+    assert page.is_visible(".drawer") and page.evaluate("location.hash") == "#group-1"
+    assert page.inner_text(".drawer h2").split("\n") == page.inner_text("#group-1 .opens").split("\n")
+    page.click(".drawer button:text-is('Show in the timeline')")
+    told = [{"group": 1, "from": "groups"}, {"group": 1, "from": "groups", "show": True}]
+    assert page.evaluate("window.told") == told
+    page.click("#group-1 td >> nth=0")
+    assert not page.is_visible(".drawer") and page.evaluate("location.hash") == ""
+
+
+PIN = """(group) => document.dispatchEvent(
+  new CustomEvent("tracekit:group", { detail: { group, from: "timeline" } })
+)"""
+
+
+def test_a_kernel_pinned_in_the_timeline_opens_its_group_and_nothing_moves(page):
+    page.evaluate("document.querySelector('.timelines canvas').focus()")
+    before = page.evaluate("scrollY")
+    page.evaluate(PIN, 2)
+    assert page.get_attribute(".explorer tr.chosen", "id") == "group-2" and page.is_visible(".drawer")
+    assert page.evaluate("[scrollY, document.activeElement.tagName]") == [before, "CANVAS"]
+    page.evaluate(PIN, 65_535)
+    assert not page.is_visible(".drawer")
+
+
+def test_the_address_of_a_group_opens_it_though_its_row_was_not_shown(tmp_path):
+    path = written(tmp_path, comparison_page(many_groups_comparison()))
+    with opened(path) as visited:
+        page = visited.page
+        page.goto("about:blank")
+        page.goto(f"{path.resolve().as_uri()}#group-57")
+        page.wait_for_selector("main > section:last-of-type.laid")
+        assert page.is_visible("#group-57") and page.get_attribute(".explorer tr.chosen", "id") == "group-57"
+        assert 0 < page.evaluate("document.querySelector('#group-57').getBoundingClientRect().top") < 900
+        assert was_quiet(visited)
+
+
+@pytest.mark.parametrize("clipboard", [True, False])
+def test_a_command_is_copied_with_a_clipboard_and_without(tmp_path, clipboard):
+    with opened(
+        written(tmp_path, comparison_page(timed_comparison(), None, "tracekit profile x --compiled"))
+    ) as visited:
+        page = visited.page
+        # Stands for what the browser would hold: a clipboard shared with the machine is not read here.
+        page.evaluate(
+            """(there) => {
+              const write = async (text) => { window.copied = text; };
+              Object.defineProperty(navigator, "clipboard", { value: there ? { writeText: write } : undefined });
+              document.execCommand = () => { window.copied = document.activeElement.value; return true; };
+            }""",
+            clipboard,
+        )
+        page.click("#command .copy")
+        page.wait_for_selector("#command .copy:text-is('Copied')")
+        assert page.evaluate("window.copied") == "tracekit profile x --compiled"
+        assert page.evaluate("document.activeElement.className") == "copy"
 
 
 def test_many_groups_are_shown_when_asked_for_and_all_are_searched(tmp_path):
     with opened(written(tmp_path, comparison_page(many_groups_comparison()))) as visited:
         page = visited.page
-        assert page.locator(ROWS).count() == 20
+        assert page.locator(ROWS).count() == 10
         page.fill(".explorer input", "kernel_59")
         assert len(columns(page, 0)) == 1
         page.fill(".explorer input", "")
@@ -231,6 +311,9 @@ def test_a_checker_for_accessibility_finds_nothing_of_weight(matched, width, dar
     with opened(matched, width=width, dark=dark) as visited:
         unfold(visited.page)
         assert violations(visited.page, WEIGHTY) == []
+        visited.page.click("#group-1 .opens")
+        assert violations(visited.page, WEIGHTY) == []
+        assert visited.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
 def test_on_paper_the_page_is_light_whole_and_without_controls(tmp_path):

@@ -16,6 +16,8 @@ FUNCTION = re.compile(r"^\s*def (\w+)\(")
 PARTITION_CALL = re.compile(r"\.partitions\[(\d+)\]\(")
 #: Generated code defines its kernels, then the functions of its parts, then waits for the kernels, then launches them.
 KERNELS_DEFINED = re.compile(r"^def partition_\d+\(|^async_compile\.wait\(globals\(\)\)", re.MULTILINE)
+#: How it defines a Triton kernel: the function's name and source. Inductor lets no three quotes stand in it.
+TRITON_KERNEL = re.compile(r"\basync_compile\.triton\(\s*'(\w+)',\s*'{3}\n?(.*?)'{3}", re.DOTALL)
 
 #: Name and handle of a launch.
 Launch = tuple[str, str | None]
@@ -102,6 +104,12 @@ def launch_sites(source: str, kernels: dict[str, list[str]], nodes: tuple[GraphN
         known = None if names is None else tuple(position[name] for name in names if name in position)
         found.append(LaunchSite(kernel, known))
     return tuple(found)
+
+
+def triton_sources(source: str) -> list[tuple[str, str]]:
+    """Name and source of each Triton kernel that a graph's generated code defines. Recordings have them by that name,
+    which another graph may have given to another kernel."""
+    return [(name, kernel.strip()) for name, kernel in TRITON_KERNEL.findall(source)]
 
 
 def _in_order(functions: dict[str, list[Launch]], function: str) -> Iterator[Launch]:

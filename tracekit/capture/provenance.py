@@ -24,10 +24,17 @@ from typing import Any
 
 import torch
 
-from tracekit.capture.compiled_graph import describe_node, graph_nodes, launch_sites, line_of, module_of
+from tracekit.capture.compiled_graph import (
+    describe_node,
+    graph_nodes,
+    launch_sites,
+    line_of,
+    module_of,
+    triton_sources,
+)
 from tracekit.capture.source_location import ModuleNames
 from tracekit.model.note import Facts, Noted
-from tracekit.model.provenance import PROVENANCE_VERSION, CompiledGraph, CompiledSites, GraphCall
+from tracekit.model.provenance import PROVENANCE_VERSION, CompiledGraph, CompiledSites, GraphCall, KernelSources
 
 OLDEST = (2, 9)
 #: Of what is stored in Inductor's cache beside a graph.
@@ -46,6 +53,9 @@ NAMES = (
     ("_inductor.compile_fx", "compile_fx"),
     ("_inductor.compile_fx", "_compile_fx_inner"),
 )
+#: Characters of source that are kept of one kernel, and of all; a large model's have 0.4 million.
+LONGEST_SOURCE = 200_000
+MOST_SOURCE = 4_000_000
 METHODS = ("__init__", "__call__", "post_compile")
 GRAPH_FIELDS = ("source_code", "inductor_provenance_mapping_str", "_fx_graph_cache_key")
 
@@ -99,6 +109,7 @@ class Collection:
     roots: dict[int, str | None] = field(default_factory=dict)
     problems: list[Noted] = field(default_factory=list)
     _collected: tuple[_Collected, ...] = ()
+    _sources: list[tuple[str, str]] = field(default_factory=list)
     _named: list[weakref.ref[Any]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
@@ -157,6 +168,7 @@ class Collection:
         """Watching is over: what is to be told of the graphs is kept, the graphs are not."""
         try:
             self._collected = tuple(_describe(graph, self.roots.get(id(graph))) for graph in self.graphs)
+            self._sources = [each for graph in self.graphs for each in triton_sources(graph.source_code or "")]
         except Exception as error:  # noqa: BLE001 (what was measured is not lost for it)
             self.unreadable("the compiled graphs", error)
         for graph in self.graphs:
@@ -196,6 +208,18 @@ class Collection:
         )
         noted = (*self.problems, *without)
         return CompiledSites(PROVENANCE_VERSION, str(torch.__version__), graphs, tuple(calls), noted=noted)
+
+    def kernel_sources(self) -> KernelSources:
+        """The source of each Triton kernel of these graphs, once, in the order in which they were compiled."""
+        found: dict[str, tuple[str, ...]] = {}
+        room, left_out = MOST_SOURCE, 0
+        for name, source in dict.fromkeys(self._sources):
+            if len(source) > min(LONGEST_SOURCE, room):
+                left_out += 1
+                continue
+            room -= len(source)
+            found[name] = (*found.get(name, ()), source)
+        return KernelSources(PROVENANCE_VERSION, str(torch.__version__), found, left_out)
 
     def _forward_graphs(self) -> dict[int, int]:
         """For each backward graph the forward one it belongs to: that of its number or, from a cache that has no

@@ -14,9 +14,10 @@ from tracekit.model.groups import Evidence, Label
 from tracekit.model.modules import ModuleTime
 from tracekit.model.note import Note, Severity
 from tracekit.model.numerics import Accuracy, Picture
-from tracekit.model.provenance import Provenance
+from tracekit.model.provenance import KernelSources, Provenance
 from tracekit.model.run import Component, Environment, FormResult, Settings
 from tracekit.model.sequence import Rates, Sequence, Traffic, TrafficTotal
+from tracekit.model.source_lines import SourceLines
 from tracekit.model.timeline import StepTimeline
 from tracekit.model.timing import BreakEven, StopReason
 
@@ -61,6 +62,8 @@ class Side:
     rich_timeline: StepTimeline | None = None  #: One step of the rich recording; None where `timeline` is of that.
     pictures: tuple[Picture, ...] = ()  #: Of the images that the form made.
     repeated_parts: tuple[str, ...] | None = None  #: Blocks that repeat; None where not looked for.
+    kernel_sources: KernelSources | None = None  #: Of its Triton kernels; None where not kept.
+    code: dict[str, SourceLines] = field(default_factory=dict)  #: Of the user's model, by `file:line`.
 
     @property
     def steps(self) -> int:

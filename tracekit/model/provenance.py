@@ -1,8 +1,8 @@
 """Where the work came from: operators, modules and lines of the eager form, launch sites of the compiled one.
 
-This is what a run folder's `eager-ops.json.gz` and `compiled-sites.json.gz` hold. Lines are `file:line` with the file
-as its project or package knows it, never a path of the machine. Modules are named from the workload's own components
-down: `transformer.transformer_blocks.0.norm1`.
+This is what a run folder's `eager-ops.json.gz`, `compiled-sites.json.gz` and `compiled-triton.json.gz` hold. Lines are
+`file:line` with the file as its project or package knows it, never a path of the machine. Modules are named from the
+workload's own components down: `transformer.transformer_blocks.0.norm1`.
 """
 
 from collections.abc import Iterable
@@ -167,6 +167,17 @@ class CompiledSites:
     def __post_init__(self) -> None:
         _refuse_positions((each.graph for each in self.calls), len(self.graphs), "graph")
         _refuse_positions((each.call for each in self.activities), len(self.calls), "call")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSources:
+    """Inductor's source of each Triton kernel, by the name that recordings have for it. Graphs are compiled one by one:
+    a name may be that of several kernels. `left_out` are those left out for their size."""
+
+    version: Count
+    torch: Text
+    sources: dict[Text, tuple[Text, ...]]
+    left_out: Count = 0
 
 
 # msgspec takes no union of two nouns, and need not: a side is never read from a file.

@@ -134,6 +134,7 @@ class FormResult:
     numerics: FormNumerics | None = None  #: What it returns beside what it should return.
     memory: FormMemory | None = None  #: Its GPU memory in full; None where not asked.
     gpu_state: GpuState | None = None  #: Of the GPU while it was timed; None where not asked.
+    kernel_sources: FileName | None = None  #: The file with the source of its Triton kernels.
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)

@@ -102,9 +102,11 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _side(side: Side, bound: Bound | None, top: int) -> dict[str, Any]:
     bare = replace(side, sequence=None, provenance=None, timeline=None, rich_timeline=None, pictures=())
+    bare = replace(bare, kernel_sources=None, code={})
     fields: dict[str, Any] = msgspec.to_builtins(bare)
     # Every activity one by one is the trace over again; where their operators come from says how far to trust groups.
-    del fields["sequence"], fields["provenance"], fields["timeline"], fields["rich_timeline"], fields["pictures"]
+    for unwritten in ("sequence", "provenance", "timeline", "rich_timeline", "pictures", "kernel_sources", "code"):
+        del fields[unwritten]
     fields["operators"] = side.sequence.operators if side.sequence else None
     fields |= {"steps": side.steps, "analysis": _analysis(side.analysis, top), **_derived(side, top)}
     return {**fields, "bound": {**msgspec.to_builtins(bound), "because": bound_because(bound)} if bound else None}

@@ -115,9 +115,29 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of a file, numbered from `first`; `marked` is the number of the one that is meant."""
+
+    title: str
+    first: int
+    marked: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """The source of a generated kernel, which any number of rows show; `id` is its address within the page."""
+
+    id: str
+    name: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ExplorerRow:
     """`label` is what the row is of, `place` where in the model, `words` its other cells of text. `number` is its own,
-    from 0. Below it unfold `members`, without the `left_out` smaller ones, `where` and `evidence`."""
+    from 0. It opens to `members`, without the `left_out` smaller ones, `where`, `facts` (terms and what they are),
+    `evidence`, `excerpts` and the code of generated kernels, by the ids in `code`."""
 
     number: int
     label: str
@@ -128,13 +148,18 @@ class ExplorerRow:
     members: tuple[Member, ...] = ()
     left_out: int = 0
     where: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
     evidence: tuple[str, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
+    code: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Explorer:
-    """A table that the page lets its reader sort and search. Its columns are called `head`, those of text `words`, then
-    `figures`. `noun` is what the rows are, `hint` what can be searched for, `legends` explain the words that occur."""
+    """A table that the page lets its reader sort and search, and open row by row. Its columns are called `head`, those
+    of text `words`, then `figures`. `noun` is what the rows are, `anchor` begins the address of each within the page
+    (`group-17`), `hint` is what can be searched for, `legends` explain the words that occur, `code` is what rows name.
+    A timeline shows each row by its number where it is `in_timeline`."""
 
     caption: str
     noun: str
@@ -145,6 +170,17 @@ class Explorer:
     rows: tuple[ExplorerRow, ...]
     note: str
     legends: tuple[tuple[str, dict[str, str]], ...] = ()
+    code: tuple[KernelCode, ...] = ()
+    anchor: str = "row"
+    in_timeline: bool = False
+
+    @property
+    def full_names(self) -> dict[str, int]:
+        """A number for each name of a kernel that rows shorten: many rows have kernels of the same names."""
+        names = (member.name for row in self.rows for member in row.members)
+        return {
+            name: at for at, name in enumerate(dict.fromkeys(each.full for each in names if each.full != each.short))
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +229,11 @@ class HeatMap:
 
 @dataclass(frozen=True, slots=True)
 class FindingText:
-    """A finding in words. `saving` is what it could save, `savings` says it in sentences. `advice` may be empty, and is
-    a command where `is_command`."""
+    """A finding in words; `id` is its address within the page. `saving` is what it could save, `savings` says it in
+    sentences, and `share` is how much of a call that is, None where not known. `advice` may be empty, and is a command
+    where `is_command`."""
 
+    id: str
     severity: str
     title: str
     evidence: str
@@ -204,6 +242,7 @@ class FindingText:
     advice: str
     is_command: bool
     notes: tuple[str, ...]
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from tracekit.report.document import Account, Chart, Name, Report, Table, Timeli
 
 PLOTLY = "plotly-finance.min.js.gz"
 #: What every page runs, and what those run besides that draw something, as one script.
-SCRIPTS = ("later.js", "tables.js", "sections.js")
+SCRIPTS = ("later.js", "copy.js", "drawer.js", "tables.js", "sections.js")
 DRAWING = ("page.js", "timelines.js")
 
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
@@ -33,8 +33,8 @@ SEGMENTS = {
     "idle": "GPU idle",
 }
 
-#: `--batch-size 1`, with a value that is short enough for any screen.
-OPTION = re.compile(r"((?<!\S)--[\w-]+(?: [^\s-]\S{0,23}(?!\S))?)")
+#: An option of a command, with its value.
+OPTION = re.compile(r"(?<!\S)--?[a-zA-Z][\w-]*(?:[ =](?!-)(?:'[^']*'|\S+))?")
 #: A space between a figure and its unit, as in `12.3 µs`; not one between two figures, as in `1.136 to 1.155`.
 UNIT_SPACE = re.compile(r"(?<=\d) (?!to\b|[(\N{MIDDLE DOT}])")
 
@@ -90,8 +90,8 @@ def _environment() -> jinja2.Environment:
     )
     # A figure is not parted from its unit; what follows may go to the next line.
     made.filters["unbroken"] = lambda figure: UNIT_SPACE.sub("\N{NO-BREAK SPACE}", printable(figure))
-    made.filters["script_json"] = _script_json
     made.filters["whole_options"] = _whole_options
+    made.filters["script_json"] = _script_json
     made.filters["duration"] = duration
     made.filters["account_cells"] = account_cells
     made.globals["segments"] = SEGMENTS
@@ -101,13 +101,13 @@ def _environment() -> jinja2.Environment:
     return made
 
 
-def _whole_options(command: str) -> Markup:
-    """The command, of which no line ends within an option or between it and its value."""
-    pieces = OPTION.split(printable(command))
-    # What is matched stands at every second place.
-    return Markup("").join(
-        Markup('<span class="whole">{}</span>').format(piece) if at % 2 else piece for at, piece in enumerate(pieces)
-    )
+def _whole_options(line: str) -> Markup:
+    """The line, in which each option stays on one line with its value where there is room."""
+    line, end, told = printable(line), 0, Markup()
+    for option in OPTION.finditer(line):
+        told += Markup('{}<span class="whole">{}</span>').format(line[end : option.start()], option[0])
+        end = option.end()
+    return told + line[end:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ BESIDE["ComparisonFile"] = BESIDE["Comparison"]
 UNWRITTEN = {
     "Comparison": ("a_bound", "b_bound"),
     "ComparisonFile": ("a_bound", "b_bound"),
-    "Side": ("sequence", "provenance", "timeline", "rich_timeline", "pictures"),
+    "Side": ("sequence", "provenance", "timeline", "rich_timeline", "pictures", "kernel_sources", "code"),
     "KernelGroup": ("a_at", "b_at"),
 }
 FILES: dict[SchemaName, type] = {

@@ -1,11 +1,12 @@
 """A summary as rich shows it. Names come from traces, so nothing is read as markup."""
 
+import io
 import re
 import textwrap
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Group, JustifyMethod, RenderableType
+from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -16,6 +17,8 @@ from tracekit.report.document import Cell, Commands, GroupedTable, Line, Name, S
 COMMAND_WIDTH = 72
 #: Rows below a name are so far to its right.
 INDENT = 2
+
+ELEMENT = '<pre style="line-height: 1.4; overflow-x: auto; white-space: pre">{code}</pre>'
 
 
 def shown(summary: Summary) -> RenderableType:
@@ -57,6 +60,24 @@ def shown(summary: Summary) -> RenderableType:
             case Commands():
                 drawn.append(_command(part.text))
     return Group(*drawn)
+
+
+def as_html(summary: Summary, width: int) -> str:
+    """The same as an element of HTML, so many characters wide."""
+    console = Console(
+        file=io.StringIO(),
+        record=True,
+        width=width,
+        # Neither the terminal nor the notebook that it is made in decides what it shows.
+        force_terminal=True,
+        force_jupyter=False,
+        color_system="standard",
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    console.print(shown(summary))
+    return console.export_html(inline_styles=True, code_format=ELEMENT)
 
 
 def _line(part: Line) -> RenderableType:

@@ -44,8 +44,8 @@ def verdict_lines(overview: Overview) -> tuple[Line, ...]:
     )
 
 
-def overview_lines(overview: Overview, places: tuple[str, ...], width: int = WIDTH) -> Summary:
-    """`places` are where all of it is, `width` is the terminal's."""
+def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: int = WIDTH) -> Summary:
+    """`places` are where all of it is, None where nobody can look there; `width` is the terminal's."""
     more = f"More: -v (+{overview.hidden})" if overview.hidden else "More: -v"
     account = [_account(overview.account, width)] if overview.account else []
     tables = [part for table in overview.tables for part in (BLANK, _fitted(table, width))]
@@ -61,8 +61,7 @@ def overview_lines(overview: Overview, places: tuple[str, ...], width: int = WID
         *((BLANK, Line("Try next", "bold")) if overview.advice else ()),
         *(_advice(number, each) for number, each in enumerate(overview.advice, 1)),
         *((BLANK, *checks) if checks else ()),
-        BLANK,
-        *last_lines(*places, more, width=width),
+        *((BLANK, *last_lines(*places, more, width=width)) if places is not None else ()),
     )
 
 

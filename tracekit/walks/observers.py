@@ -158,6 +158,13 @@ class ProvenanceObserver:
         finally:
             raw.unlink(missing_ok=True)
 
+    def keep_sources(self, form: Form, draft: Path) -> str | None:
+        """The file in `draft` with the source of the form's Triton kernels; None where it has none."""
+        if form.name != "compiled" or self._collection is None:
+            return None
+        found = self._collection.kernel_sources()
+        return store.save_kernel_sources(found, draft) if found.sources else None
+
     def _asked(self, form: Form, raw: Path, progress: Progress) -> EagerOps | CompiledSites:
         from tracekit.analysis.attribution import find_graph_calls, find_tagged
         from tracekit.capture import tagging

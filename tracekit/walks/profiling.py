@@ -239,7 +239,8 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
                 run = with_form(run, form.name, recordings=recordings)
                 store.save(run, draft)
         for form in made:
-            run = with_form(run, form.name, provenance=provenance.ask(form, draft, progress))
+            told, sources = provenance.ask(form, draft, progress), provenance.keep_sources(form, draft)
+            run = with_form(run, form.name, provenance=told, kernel_sources=sources)
             store.save(run, draft)
         run = observer.check(made, run, draft, progress)
     return with_notes(compilation.added(run), *provenance.notes, *observer.notes)

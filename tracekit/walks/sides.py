@@ -14,6 +14,7 @@ from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import Side
 from tracekit.names import encodable
 from tracekit.tracefile.source import holds_traces
+from tracekit.walks.model_code import read_model_code
 from tracekit.walks.reading import Reading
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
     run = store.load(path)
     chosen = choose_form(run, path, form)
     kind, (analysis, sequence, timeline), (rich, rich_timeline) = _analyze_recordings(path, chosen, reading)
+    provenance = store.load_provenance(path, chosen) if reading.shapes else None
     return _with_break_costs(
         Side(
             label=chosen.name,
@@ -54,12 +56,14 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
             environment=run.environment,
             rich=rich,
             sequence=sequence,
-            provenance=store.load_provenance(path, chosen) if reading.shapes else None,
+            provenance=provenance,
             components=run.components,
             repeated_parts=run.repeated_parts,
             timeline=timeline,
             rich_timeline=rich_timeline,
             pictures=store.load_pictures(path, chosen) if reading.shapes else (),
+            kernel_sources=store.load_kernel_sources(path, chosen) if reading.shapes else None,
+            code=read_model_code(run, provenance),
         )
     )
 

@@ -8,10 +8,13 @@ from tests.report.showing import comparison_page
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup, Waterfall, WaterfallPart
 from tracekit.model.groups import Evidence
+from tracekit.model.provenance import KernelSources
+from tracekit.model.sequence import Rates, Traffic
+from tracekit.model.source_lines import SourceLines
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.numbers import duration_change
 from tracekit.report.sections import groups as section
-from tracekit.report.sections import headline
+from tracekit.report.sections import headline, kernel_code
 from tracekit.report.sections.groups import _group_row, clipped_before, distinct_places, every_group, group_place
 from tracekit.report.sections.headline import part_labels
 from tracekit.report.sections.kernels import bytes_of
@@ -54,13 +57,13 @@ def large_groups(number: int) -> tuple[KernelGroup, ...]:
 def test_a_page_of_large_groups_stays_small_and_says_what_it_leaves_out():
     comparison = replace(timed_comparison(), groups=large_groups(500))
     told = every_group(comparison)
-    assert 50 < len(told.rows) < 400
+    assert 20 < len(told.rows) < 400
     left_out = math.fsum(group.delta_us for group in comparison.groups[len(told.rows) :])
     assert f" {500 - len(told.rows):,} more groups with smaller changes, {duration_change(left_out)}" in told.note
     assert all(len(each) == 500 and each.endswith("…") for each in told.rows[0].evidence)
     assert len(told.rows[0].evidence) == 8
     page = comparison_page(large_timelines(comparison))
-    assert len(page.encode()) < 4_000_000
+    assert len(page.encode()) < 3_300_000
     assert "more groups with smaller changes" in page and "events, the shortest, are not drawn" in page
 
 
@@ -75,8 +78,8 @@ def large_timelines(comparison: Comparison) -> Comparison:
 
 
 def test_a_row_is_written_about_as_long_as_it_is_counted():
-    rows = [_group_row(at, group, "place") for at, group in enumerate(large_groups(40))]
-    few, many = (comparison_page(replace(timed_comparison(), groups=large_groups(n))).encode() for n in (1, 40))
+    rows = [_group_row(at, group, "place") for at, group in enumerate(large_groups(20))]
+    few, many = (comparison_page(replace(timed_comparison(), groups=large_groups(n))).encode() for n in (1, 20))
     written = len(many) - len(few)
     assert 0.8 * written < sum(map(bytes_of, rows[1:])) < 1.3 * written
 
@@ -89,6 +92,38 @@ def test_the_words_that_occur_are_explained():
 
 
 GROUP = KernelGroup("fused", "6 kernels -> 1 Triton", "provenance", (), (), -5, -10.0, ())
+
+
+def test_a_row_opens_to_lines_rates_and_the_code_of_its_kernels():
+    rates = Rates(2e6, 4e9, 1_000.0, 8.0, 0.25, 0.5)
+    members = tuple(GroupMember(name, 1.0, 5.0) for name in ("triton_add_0", "triton_mul_1"))
+    group = replace(GROUP, b=members, where=("m", "m.py:7", "lib.py:1"), sizes="2x3", rates=rates)
+    traffic = Traffic(2048.0, 1024.0, 0, 0)
+    other = replace(GROUP, b=members[:1])
+    source = "import triton\n\n@triton.jit\ndef triton_add_0():\n\tpass"
+    sources = KernelSources(1, "2.13.0", {"triton_add_0": (source, f"{source} # of another graph"), "unused": ("x",)})
+    comparison = timed_comparison()
+    b = replace(comparison.b, kernel_sources=sources, code={"m.py:7": SourceLines(6, 7, ("a", "\tb", "c"), True)})
+    told = every_group(replace(comparison, b=b, groups=(replace(group, traffic=traffic), other)))
+    row, second = told.rows
+    assert [each.lines for each in told.code] == [
+        ("@triton.jit", "def triton_add_0():", "        pass"),
+        ("@triton.jit", "def triton_add_0():", "        pass # of another graph"),
+    ]
+    assert row.code == second.code == ("triton-0", "triton-1")
+    (excerpt,) = row.excerpts
+    assert (excerpt.first, excerpt.marked, excerpt.lines) == (6, 7, ("a", "        b", "c"))
+    assert "changed since the run" in excerpt.title
+    facts = " ".join(text for _, text in row.facts)
+    assert all(each in facts for each in ("2x3", "25.0 %", "50.0 %", "2.00 KiB", "1.00 KiB"))
+    assert (second.facts, second.excerpts) == ((), ())
+
+
+def test_code_finds_room_in_the_order_of_the_groups(monkeypatch):
+    monkeypatch.setattr(kernel_code, "MOST_BYTES", 50)
+    side = replace(timed_comparison().b, kernel_sources=KernelSources(1, "", {n: (n * 20,) for n in "abc"}))
+    found, ids = kernel_code.kernel_code((side,), "bacb")
+    assert ids == {"b": ("triton-0",), "a": ("triton-1",)} and [each.name for each in found] == ["b", "a"]
 
 
 def at(*where: str, sizes: str = "") -> KernelGroup:

@@ -13,6 +13,7 @@ from tracekit.report.composition.overview_several import comparisons_overview
 from tracekit.report.composition.overview_side import MOST_KERNELS, side_overview
 from tracekit.report.composition.overview_sweep import sweep_overview
 from tracekit.report.document import Line, Overview, Summary
+from tracekit.report.terminal import as_html
 from tracekit.report.thirty_lines import WIDTH, overview_lines, verdict_lines
 
 Detail = Literal["verdict", "brief", "all"]
@@ -55,6 +56,11 @@ def analysis_text(
         said = tuple(Line(each, unbroken=True) for each in more)
         return *summaries.analysis_summary(single.side, top=top or 10), *said, *(_written(page) if page else ())
     return _shown(side_overview(single, top or MOST_KERNELS), page, more, detail, width)
+
+
+def overview_html(overview: Overview) -> str:
+    """The thirty lines as an element of HTML, for a notebook."""
+    return as_html(overview_lines(overview, None), WIDTH)
 
 
 def _shown(overview: Overview, page: Path | None, more: tuple[str, ...], detail: Detail, width: int) -> Summary:

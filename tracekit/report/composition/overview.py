@@ -8,6 +8,7 @@ from tracekit.model.timing import BreakEven
 from tracekit.numbers import calls_span, count, duration, percent, size, size_change, times_within
 from tracekit.report.document import Account, AccountRow, Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
+from tracekit.report.sections.findings import listed
 from tracekit.report.sections.headline import gate_text
 from tracekit.report.sections.modules import main_parts, part_words
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
@@ -52,11 +53,11 @@ def comparison_overview(comparison: Comparison) -> Overview:
 
 
 def hidden(
-    notes: Iterable[object], findings: Iterable[object], told: Iterable[object], advice: Iterable[object]
+    notes: Iterable[object], findings: Iterable[Finding], told: Iterable[object], advice: Iterable[object]
 ) -> int:
     """How many notes and findings are not shown."""
     shown = min(len([*told]), MOST_NOTES) + len([*advice])
-    return max(len([*notes]) + len([*findings]) - shown, 0)
+    return max(len([*notes]) + len(listed(findings)) - shown, 0)
 
 
 def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float] | None]:

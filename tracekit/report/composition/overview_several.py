@@ -7,6 +7,7 @@ from tracekit.numbers import MISSING, percent, scale_of, times_within
 from tracekit.report.composition.overview import MOST_NOTES, bars, calls_to_pay
 from tracekit.report.document import Check, Column, Overview, Table, columns
 from tracekit.report.sections import several
+from tracekit.report.sections.findings import listed
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.words import common as words
 from tracekit.report.words import short
@@ -45,7 +46,7 @@ def comparisons_overview(compared: Comparisons) -> Overview:
         bars=bars(compared.comparisons, compared.sides),
         tables=(figures, *findings),
         checks=tuple(wrong),
-        hidden=max(len(notes) + sum(len(each.findings) for each in compared.comparisons) - told, 0),
+        hidden=max(len(notes) + sum(len(listed(each.findings)) for each in compared.comparisons) - told, 0),
     )
 
 

@@ -19,7 +19,7 @@ from tracekit.report.composition.overview_sweep import sweep_overview
 from tracekit.report.method import SWEEP, TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
 from tracekit.report.sections import several, single_run
 from tracekit.report.sections.figures import overview_table
-from tracekit.report.sections.findings import finding_texts
+from tracekit.report.sections.findings import finding_texts, listed
 from tracekit.report.sections.groups import every_group, evidence_table, group_table, origin_table
 from tracekit.report.sections.headline import waterfall_table
 from tracekit.report.sections.kernels import every_kernel, top_kernels_table
@@ -45,7 +45,7 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     kernels, top = every_kernel(side), top_kernels_table(side, "", limit=25)
     notes = (*grave_sentences(single.notes), *single_run.warnings(single))
     sections = (
-        _findings(single.findings, words.scope(side)),
+        _findings(single.findings, words.scope(side), side.wall_us),
         doc.section("kernels", "Kernels", doc.Part(kernels or top, top, doc.TABLES)),
         doc.section("timelines", "Timeline", timelines_by_name(sides)),
         shared.folded(
@@ -74,7 +74,7 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
     outputs = (what, doc.Pictures(pictures) if pictures else None, numerics) if numerics else ()
     sections = (
         doc.section("modules", "Modules", doc.Part(module_tree(comparison), module_table(comparison), doc.TABLES)),
-        _findings(comparison.findings, words.shared_scope(comparison)),
+        _findings(comparison.findings, words.shared_scope(comparison), comparison.b.wall_us),
         doc.section(
             "groups",
             "Kernel groups",
@@ -127,9 +127,9 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             chart = waterfall_chart(each, f"waterfall-{at}", ends)
             falls.append(doc.Part(chart, waterfall_bars(each, ends), doc.FIRST, unfolded=True))
             falls.append(doc.Part(doc.Fold(f"{name}: the same as a table", (table,)), table, doc.TABLES))
-        found = finding_texts(each.findings, words.shared_scope(each), level=4)
-        if each.findings:
-            folded = doc.Fold(f"{name}: {counted(len(each.findings), 'finding')}", (found,))
+        texts = finding_texts(listed(each.findings), words.shared_scope(each), 4, each.b.wall_us, f"{at}-")
+        if texts.findings:
+            folded = doc.Fold(f"{name}: {counted(len(texts.findings), 'finding')}", (texts,))
             findings.append(doc.Part(folded, folded, unfolded=True))
     figures = several.figures_table(compared)
     sections = (
@@ -254,16 +254,16 @@ def _waterfall(comparison: Comparison) -> doc.Section | None:
     )
 
 
-def _findings(findings: tuple[Finding, ...], scope: str) -> doc.Section | None:
-    found = finding_texts(findings, scope) if findings else None
-    return doc.section("findings", "Findings", doc.both(found, unfolded=True))
+def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) -> doc.Section | None:
+    found = finding_texts(listed(findings), scope, call_us=call_us)
+    return doc.section("findings", "Findings", doc.both(found if found.findings else None, unfolded=True))
 
 
 def _notes(run: Run | None, notes: tuple[str, ...]) -> doc.Section | None:
     """What must be known to rely on the figures, the gravest first."""
     every = (*notes, *(run.notes if run else ()), *([f"Size chosen: {run.size_reason}."] if run else []))
-    listed = doc.Bullets(NOTES, every)
-    return shared.folded("notes", NOTES, f"{len(every)}", doc.Part(listed, listed, doc.WARNINGS)) if every else None
+    bullets = doc.Bullets(NOTES, every)
+    return shared.folded("notes", NOTES, f"{len(every)}", doc.Part(bullets, bullets, doc.WARNINGS)) if every else None
 
 
 def _method(measured: Iterable[tuple[str, str]], drawn: str | None) -> doc.Part:

@@ -15,7 +15,7 @@ from tracekit.report.document import Cell, Commands, FindingText, GroupedTable, 
 from tracekit.report.sections import headline, several
 from tracekit.report.sections.compilation import compilation_sentences
 from tracekit.report.sections.figures import overview_table
-from tracekit.report.sections.findings import finding_texts
+from tracekit.report.sections.findings import finding_texts, listed
 from tracekit.report.sections.groups import clipped_before, distinct_places, group_label
 from tracekit.report.sections.headline import part_labels, waterfall_note
 from tracekit.report.sections.outputs import accuracy_sentence
@@ -114,7 +114,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
         *_lines(each for side in sides for each in compilation_sentences(side)),
         *_parted(_waterfall(comparison)),
         *_parted(_groups(comparison)),
-        *(part for finding in finding_texts(comparison.findings).findings for part in _finding(finding)),
+        *(part for finding in finding_texts(listed(comparison.findings)).findings for part in _finding(finding)),
         *_parted(_lines(notes, lead="note: ")),
         *_health(each for each in health if each.severity != "error"),
         *_next(next_commands),
@@ -125,7 +125,7 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
 
 def comparisons_summary(compared: Comparisons, next_commands: Sequence[str]) -> Summary:
     """Which is fastest, the figures side by side, the most serious finding of each, what to type next."""
-    first = [(each.b.label, finding_texts(each.findings[:1]).findings) for each in compared.comparisons]
+    first = [(each.b.label, finding_texts(listed(each.findings)[:1]).findings) for each in compared.comparisons]
     own = len(several.notes_of_runs(compared))
     notes = (*note_sentences(compared.notes), f"{counted(own, 'note')} on single runs in the report" if own else None)
     return (

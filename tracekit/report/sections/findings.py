@@ -4,24 +4,41 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from tracekit.model.comparison import Finding
-from tracekit.numbers import duration, times
+from tracekit.numbers import duration, percent, times
 from tracekit.report.document import Findings, FindingText
 from tracekit.report.words.common import interval_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 
+#: Findings that say what figures of the report show, and ask for nothing: only the JSON has them.
+STATED = frozenset(("fewer_kernels", "graphed_launches", "profiler_distortion"))
 
-def finding_texts(findings: Iterable[Finding], scope: str = "", level: int = 3) -> Findings:
-    """The findings in words; `scope` is what savings are of."""
+
+def listed(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Those that a reader can act on."""
+    return tuple(each for each in findings if each.code not in STATED)
+
+
+def finding_texts(
+    findings: Iterable[Finding], scope: str = "", level: int = 3, call_us: float | None = None, place: str = ""
+) -> Findings:
+    """The findings in words; `scope` is what savings are of, and `call_us` what a call takes. `place` tells addresses
+    of findings apart where a page has several lists of them."""
     texts = []
     for finding in findings:
-        saving, savings = [], []
+        saving, savings, share = [], [], None
         if finding.saving_us is not None:
             saving.append(f"up to {duration(finding.saving_us)} {scope}".strip())
-            savings.append(f"Could save up to {duration(finding.saving_us)} ({scope}).")
+            told = f"Saves at most {duration(finding.saving_us)}"
+            if call_us:
+                share = min(finding.saving_us / call_us, 1.0)
+                savings.append(f"{told} of {duration(call_us)}, {percent(share, 0)} of a call (est.).")
+            else:
+                savings.append(f"{told} {scope} (est.).")
         if finding.start_saving_us is not None:
             saving.append(f"a warm cache saves {duration(finding.start_saving_us)} of a start")
             savings.append(f"A warm cache saved {duration(finding.start_saving_us)} of a start.")
         text = FindingText(
+            id=f"finding-{place}{finding.code}",
             severity=finding.severity,
             title=finding_title(finding),
             evidence=finding_evidence(finding),
@@ -30,6 +47,7 @@ def finding_texts(findings: Iterable[Finding], scope: str = "", level: int = 3) 
             advice=finding_advice(finding) or "",
             is_command=finding.action is not None and finding.action.command is not None,
             notes=finding_notes(finding),
+            share=share,
         )
         texts.append(text)
     return Findings(tuple(texts), level)

@@ -1,14 +1,16 @@
 """Which kernels of the two sides do the same work, what became of them, and where in the model they are."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.sequence import Rates
+from tracekit.model.source_lines import SourceLines
 from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
-from tracekit.report.document import Explorer, ExplorerRow, Figure, Member, Name, Table, columns, filled_table
+from tracekit.report.document import Excerpt, Explorer, ExplorerRow, Figure, Member, Name, Table, columns, filled_table
+from tracekit.report.sections.kernel_code import CodeOf, kernel_code
 from tracekit.report.sections.kernels import LONGEST_NAME, MOST_ROWS, fitting, kernel_name
 from tracekit.report.words.common import INEXACT, became, kinds_and_ways, legend, shared_scope
 from tracekit.report.words.groups import evidence_sentences, label_words
@@ -20,6 +22,8 @@ MOST_MODULES = 3
 MOST_PLACES = 4
 MOST_PLACES_UNFOLDED = 12
 MOST_MEMBERS = 8
+#: Places of one group whose lines are shown.
+MOST_EXCERPTS = 3
 
 #: Smaller shares of GPU time are not told.
 LEAST_SHARE = 0.0005
@@ -172,8 +176,10 @@ def every_group(comparison: Comparison) -> Explorer | None:
     groups = comparison.groups
     if not groups:
         return None
-    places = distinct_places(groups)
-    rows = fitting(_group_row(at, group, places[at]) for at, group in enumerate(groups[:MOST_ROWS]))
+    places, sides = distinct_places(groups), (comparison.a, comparison.b)
+    lines = {place: found for side in sides for place, found in side.code.items()}
+    code, ids = kernel_code(sides, (each.name for group in groups for each in (*group.a, *group.b)))
+    rows = fitting(_group_row(at, group, places[at], ids, lines) for at, group in enumerate(groups[:MOST_ROWS]))
     note, rest = group_note(comparison), groups[len(rows) :]
     if rest:
         change = duration_change(sum(group.delta_us for group in rest))
@@ -188,17 +194,26 @@ def every_group(comparison: Comparison) -> Explorer | None:
         rows=rows,
         note=note,
         legends=tuple(zip(("What became of them", "Told by"), kinds_and_ways(groups), strict=True)),
+        code=code,
+        anchor="group",
+        in_timeline=True,
     )
 
 
-def _group_row(number: int, group: KernelGroup, place: str) -> ExplorerRow:
+def _group_row(
+    number: int,
+    group: KernelGroup,
+    place: str,
+    code: CodeOf | None = None,
+    lines: Mapping[str, SourceLines] | None = None,
+) -> ExplorerRow:
     sides = (("A", group.a), ("B", group.b))
     counts = [sum(member.count for member in members) for _, members in sides]
     times = [sum(member.total_us for member in members) for _, members in sides]
     kernels = []
     for letter, members in sides:
         for each in members[:MOST_MEMBERS]:
-            name = kernel_name(each.name)
+            name = kernel_name(each.name, 120)
             text = f"{count(each.count)}\N{MULTIPLICATION SIGN}, {duration(each.total_us)}"
             kernels.append(Member(letter, Name(full=clipped(name.full, LONGEST_NAME), short=name.short), text))
     return ExplorerRow(
@@ -215,7 +230,41 @@ def _group_row(number: int, group: KernelGroup, place: str) -> ExplorerRow:
         members=tuple(kernels),
         left_out=sum(max(len(members) - MOST_MEMBERS, 0) for _, members in sides),
         where=tuple(clipped(printable(each), 120) for each in group.where[:MOST_PLACES_UNFOLDED]),
+        facts=tuple(_facts(group)),
         evidence=evidence_shown(group),
+        excerpts=_excerpts(group, lines or {}),
+        code=tuple(dict.fromkeys(id_ for each in (*group.a, *group.b) for id_ in (code or {}).get(each.name, ()))),
+    )
+
+
+def _facts(group: KernelGroup) -> Iterator[tuple[str, str]]:
+    """Sizes, roofline and memory traffic, as far as they are known."""
+    rates, traffic = group.rates, group.traffic
+    if group.sizes:
+        yield "Input sizes", clipped(printable(group.sizes), 120)
+    shares = []
+    if rates and rates.gb_per_s is not None:
+        shares.append(f"memory {bandwidth(rates)}")
+    if rates and rates.tflop_per_s is not None:
+        peak = f" ({percent(rates.arithmetic_share)})" if rates.arithmetic_share is not None else ""
+        shares.append(f"arithmetic {rates.tflop_per_s:,.1f} TFLOP/s{peak}")
+    if shares:
+        yield "Roofline, est. (% of peak)", ", ".join(shares)
+    if traffic and traffic.removed_bytes is not None:
+        yield "Memory traffic, est.", f"{size(traffic.eager_bytes)} \N{RIGHTWARDS ARROW} {size(traffic.compiled_bytes)}"
+
+
+def _excerpts(group: KernelGroup, lines: Mapping[str, SourceLines]) -> tuple[Excerpt, ...]:
+    """The code at the group's lines, where it is there."""
+    there = [(place, lines[place]) for place in group.where if place in lines][:MOST_EXCERPTS]
+    return tuple(
+        Excerpt(
+            printable(place) + (", changed since the run" if found.changed else ""),
+            found.first,
+            found.line,
+            tuple(each.expandtabs() for each in found.lines),
+        )
+        for place, found in there
     )
 
 

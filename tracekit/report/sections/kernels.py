@@ -11,16 +11,17 @@ from tracekit.model.sequence import Operator
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import count, count_change, counted, duration, duration_change, percent
 from tracekit.report.document import Explorer, ExplorerRow, Figure, Name, Table, columns, filled_table
+from tracekit.report.sections.kernel_code import CodeOf, kernel_code
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import FAMILY_WORDS, family_parts, family_words, scope, scope_of
 
 #: Rows of an explorer, so that the page stays small; the rest are in one line. Bytes of all of them in the page, and
 #: what of these stands around the text of a row, of each of its cells and of each kernel.
 MOST_ROWS = 500
-MOST_BYTES = 1_200_000
+MOST_BYTES = 400_000
 AROUND_ROW = 250
-AROUND_CELL = 120
-AROUND_MEMBER = 60
+AROUND_CELL = 90
+AROUND_MEMBER = 40
 
 #: Characters of a full name, and operators of a row, each with its sizes.
 LONGEST_NAME = 200
@@ -99,12 +100,14 @@ def every_kernel(side: Side) -> Explorer | None:
         if each.operator is not None:
             operators[each.name][each.operator] += 1
     whole_us = sum(each.total_us for each in found)
+    code, ids = kernel_code((side,), (each.name for each in found))
     rows = fitting(
-        _kernel_row(at, each, side.steps, whole_us, operators[each.name]) for at, each in enumerate(found[:MOST_ROWS])
+        _kernel_row(at, each, side.steps, whole_us, operators[each.name], ids)
+        for at, each in enumerate(found[:MOST_ROWS])
     )
     note, rest = "Share: of the time of all of them.", found[len(rows) :]
     if side.sequence and side.sequence.operators != "none":
-        note += " A row unfolds to the operators that launched its kernel, with the sizes of their inputs."
+        note += " A row opens to the operators that launched its kernel, with the sizes of their inputs."
     if rest:
         us = sum(each.total_us for each in rest) / side.steps
         note += f" {counted(len(rest), 'shorter name')}, {duration(us)} in all, are not listed."
@@ -117,10 +120,14 @@ def every_kernel(side: Side) -> Explorer | None:
         figures=("count", "total", "mean", "share"),
         rows=rows,
         note=note,
+        code=code,
+        anchor="kernel",
     )
 
 
-def _kernel_row(number: int, each: KernelTime, steps: int, whole_us: float, calls: Counter[Operator]) -> ExplorerRow:
+def _kernel_row(
+    number: int, each: KernelTime, steps: int, whole_us: float, calls: Counter[Operator], code: CodeOf
+) -> ExplorerRow:
     share = each.total_us / whole_us if whole_us else 0.0
     name, short, where = printable(each.name), short_kernel_name(each.name, 90), []
     for operator, times in calls.most_common(MOST_OPERATORS):
@@ -142,6 +149,7 @@ def _kernel_row(number: int, each: KernelTime, steps: int, whole_us: float, call
         ),
         where=tuple(where),
         evidence=(clipped(name, LONGEST_NAME),) if name != short else (),
+        code=code.get(each.name, ()),
     )
 
 
@@ -160,7 +168,9 @@ def fitting(rows: Iterable[ExplorerRow]) -> tuple[ExplorerRow, ...]:
 def bytes_of(row: ExplorerRow) -> int:
     """About how long the row is in the page."""
     texts = [row.label, row.place, *row.words, *row.where, *row.evidence, *(figure.text for figure in row.figures)]
-    texts += [text for member in row.members for text in (member.name.full, member.name.short, member.text)]
+    texts += [text for member in row.members for text in (member.name.short, member.text)]
+    texts += [text for fact in row.facts for text in fact]
+    texts += [text for each in row.excerpts for text in (each.title, *each.lines)]
     around = AROUND_ROW + AROUND_CELL * (len(row.words) + len(row.figures)) + AROUND_MEMBER * len(row.members)
     return around + sum(len(escape(text).encode()) for text in texts)
 

@@ -15,13 +15,13 @@
   const seen = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
   places.forEach((place) => seen.observe(place));
 
-  const AT_FIRST = 20;
+  const AT_FIRST = 10;
   const explore = (box) => {
     const noun = box.dataset.noun, table = box.querySelector("table"), body = table.tBodies[0], rows = [...body.rows];
     const field = box.querySelector("input"), every = box.querySelector("button.every"), said = box.querySelector("[role=status]");
     const texts = new Map();
     const textOf = (row) => {
-      if (!texts.has(row)) texts.set(row, row.textContent.toLowerCase());
+      if (!texts.has(row)) texts.set(row, (row.textContent + (drawer.contentOf(row)?.textContent ?? "")).toLowerCase());
       return texts.get(row);
     };
     let all = rows.length <= AT_FIRST;
@@ -62,9 +62,22 @@
     }
     field.addEventListener("input", show);
     every.addEventListener("click", () => { all = !all; show(); });
+    // A row that is asked for is shown, whatever was searched for.
+    box.addEventListener("reveal", () => { field.value = ""; all = true; show(); });
     box.querySelector(".controls").hidden = false;
     box.classList.add("ready");
     show();
   };
   document.querySelectorAll(".explorer").forEach(explore);
+
+  // "/" goes to the search, wherever the reader is, unless they are writing.
+  addEventListener("keydown", (event) => {
+    const field = document.querySelector(".explorer input");
+    if (event.key !== "/" || !field || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.("input, textarea, select, [contenteditable]")) return;
+    event.preventDefault();
+    for (let fold = field.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    field.focus();
+    field.select();
+  });
 })();

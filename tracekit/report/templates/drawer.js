@@ -1,0 +1,113 @@
+"use strict";
+// A row of an explorer opens to a drawer: by a click, Enter, its address (#group-17), or a kernel pinned in the timeline.
+// Without this script it unfolds in its place.
+const drawer = (() => {
+  const rows = new Map(), contents = new Map(), codes = new Map(), names = new Map();
+  const element = (name, properties, ...inside) => {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...inside);
+    return made;
+  };
+  // What unfolds in a row is taken out of it, and its heading opens the drawer.
+  for (const row of document.querySelectorAll(".explorer tbody tr[id]")) {
+    const details = row.querySelector("details");
+    if (!details) continue;
+    const opens = element("button", { type: "button", className: "opens" }, ...details.firstElementChild.childNodes);
+    opens.setAttribute("aria-haspopup", "dialog");
+    opens.setAttribute("aria-expanded", "false");
+    details.firstElementChild.remove();
+    contents.set(row, element("div", {}, ...details.childNodes));
+    rows.set(row.id, row);
+    details.replaceWith(opens);
+  }
+  for (const code of document.querySelectorAll(".explorer .codes > [id]")) codes.set(code.id, code);
+  for (const fold of document.querySelectorAll(".explorer .codes")) fold.remove();
+  for (const each of document.querySelectorAll(".explorer .names")) names.set(each.parentElement, JSON.parse(each.textContent));
+
+  const title = element("h2", { id: "drawer-title" }), figures = element("p", { className: "figured" }), held = element("div");
+  const link = element("a"), copy = element("button", { type: "button", className: "copy", textContent: "Copy link" });
+  const show = element("button", { type: "button", textContent: "Show in the timeline" });
+  const closes = element("button", { type: "button", className: "close", textContent: "Close" });
+  const controls = element("div", { className: "controls" }, link, copy, show);
+  const box = element("div", { className: "drawer", id: "drawer", tabIndex: -1, hidden: true }, title, closes, figures, controls, held);
+  box.setAttribute("role", "dialog");
+  box.setAttribute("aria-labelledby", title.id);
+  if (rows.size) document.body.append(box);
+
+  let chosen = null;
+  const tell = (row, more) => {
+    if (!("timeline" in row.closest(".explorer").dataset)) return;
+    const detail = { group: Number(row.id.split("-").pop()), from: "groups", ...more };
+    document.dispatchEvent(new CustomEvent("tracekit:group", { detail }));
+  };
+  const mark = (row, open) => {
+    row.classList.toggle("chosen", open);
+    row.querySelector(".opens").setAttribute("aria-expanded", String(open));
+  };
+  const address = (hash) => history.replaceState(null, "", hash || location.pathname + location.search);
+
+  const open = (row) => {
+    if (chosen) mark(chosen, false);
+    chosen = row;
+    mark(row, true);
+    const [head, ...cells] = row.cells;
+    title.replaceChildren(...[...head.querySelector(".opens").childNodes].map((each) => each.cloneNode(true)));
+    figures.replaceChildren(...cells.map((cell) => element("span", {}, element("b", { textContent: `${cell.dataset.column} ` }), cell.textContent)));
+    link.href = link.textContent = `#${row.id}`;
+    copy.dataset.text = location.href.split("#")[0] + link.textContent;
+    show.hidden = !("timeline" in row.closest(".explorer").dataset) || !document.querySelector(".timelines:not([hidden])");
+    const content = contents.get(row);
+    // A kernel's code is in the page once, and goes to the row that is open.
+    for (const place of content.querySelectorAll("[data-code]")) place.replaceChildren(codes.get(place.dataset.code) ?? "");
+    for (const each of content.querySelectorAll("[data-name]")) each.title = names.get(row.closest(".explorer"))[each.dataset.name];
+    held.replaceChildren(content);
+    box.hidden = false;
+    box.scrollTop = 0;
+    document.documentElement.dataset.drawer = "open";
+  };
+  const openByReader = (row) => {
+    open(row);
+    address(`#${row.id}`);
+    tell(row);
+    box.focus({ preventScroll: true });
+  };
+  const close = () => {
+    if (!chosen) return;
+    const row = chosen, inside = box.contains(document.activeElement);
+    mark(row, false);
+    chosen = null;
+    box.hidden = true;
+    delete document.documentElement.dataset.drawer;
+    if (location.hash === `#${row.id}`) address("");
+    if (inside) row.querySelector(".opens").focus();
+  };
+  const openFromAddress = () => {
+    const row = rows.get(location.hash.slice(1));
+    if (!row) return;
+    for (let fold = row.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    row.dispatchEvent(new CustomEvent("reveal", { bubbles: true }));
+    row.scrollIntoView({ block: "center" });
+    openByReader(row);
+  };
+
+  for (const body of document.querySelectorAll(".explorer tbody")) {
+    body.addEventListener("click", (event) => {
+      const row = event.target.closest("tr");
+      // Whoever selects text does not ask for the drawer.
+      if (!contents.has(row) || String(getSelection())) return;
+      if (row === chosen) close(); else openByReader(row);
+    });
+  }
+  closes.addEventListener("click", close);
+  show.addEventListener("click", () => tell(chosen, { show: true }));
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
+  document.addEventListener("tracekit:group", ({ detail }) => {
+    if (detail.from !== "timeline") return;
+    const row = rows.get(`group-${detail.group}`);
+    // Where the reader is stays in view, and keeps the focus.
+    if (row) open(row); else close();
+  });
+  addEventListener("hashchange", openFromAddress);
+  addEventListener("DOMContentLoaded", openFromAddress);
+  return { contentOf: (row) => contents.get(row) };
+})();
