@@ -10,7 +10,7 @@ from tracekit.model.single_run import SingleRun
 from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import counted
 from tracekit.report import document as doc
-from tracekit.report.charts import waterfall_bars, waterfall_chart
+from tracekit.report.charts import module_chart, waterfall_bars, waterfall_chart
 from tracekit.report.composition import shared
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_several import comparisons_overview
@@ -73,7 +73,12 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
     what = accuracy_sentence(comparison) or "What the sides return, beside what they should."
     outputs = (what, doc.Pictures(pictures) if pictures else None, numerics) if numerics else ()
     sections = (
-        doc.section("modules", "Modules", doc.Part(module_tree(comparison), module_table(comparison), doc.TABLES)),
+        doc.section(
+            "modules",
+            "Modules",
+            doc.Part(module_tree(comparison), module_table(comparison), doc.TABLES),
+            _icicle(comparison),
+        ),
         _findings(comparison.findings, words.shared_scope(comparison), comparison.b.wall_us),
         doc.section(
             "groups",
@@ -252,6 +257,11 @@ def _waterfall(comparison: Comparison) -> doc.Section | None:
         doc.Part(waterfall_chart(comparison), waterfall_bars(comparison), doc.FIRST, unfolded=True),
         doc.both(waterfall_table(comparison), doc.TABLES),
     )
+
+
+def _icicle(comparison: Comparison) -> doc.Fold | None:
+    chart = module_chart(comparison)
+    return doc.Fold("As an icicle", (chart,)) if chart else None
 
 
 def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) -> doc.Section | None:

@@ -47,12 +47,13 @@ def family_section(sides: Sides, *parts: doc.Part | doc.Block | None) -> doc.Sec
         doc.Beside(charts) if charts else None,
         doc.both(family_table(sides), doc.TABLES),
         *parts,
+        short="Families",
     )
 
 
-def folded(id_: str, title: str, hint: str, *parts: doc.Part | doc.Block | None) -> doc.Section | None:
+def folded(id_: str, title: str, hint: str, *parts: doc.Part | doc.Block | None, short: str = "") -> doc.Section | None:
     """A section that is opened by who wants it; `hint` says what is in it."""
-    made = doc.section(id_, title, *parts)
+    made = doc.section(id_, title, *parts, short=short)
     return replace(made, folded=True, hint=hint) if made else None
 
 
@@ -84,7 +85,7 @@ def operator_section(sides: Sides, rows: Rows, rank: int = doc.DETAILS) -> doc.S
 def memory_section(sides: Sides, *outputs: doc.Block | None) -> doc.Section | None:
     """GPU memory, after what was found of `outputs`."""
     title, hint = ("Outputs and memory", "errors, tolerance, peaks") if outputs else ("Memory", "peaks")
-    return folded("outputs", title, hint, *outputs, memory_table(sides))
+    return folded("outputs", title, hint, *outputs, memory_table(sides), short=title.partition(" ")[0])
 
 
 def setup_section(sides: Sides, run: Run | None) -> doc.Section | None:
@@ -109,7 +110,7 @@ def method_section(sides: Sides, method: doc.Part, *timing: doc.Table | None) ->
     """The recordings, and how all was measured."""
     hint = "timing, intervals, recordings"
     tables = (health_table(sides), recording_table(sides))
-    return folded("method", "How it was measured", hint, *timing, *tables, method)
+    return folded("method", "How it was measured", hint, *timing, *tables, method, short="Method")
 
 
 def command_section(command: str | None) -> doc.Section | None:
