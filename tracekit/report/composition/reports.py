@@ -77,7 +77,7 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
             "modules",
             "Modules",
             doc.Part(module_tree(comparison), module_table(comparison), doc.TABLES),
-            _icicle(comparison),
+            doc.Part(_icicle(comparison), None),
         ),
         _findings(comparison.findings, words.shared_scope(comparison), comparison.b.wall_us),
         doc.section(
