@@ -71,7 +71,8 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
     sides, drawn, groups = both_sides(comparison), timelines(comparison), every_group(comparison)
     numerics, pictures = numerics_table(comparison), picture_sources(comparison)
     what = accuracy_sentence(comparison) or "What the sides return, beside what they should."
-    outputs = (what, doc.Pictures(pictures) if pictures else None, numerics) if numerics else ()
+    told = doc.Bullets("Outputs", (what,))
+    outputs = (told, doc.Pictures(pictures) if pictures else None, numerics) if numerics else ()
     sections = (
         doc.section(
             "modules",

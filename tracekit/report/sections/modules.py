@@ -30,6 +30,8 @@ MOST_LEAVES, DEEPEST, MOST_ROWS = 12, 2, 24
 MOST_OPEN = 12
 #: What is added up of a group's kernels.
 TOTALS = ("total_us", "count")
+#: What a module runs besides its parts.
+OWN = "itself"
 #: As many kernels, within so much of them, are as many.
 FEW = 0.02
 
@@ -104,6 +106,10 @@ def module_tree(comparison: Comparison) -> Tree | None:
             us = math.fsum(comparison.groups[at].delta_us for at in left)
             change = f"{us / scale:+,.{decimals}f}".replace("-", MINUS)
             leaves.append(TreeNode(counted(len(left), "smaller group"), ("", "", change, ""), us / largest))
+        if children and leaves:
+            own = _left(_whole(module), "", "", [_whole(child) for child in module.children])
+            told = figures(own.a_us, own.b_us, own.delta_us, own.a_kernels, own.b_kernels)
+            leaves = [TreeNode(OWN, told, own.delta_us / largest, tuple(leaves))]
         told = figures(module.a_us, module.b_us, module.delta_us, module.a_kernels, module.b_kernels)
         share = module.delta_us / largest
         name = module.path.removeprefix(f"{above}.") or "the model"
