@@ -2,10 +2,13 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from tests.report.showing import comparison_page, text_of, written
+from tests.report.showing import comparison_page, text_of, unpacked, written
+
+from tracekit.model.provenance import KernelSources
 
 from ..browser import open_page
 from ..sides import make_run
@@ -71,16 +74,27 @@ def test_hostile_names_make_no_elements():
     page = comparison_page(hostile_comparison())
     elements = Elements(page)
     assert not elements.of("img")
-    # Names, charts, the charts' library, and the page's own.
+    # What rows open to, charts, the charts' library, and the page's own.
     assert len(elements.of("script")) == 4
     assert not any(name.startswith("on") for _, attributes in elements.found for name in attributes)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page and "{{ 7 * 7 }}" in page
     assert "\u202e" not in page and "\x1b" not in page
     # Charts hold them as data.
     data = page.split('id="chart-data">')[1].split("</script>")[0]
-    assert "<" not in data + page.split('class="names">')[1].split("</script>")[0]
+    assert "<" not in data
     labels = [label for chart in json.loads(data) for label in chart["layout"]["yaxis"]["ticktext"]]
     assert all(re.fullmatch(r"(?:[^<>]|<br>)*", label) for label in labels)
+
+
+def test_what_rows_open_to_is_packed_and_escaped_too():
+    source = "@triton.jit\ndef k():  # </pre><script>alert(1)</script>\u202e"
+    comparison = hostile_comparison()
+    name = comparison.groups[0].b[0].name
+    b = replace(comparison.b, kernel_sources=KernelSources(1, "2.13.0", {name: (source,)}))
+    opened = unpacked(comparison_page(replace(comparison, b=b)))
+    assert not any(Elements(opened).of(element) for element in ("script", "img"))
+    assert "&lt;/pre&gt;&lt;script&gt;alert(1)" in opened and "\u202e" not in opened
+    assert f'data-of="group-{len(comparison.groups) - 1}"' in opened
 
 
 @pytest.mark.browser

@@ -76,6 +76,7 @@ def test_kernel_groups_are_sorted_by_any_column_both_ways(page):
 
 
 def test_kernel_groups_are_searched_by_every_word_in_names_places_and_members(page):
+    page.wait_for_selector(".opens")
     every = page.locator(ROWS).count()
     page.fill(".explorer input", "DEFUSED anchors")
     assert columns(page, 1) == ["defused"]

@@ -174,14 +174,6 @@ class Explorer:
     anchor: str = "row"
     in_timeline: bool = False
 
-    @property
-    def full_names(self) -> dict[str, int]:
-        """A number for each name of a kernel that rows shorten: many rows have kernels of the same names."""
-        names = (member.name for row in self.rows for member in row.members)
-        return {
-            name: at for at, name in enumerate(dict.fromkeys(each.full for each in names if each.full != each.short))
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
@@ -406,8 +398,9 @@ class Overview:
     """The answer in thirty lines, or on the page's first screen.
 
     `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
-    its low end, middle and high end; `evidence` is what it rests on. `notes` change how the headline is read. `bars`
-    are the page's alone. `hidden` is how many notes and findings are not shown.
+    its low end, middle and high end; `evidence` is what it rests on. `notes` change how the headline is read; `why` are
+    lines on why there is no better answer. `bars` are the page's alone. `hidden` is how many notes and findings are
+    not shown.
     """
 
     subject: str
@@ -420,6 +413,7 @@ class Overview:
     evidence: str = ""
     notes: tuple[str, ...] = ()
     bars: tuple[Bar, ...] = ()
+    why: tuple[Line, ...] = ()
     account: Account | None = None
     bottleneck: str = ""
     tables: tuple[Table, ...] = ()

@@ -165,6 +165,10 @@ def _unfolded(block: doc.Block, rank: int) -> Iterator[str | Piece]:
             yield "\n"
         case doc.Table():
             yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
+        case doc.Output():
+            yield Piece("Code", f"{_text(block)}\n\n", rank)
+        case doc.Commands():
+            yield Piece("Commands", f"{fenced(block.text)}\n\n", rank)
         case doc.Bars() if block.rows:
             yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
         case doc.Fold():

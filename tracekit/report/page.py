@@ -95,6 +95,7 @@ def _environment() -> jinja2.Environment:
     made.filters["duration"] = duration
     made.filters["account_cells"] = account_cells
     made.globals["segments"] = SEGMENTS
+    made.filters["packed"] = lambda markup: Markup(base64.b64encode(gzip.compress(markup.encode(), mtime=0)).decode())
     made.filters["kind"] = lambda block: type(block).__name__
     made.tests["wide"] = _is_wide
     made.tests["name"] = lambda cell: isinstance(cell, Name)

@@ -33,6 +33,7 @@ from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.figures import eager_table, heat_map, matrices, speedup_table
 from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words import common as words
+from tracekit.report.words import not_compiled as why
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
 NOTES = "Notes"
@@ -43,8 +44,12 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     """One run or trace by itself; `command` is the one that makes the report anew."""
     side, sides = single.side, with_letters(single.side)
     kernels, top = every_kernel(side), top_kernels_table(side, "", limit=25)
-    notes = (*grave_sentences(single.notes), *single_run.warnings(single))
+    notes, nothing = (*grave_sentences(single.notes), *single_run.warnings(single)), single.nothing_compiled
+    title = single_run.headline(side)
+    if nothing is not None:
+        title, notes = f"{why.HEADLINE}. {title}", (f"{why.because(nothing.reasons)}.", *notes)
     sections = (
+        single_run.nothing_section(nothing) if nothing is not None else None,
         _findings(single.findings, words.scope(side), side.wall_us),
         doc.section("kernels", "Kernels", doc.Part(kernels or top, top, doc.TABLES)),
         doc.section("timelines", "Timeline", timelines_by_name(sides)),
@@ -63,7 +68,7 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
         _notes(run, notes),
         shared.command_section(command),
     )
-    return doc.Report(single_run.headline(side), side_overview(single), tuple(filter(None, sections)))
+    return doc.Report(title, side_overview(single), tuple(filter(None, sections)))
 
 
 def comparison_report(comparison: Comparison, run: Run | None = None, command: str | None = None) -> doc.Report:
