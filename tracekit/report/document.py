@@ -15,10 +15,11 @@ FIRST, WARNINGS, FINDINGS, TABLES, MORE_FINDINGS, DETAILS, LAST = range(7)
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A kernel, call or operator name: `short` to read, `full` where there is room."""
+    """A kernel, call or operator name: `short` to read, `full` where there is room. Or a command, to be copied."""
 
     full: str
     short: str
+    is_command: bool = False
 
 
 @dataclass(frozen=True, slots=True)
