@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from tracekit.capture.recording import Recorder
-    from tracekit.model.comparison import Side
     from tracekit.model.note import Noted
     from tracekit.model.progress import Progress
+    from tracekit.model.single_run import SingleRun
 
 __all__ = ["ProfiledComparison", "ProfiledRun", "Workload", "load", "profile", "record", "region"]
 
@@ -60,30 +60,28 @@ class ProfiledRun(Run):
         from tracekit.report.drawing import figures_of
         from tracekit.report.sides import with_letters
 
-        return figures_of(side_charts(with_letters(self._side())))
+        return figures_of(side_charts(with_letters(self._single().side)))
 
     def _repr_html_(self) -> str:
         """What a notebook shows of it: the lines that the command shows. Reads the recordings, which takes seconds."""
         if len(self.forms) > 1:
             return self.compare()._repr_html_()
-        from tracekit.comparison.comparing import look_at
         from tracekit.report.composition.detail import overview_html
         from tracekit.report.composition.overview_side import side_overview
 
-        return overview_html(side_overview(look_at(self._side())))
+        return overview_html(side_overview(self._single()))
 
-    def _side(self) -> Side:
+    def _single(self) -> SingleRun:
         from tracekit.walks.reading import Reading
-        from tracekit.walks.sides import load_side
+        from tracekit.walks.single_run import look_at_run
 
-        return load_side(self.folder, reading=Reading(shapes=True))
+        return look_at_run(self.folder, self, Reading(shapes=True))
 
     def report(self, folder: Path | str = "reports", *, force: bool = False) -> Path:
         """Writes the report, an HTML page with a markdown twin beside it, into `folder`; returns the page's path. Of a
         run of one form it is that form's own page. It replaces reports of this run, and of the one that this run
         replaced. Raises TracekitError where anything else is there and `force` is not set."""
         from tracekit.comparison.commands import measuring_command
-        from tracekit.comparison.comparing import look_at
         from tracekit.report.composition.reports import comparison_report, side_report
         from tracekit.walks.reports import Destination, identity_of_report_on, write_report
 
@@ -94,7 +92,7 @@ class ProfiledRun(Run):
         if len(self.forms) > 1:
             report = comparison_report(self.compare(), self, command)
         else:
-            report = side_report(look_at(self._side()), self, command)
+            report = side_report(self._single(), self, command)
         page, _twin = write_report(report, there)
         return page
 
@@ -151,7 +149,8 @@ def profile(
     names the modules to compile, as `--scope` does (`model.layers.*`, `regional`); all of the model by default. The run
     goes to `out`, by default `traces/NAME-compiled`, and `force` replaces one that is there. `iterations`, `target`
     (percent) and `time_budget` (seconds) say how long to time, as the options of the command do. `quiet` shows no
-    progress. Raises TracekitError for whatever the user can mend; what the model raises comes as it is.
+    progress. Where torch.compile compiles nothing, the run has the eager form alone, and its `not_compiled` says why.
+    Raises TracekitError for whatever the user can mend; what the model raises comes as it is.
     """
     _check_torch()
     from tracekit.model.progress import Silent

@@ -17,6 +17,11 @@ class CompileError(TracekitError):
     """torch.compile failed. Its whole text, too long to be told, is in the run's log."""
 
 
+class NothingCompiledError(TracekitError):
+    """torch.compile made no graph of what it was given: an answer where a run is made, which says why, and an error
+    elsewhere."""
+
+
 class StrictError(TracekitError):
     """What is only noted otherwise, and fails a command that was told to be strict."""
 

@@ -382,6 +382,15 @@ def test_every_launch_of_a_tiny_flux_s_blocks_leads_to_its_eager_operators() -> 
     assert not any(op.line and op.line.startswith("/") for op in eager.ops)
 
 
+def test_the_triton_code_of_collected_graphs_is_kept_when_watching_is_over() -> None:
+    code = "k = async_compile.triton('triton_poi_fused_add_0', '''\n@triton.jit\ndef k(): ...\n''', device_str='cuda')"
+    graph = type("Graph", (), {"source_code": code, "_fx_graph_cache_key": "key", "fx_kwargs": {}})
+    collection = provenance.Collection(ModuleNames([]), graphs=[graph()])
+    collection.close()
+    assert not collection.graphs and not collection.problems
+    assert collection.kernel_sources().sources == {"triton_poi_fused_add_0": ("@triton.jit\ndef k(): ...",)}
+
+
 def test_each_kernel_s_source_is_kept_once_and_not_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provenance, "LONGEST_SOURCE", 8)
     monkeypatch.setattr(provenance, "MOST_SOURCE", 12)

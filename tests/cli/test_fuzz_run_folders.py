@@ -20,7 +20,7 @@ from tests.sweeps import compiled_cell, eager_cell, make_result
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model import provenance
-from tracekit.model.compilation import EagerFallback, FailedGuard, GraphBreak
+from tracekit.model.compilation import EagerFallback, FailedGuard, GraphBreak, NotCompiled
 from tracekit.model.sweep import AskedCall
 from tracekit.statistics import interval
 from tracekit.walks.reading import Reading
@@ -49,6 +49,7 @@ SITES = provenance.CompiledSites(
     (provenance.GraphCall(0, "m"),),
     (provenance.CompiledActivity("kernel_0", 0, "aten::mm", 0),),
 )
+WHY = NotCompiled("scalar_read", "item", "m.py:3", "f", "x.item()", "n.py:1", "loop", "it reads", "do not")
 SOURCES = provenance.KernelSources(1, "2.13.0", {"kernel_0": ("@triton.jit\ndef kernel_0(): ...", "x"), "k": ()}, 2)
 DAMAGED = {type(noun): damaged(msgspec.to_builtins(noun)) for noun in (OPS, SITES, SOURCES)}
 COMMANDS = (
@@ -87,7 +88,7 @@ def once(function: Callable[..., Any], key: Callable[..., object]) -> Callable[.
 def what_no_example_changes_is_worked_out_once() -> Iterator[None]:
     """Traces stay as they are, and most of the times that are resampled; a hundred samples of these do."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("read", "analyze", "list_work", "look"):
+        for name in ("read", "analyze", "look"):
             asked = once(getattr(Reading, name), lambda reading, trace: (reading, str(getattr(trace, "path", trace))))
             patch.setattr(Reading, name, asked)
         resampled = interval.resampled_medians
@@ -179,6 +180,18 @@ def test_any_manifest_is_a_result_or_one_line(
 ) -> None:
     manifest = data.draw(manifests)
     with holding(places["run"] / store.MANIFEST, json.dumps(manifest).encode()):
+        run(data.draw(st.sampled_from(COMMANDS)), **places)
+
+
+@fuzzed(50)
+@given(data=st.data())
+def test_whatever_tells_why_nothing_was_compiled_is_a_result_or_one_line(
+    places: dict[str, Path], data: st.DataObject
+) -> None:
+    told = json.loads((places["run"] / store.MANIFEST).read_text())
+    told["forms"] = told["forms"][:1]
+    told["not_compiled"] = data.draw(damaged([msgspec.to_builtins(WHY)]))
+    with holding(places["run"] / store.MANIFEST, json.dumps(told).encode()):
         run(data.draw(st.sampled_from(COMMANDS)), **places)
 
 

@@ -1,5 +1,7 @@
 """Reports and summaries as text, as commands show them."""
 
+import base64
+import gzip
 import io
 import re
 from collections.abc import Callable
@@ -43,6 +45,12 @@ def text_of(page: str) -> str:
     """What a page says, without its scripts."""
     body = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]*>", " ", body).split())
+
+
+def unpacked(page: str) -> str:
+    """What the rows of a page open to, as HTML."""
+    packed = re.findall(r'class="packed">(.*?)</script>', page)
+    return "".join(gzip.decompress(base64.b64decode(each)).decode() for each in packed)
 
 
 def written(tmp_path: Path, page: str) -> Path:

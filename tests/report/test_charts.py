@@ -1,12 +1,16 @@
 """What is drawn adds up to what it is drawn of, and no two bars go by one name."""
 
+import gzip
 import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import resources
 
 import pytest
+from plotly.offline import get_plotlyjs_version
 from tests.committed import RUNS
+from tests.report.showing import written
 
 import tracekit
 from tracekit.model.comparison import Comparison
@@ -20,12 +24,14 @@ from tracekit.report.charts import (
     waterfall_bars,
     waterfall_chart,
 )
-from tracekit.report.document import Chart
+from tracekit.report.document import Chart, Report, standing_section
 from tracekit.report.drawing import COLOUR, figures_of, light_scheme, told_apart
 from tracekit.report.markdown import BAR, bars
+from tracekit.report.page import PLOTLY, page_of
 from tracekit.report.sections.call import call_time
 from tracekit.report.sections.headline import waterfall_changes
 
+from ..browser import opened
 from .conftest import bare_comparison, cpu_comparison, three_times_matched, timed_comparison
 
 
@@ -93,6 +99,34 @@ def test_modules_stand_below_those_that_hold_them(recorded):
         assert not any(low < end - 1e-9 and start < high - 1e-9 for low, high in beside)
 
 
+#: What the page's plotly took otherwise than it was given: it leaves out what it does not know.
+NOT_UNDERSTOOD = """() => {
+  const lost = (given, taken, at) => given && typeof given === "object" && !Array.isArray(given)
+    ? Object.entries(given).flatMap(([name, each]) => lost(each, taken?.[name], `${at}.${name}`))
+    : JSON.stringify(given) === JSON.stringify(taken) ? [] : [at];
+  const drawn = [...document.querySelectorAll(".js-plotly-plot")];
+  return drawn.flatMap((each) => each.data.flatMap((given, at) => lost(given, each._fullData[at], `${each.id} ${at}`)));
+}"""
+
+
+@pytest.mark.browser
+def test_the_plotly_of_the_page_understands_every_chart(tmp_path, recorded):
+    charts = [*filter(None, comparison_charts(recorded))]
+    page = page_of(Report("charts", "", (standing_section("charts", "Charts", *charts),)))
+    # Plotly's own template would be as long as all of them.
+    assert sum(len(json.dumps(each.figure.to_dict())) for each in charts) < 60_000
+    with opened(written(tmp_path, page), width=390) as visited:
+        assert visited.page.locator("figure > .js-plotly-plot").count() == len(charts) == 7
+        assert visited.page.evaluate(NOT_UNDERSTOOD) == []
+        assert (visited.complaints, visited.requests) == ([], [])
+        assert visited.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_the_plotly_of_the_page_is_that_of_the_package():
+    begin = gzip.decompress((resources.files("tracekit.report") / "assets" / PLOTLY).read_bytes())[:200].decode()
+    assert f" v{get_plotlyjs_version().partition('.')[0]}." in begin
+
+
 def test_figures_have_colours_of_their_own_and_no_template(recorded):
     charts = list(filter(None, comparison_charts(recorded)))
     for chart in charts:
@@ -123,7 +157,7 @@ def test_without_a_scale_that_both_sides_have_no_call_is_drawn():
     assert call_chart(cpu_comparison()) is None and waterfall_chart(cpu_comparison()) is None
     assert module_chart(timed_comparison()) is None
     # Bare traces have their own times alone, and the title says so.
-    assert call_chart(bare_comparison()).title.endswith("as recorded")
+    assert call_chart(bare_comparison()).title.endswith("(with profiler)")
 
 
 def test_several_forms_stand_on_one_axis_a_row_each():

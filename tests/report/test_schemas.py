@@ -12,6 +12,9 @@ from tracekit import store
 from tracekit.comparison import compare
 from tracekit.comparison.comparing import look_at
 from tracekit.comparison.judging.gate import check, parse_conditions
+from tracekit.model.compilation import NotCompiled
+from tracekit.model.single_run import NothingCompiled, Remedy
+from tracekit.model.source_lines import SourceLines
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.schemas import UNITS, SchemaName, schema, schema_text
 from tracekit.walks.reading import Reading
@@ -75,6 +78,10 @@ def test_what_is_not_known_is_allowed_for() -> None:
         assert faults("comparison", comparison_json(comparison)) == []
     for analysis in (make_analysis(), make_cpu_analysis(fused=2)):
         assert faults("analysis", analysis_json(look_at(make_side(analysis=analysis)))) == []
+    reason = NotCompiled("scalar_read", "item", "m.py:3", inside="loop")
+    nothing = NothingCompiled((reason,), (Remedy("compile_body"),), SourceLines(2, 3, ("a", "b"), changed=False))
+    single = replace(look_at(make_side(analysis=make_analysis())), nothing_compiled=nothing)
+    assert faults("analysis", analysis_json(single)) == []
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,11 @@ def callable_of(module: nn.Module) -> Callable[..., Any]:
     return call
 
 
+def is_disabled(function: object) -> bool:
+    """Whether torch.compiler.disable is on the function."""
+    return bool(getattr(function, "_torchdynamo_disable", False))
+
+
 def dynamo_errors(*names: str) -> tuple[type[Exception], ...]:
     """Dynamo's errors of these names. What this torch calls otherwise is passed on as it is."""
     from torch._dynamo import exc

@@ -70,7 +70,7 @@ class LogEntry:
 def read_log(entries: list[LogEntry], counted: Counter[str]) -> Diagnostics:
     """What the log alone tells. `counted` is how much Inductor's counters have grown."""
     metrics = [each for each in entries if each.kind == METRICS]
-    failed = {each.id for each in metrics if _failure(each.content)}
+    failed = {each.id for each in metrics if failure_of(each.content)}
     return Diagnostics(
         frames=_frames(entries, failed),
         breaks=_breaks(entries, failed),
@@ -82,7 +82,7 @@ def read_log(entries: list[LogEntry], counted: Counter[str]) -> Diagnostics:
     )
 
 
-def _failure(metrics: dict[str, Any]) -> str | None:
+def failure_of(metrics: dict[str, Any]) -> str | None:
     """What kept a frame from being compiled; None for those that were, and for those without anything to compile."""
     kind = metrics.get("fail_type")
     return None if not kind or kind.endswith(NOTHING_TO_COMPILE) else str(metrics.get("fail_reason") or kind)
@@ -189,7 +189,7 @@ def _fallbacks(metrics: list[LogEntry]) -> tuple[EagerFallback, ...]:
     named = {number[each.id]: each.content for each in metrics if each.content.get("co_name")}
     found: dict[EagerFallback, None] = {}
     for each in metrics:
-        failure = _failure(each.content)
+        failure = failure_of(each.content)
         if failure is None:
             continue
         known = each.content if each.content.get("co_name") else named.get(number[each.id], {})

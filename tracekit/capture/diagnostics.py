@@ -18,8 +18,10 @@ import torch
 from tracekit.capture.compilation import dynamo_counters, watch_compilation
 from tracekit.capture.compile_log import BREAK, CACHE, COUNTERS, CUDA_GRAPH_SKIP, METRICS, RECOMPILE, LogEntry, read_log
 from tracekit.capture.forms import Form
-from tracekit.model.compilation import CallPhase, CompilingCall, Diagnostics
+from tracekit.capture.not_compiled import find_reasons
+from tracekit.model.compilation import CallPhase, CompilingCall, Diagnostics, NotCompiled
 from tracekit.model.note import Facts, Noted
+from tracekit.model.workload import CompileTarget
 
 #: Loggers that say why a CUDA graph is not made, whichever of Inductor's files says it.
 CUDA_GRAPH_LOGGERS = ("torch._inductor.cudagraph_utils.__cudagraphs", "torch._inductor.cudagraph_utils.__perf_hints")
@@ -107,6 +109,14 @@ class DiagnosticLog:
     def _problem(self, noted: Noted) -> None:
         if noted not in self._problems:
             self._problems.append(noted)
+
+    def why_nothing(self, targets: tuple[CompileTarget, ...]) -> tuple[NotCompiled, ...]:
+        """Why nothing of the targets was compiled; empty where nobody can tell."""
+        try:
+            return find_reasons(self._entries, targets)
+        except Exception as error:  # noqa: BLE001 (no measurement may fail for what torch says of itself)
+            self._problem(Noted("compile_log_unreadable", {"error": f"{type(error).__name__}: {error}"}))
+            return ()
 
     def diagnose(self, walls_us: dict[CallPhase, tuple[float, ...]]) -> Diagnostics:
         """All that was said until now. `walls_us` are the times of the calls of each phase, in order."""

@@ -24,7 +24,7 @@ from tracekit.capture.compilation import (
     watch_compilation,
 )
 from tracekit.capture.device import synchronize
-from tracekit.errors import TracekitError
+from tracekit.errors import NothingCompiledError, TracekitError
 from tracekit.model.option import CUDA_GRAPH_MODES
 from tracekit.model.progress import Progress
 from tracekit.model.run import CompileFacts, FormName, Settings
@@ -151,7 +151,8 @@ class WarmUp:
 
 def warm_up(form: Form, progress: Progress) -> WarmUp:
     """Calls the form, exactly as it will be measured, until two calls in a row compile nothing. Raises TracekitError if
-    it still compiles after sixteen calls, or if a call makes torch forget what is compiled."""
+    it still compiles after sixteen calls, or if a call makes torch forget what is compiled; NothingCompiledError if
+    none compiles anything."""
     progress.phase("eager warm-up" if form.name == "eager" else "compiling")
     walls: list[float] = []
     compiling_us, quiet, empty = 0.0, 0, cache_is_empty()
@@ -195,7 +196,7 @@ def _facts(form: Form, watch: CompilationWatch, compiling_us: float, cache_was_e
                 f"nothing was compiled, for no call comes to {' or '.join(uncalled[:NAMED])}:"
                 " pass the part that is called, or one inside it, to --scope"
             )
-        raise TracekitError("torch.compile compiled nothing here; TORCH_LOGS=dynamo says which frames it passed over")
+        raise NothingCompiledError("torch.compile compiled nothing: `tracekit profile` says why and where")
     return CompileFacts(
         graphs=watch.since_start("graphs"),
         graph_breaks=watch.since_start("graph_breaks"),

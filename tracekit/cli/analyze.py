@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,10 +64,12 @@ def analyze(
     from tracekit.report.composition.summaries import interrupted_summary
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import shown
+    from tracekit.report.words.not_compiled import because
     from tracekit.walks.pairs import name_side
     from tracekit.walks.reading import Reading, parse_steps
     from tracekit.walks.reports import identity_of_report, write_report
     from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, raise_if_damaged
+    from tracekit.walks.single_run import look_at_run
 
     check_output_path("--json", json_path, trace)
     asked = _page_place(html_path, trace)
@@ -84,14 +88,20 @@ def analyze(
         name = f"{Path(trace).resolve().name}-{named.label}" if named.run else named.label
         identity = identity_of_report("analysis", (named.identity,))
         there = destination(f"{name}-analysis", identity, asked, json_path, force=force, option="--html PATH")
-    side = load_side(trace, form=form, reading=reading)
-    single = look_at(side)
+    run = store.load(Path(trace)) if is_run_folder(trace) else None
+    single = (
+        look_at_run(Path(trace), run, reading, form) if run else look_at(load_side(trace, form=form, reading=reading))
+    )
+    side = single.side
     if there is not None:
-        run = store.load(Path(trace)) if side.form else None
         write_report(side_report(single, run, commands_of_page(run)), there)
     page = there.page if there else None
-    console.print(shown(analysis_text(single, page, detail=detail, top=top, width=console.width)), crop=False)
-    if side.form and form is None and detail != "verdict":
+    figures = replace(single, nothing_compiled=None)
+    console.print(shown(analysis_text(figures, page, detail=detail, top=top, width=console.width)), crop=False)
+    if single.nothing_compiled is not None:
+        more = shlex.join(("tracekit", "compare", trace))
+        say(console, f"no compiled form: {because(single.nothing_compiled.reasons)}; {more} says more")
+    elif side.form and form is None and detail != "verdict":
         say(console, f"this is its {side.form.name} form; --form chooses")
     if json_path is not None:
         write_json(analysis_json(single, top=top or 20), json_path)

@@ -16,6 +16,7 @@ from tracekit.cli.output import (
     console_beside,
     destination,
     publish,
+    report_nothing_compiled,
     write_json,
 )
 from tracekit.errors import TracekitError
@@ -118,16 +119,29 @@ def compare(
     from tracekit.report.composition.detail import comparison_text
     from tracekit.report.composition.reports import comparison_report
     from tracekit.report.composition.summaries import interrupted_summary
-    from tracekit.report.contract import comparison_json
+    from tracekit.report.contract import analysis_json, comparison_json
     from tracekit.report.terminal import shown
     from tracekit.walks.pairs import name_sides
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.sides import interrupted_run, raise_if_damaged
+    from tracekit.walks.reports import identity_of_report_on
+    from tracekit.walks.sides import interrupted_run, raise_if_damaged, run_without_compiled
 
     check_output_path("--json", json_path, a, b, ops, *more)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
     if more:
         compare_several((a, b or a, *more), reading, out, json_path, detail, force=force, strict=strict)
+        return
+    run = run_without_compiled(a) if b is None and not (form_a or form_b) else None
+    if run is not None:
+        if gate:
+            raise TracekitError(f"torch.compile compiled nothing in {a}: there is no change to --gate")
+        there = destination(Path(a).resolve().name, identity_of_report_on(run), out, json_path, a, force=force)
+        command, console = commands_of_page(run), console_beside(json_path)
+        if run.status == "incomplete":
+            console.print(shown(interrupted_summary(run)))
+        single = report_nothing_compiled(Path(a), run, reading, there, command, console, detail)
+        write_json(analysis_json(single), json_path)
+        raise_if_damaged(single.side, strict=strict)
         return
     pair = name_sides(a, b, (form_a, form_b))
     name = Path(a).resolve().name if pair.run else f"{pair.one.label}-vs-{pair.other.label}"

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.model.run import Run
+    from tracekit.model.single_run import SingleRun
+    from tracekit.report.composition.detail import Detail
     from tracekit.report.document import Report, Summary
+    from tracekit.walks.reading import Reading
     from tracekit.walks.reports import Destination
 
 
@@ -106,6 +109,26 @@ def publish(report: Report, there: Destination, summary: Summary, console: Conso
     write_report(report, there)
     # Paths and commands may be longer than a line.
     console.print(shown(summary), crop=False)
+
+
+def report_nothing_compiled(
+    folder: Path, run: Run, reading: Reading, there: Destination, command: str, console: Console, detail: Detail
+) -> SingleRun:
+    """Publishes the page of a run of which torch.compile compiled nothing: eager's, with the reason on top. `command`
+    makes it anew. Raises TracekitError, with the reason, where eager's recording cannot be read."""
+    from tracekit.report.composition.detail import analysis_text
+    from tracekit.report.composition.reports import side_report
+    from tracekit.report.words.not_compiled import because
+    from tracekit.walks.single_run import look_at_run
+
+    try:
+        single = look_at_run(folder, run, reading)
+    except TracekitError as error:
+        raise TracekitError(f"torch.compile compiled nothing: {because(run.not_compiled or ())}; {error}") from error
+    timeline = f"Timeline: {shlex.join(('tracekit', 'open', str(folder)))}"
+    summary = analysis_text(single, there.page, (timeline,), detail, width=console.width)
+    publish(side_report(single, run, command), there, summary, console)
+    return single
 
 
 def say(console: Console, line: str) -> None:

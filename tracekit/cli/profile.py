@@ -21,7 +21,15 @@ from tracekit.cli.options import (
     with_download,
     with_pretrained,
 )
-from tracekit.cli.output import check_apart, check_output_path, console_beside, measuring_command_line, say, write_json
+from tracekit.cli.output import (
+    check_apart,
+    check_output_path,
+    console_beside,
+    measuring_command_line,
+    report_nothing_compiled,
+    say,
+    write_json,
+)
 from tracekit.errors import TracekitError
 from tracekit.model.option import MODES, MOST_CALLS
 
@@ -83,6 +91,7 @@ COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warm
 @click.option("--out", type=OutputPath(), help="Run folder (default traces/WORKLOAD-FORM).")
 @click.option("--force", is_flag=True, help="Replace the run that is there.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
+@click.option("--strict", is_flag=True, help="End with exit code 1 if torch.compile compiled nothing.")
 @with_detail
 @click.pass_context
 def profile(
@@ -103,6 +112,7 @@ def profile(
     out: Path | None,
     force: bool,
     json_path: str | None,
+    strict: bool,
     detail: Detail,
     **asked: object,
 ) -> None:
@@ -136,12 +146,14 @@ def profile(
         numerics=not no_numerics,
         verify=verify_advice,
     )
-    profile_workload(plan, json_path, detail)
+    profile_workload(plan, json_path, detail, strict=strict)
 
 
-def profile_workload(plan: Plan, json_path: str | None = None, detail: Detail = "brief") -> None:
+def profile_workload(
+    plan: Plan, json_path: str | None = None, detail: Detail = "brief", *, strict: bool = False
+) -> None:
     """Measures with its progress shown, writes the run folder, and reports. Raises TracekitError for whatever the user
-    can mend."""
+    can mend; where `strict`, after the report, if torch.compile compiled nothing."""
     from tracekit.walks import profiling
     from tracekit.walks.plan import place_of_run
     from tracekit.walks.progress import console_of_its_own, shown
@@ -159,21 +171,34 @@ def profile_workload(plan: Plan, json_path: str | None = None, detail: Detail = 
 
     with shown(console) as progress:
         folder = profiling.profile(plan, progress, say_part)
-    report_run(folder, json_path, detail, force=plan.force)
+    report_run(folder, json_path, detail, force=plan.force, strict=strict)
 
 
-def report_run(folder: Path, json_path: str | None, detail: Detail = "brief", *, force: bool) -> None:
+def report_run(
+    folder: Path, json_path: str | None, detail: Detail = "brief", *, force: bool, strict: bool = False
+) -> None:
     """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON; `force`
-    is whether the report replaces whatever has its name."""
+    is whether the report replaces whatever has its name. Raises TracekitError in the end where `strict` and nothing was
+    compiled."""
     from tracekit import store
+    from tracekit.comparison.commands import measuring_command
+    from tracekit.report.contract import analysis_json
+    from tracekit.walks.reading import Reading
+    from tracekit.walks.reports import Destination, identity_of_report_on, reports_of
 
     run = store.load(folder)
     console = console_beside(json_path)
     if len(run.forms) == 2:
         written = _report_comparison(folder, run, console, detail, force=force)
-    else:
+    elif run.not_compiled is None:
         written = _report_form(folder, run, console, detail)
+    else:
+        there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
+        command, reading = measuring_command(run), Reading(shapes=True)
+        written = analysis_json(report_nothing_compiled(folder, run, reading, there, command, console, detail))
     write_json(written, json_path)
+    if strict and run.not_compiled is not None:
+        raise TracekitError(f"torch.compile compiled nothing of {run.settings.workload}, and --strict asks for more")
 
 
 def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail, *, force: bool) -> str:

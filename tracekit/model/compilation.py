@@ -157,6 +157,38 @@ class EagerFallback:
     reason: Text
 
 
+#: Kinds of what Dynamo cannot compile.
+NotCompiledCode = Literal[
+    "scalar_read",
+    "data_dependent_branch",
+    "data_dependent_shape",
+    "untraceable_call",
+    "compiler_disabled",
+    "graph_break_call",
+    "generator",
+    "context_manager",
+    "failed",
+    "other",
+]
+#: Characters of a line of code that are kept.
+LONGEST_LINE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompiled:
+    """Why a function was not compiled, where torch.compile made no graph of anything. None: torch did not tell."""
+
+    code: NotCompiledCode
+    reason: Text  #: In torch's words.
+    where: Text | None = None  #: The user's line, `file:line`.
+    function: Text | None = None
+    line: Text | None = None  #: The code of that line.
+    called_from: Text | None = None  #: The line of the module that led there, where it is another.
+    inside: Literal["loop", "context_manager"] | None = None  #: Around the line: there Dynamo cannot go on.
+    explanation: Text | None = None
+    hint: Text | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class PhaseTime:
     """Time of one phase of compiling."""

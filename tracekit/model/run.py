@@ -16,7 +16,7 @@ from tracekit.model.bounded import (
     Word,
     refuse_no_moment,
 )
-from tracekit.model.compilation import Diagnostics
+from tracekit.model.compilation import Diagnostics, NotCompiled
 from tracekit.model.gpu import FormMemory, GpuState
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics
@@ -177,6 +177,7 @@ class Run:
     repeated_parts: Many[Text] | None = None  #: What `--scope regional` compiles one by one.
     failure: Text | None = None  #: The error that ended an incomplete run, if one did.
     noted: Many[Noted] = ()  #: The facts of those `notes` that tracekit itself made.
+    not_compiled: Many[NotCompiled] | None = None  #: Why torch.compile made no graph: there is no compiled form then.
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)

@@ -1,9 +1,44 @@
 """One side by itself: what its page tells, and its figures per step."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from tracekit.model.comparison import Bound, Finding, Side
+from tracekit.model.compilation import NotCompiled
 from tracekit.model.note import Note
+from tracekit.model.source_lines import SourceLines
+
+RemedyCode = Literal[
+    "compute_on_gpu",
+    "capture_in_graph",
+    "select_on_gpu",
+    "fix_sizes",
+    "move_call",
+    "allow_compiler",
+    "remove_break",
+    "return_values",
+    "move_context",
+    "compile_body",
+    "name_line",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What may let torch.compile compile a function."""
+
+    code: RemedyCode
+    option: str | None = None  #: What is added to the command; None where a model's code is to be changed.
+    command: str | None = None  #: The whole command.
+
+
+@dataclass(frozen=True, slots=True)
+class NothingCompiled:
+    """Why a run that was to have a compiled form has none."""
+
+    reasons: tuple[NotCompiled, ...]  #: The first to be met first; empty where torch told none.
+    remedies: tuple[Remedy, ...]
+    source: SourceLines | None = None  #: Around the first reason's line; None where that is not there.
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +49,7 @@ class SingleRun:
     bound: Bound | None  #: What holds the side back; None without GPU figures.
     findings: tuple[Finding, ...]  #: Those that need no other side to compare with.
     notes: tuple[Note, ...]  #: What a reader must know before believing the figures.
+    nothing_compiled: NothingCompiled | None = None  #: None for all but runs of which torch.compile compiled nothing.
 
 
 @dataclass(frozen=True, slots=True)

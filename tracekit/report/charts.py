@@ -35,7 +35,7 @@ MARGINS = 56
 #: What a call consists of, and the colours of the bar, of its edge and of the figure in it.
 SEGMENTS = (
     ("matrix_us", "matmul, attention, convolution", "hue-blue", "paper", "paper"),
-    ("other_us", "norm, pointwise, copy, other", "hue-deep", "paper", "paper"),
+    ("other_us", "norm, pointwise, copy, other", "hue-olive", "paper", "paper"),
     ("idle_us", "GPU idle", "rule", "soft", "ink"),
 )
 
@@ -145,7 +145,7 @@ def _calls(id_: str, what: str, names: Sequence[str], basis: str, calls: Sequenc
         # A figure that does not fit into its bar is only told on pointing at it.
         "uniformtext": {"mode": "hide", "minsize": 10},
     }
-    title = f"{what}, {unit}, {'unprofiled' if basis == 'unprofiled' else 'as recorded'}"
+    title = f"{what}, {unit} ({'unprofiled' if basis == 'unprofiled' else 'with profiler'})"
     return drawn(id_, title, data, layout, PER_CALL * len(calls) + MARGINS + LEGEND, "; ".join(_told(names, calls)))
 
 
@@ -218,7 +218,7 @@ def module_chart(comparison: Comparison) -> Chart | None:
         "uniformtext": {"mode": "hide", "minsize": 10},
     }
     title = f"GPU time by module: as wide as in {a}, coloured by the change to {b}"
-    return drawn("modules", title, data, layout, PER_MODULE * levels + MARGINS + LEGEND)
+    return drawn("module-times", title, data, layout, PER_MODULE * levels + MARGINS + LEGEND)
 
 
 def _cells(module: ModuleTime, name: str, level: int, start_us: float, least_us: float) -> Iterator[_Cell]:

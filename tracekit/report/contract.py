@@ -20,13 +20,15 @@ from tracekit.report.words.common import made_at_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.groups import evidence_sentences, label_words
 from tracekit.report.words.health import health_sentence
+from tracekit.report.words.not_compiled import because, remedy_words
 from tracekit.report.words.notes import grave_sentences, machine_difference, note_sentences, other_sentences
 from tracekit.report.words.reasons import accuracy_because, bound_because, reason_words
 
 
 def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
     """One trace's analysis, and what a reader should know or do; `top` is how many names of kernels and copies are
-    listed, largest total time first. What a run folder says beside the trace stands under the key `run`.
+    listed, largest total time first. What a run folder says beside the trace stands under the key `run`, and under
+    `nothing_compiled` why it has no compiled form, where torch.compile made none.
     """
     side = alone.side
     told = {
@@ -35,6 +37,11 @@ def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
         "grave": grave_sentences(alone.notes),
         "notes": msgspec.to_builtins(alone.notes),
     }
+    if alone.nothing_compiled is not None:
+        nothing = alone.nothing_compiled
+        told["nothing_compiled"] = {**msgspec.to_builtins(nothing), "because": because(nothing.reasons)}
+        for told_remedy, remedy in zip(told["nothing_compiled"]["remedies"], nothing.remedies, strict=True):
+            told_remedy["advice"] = remedy_words(remedy)
     if side.form:
         told["run"] = {"form": msgspec.to_builtins(side.form), "steps": side.steps, **_derived(side, top)}
     return _text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told})

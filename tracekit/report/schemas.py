@@ -19,7 +19,7 @@ from tracekit.model.groups import Evidence
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult, Run
 from tracekit.model.sequence import OperatorSource
-from tracekit.model.single_run import PerStep
+from tracekit.model.single_run import NothingCompiled, PerStep
 from tracekit.model.sweep import CellResult
 
 SchemaName = Literal["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"]
@@ -47,6 +47,7 @@ class AnalysisFile(analysis.Analysis):
     warnings: tuple[str, ...]  #: What the notes say that are not grave.
     grave: tuple[str, ...]  #: What the grave notes say.
     run: Measured  #: What a run folder says besides; not there for a bare trace.
+    nothing_compiled: NothingCompiled  #: Why torch.compile compiled nothing; there only where it did.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +89,8 @@ BESIDE: dict[str, dict[str, tuple[object, str]]] = {
         "evidence": (str, ""),
         "advice": (str | None, "What to do; None where nothing is advised."),
     },
+    "NothingCompiled": {"because": (str, "Why, in one line.")},
+    "Remedy": {"advice": (str, "What to do, in words.")},
     "WaterfallPart": {"label": (str, "What it is, in words.")},
     "KernelGroup": {
         "label": (str, ""),
@@ -113,6 +116,8 @@ UNWRITTEN = {
     "Side": ("sequence", "provenance", "timeline", "rich_timeline", "pictures", "kernel_sources", "code"),
     "KernelGroup": ("a_at", "b_at"),
 }
+#: Keys of an analysis that only some have.
+OPTIONAL = ("run", "nothing_compiled")
 FILES: dict[SchemaName, type] = {
     "analysis": AnalysisFile,
     "comparison": ComparisonFile,
@@ -157,7 +162,7 @@ def schema(name: SchemaName) -> dict[str, Any]:
         if "by_name" in told:
             told["top"] = told.pop("by_name")
         # What older files lack is in every new one.
-        fields["required"] = [key for key in told if (noun, key) != ("AnalysisFile", "run")]
+        fields["required"] = [key for key in told if noun != "AnalysisFile" or key not in OPTIONAL]
         for each in told.values():
             each.pop("default", None)
     root = FILES[name].__name__

@@ -55,14 +55,19 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
         BLANK,
         *verdict_lines(overview),
         *(Line(note, "", "  ! ", "yellow") for note in overview.notes),
+        *(reason_lines(overview) if overview.why else ()),
         *((BLANK, *account) if account else ()),
         *([Line(overview.bottleneck)] if overview.bottleneck else []),
         *tables,
-        *((BLANK, Line("Try next", "bold")) if overview.advice else ()),
-        *(_advice(number, each) for number, each in enumerate(overview.advice, 1)),
+        *(() if overview.why else _advised(overview)),
         *((BLANK, *checks) if checks else ()),
         *((BLANK, *last_lines(*places, more, width=width)) if places is not None else ()),
     )
+
+
+def reason_lines(overview: Overview) -> tuple[Line, ...]:
+    """Why there is no better answer, and what to try."""
+    return BLANK, *overview.why, *_advised(overview)
 
 
 def last_lines(*pieces: str, width: int = WIDTH) -> tuple[Line, ...]:
@@ -129,6 +134,12 @@ def _change(row: AccountRow, scale: float, decimals: int, longest: float) -> tup
     change = f"{row.delta_us / scale:+,.{decimals}f}".replace("-", MINUS)
     sign, style = ("+", "red") if row.delta_us > 0 else ("-", "green")
     return change, Styled(((sign * round(abs(row.delta_us) / longest * BAR), style),))
+
+
+def _advised(overview: Overview) -> Iterator[Line]:
+    if overview.advice:
+        yield from (BLANK, Line("Try next", "bold"))
+        yield from (_advice(number, each) for number, each in enumerate(overview.advice, 1))
 
 
 def _advice(number: int, advice: Advice) -> Line:

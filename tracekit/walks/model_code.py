@@ -32,8 +32,13 @@ AROUND = 1
 def read_model_code(run: Run, told: EagerOps | CompiledSites | None) -> dict[str, SourceLines]:
     """The code of each `file:line` in the user's model that work comes from, by that place; empty for models of
     libraries."""
+    return {} if told is None else read_lines(run, _places(told))
+
+
+def read_lines(run: Run, places: Iterable[str]) -> dict[str, SourceLines]:
+    """The same of these places."""
     root = _folder_of_model(run.settings)
-    if root is None or told is None:
+    if root is None:
         return {}
     begun = datetime.datetime.fromisoformat(run.started).timestamp()
 
@@ -51,7 +56,7 @@ def read_model_code(run: Run, told: EagerOps | CompiledSites | None) -> dict[str
             return None
 
     found = {}
-    for place in dict.fromkeys(_places(told)):
+    for place in dict.fromkeys(places):
         name, _, number = place.rpartition(":")
         # More digits than a file has lines may take long to read.
         at = int(number) if number.isdecimal() and len(number) < 8 else 0

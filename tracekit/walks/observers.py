@@ -75,6 +75,13 @@ class CompilationObserver:
             call = marked(call, self.workload.settings.mode)
         return replace(form, call=self._logs[form.name].counted(call))
 
+    def explained(self, run: Run) -> Run:
+        """The run, with why torch.compile made no graph of the compiled form, and no part told as compiled."""
+        from tracekit.workloads.scopes import with_shares
+
+        why = self._logs["compiled"].why_nothing(self.workload.targets)
+        return replace(run, not_compiled=why, components=with_shares(replace(self.workload, targets=())).components)
+
     def begin(self, phase: CallPhase) -> None:
         """From now on calls are of this phase."""
         for log in self._logs.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -20,6 +21,7 @@ from tracekit.walks.sides import (
     is_run_folder,
     load_side,
     refuse_sweep,
+    run_without_compiled,
 )
 
 if TYPE_CHECKING:
@@ -166,6 +168,9 @@ def refuse_unpaired_runs(places: tuple[str, ...]) -> None:
             raise TracekitError(f"{place} is named twice: name every run once")
         if interrupted_run(place):
             raise TracekitError(f"{place} was interrupted: compare it by itself, or record it again")
+        if run_without_compiled(place):
+            says = f"tracekit compare {shlex.quote(place)} says why"
+            raise TracekitError(f"{place} has no compiled form: torch.compile compiled nothing; {says}")
         if not is_run_folder(place) or {form.name for form in store.load(folder).forms} != {"eager", "compiled"}:
             raise TracekitError(
                 f"{place} is no run with both forms: three or more are compared by run folders of "

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracekit import __version__, store
-from tracekit.errors import CompileError
+from tracekit.errors import CompileError, NothingCompiledError
 from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormResult, Recording, RecordingKind, Run
@@ -135,7 +135,7 @@ def _built_and_measured(plan: Plan, info: WorkloadInfo, request: Request, draft:
             for larger in measure_in_processes(plan.timing, request, run, draft, progress):
                 run = larger
                 store.save(run, draft)
-        if plan.verify:
+        if plan.verify and run.not_compiled is None:
             run = verify_advice(plan.timing, request, run, draft, progress)
     return with_notes(run, *warned)
 
@@ -194,7 +194,8 @@ def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path
 
 
 def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress) -> Run:
-    """Warms up, times, records and asks further of each form."""
+    """Warms up, times, records and asks further of each form; of the eager one alone, whichever were asked for, where
+    torch.compile compiles nothing."""
     from tracekit.capture import failures, forms, timing
     from tracekit.workloads.own_errors import their_calls
 
@@ -211,15 +212,29 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     provenance = ProvenanceObserver(workload, plan.provenance)
     observer = FormObserver(workload, plan.numerics)
     mend = way_to_need_less(workload.info, settings.size, settings)
+
+    def warmed_up(run: Run, form: forms.Form) -> Run:
+        try:
+            with provenance.watching(form.name), observer.warming(form.name):
+                warm = forms.warm_up(compilation.warming(form), progress)
+        except NothingCompiledError:
+            run = compilation.explained(run)
+        else:
+            warmed = FormResult(form.name, warm.wall_us, (), None, None, warm.compilation, ())
+            run = compilation.added(replace(run, forms=(*run.forms, warmed)))
+            run = with_uncalled(run, workload, form)
+        store.save(run, draft)
+        return run
+
     with their_calls(settings, failures.is_out_of_memory), failures.out_of_memory_explained(settings.size, mend):
         try:
             for form in made:
-                with provenance.watching(form.name), observer.warming(form.name):
-                    warm = forms.warm_up(compilation.warming(form), progress)
-                warmed = FormResult(form.name, warm.wall_us, (), None, None, warm.compilation, ())
-                run = compilation.added(replace(run, forms=(*run.forms, warmed)))
-                run = with_uncalled(run, workload, form)
-                store.save(run, draft)
+                run = warmed_up(run, form)
+            if run.not_compiled is not None:
+                made = tuple(form for form in made if form.name == "eager")
+                if not made:
+                    made = (compilation.watched(forms.eager_form(workload)),)
+                    run = warmed_up(run, *made)
             if not plan.warmup:
                 observer.settle(made)
             compilation.begin("timed")

@@ -143,12 +143,21 @@ def interrupted_run(place: Path | str) -> Run | None:
     return run if run.status == "incomplete" else None
 
 
+def run_without_compiled(place: Path | str) -> Run | None:
+    """The run in this folder if it was to have a compiled form, and torch.compile compiled nothing."""
+    run = store.load(Path(place)) if is_run_folder(place) else None
+    return run if run is not None and run.not_compiled is not None and run.form("compiled") is None else None
+
+
 def choose_form(run: Run, folder: Path, form: FormName | None) -> FormResult:
     """The form that was asked for; if none was, the compiled one where there is one, else the eager one."""
     names = [form] if form else ["compiled", "eager"]
     there_are = [each for name in names for each in run.forms if each.name == name]
     # Of an interrupted run the form that has a recording comes first.
     found = next((each for each in there_are if _has_recording(each, "light")), next(iter(there_are), None))
+    if found is None and run.not_compiled is not None:
+        says = f"tracekit compare {shlex.quote(str(folder))} says why"
+        raise TracekitError(f"{folder} has no {form or 'measured'} form: torch.compile compiled nothing; {says}")
     if found is None:
         there = " and ".join(each.name for each in run.forms) or "nothing"
         in_program = run.settings.own is not None and run.settings.own.in_program

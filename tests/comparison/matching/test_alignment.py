@@ -15,6 +15,7 @@ from tracekit.comparison.matching.alignment import align
 from tracekit.comparison.matching.cells import lacks_operators, lend_operators
 from tracekit.comparison.matching.common_subsequence import common_subsequence, places_in_table, same_launches
 from tracekit.comparison.matching.groups import group_by_cells
+from tracekit.comparison.matching.operators import is_listed
 from tracekit.comparison.matching.pairing import UnionFind
 from tracekit.model.comparison import KernelGroup
 from tracekit.model.sequence import Activity, Operator
@@ -78,6 +79,81 @@ def test_the_same_work_is_found_on_the_other_side(a, b, expected) -> None:
 
 
 FIRST, MIDDLE, LAST = product(64, 64, 64, call=0), product(32, 64, 64, call=2), product(16, 64, 64, call=9)
+RESIZED = "_to_copy__unsafe_index_add_arange_clamp_mul_sub_view"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        # Beside a kernel that has some of the parts, and for other work.
+        (
+            [eager("mul", (64, 64), call=1), eager("upsample_bilinear2d", (1, 8, 16, 16), call=2)],
+            [triton("_to_copy_add_mul_sub", (64, 64), call=1), triton(RESIZED, (1, 8, 16, 16), (1, 8, 32, 32), call=2)],
+            {(1,): (1,), (2,): (2,)},
+        ),
+        # The operator's own name is as good.
+        (
+            [eager("upsample_bilinear2d", (1, 8, 16, 16), call=1)],
+            [triton("add_upsample_bilinear2d", (1, 8, 16, 16), call=1)],
+            {(1,): (1,)},
+        ),
+        # A kernel that lacks one of the parts (clamp), or has no tensor of such a size, is another's.
+        (
+            [eager("upsample_bilinear2d", (1, 8, 16, 16), call=1)],
+            [triton("_to_copy__unsafe_index_add_arange_mul_sub", (1, 8, 16, 16), call=1), product(8, 8, 8, call=2)],
+            {(1,): ()},
+        ),
+        (
+            [eager("upsample_bilinear2d", (1, 8, 16, 16), call=1)],
+            [triton(RESIZED, (1, 7, 13, 13), call=1), product(8, 8, 8, call=2)],
+            {(1,): ()},
+        ),
+    ],
+)
+def test_an_operator_is_found_in_the_kernel_that_lists_all_it_is_decomposed_into(a, b, expected) -> None:
+    found = told([FIRST, *a, LAST], [FIRST, *b, LAST])
+    assert {cell: partners for cell, (partners, *_) in found.items() if cell in expected} == expected
+    assert all(exact for _, _, exact in found.values())
+
+
+def test_a_name_that_ends_another_one_is_not_listed() -> None:
+    assert not is_listed("index", f"_{RESIZED}_")
+    assert is_listed("index", "_add_index_mul_")
+    assert is_listed("_unsafe_index", f"_{RESIZED}_")
+
+
+def test_kernels_that_resize_are_told_by_their_names_where_no_operator_is_known() -> None:
+    a = Activity("void at::native::(anonymous namespace)::upsample_bilinear2d_out_frame<float>", "pointwise", 9.0, None)
+    b = without_operators([triton("_to_copy_add_mul_sub", (8,), call=1), triton(RESIZED, (8,), call=2)])
+    found = align(make_sequence([a], "none"), make_sequence(b, "none"))
+    assert [(cell.b, cell.how, cell.exact) for cell in found if cell.a] == [((1,), "names", False)]
+
+
+def test_a_second_kernel_of_an_operator_that_was_decomposed_joins_the_first_and_that_is_not_sure() -> None:
+    a = [FIRST, eager("upsample_bilinear2d", (1, 8, 16, 16), call=1), LAST]
+    b = [FIRST, *(triton(RESIZED, (1, 8, 16, 16), (1, 8, 32, size), call=size) for size in (16, 32)), LAST]
+    found = told(a, [b[0], b[1], replace(b[2], name=b[2].name.replace("view", "cat")), b[3]])
+    assert found[1,] == ((1, 2), "anchors", False)
+
+
+def test_without_operators_what_lays_a_convolution_s_inputs_out_belongs_to_it_and_that_is_not_sure() -> None:
+    convolution = make_activity("implicit_gemm_fprop", "convolution", "conv2d>convolution", ((1, 8, 9, 9),), 1)
+    b = [triton("convolution_transpose", (8,), call=1), convolution, triton("mystery", (8,), call=2)]
+    found = align(make_sequence([convolution]), make_sequence(without_operators(b), "none"))
+    assert [(cell.a, cell.b, cell.how, cell.exact) for cell in found] == [
+        ((0,), (0, 1), "names", False),
+        ((), (2,), "unmatched", True),
+    ]
+
+
+def test_without_operators_a_product_that_does_a_convolution_is_the_other_side_s_convolution() -> None:
+    convolution = make_activity("implicit_gemm_fprop", "convolution", "conv2d>convolution", ((1, 8, 9, 9),), 2)
+    by_product = replace(convolution, name="nvjet_a", family="gemm")
+    a, b = [product(64, 64, 64, call=1), by_product], without_operators([product(64, 64, 64, call=1), convolution])
+    assert [(cell.a, cell.b) for cell in align(make_sequence(a), make_sequence(b, "none"))] == [
+        ((0,), (0,)),
+        ((1,), (1,)),
+    ]
 
 
 def test_a_kernel_between_matched_ones_that_nothing_on_the_other_side_could_do_is_gone() -> None:

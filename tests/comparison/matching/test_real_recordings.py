@@ -208,6 +208,7 @@ def _counts(members: tuple[GroupMember, ...]) -> Counter[str]:
         ("flux_eager", "flux_reduce-overhead", "flux_default", 0.98),
         ("vit_eager", "vit_reduce-overhead", "vit_default", 0.95),
         ("vit_eager", "vit_reduce-overhead", None, 0.95),
+        ("segformer_eager", "segformer_reduce-overhead", None, 0.95),
     ],
 )
 def test_nearly_all_gpu_time_is_matched_and_no_group_is_called_what_it_is_not(
@@ -219,6 +220,17 @@ def test_nearly_all_gpu_time_is_matched_and_no_group_is_called_what_it_is_not(
     check_kinds(groups)
     coverage = measure_coverage(groups)
     assert min(coverage.a_time_matched, coverage.b_time_matched) >= least
+
+
+def test_what_resizes_a_segformer_s_features_is_found_under_the_names_of_its_parts() -> None:
+    cells = cells_of("segformer_eager", "segformer_reduce-overhead")
+    one, other = work_of("segformer_eager").activities, work_of("segformer_reduce-overhead").activities
+    resized = [at for at, each in enumerate(one) if "upsample_bilinear2d" in each.name]
+    partners = [other[j] for cell in cells if set(cell.a) & set(resized) for j in cell.b]
+    assert len(resized) == 3
+    assert len(partners) == 4
+    assert all("__unsafe_index_add_arange_" in each.name for each in partners)
+    assert {(cell.how, cell.exact) for cell in cells if set(cell.a) & set(resized)} == {("names", False)}
 
 
 def test_vit_s_lost_attention_is_the_largest_change_and_says_what_it_became() -> None:

@@ -9,6 +9,7 @@ from collections import defaultdict
 
 from tracekit.comparison.matching.fusion import REACH, likeness
 from tracekit.comparison.matching.joining import (
+    join_beside_calls,
     join_fused,
     join_helpers,
     join_own_work,
@@ -35,7 +36,7 @@ def align(a: work.Sequence, b: work.Sequence) -> tuple[Cell, ...]:
     a_fused, b_fused = (sum(unit.fused is not None for unit in side) for side in (one, other))
     turned = a_fused > b_fused
     pairing = Pairing(other, one, by_names=by_names) if turned else Pairing(one, other, by_names=by_names)
-    for join in (join_same, join_fused, join_helpers, join_own_work, join_taken_over, join_places):
+    for join in (join_same, join_fused, join_helpers, join_own_work, join_taken_over, join_places, join_beside_calls):
         join(pairing)
     gone, new = _find_unmatched(pairing)
     # Units of either side, whether it is known what they are to each other, and whether one by one.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tracekit.comparison.matching.common_subsequence import common_subsequence
-from tracekit.comparison.matching.operators import is_helper
+from tracekit.comparison.matching.operators import Kind, is_helper, kind_of_operator
 from tracekit.comparison.matching.units import Unit
 
 #: How many anchors further on the same call may stand on the other side: compilers reorder within a block of a model.
@@ -62,11 +62,19 @@ def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
             if 0 < len(left) == len(right) <= NEAR and [a_keys[p][0] for p in left] == [b_keys[q][0] for q in right]:
                 pairs = [*pairs, *zip(left, right, strict=True)]
     else:
-        pairs = [*pairs, *_moved(a_keys, b_keys, pairs, (a_taken, b_taken))]
+        # By what the kernels do; then by what the operators ask for that one side knows: products do convolutions too.
+        pairs = sorted((*pairs, *_moved(a_keys, b_keys, pairs, (a_taken, b_taken))))
+        a_asked, b_asked = ([(_asked_for(unit),) for unit in side] for side in calls)
+        pairs = [*pairs, *_moved(a_asked, b_asked, pairs, (a_taken, b_taken))]
     ties = [Tie((one[i],), (other[j],), by_size and a_keys[i] == b_keys[j]) for i, j in sorted(pairs)]
     ties += [Tie((one[i],), tuple(other[j] for j in parts), by_size) for i, parts in decomposed]
     ties += [Tie(tuple(one[i] for i in parts), (other[j],), by_size) for parts, j in composed]
     return tuple(sorted(ties, key=lambda tie: tie.a))
+
+
+def _asked_for(unit: Unit) -> Kind | None:
+    """What the operators around the call ask for; what its kernel does where they are not known."""
+    return next(filter(None, map(kind_of_operator, sorted(unit.words))), unit.kind)
 
 
 def _pair(a: Sequence[Key], b: Sequence[Key]) -> Pairs:

@@ -14,6 +14,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from tracekit.comparison.matching.operators import is_listed
 from tracekit.comparison.matching.pairing import Pairing, Side
 from tracekit.comparison.matching.units import Signature, Unit
 
@@ -63,9 +64,9 @@ def likeness(plain: Unit, fused: Unit) -> float:
 
 @cache
 def named_by(words: frozenset[str], fused: str) -> bool:
-    """Whether a fused kernel's list has one of the operators that say something."""
+    """Whether a fused kernel's list has one of the operators that say something, or what it is decomposed into."""
     telling = words - GENERIC or words
-    return any(f"_{word}_" in fused for word in telling)
+    return any(is_listed(word, fused) for word in telling)
 
 
 @cache

@@ -18,6 +18,7 @@ from tracekit.comparison.matching.fusion import (
     named_by,
     spread_words,
 )
+from tracekit.comparison.matching.operators import OPERATORS_OF_KIND, decomposed_in
 from tracekit.comparison.matching.pairing import Pairing
 from tracekit.comparison.matching.units import Unit
 
@@ -132,16 +133,16 @@ def join_helpers(pairing: Pairing) -> None:
     """Kernels that got no operator but belong to one that did: part of a norm, of attention, of a product."""
     left = [j for j in pairing.fused.left() if pairing.fused.units[j].fused]
     while left:
-        found = {j: other for j in left if (other := _helped_by(pairing, j)) is not None}
-        for j, other in found.items():
-            pairing.join([], [j, other])
+        found = {j: helped for j in left if (helped := _helped_by(pairing, j)) is not None}
+        for j, (other, exact) in found.items():
+            pairing.join([], [j, other], exact=exact)
         # Of several that do a row together the next stands beside one that is placed now.
         left = [j for j in left if j not in found] if found else []
 
 
-def _helped_by(pairing: Pairing, j: int) -> int | None:
-    """The unit whose work kernel j has a part in, of those within reach, those behind it first; None where nothing
-    says so."""
+def _helped_by(pairing: Pairing, j: int) -> tuple[int, bool] | None:
+    """The unit whose work kernel j has a part in, of those within reach, those behind it first, and whether that is
+    sure; None where nothing says so."""
     unit, segments, listed = pairing.fused.units[j], pairing.fused.segments, pairing.fused.units[j].fused or ""
     around = [
         other
@@ -154,14 +155,19 @@ def _helped_by(pairing: Pairing, j: int) -> int | None:
     words = spread_words(listed)
     for other in sorted(around, key=lambda each: segments[each] != segments[j]):
         if words & spread_words(pairing.fused.units[other].fused or ""):
-            return other
+            return other, True
     # A product of attention that was decomposed, which this kernel prepares or finishes.
     decomposed = {each for tie in pairing.ties if len(tie.b) > 1 for each in tie.b}
     if (part := next((other for other in around if other in decomposed), None)) is not None:
-        return part
+        return part, True
     # The library call whose operator the kernel's name lists: it lays out inputs, or adds what the call no longer does.
     tied = (other for other in around if other in pairing.fused_tied)
-    return next((other for other in tied if named_by(pairing.fused.units[other].words, listed)), None)
+    if found := [(other, True) for other in tied if named_by(pairing.fused.units[other].words, listed)]:
+        return found[0]
+    # The kernel that does the same decomposed operators, of which this one may do a part, or some.
+    operators = decomposed_in(listed)
+    same = (other for other in around if operators & decomposed_in(pairing.fused.units[other].fused or ""))
+    return next(((other, False) for other in same), None)
 
 
 def join_own_work(pairing: Pairing) -> None:
@@ -213,3 +219,17 @@ def join_places(pairing: Pairing) -> None:
         few = plain and fused and max(len(plain), len(fused)) <= FEW
         if few and not any(unit.kind or unit.copies for unit in units):
             pairing.join(plain, fused, exact=False)
+
+
+def join_beside_calls(pairing: Pairing) -> None:
+    """Kernels left over whose names list an operator of the kind of a library call nearby: they lay its inputs out, or
+    do what it no longer does. For sides that know no operators."""
+    units, segments = pairing.fused.units, pairing.fused.segments
+    for j in [each for each in pairing.fused.left() if units[each].fused] if pairing.by_names else ():
+        for call in (each for distance in range(1, MOST) for each in (j + distance, j - distance)):
+            kind = units[call].kind if call in pairing.fused_tied else None
+            if not kind or abs(segments[call] - segments[j]) > REACH:
+                continue
+            if named_by(OPERATORS_OF_KIND[kind], units[j].fused or ""):
+                pairing.join([], [j, call], exact=False)
+                break

@@ -1,8 +1,11 @@
 """What the names of operators and of kernels say: which library work they do, what else, and which operators a Triton
 kernel was made of."""
 
+import json
 import re
+from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from tracekit.model.sequence import Activity
@@ -30,10 +33,16 @@ NO_WORK = frozenset(
 #: What Inductor calls its kernels: category, operators in alphabetical order, a number.
 TRITON = re.compile(r"triton_[a-z]+_fused_(?P<operators>.+?)_?\d*$")
 
+#: Which operators torch.compile takes apart before Inductor names kernels after them, and into what at least: made by
+#: docs/making/decompositions.py from the version of torch that it names.
+DECOMPOSITIONS = Path(__file__).with_name("decompositions.json")
+
 #: What PyTorch's own kernels do, by a part of their names in lower case: for recordings that hold no operators.
 DONE_BY_KERNEL = {
     **{f"{name}_kernel": (name,) for name in ("neg", "exp", "sin", "cos", "tanh", "sigmoid", "rsqrt")},
     **{name: (name,) for name in ("gelu", "silu", "relu", "layer_norm", "rms_norm", "embedding", "arange")},
+    **{name: (name,) for name in ("grid_sampler_2d", "masked_fill", "roll")},
+    **{f"upsample_{name}": (f"upsample_{name}",) for name in ("nearest2d", "bilinear2d", "bicubic2d", "trilinear3d")},
     "functor_add": ("add",),
     "mulfunctor": ("mul",),
     "divfunctor": ("div",),
@@ -41,14 +50,31 @@ DONE_BY_KERNEL = {
     "meanops": ("mean",),
     "catarray": ("cat",),
     "softmax": ("_softmax", "_safe_softmax"),
+    "batch_norm": ("native_batch_norm",),
+    "bn_fw": ("cudnn_batch_norm",),
+    "rowwisemoments": ("native_layer_norm", "native_group_norm"),
+    "launch_clamp": ("clamp", "relu", "hardtanh"),
+    "max_pool": ("max_pool2d_with_indices",),
+    "sum_functor": ("sum",),
+    "index_elementwise": ("index",),
+    "gather_kernel": ("index", "index_select", "embedding"),
     "copy_kernel": ("_to_copy", "clone"),
 }
 
 #: The families of kernels that libraries are asked for, and what they do.
 KIND_OF_FAMILY: dict[str, Kind] = {"gemm": "product", "attention": "attention", "convolution": "convolution"}
+#: What Inductor may list in the names of kernels around such a call, where the call's operator is not known.
+OPERATORS_OF_KIND: dict[Kind, frozenset[str]] = {
+    "product": frozenset(FACTORS),
+    "attention": frozenset(f"_scaled_dot_product_{each}_attention" for each in ("flash", "efficient", "cudnn")),
+    "convolution": frozenset(("convolution",)),
+}
 #: Parts of names of kernels that only help a library kernel: they sum parts up, lay tensors out, clear memory. After
 #: `..._execute_kernel__5x_cublas` comes `..._execute_split_k_kernel__5x_cublas`, which sums up.
-HELPERS = ("splitkreduce", "splitk_reduce", "execute_split_k_kernel", "nchwtonhwc", "nhwctonchw", "memset")
+HELPERS = (
+    *("splitkreduce", "splitk_reduce", "execute_split_k_kernel", "memset"),
+    *("nchwtonhwc", "nhwctonchw", "nhwcaddpadding", "tensortransform"),
+)
 
 #: How names of kernels say that they add a bias or apply an activation to what they have multiplied, and what that is.
 EPILOGUES = {"_bias": ("add",), "epilogue": ("add", "relu", "gelu"), "relu": ("relu",), "gelu": ("gelu",)}
@@ -73,6 +99,27 @@ def plain_name(operator: str) -> str:
 def does_no_work(operator: str) -> bool:
     """Whether the operator launches nothing by itself, whatever its arguments."""
     return plain_name(operator) in NO_WORK
+
+
+@cache
+def _decompositions() -> Mapping[str, list[list[str]]]:
+    told: dict[str, list[list[str]]] = json.loads(DECOMPOSITIONS.read_text())["operators"]
+    return told
+
+
+def is_listed(operator: str, fused: str) -> bool:
+    """Whether a fused kernel's list (`_add_mul_gelu_`) has the operator, or all that torch.compile makes of it."""
+    if operator == "index":
+        # The end of another operator's name.
+        fused = fused.replace("__unsafe_index_", "_")
+    lists = ([operator], *_decompositions().get(operator, ()))
+    return any(all(f"_{part}_" in fused for part in parts) for parts in lists)
+
+
+@cache
+def decomposed_in(fused: str) -> frozenset[str]:
+    """Operators that torch.compile takes apart and of which a fused kernel's list has all parts."""
+    return frozenset(operator for operator in _decompositions() if is_listed(operator, fused))
 
 
 @cache

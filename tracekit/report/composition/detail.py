@@ -14,7 +14,7 @@ from tracekit.report.composition.overview_side import MOST_KERNELS, side_overvie
 from tracekit.report.composition.overview_sweep import sweep_overview
 from tracekit.report.document import Line, Overview, Summary
 from tracekit.report.terminal import as_html
-from tracekit.report.thirty_lines import WIDTH, overview_lines, verdict_lines
+from tracekit.report.thirty_lines import BLANK, WIDTH, overview_lines, reason_lines, verdict_lines
 
 Detail = Literal["verdict", "brief", "all"]
 
@@ -52,10 +52,12 @@ def analysis_text(
     width: int = WIDTH,
 ) -> Summary:
     """`page` is None where none was written, `more` is said after it, `top` is how many kernels are listed."""
+    overview = side_overview(single, top or MOST_KERNELS)
     if detail == "all":
         said = tuple(Line(each, unbroken=True) for each in more)
-        return *summaries.analysis_summary(single.side, top=top or 10), *said, *(_written(page) if page else ())
-    return _shown(side_overview(single, top or MOST_KERNELS), page, more, detail, width)
+        why = (*verdict_lines(overview), *reason_lines(overview), BLANK) if single.nothing_compiled else ()
+        return *why, *summaries.analysis_summary(single.side, top=top or 10), *said, *(_written(page) if page else ())
+    return _shown(overview, page, more, detail, width)
 
 
 def overview_html(overview: Overview) -> str:

@@ -4,30 +4,46 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from tracekit.model.comparison import Side
-from tracekit.model.single_run import SingleRun
-from tracekit.names import clipped_within, printable, short_kernel_name
+from tracekit.model.single_run import NothingCompiled, Remedy, SingleRun
+from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import count, duration, percent
 from tracekit.report.composition.overview import MOST_NOTES, WINDOWS, advice_of, hidden
-from tracekit.report.document import Account, AccountRow, Name, Overview, Table, columns
+from tracekit.report.document import Account, AccountRow, Advice, Line, Name, Overview, Table, columns
 from tracekit.report.words import common as words
-from tracekit.report.words import short
+from tracekit.report.words import not_compiled, short
 from tracekit.report.words.health import health_sentence
 
 #: Families of kernels, causes of idle time and kernels that find room.
 MOST_FAMILIES, MOST_CAUSES, MOST_KERNELS = 4, 3, 6
+#: Reasons beside the first why nothing was compiled, and what may mend it.
+MOST_REASONS, MOST_REMEDIES = 2, 5
 #: Characters of a kernel's name where there is much room, of a note, and of the file's name.
 NAME, NOTE, FILE = 160, 96, 40
+GAP = "    "
 
 
 def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     """`top` is how many kernels are listed."""
-    side = single.side
+    side, nothing = single.side, single.nothing_compiled
+    headline, _, walls = _headline(side).partition(GAP)
     found = [clipped_within(printable(health_sentence(each)), NOTE) for each in side.health]
     notes = (*short.headline_notes(single.notes), *found)
+    if nothing is not None:
+        return Overview(
+            subject=words.subject(side),
+            headline=not_compiled.HEADLINE,
+            result=("", "inconclusive"),
+            evidence=f"eager: {_headline(side)}",
+            notes=notes[:MOST_NOTES],
+            why=tuple(_why(nothing)),
+            advice=tuple(map(_remedy, nothing.remedies[:MOST_REMEDIES])),
+            hidden=max(len(single.notes) + len(found) + len(single.findings) - min(len(notes), MOST_NOTES), 0),
+        )
     advice = tuple(advice_of(single.findings, side))
     return Overview(
         subject=f"{clipped_within(printable(PurePath(side.path).name), FILE)} · {words.subject(side)}",
-        headline=_headline(side),
+        headline=headline,
+        walls=walls,
         notes=notes[:MOST_NOTES],
         account=_account(side),
         bottleneck=f"Bottleneck: {short.bottleneck(side, single.bound)}" if single.bound else "",
@@ -35,6 +51,28 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
         advice=advice,
         hidden=hidden((*single.notes, *found), single.findings, notes, advice),
     )
+
+
+def _why(nothing: NothingCompiled) -> Iterator[Line]:
+    """The first reason why nothing was compiled with the user's own line, and where others are."""
+    for first in nothing.reasons[:1]:
+        yield Line(not_compiled.title(first), "bold")
+        yield Line(f"  {clipped(not_compiled.torch_words(first), NOTE)}")
+        yield Line(f"  {clipped_within(not_compiled.place(first), NOTE)}")
+        code = not_compiled.code_lines(nothing.source) if nothing.source else filter(None, (first.line,))
+        yield from (Line(f"    {clipped(printable(line), NOTE - 2)}", "cyan") for line in code)
+    more = nothing.reasons[1:]
+    for each in more[:MOST_REASONS]:
+        yield Line(f"  also {clipped_within(f'{not_compiled.place(each)}: {not_compiled.what(each)}', NOTE - 5)}")
+    if len(more) > MOST_REASONS:
+        yield Line(f"  and {len(more) - MOST_REASONS} more")
+    if not nothing.reasons:
+        yield Line(not_compiled.UNTOLD, "bold")
+
+
+def _remedy(remedy: Remedy) -> Advice:
+    words = not_compiled.advice_words(remedy)
+    return Advice(remedy.option or words, words if remedy.option else "", "", False, remedy.command or "")
 
 
 def _headline(side: Side) -> str:
@@ -47,7 +85,7 @@ def _headline(side: Side) -> str:
     if side.kernels_per_step is not None:
         launches = f", {count(side.launches_per_step)} launches" if side.launches_per_step is not None else ""
         told.append(f"{count(side.kernels_per_step)} kernels{launches}")
-    return "    ".join(told) or "no GPU activity was recorded"
+    return GAP.join(told) or "no GPU activity was recorded"
 
 
 def _account(side: Side) -> Account | None:

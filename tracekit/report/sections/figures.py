@@ -90,7 +90,7 @@ def figures_note(sides: Sequence[Side]) -> str:
     counts = [_each(figure(side), side) for figure in COUNTS.values() for side in sides]
     if any(each is not None and not numbers.is_whole(each) for each in counts):
         steps = " and ".join(dict.fromkeys(f"{side.steps:,}" for side in sides))
-        missing += f" Counts with a decimal are means over {steps} steps."
+        missing += f" Counts are means over {steps} steps, rounded."
     if all(side.analysis.gpu is None for side in sides):
         return missing
     if basis_of(sides) == "unprofiled":

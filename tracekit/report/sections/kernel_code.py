@@ -8,8 +8,8 @@ from tracekit.model.comparison import Side
 from tracekit.names import short_kernel_name
 from tracekit.report.document import KernelCode
 
-#: Bytes of all code in a page, and characters of one kernel's.
-MOST_BYTES = 250_000
+#: Bytes of all code in a page before it is packed, and characters of one kernel's.
+MOST_BYTES = 600_000
 LONGEST_CODE = 12_000
 #: Where the kernel itself begins, after what tells its launcher of shapes and devices.
 BEGINNING = "@triton.jit"

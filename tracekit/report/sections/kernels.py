@@ -15,13 +15,13 @@ from tracekit.report.sections.kernel_code import CodeOf, kernel_code
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import FAMILY_WORDS, family_parts, family_words, scope, scope_of
 
-#: Rows of an explorer, so that the page stays small; the rest are in one line. Bytes of all of them in the page, and
-#: what of these stands around the text of a row, of each of its cells and of each kernel.
+#: Rows of an explorer, so that the page stays small; the rest are in one line. Bytes of all of them before most are
+#: packed, and what of these stands around the text of a row, of each of its cells and of each kernel.
 MOST_ROWS = 500
-MOST_BYTES = 400_000
+MOST_BYTES = 1_200_000
 AROUND_ROW = 250
-AROUND_CELL = 90
-AROUND_MEMBER = 40
+AROUND_CELL = 120
+AROUND_MEMBER = 60
 
 #: Characters of a full name, and operators of a row, each with its sizes.
 LONGEST_NAME = 200
@@ -168,7 +168,7 @@ def fitting(rows: Iterable[ExplorerRow]) -> tuple[ExplorerRow, ...]:
 def bytes_of(row: ExplorerRow) -> int:
     """About how long the row is in the page."""
     texts = [row.label, row.place, *row.words, *row.where, *row.evidence, *(figure.text for figure in row.figures)]
-    texts += [text for member in row.members for text in (member.name.short, member.text)]
+    texts += [text for member in row.members for text in (member.name.full, member.name.short, member.text)]
     texts += [text for fact in row.facts for text in fact]
     texts += [text for each in row.excerpts for text in (each.title, *each.lines)]
     around = AROUND_ROW + AROUND_CELL * (len(row.words) + len(row.figures)) + AROUND_MEMBER * len(row.members)

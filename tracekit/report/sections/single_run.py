@@ -4,16 +4,20 @@ from collections.abc import Iterator
 from statistics import median
 
 from tracekit.model.comparison import Side
-from tracekit.model.single_run import SingleRun
-from tracekit.names import clipped_within, printable
-from tracekit.numbers import count, counted, duration, mean_count, percent, size
-from tracekit.report.document import Table, columns
+from tracekit.model.single_run import NothingCompiled, SingleRun
+from tracekit.names import clipped, clipped_within, printable
+from tracekit.numbers import MISSING, count, counted, duration, mean_count, percent, size
+from tracekit.report import document as doc
+from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sections.headline import limit_sentence
 from tracekit.report.sections.timing import KINDS
+from tracekit.report.words import not_compiled as why
 from tracekit.report.words.common import extent, scope
 from tracekit.report.words.notes import other_sentences
 
 LONGEST_LABEL = 60
+#: Reasons why nothing was compiled, and characters of torch's words on one.
+MOST_REASONS, MOST_WORDS = 20, 240
 
 
 def headline(side: Side) -> str:
@@ -105,6 +109,39 @@ def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
         yield "Time in C++ kernels", duration(None if fused_us is None else fused_us / side.steps)
     for device in analysis.devices if len(analysis.devices) > 1 else ():
         yield f"GPU {device.id} busy", f"{duration(device.busy_us / side.steps)} ({percent(1 - device.idle_fraction)})"
+
+
+def nothing_section(nothing: NothingCompiled) -> doc.Section:
+    """Why torch.compile compiled nothing, the user's own line first, and what to change."""
+    rows = tuple(
+        (
+            why.place(each),
+            clipped(printable(each.function or MISSING), LONGEST_LABEL),
+            why.what(each),
+            why.torch_words(each),
+            clipped(printable(each.explanation or each.hint or MISSING), MOST_WORDS),
+        )
+        for each in nothing.reasons[:MOST_REASONS]
+    )
+    first = next(iter(nothing.reasons), None)
+    code = tuple(why.code_lines(nothing.source)) if nothing.source else ()
+    if not code and first and first.line:
+        code = (clipped(printable(first.line), MOST_WORDS),)
+    heads = columns("Line", "Function", "What", "Dynamo's reason", "Explanation")
+    note = f"{len(rows)} of {counted(len(nothing.reasons), 'reason')}, in the order Dynamo met them."
+    commands = "\n".join(each.command for each in nothing.remedies if each.command)
+    return doc.standing_section(
+        "nothing-compiled",
+        "Why nothing was compiled",
+        f"{why.title(first) if first else why.UNTOLD}.",
+        doc.both(doc.Output(code), doc.FIRST, unfolded=True) if code else None,
+        doc.both(
+            doc.Bullets("What to change", tuple(map(why.remedy_words, nothing.remedies))), doc.FIRST, unfolded=True
+        ),
+        doc.both(doc.Commands(commands), doc.FIRST, unfolded=True) if commands else None,
+        doc.both(filled_table("What Dynamo could not compile", heads, rows, note), doc.FIRST, unfolded=True),
+        short="Nothing compiled",
+    )
 
 
 def compiled_too_late(side: Side) -> str | None:

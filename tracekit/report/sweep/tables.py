@@ -55,7 +55,8 @@ def command_table(sweep: Sweep, *, with_eager: bool = True) -> Table | None:
         if not with_eager and len(goals) > 1:
             left_out |= goals.pop(None, None) is not None
         rows += [
-            (labels.of(work), name, ", ".join(words), Name(command, command)) for command, name, words in goals.values()
+            (labels.of(work), name, ", ".join(words), Name(command, command, is_command=True))
+            for command, name, words in goals.values()
         ]
     heads = columns("Workload", "Mode", "Best for", "Command")
     note = "For eager leave out --compiled, --mode, --scope and --no-fullgraph."

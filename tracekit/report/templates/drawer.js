@@ -1,28 +1,31 @@
 "use strict";
 // A row of an explorer opens to a drawer: by a click, Enter, its address (#group-17), or a kernel pinned in the timeline.
-// Without this script it unfolds in its place.
 const drawer = (() => {
-  const rows = new Map(), contents = new Map(), codes = new Map(), names = new Map();
+  const rows = new Map(), contents = new Map(), codes = new Map();
   const element = (name, properties, ...inside) => {
     const made = Object.assign(document.createElement(name), properties);
     made.append(...inside);
     return made;
   };
-  // What unfolds in a row is taken out of it, and its heading opens the drawer.
-  for (const row of document.querySelectorAll(".explorer tbody tr[id]")) {
-    const details = row.querySelector("details");
-    if (!details) continue;
-    const opens = element("button", { type: "button", className: "opens" }, ...details.firstElementChild.childNodes);
-    opens.setAttribute("aria-haspopup", "dialog");
-    opens.setAttribute("aria-expanded", "false");
-    details.firstElementChild.remove();
-    contents.set(row, element("div", {}, ...details.childNodes));
-    rows.set(row.id, row);
-    details.replaceWith(opens);
-  }
-  for (const code of document.querySelectorAll(".explorer .codes > [id]")) codes.set(code.id, code);
-  for (const fold of document.querySelectorAll(".explorer .codes")) fold.remove();
-  for (const each of document.querySelectorAll(".explorer .names")) names.set(each.parentElement, JSON.parse(each.textContent));
+  // What rows open to is packed, and unpacked when the page is painted; their headings open it from then on.
+  const fill = async (packed) => {
+    const bytes = Uint8Array.from(atob(packed.textContent.trim()), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const holder = document.createElement("template");
+    holder.innerHTML = await new Response(stream).text();
+    for (const content of [...holder.content.querySelectorAll("[data-of]")]) {
+      const row = document.getElementById(content.dataset.of);
+      if (!row) { codes.set(content.dataset.of, content); continue; }
+      const opens = element("button", { type: "button", className: "opens" }, ...row.cells[0].childNodes);
+      opens.setAttribute("aria-haspopup", "dialog");
+      opens.setAttribute("aria-expanded", "false");
+      row.cells[0].append(opens);
+      contents.set(row, content);
+      rows.set(row.id, row);
+    }
+    for (const button of holder.content.querySelectorAll("button.copy")) button.hidden = false;
+    packed.remove();
+  };
 
   const title = element("h2", { id: "drawer-title" }), figures = element("p", { className: "figured" }), held = element("div");
   const link = element("a"), copy = element("button", { type: "button", className: "copy", textContent: "Copy link" });
@@ -32,7 +35,7 @@ const drawer = (() => {
   const box = element("div", { className: "drawer", id: "drawer", tabIndex: -1, hidden: true }, title, closes, figures, controls, held);
   box.setAttribute("role", "dialog");
   box.setAttribute("aria-labelledby", title.id);
-  if (rows.size) document.body.append(box);
+  document.body.append(box);
 
   let chosen = null;
   const tell = (row, more) => {
@@ -59,7 +62,6 @@ const drawer = (() => {
     const content = contents.get(row);
     // A kernel's code is in the page once, and goes to the row that is open.
     for (const place of content.querySelectorAll("[data-code]")) place.replaceChildren(codes.get(place.dataset.code) ?? "");
-    for (const each of content.querySelectorAll("[data-name]")) each.title = names.get(row.closest(".explorer"))[each.dataset.name];
     held.replaceChildren(content);
     box.hidden = false;
     box.scrollTop = 0;
@@ -108,6 +110,11 @@ const drawer = (() => {
     if (row) open(row); else close();
   });
   addEventListener("hashchange", openFromAddress);
-  addEventListener("DOMContentLoaded", openFromAddress);
-  return { contentOf: (row) => contents.get(row) };
+  const filled = (async () => {
+    if (!("DecompressionStream" in window)) return;
+    await later.painted();
+    for (const packed of document.querySelectorAll(".explorer .packed")) await fill(packed);
+  })();
+  filled.then(openFromAddress);
+  return { filled, textOf: (row) => contents.get(row)?.textContent ?? "" };
 })();

@@ -21,7 +21,7 @@
     const field = box.querySelector("input"), every = box.querySelector("button.every"), said = box.querySelector("[role=status]");
     const texts = new Map();
     const textOf = (row) => {
-      if (!texts.has(row)) texts.set(row, (row.textContent + (drawer.contentOf(row)?.textContent ?? "")).toLowerCase());
+      if (!texts.has(row)) texts.set(row, (row.textContent + drawer.textOf(row)).toLowerCase());
       return texts.get(row);
     };
     let all = rows.length <= AT_FIRST;
@@ -64,6 +64,7 @@
     every.addEventListener("click", () => { all = !all; show(); });
     // A row that is asked for is shown, whatever was searched for.
     box.addEventListener("reveal", () => { field.value = ""; all = true; show(); });
+    drawer.filled.then(() => { texts.clear(); show(); });
     box.querySelector(".controls").hidden = false;
     box.classList.add("ready");
     show();

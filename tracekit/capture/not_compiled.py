@@ -1,0 +1,140 @@
+"""Why did torch.compile make no graph at all? What it said of each function that it gave up; where it said nothing,
+what the functions themselves tell.
+
+The words of graph breaks are private to torch: those used here are of 2.9 to 2.15.
+"""
+
+import ast
+import inspect
+import linecache
+import os
+import re
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from tracekit.capture.compilation import is_disabled
+from tracekit.capture.compile_log import BREAK, METRICS, LogEntry, failure_of, read_break
+from tracekit.capture.source_location import function_name, place, user_frames
+from tracekit.model.compilation import LONGEST_LINE, NotCompiled, NotCompiledCode
+from tracekit.model.workload import CompileTarget
+
+#: What torch calls its kinds of graph breaks, by ours: the first that fits.
+KINDS: dict[NotCompiledCode, re.Pattern[str]] = {
+    "compiler_disabled": re.compile(r"(compiler|_dynamo)\.disable"),
+    "graph_break_call": re.compile(r"torch\._dynamo\.(graph_break|skip_frame|step_unsupported)"),
+    "generator": re.compile(r"trace generator"),
+    "scalar_read": re.compile(r"Tensor\.(item|tolist)\(|scalar_outputs|Data[- ]dependent (operator|expression)"),
+    "data_dependent_branch": re.compile(r"Data-dependent (branching|assertion)"),
+    "data_dependent_shape": re.compile(r"Dynamic (shape|slicing)|data-dependent output shape"),
+    "context_manager": re.compile(r"context manager"),
+    "untraceable_call": re.compile(
+        r"builtin|marked as skipped|not implemented in python|unsupported (function|method) call|numpy|import",
+        re.IGNORECASE,
+    ),
+}
+#: What torch adds to a break from which it cannot go on.
+IN_LOOP, IN_CONTEXT = re.compile(r"graph break in (a for/while )?loop"), re.compile(r"GenericContextWrappingVariable")
+#: The code around calls, whose frames stand between the user's program and the model.
+AROUND = f"{Path(__file__).parents[1]}{os.sep}"
+#: Python's own library, which may hold the packages that are installed beside it.
+PYTHON, PACKAGES = f"{sysconfig.get_path('stdlib')}{os.sep}", "-packages/"
+#: So many reasons are kept.
+MOST_REASONS = 50
+
+#: File, line and function.
+Frame = tuple[str, int, str | None]
+
+
+def find_reasons(entries: Iterable[LogEntry], targets: tuple[CompileTarget, ...]) -> tuple[NotCompiled, ...]:
+    """A place and reason each, in the order they were met; empty where nobody can tell."""
+    entries = tuple(entries)
+    broken = {each.id for each in entries if each.kind == BREAK}
+    found: dict[tuple[str | None, str], NotCompiled] = {}
+    for each in entries:
+        if each.kind == BREAK:
+            reason = _read(str(each.content), _frames_within(str(each.content)), targets)
+        elif each.kind == METRICS and each.id not in broken and (failure := failure_of(each.content)):
+            file, line = (each.content.get(f"fail_user_frame_{part}") for part in ("filename", "lineno"))
+            frames = ((file, int(line), each.content.get("co_name")),) if file and line else ()
+            reason = _read(f"Graph Break Reason: {failure}", frames, targets)
+            if not str(each.content.get("fail_type")).endswith("Unsupported"):
+                reason = NotCompiled("failed", reason.reason, reason.where, reason.function, reason.line)
+        else:
+            continue
+        found.setdefault((reason.where, reason.reason), reason)
+    return tuple(found.values())[:MOST_REASONS] or tuple(_untold(targets))
+
+
+def _frames_within(text: str) -> tuple[Frame, ...]:
+    """The frames of a break that are the model's own, the innermost last: below the last of tracekit's, and none of
+    Python's own library."""
+    frames = user_frames(text.partition("User code traceback:")[2].partition("Traceback (most recent call last)")[0])
+    last = max((at for at, (file, *_) in enumerate(frames) if file.startswith(AROUND)), default=-1)
+    within = (each for each in frames[last + 1 :] if not each[0].startswith(PYTHON) or PACKAGES in each[0])
+    return tuple((file, int(line), function_name(function)) for file, line, function in within)
+
+
+def _read(text: str, frames: tuple[Frame, ...], targets: tuple[CompileTarget, ...]) -> NotCompiled:
+    told = read_break(text, None)
+    code: NotCompiledCode = next((code for code, kind in KINDS.items() if kind.search(told.reason)), "other")
+    frames = frames or _functions(targets)[:1]
+    if not frames:
+        return NotCompiled(code, told.reason, told.where, explanation=told.explanation, hint=told.hint)
+    file, line, function = frames[-1]
+    forward = next((at for at in reversed(range(len(frames))) if frames[at][2] == "forward"), 0)
+    inside: Literal["loop", "context_manager"] | None = None
+    if IN_LOOP.search(text) or any(_in_loop(*each[:2]) for each in frames[forward:]):
+        inside = "loop"
+    elif IN_CONTEXT.search(text):
+        inside = "context_manager"
+    return NotCompiled(
+        code=code,
+        reason=told.reason,
+        where=place(file, line),
+        function=function,
+        line=_code(file, line),
+        called_from=place(*frames[forward][:2]) if forward < len(frames) - 1 else None,
+        inside=inside,
+        explanation=told.explanation,
+        hint=told.hint,
+    )
+
+
+def _code(file: str, line: int) -> str | None:
+    return linecache.getline(file, line).strip()[:LONGEST_LINE] or None
+
+
+def _in_loop(file: str, line: int) -> bool:
+    """Whether the line stands in a loop's body."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    loops = (each for each in ast.walk(tree) if isinstance(each, ast.For | ast.While))
+    return any(each.body[0].lineno <= line <= (each.end_lineno or 0) for each in loops)
+
+
+def _functions(targets: tuple[CompileTarget, ...]) -> tuple[Frame, ...]:
+    """Where the functions begin that were to be compiled."""
+    found = []
+    for target in targets:
+        function = inspect.unwrap(getattr(target.module, target.method))
+        if code := getattr(function, "__code__", None):
+            found.append((code.co_filename, code.co_firstlineno, code.co_name))
+    return tuple(found)
+
+
+def _untold(targets: tuple[CompileTarget, ...]) -> Iterable[NotCompiled]:
+    """Of generators, and functions that the compiler is kept from, torch says nothing."""
+    for target in targets:
+        function = getattr(target.module, target.method)
+        code: NotCompiledCode | None = None
+        if is_disabled(function):
+            code, reason = "compiler_disabled", "torch.compiler.disable is on the function"
+        elif inspect.isgeneratorfunction(inspect.unwrap(function)):
+            code, reason = "generator", "torch.compile compiles no generator"
+        if code:
+            for file, line, name in _functions((target,)):
+                yield NotCompiled(code, reason, place(file, line), name, _code(file, line))

@@ -1,0 +1,56 @@
+"""What may let torch.compile compile what it compiled nothing of?"""
+
+from collections.abc import Iterable, Iterator
+
+from tracekit.comparison.commands import profile_command, switched_command
+from tracekit.comparison.findings.compilation import SWITCHES
+from tracekit.model.compilation import NotCompiled, NotCompiledCode
+from tracekit.model.run import Run
+from tracekit.model.single_run import Remedy, RemedyCode
+
+IN_CODE: dict[NotCompiledCode, RemedyCode] = {
+    "scalar_read": "compute_on_gpu",
+    "data_dependent_branch": "select_on_gpu",
+    "data_dependent_shape": "fix_sizes",
+    "untraceable_call": "move_call",
+    "compiler_disabled": "allow_compiler",
+    "graph_break_call": "remove_break",
+    "generator": "return_values",
+    "context_manager": "move_context",
+}
+#: Dynamo's settings under which the graph takes it up.
+CAPTURED: dict[NotCompiledCode, str] = {
+    "scalar_read": SWITCHES["capture_scalar_outputs"],
+    "data_dependent_shape": SWITCHES["capture_dynamic_output_shape_ops"],
+}
+REGIONAL = {"scope": "regional"}
+
+
+def find_remedies(run: Run) -> tuple[Remedy, ...]:
+    """For the first reason that nothing was compiled, and for the others what is not said yet."""
+    reasons = run.not_compiled or ()
+    return tuple(dict.fromkeys((*_remedies(reasons, run), *_to_see_more(reasons, run))))
+
+
+def _remedies(reasons: Iterable[NotCompiled], run: Run) -> Iterator[Remedy]:
+    settings = run.settings
+    for each in reasons:
+        if code := IN_CODE.get(each.code):
+            yield Remedy(code)
+        variable = CAPTURED.get(each.code)
+        if variable and settings.variables.get(variable) != "1":
+            yield Remedy("capture_in_graph", f"{variable}=1", switched_command(settings, {variable: "1"}))
+        if each.inside == "loop":
+            if run.repeated_parts and settings.scope != "regional":
+                yield Remedy("compile_body", "--scope regional", profile_command(settings, REGIONAL))
+            else:
+                yield Remedy("compile_body")
+        if each.inside == "context_manager":
+            yield Remedy("move_context")
+
+
+def _to_see_more(reasons: tuple[NotCompiled, ...], run: Run) -> Iterator[Remedy]:
+    """Where none of that is known, torch's own error."""
+    if all(each.code not in IN_CODE and each.inside is None for each in reasons) and not run.settings.fullgraph:
+        option = "--fullgraph"
+        yield Remedy("name_line", option, profile_command(run.settings, more=(option,)))
