@@ -13,6 +13,8 @@ from click.testing import Result
 from tests.cli.runs import ROOT, assert_refused, edited, interrupted, invoke, make_run_folder
 from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
 
+from tracekit.report.sections.findings import STATED
+
 VIT = DATA / "vit_eager.json.gz"
 run = partial(invoke, "analyze")
 
