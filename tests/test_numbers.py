@@ -31,13 +31,15 @@ def test_changes_carry_their_sign():
     assert numbers.count_change(0) == "0"
 
 
-def test_counts_that_are_whole_have_no_decimals():
+def test_counts_have_no_decimals():
     assert numbers.count(2390.0) == "2,390"
-    assert numbers.count(198.5) == "198.5"
+    assert numbers.count(6704.6) == "6,705"
+    assert numbers.count(0.25) == "<1"
+    assert numbers.count_change(-4430.6) == "−4,431"
 
 
 def test_a_mean_that_is_no_whole_number_says_of_what_it_is_one():
-    assert numbers.mean_count(303, 2) == "151.5 (mean of 2 steps)"
+    assert numbers.mean_count(305, 2) == "153 (mean of 2 steps)"
     assert numbers.mean_count(302, 2) == "151"
 
 

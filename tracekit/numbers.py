@@ -44,10 +44,15 @@ def change_with_share(us: float | None, before_us: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """`2,390`; counts per step that are no whole number keep one decimal."""
+    """`2,390`; a mean per step is rounded, and `<1` where that would be none."""
     if value is None:
         return MISSING
-    return f"{round(value):,}" if is_whole(value) else f"{value:,.1f}"
+    return "<1" if 0 < value < 0.5 else f"{_nearest(value):,}"
+
+
+def _nearest(value: float) -> int:
+    """Halves upwards: 151 and 47.5 more are 199, as 198.5 is."""
+    return math.floor(value + 0.5)
 
 
 def calls_span(fewest: float, most: float | None = None) -> str:
@@ -57,7 +62,7 @@ def calls_span(fewest: float, most: float | None = None) -> str:
 
 
 def is_whole(value: float) -> bool:
-    """Whether `count` shows it without a decimal."""
+    """Whether `count` shows all of it."""
     return abs(value - round(value)) < 0.05
 
 
@@ -70,8 +75,7 @@ def mean_count(total: int, steps: int) -> str:
 def count_change(value: float | None) -> str:
     if value is None:
         return MISSING
-    text = count(value).replace("-", MINUS)
-    return text if text == "0" else _signed(value, text)
+    return _signed(_nearest(value), f"{_nearest(value):,}")
 
 
 def percent(fraction: float | None, decimals: int = 1) -> str:

@@ -1,11 +1,14 @@
 """What is drawn adds up to what it is drawn of, and no two bars go by one name."""
 
+import gzip
 import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import resources
 
 import pytest
+from plotly.offline import get_plotlyjs_version
 from tests.committed import RUNS
 from tests.report.showing import written
 
@@ -24,7 +27,7 @@ from tracekit.report.charts import (
 from tracekit.report.document import Chart, Report, standing_section
 from tracekit.report.drawing import COLOUR, figures_of, light_scheme, told_apart
 from tracekit.report.markdown import BAR, bars
-from tracekit.report.page import page_of
+from tracekit.report.page import PLOTLY, page_of
 from tracekit.report.sections.call import call_time
 from tracekit.report.sections.headline import waterfall_changes
 
@@ -117,6 +120,11 @@ def test_the_plotly_of_the_page_understands_every_chart(tmp_path, recorded):
         assert visited.page.evaluate(NOT_UNDERSTOOD) == []
         assert (visited.complaints, visited.requests) == ([], [])
         assert visited.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_the_plotly_of_the_page_is_that_of_the_package():
+    begin = gzip.decompress((resources.files("tracekit.report") / "assets" / PLOTLY).read_bytes())[:200].decode()
+    assert f" v{get_plotlyjs_version().partition('.')[0]}." in begin
 
 
 def test_figures_have_colours_of_their_own_and_no_template(recorded):

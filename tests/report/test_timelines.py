@@ -21,12 +21,13 @@ from tracekit.numbers import duration
 from tracekit.report import timelines as drawing
 from tracekit.report.sections.idle import cause_table
 from tracekit.report.sides import with_letters
+from tracekit.report.timeline_bytes import NO_GROUP, with_short_events_together
 from tracekit.report.timelines import (
     BY_NAMES,
     LENGTHENED,
     MEDIAN_STEP,
-    NO_GROUP,
     SWITCH,
+    TOGETHER,
     UNKNOWN,
     timelines,
     timelines_by_name,
@@ -336,6 +337,22 @@ def test_a_group_that_is_chosen_elsewhere_lights_up_and_a_kernel_is_pinned_by_ke
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("width", [390, 1300])
+def test_the_drawer_of_a_pinned_kernel_leaves_the_timeline_in_sight_and_shows_its_group_in_it(tmp_path, width):
+    with drawn(tmp_path, comparison_page(matched_comparison()), width=width) as page:
+        canvas = page.locator(".timelines canvas")
+        after_next(page)
+        page.keyboard.press("Enter")
+        page.get_by_role("dialog").get_by_role("button", name="Show in the timeline").click()
+        page.wait_for_timeout(200)
+        assert int(canvas.get_attribute("data-marked")) > 0
+        assert page.evaluate("document.activeElement.tagName") == "CANVAS"
+        place, beside = canvas.bounding_box(), page.get_by_role("dialog").bounding_box()
+        assert place["y"] >= 0
+        assert place["x"] + place["width"] <= beside["x"] or place["y"] + place["height"] <= beside["y"]
+
+
+@pytest.mark.browser
 def test_the_recording_with_operators_is_drawn_when_asked_for_at_the_same_kernel(tmp_path):
     with drawn(tmp_path, comparison_page(both_recordings()), width=400, dark=True) as page:
         canvas, readout, switch = page.locator(".timelines canvas"), page.locator(".readout"), page.locator(".switch")
@@ -373,7 +390,7 @@ def test_what_is_unattributed_is_explained_with_its_share_and_the_step_that_is_d
     assert re.match(shares, light[0]) and light[0].endswith(SWITCH)
     assert rich[0] == "" and LENGTHENED in rich and LENGTHENED not in light
     assert light[0].replace("'", "&#39;") in comparison_page(both_recordings())
-    assert re.match(r"A: kernel-only trace, step \d of 2; B: kernel-only trace, step \d of 2, ", light[1])
+    assert "ernel-only trace, step " in light[1] and rich[1].startswith("Full trace, step 0, ")
     assert MEDIAN_STEP in light and MEDIAN_STEP not in rich
 
 
@@ -400,18 +417,35 @@ def test_the_recording_with_operators_has_the_same_kernels_in_the_same_groups_an
         assert {"op_dispatch", "launch_call"} <= kinds and "unattributed" not in kinds
 
 
-def test_of_the_recording_with_operators_as_much_of_the_host_is_drawn_as_the_page_has_room_for(monkeypatch):
+def test_short_host_events_of_the_recording_with_operators_are_drawn_together_where_there_is_no_room(monkeypatch):
     whole = timelines(both_recordings())
     monkeypatch.setattr(drawing, "MOST_RICH_BYTES", 6_000)
     told = timelines(both_recordings())
     before, after = ([side["counts"] for side in each.data["recordings"][1]["sides"]] for each in (whole, told))
     assert [each[:2] for each in before] == [each[:2] for each in after]
-    left_out = sum(each[2] for each in before) - sum(each[2] for each in after)
-    assert f"{left_out:,} host events, the shortest, are not drawn." in told.recordings[1]
+    events, bars = (sum(each[2] for each in counts) for counts in (before, after))
+    assert 0 < bars < events
+    assert TOGETHER.format(events=events, bars=bars) in told.recordings[1]
+    assert not any(each.startswith(f"{events:,} host") for each in whole.recordings[1])
     monkeypatch.setattr(drawing, "MOST_RICH_BYTES", 1_000)
     assert len(timelines(both_recordings()).data["recordings"]) == 1
     without = replace(both_recordings(), b=replace(both_recordings().b, rich_timeline=None))
     assert len(timelines(without).data["recordings"]) == 1
+
+
+def test_what_is_drawn_together_has_the_cause_of_most_of_its_time_and_covers_what_it_stands_for():
+    labels = (Label("add", "op_dispatch"), Label("mul", "op_dispatch"), Label("cudaLaunchKernel", "launch_call"))
+    # Five that follow each other within 10 us, one that is long, and one after a pause.
+    starts, lengths = (0.0, 2.0, 3.0, 6.0, 8.0, 10.0, 40.0, 45.0), (2.0, 1.0, 3.0, 2.0, 1.5, 30.0, 1.0, 1.0)
+    host = Bars(starts, lengths, (0, 1, 2, 1, 0, 0, 2, 2), (0,) * 8, 0)
+    none = Bars((), (), (), (), 0)
+    timeline = StepTimeline(0, 50.0, 0, 0, (7,), labels, none, (), none, host)
+    told = with_short_events_together(timeline, 10.0)
+    names = [(told.labels[at].name, told.labels[at].kind) for at in told.host.labels]
+    alone = [("add", "op_dispatch"), ("cudaLaunchKernel", "launch_call"), ("cudaLaunchKernel", "launch_call")]
+    assert names in ([("add and others", "op_dispatch"), *alone], [("mul and others", "op_dispatch"), *alone])
+    assert (told.host.starts_us, told.host.durations_us) == ((0, 10, 40, 45), (9.5, 30, 1, 1))
+    assert with_short_events_together(timeline, 0.5).host == host
 
 
 def test_a_trace_alone_speaks_of_no_other_recording():

@@ -21,8 +21,9 @@ from tracekit.model.sequence import Sequence
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.model.trace import Trace
 
-#: Of each kind the longest are kept.
+#: The longest are kept, of the GPU's work and gaps, and of what the host did: several operators a kernel.
 MOST_BARS = 40_000
+MOST_HOST_BARS = 200_000
 
 
 #: Labels by number, each once.
@@ -57,7 +58,7 @@ def _drawn(trace: Trace, scope: Scope, ordered: OrderedWork) -> StepTimeline:
     start, end = (int(each) for each in windows[at])
     own = work.filter(pl.col("step") == at).sort("start_ns", maintain_order=True)
     labels: Numbers = defaultdict(count().__next__)
-    whole, own = own.height, own[_longest(*columns(own, "start_ns", "end_ns"))]
+    whole, own = own.height, own[_longest(*columns(own, "start_ns", "end_ns"), most=MOST_BARS)]
     streams = own["stream"].unique(maintain_order=True).to_list()
     kinds = zip(own["name"], own["kind"], strict=True)
     names = (Label(name, family_of(name, kind)) for name, kind in kinds)
@@ -77,9 +78,9 @@ def _drawn(trace: Trace, scope: Scope, ordered: OrderedWork) -> StepTimeline:
     )
 
 
-def _longest(starts: Ints, ends: Ints) -> Ints:
+def _longest(starts: Ints, ends: Ints, *, most: int) -> Ints:
     """The rows of the longest stretches, in order."""
-    return np.sort(np.argsort(starts - ends, kind="stable")[:MOST_BARS])
+    return np.sort(np.argsort(starts - ends, kind="stable")[:most])
 
 
 def _bars(starts: Ints, ends: Ints, origin: int, told: Iterable[Label], labels: Numbers, whole: int) -> Bars:
@@ -94,7 +95,7 @@ def _gap_bars(trace: Trace, scope: Scope, device: int, at: int, labels: Numbers,
     if scope.spans:
         pieces, steps = cut_by_steps(scope, gaps)
         gaps = pieces.at(np.flatnonzero(steps == at))
-    kept = gaps.at(_longest(gaps.starts, gaps.ends))
+    kept = gaps.at(_longest(gaps.starts, gaps.ends, most=MOST_BARS))
     causes = (Label("idle", cause) for cause in leading_causes(trace, scope, kept))
     return _bars(kept.starts, kept.ends, origin, causes, labels, len(gaps.starts))
 
@@ -108,7 +109,7 @@ def _host_bars(trace: Trace, scope: Scope, at: int, labels: Numbers, bounds: tup
     flat = lay_flat(trace, thread, launching_calls(scope.linked, scope.calls))
     inside = np.flatnonzero((flat.ends > bounds[0]) & (flat.starts < bounds[1]) & (flat.ends > flat.starts))
     starts, ends = (np.clip(each[inside], *bounds) for each in (flat.starts, flat.ends))
-    kept = _longest(starts, ends)
+    kept = _longest(starts, ends, most=MOST_HOST_BARS)
     names = flat.table["name"].gather(flat.events[inside[kept]])
     causes = (IDLE_CAUSES[code] for code in flat.codes[inside[kept]].tolist())
     return _bars(starts[kept], ends[kept], bounds[0], map(Label, names, causes), labels, len(inside))

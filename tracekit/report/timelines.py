@@ -1,47 +1,44 @@
-"""The sides on one axis of time, as the page's script draws them: packed into little room.
-
-The packed bytes of a recording hold, side by side, the GPU's work, its idle gaps and the host thread, each column by
-column: starts (differences), durations (both in steps of 10 ns) as 32 bits, labels as 16 bits; of work also the kernel
-group (65535: none) as 16 bits and the lane as 8. Of gaps that are the holes in the work only labels are held. Of each
-column first come the lowest bytes of all numbers, then the next: that packs best.
-"""
+"""The sides on one axis of time, as the page's script draws them."""
 
 import base64
 import gzip
-import json
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import Comparison, Side
-from tracekit.model.timeline import Bars, StepTimeline
+from tracekit.model.timeline import StepTimeline
 from tracekit.names import clipped, printable, short_kernel_name
 from tracekit.numbers import counted, duration, percent
 from tracekit.report.document import Timelines
 from tracekit.report.sections.groups import distinct_places, group_label
 from tracekit.report.sides import Sides, both_sides, side_name
+from tracekit.report.timeline_bytes import (
+    MOST_LANES,
+    NO_GROUP,
+    bars_of,
+    gaps_are_holes,
+    json_bytes,
+    named,
+    packed,
+    with_longest_bars,
+    with_short_events_together,
+)
 from tracekit.report.words.common import FAMILY_WORDS, cause_words, family_kind
-
-#: Ticks of time are 10 ns.
-TICKS_PER_US = 100
-NO_GROUP = 65_535
-
-#: Streams with a lane of their own; the others share the last one.
-MOST_LANES = 5
 
 #: Of all sides together, packed, before base64 makes it a third longer; the same of the rich recordings.
 MOST_BYTES = 750_000
-MOST_RICH_BYTES = 100_000
+MOST_RICH_BYTES = 120_000
 #: Of the names of all sides, and of those of all groups, as they stand in the page.
 MOST_NAME_BYTES = 400_000
 MOST_GROUP_BYTES = 300_000
 
 #: Fewer bars of a kind say nothing any more: a timeline that does not fit with these is as large as its names.
 FEWEST_BARS = 64
+#: A bar takes two to four, packed.
+LEAST_BYTES_A_BAR = 1.5
+#: Host events that are shorter are the first to be drawn together.
+LEAST_TOGETHER_US = 5.0
 
 #: These share their colour with others, and are told by their texture.
 RARE_FAMILIES = ("communication", "memcpy", "memset")
@@ -58,13 +55,13 @@ DIVIDED = "Tables of idle time divide it as in the full trace."
 UNKNOWN = "this recording does not say what the host did meanwhile."
 BY_NAMES = "Kernels were told by names alone, so nothing lights up."
 LENGTHENED = "Recording operators lengthens idle gaps."
+TOGETHER = "{events:,} host events are drawn as {bars:,} bars, short ones together."
 MEDIAN_STEP = "Of several steps the one of median length is drawn."
 #: Of the recordings that a run has; of another nothing is known.
 TRACES = {"light": "kernel-only trace", "rich": "full trace"}
 
 #: Letter and side of what is drawn, with its timeline.
 Drawn = tuple[tuple[str, Side, StepTimeline], ...]
-Ints = NDArray[np.int64]
 
 
 def texture(kind: str) -> str:
@@ -96,7 +93,7 @@ def timelines(comparison: Comparison) -> Timelines | None:
     notes = [] if any(group.a_at or group.b_at for group in comparison.groups) else [BY_NAMES]
     numbers, told, dark = _lit_within_room(numbers, told)
     notes += [f"{counted(dark, 'group')} with smaller changes, for the page's size, do not light up."] if dark else []
-    return _drawn(_thinned(sides, MOST_BYTES), numbers, told, GROUPS_LIGHT_UP, *notes, linked=True)
+    return _drawn(_thinned(sides), numbers, told, GROUPS_LIGHT_UP, *notes, linked=True)
 
 
 def timelines_by_name(sides: Sides) -> Timelines | None:
@@ -105,10 +102,10 @@ def timelines_by_name(sides: Sides) -> Timelines | None:
     there = _with_timelines(sides)
     shown: list[tuple[str, Side, StepTimeline]] = []
     room, name_room = MOST_BYTES, MOST_NAME_BYTES
-    for letter, side, timeline in (_thinned((each,), MOST_BYTES)[0] for each in there):
+    for letter, side, timeline in (_thinned((each,))[0] for each in there):
         # Groups change little of the size.
-        room -= len(gzip.compress(_packed(timeline, {})))
-        name_room -= _json_bytes(_named(timeline))
+        room -= len(gzip.compress(packed(timeline, {})))
+        name_room -= json_bytes(named(timeline))
         if min(room, name_room) < 0 and shown:
             break
         shown.append((letter, side, timeline))
@@ -137,65 +134,37 @@ def _with_timelines(sides: Sides) -> Drawn:
 
 
 def _with_operators(sides: Drawn) -> Drawn | None:
-    """The rich recordings of these sides, with as much of the host as leaves the page small enough. None where one is
-    missing, or where its kernels alone are too much."""
+    """The rich recordings of these sides; short host events are drawn together where the page has no room for each.
+    None where one is missing, or where its kernels alone are too much."""
     rich = tuple((letter, side, side.rich_timeline) for letter, side, _ in sides if side.rich_timeline is not None)
     if len(rich) < len(sides):
         return None
-    thin = _thinned(rich, MOST_RICH_BYTES, host_only=True)
-    return thin if _fits(thin, MOST_RICH_BYTES) else None
+    together, least_us = rich, LEAST_TOGETHER_US
+    while not (fits := _fits(together, MOST_RICH_BYTES)) and least_us < max(each.length_us for *_, each in rich):
+        together = tuple((letter, side, with_short_events_together(each, least_us)) for letter, side, each in rich)
+        least_us *= 1.5
+    return together if fits else None
 
 
-def _thinned(sides: Drawn, room: int, *, host_only: bool = False) -> Drawn:
-    """The sides with the longest bars of each kind, or of the host alone, as many as leave the page small enough. What
-    is left out is counted in `left_out`."""
-    most = max((len(bars.labels) for *_, each in sides for bars in _bars(each)[2 if host_only else 0 :]), default=0)
+def _thinned(sides: Drawn) -> Drawn:
+    """The sides with the longest bars of each kind, as many as leave the page small enough. What is left out is counted
+    in `left_out`."""
+    most = max((len(bars.labels) for *_, each in sides for bars in bars_of(each)), default=0)
     thin = sides
-    while most > FEWEST_BARS and not _fits(thin, room):
+    while most > FEWEST_BARS and not _fits(thin, MOST_BYTES):
         most = most * 2 // 3
-        limits = (None, None, most) if host_only else (most, most, most)
-        thin = tuple((letter, side, _with_longest_bars(each, limits)) for letter, side, each in sides)
+        thin = tuple((letter, side, with_longest_bars(each, most)) for letter, side, each in sides)
     return thin
 
 
 def _fits(sides: Drawn, room: int) -> bool:
-    named = sum(_json_bytes(_named(timeline)) for *_, timeline in sides)
-    return (
-        named <= MOST_NAME_BYTES
-        and len(gzip.compress(b"".join(_packed(timeline, {}) for *_, timeline in sides))) <= room
-    )
-
-
-def _with_longest_bars(timeline: StepTimeline, most: tuple[int | None, ...]) -> StepTimeline:
-    """With so many of the work, of the gaps and of the host; None is all."""
-    kept = [
-        sorted(sorted(range(len(bars.labels)), key=bars.durations_us.__getitem__, reverse=True)[:limit])
-        for bars, limit in zip(_bars(timeline), most, strict=True)
-    ]
-    occurring = sorted({bars.labels[at] for bars, places in zip(_bars(timeline), kept, strict=True) for at in places})
-    numbers = {label: number for number, label in enumerate(occurring)}
-    work, gaps, host = (
-        Bars(
-            starts_us=tuple(bars.starts_us[at] for at in places),
-            durations_us=tuple(bars.durations_us[at] for at in places),
-            labels=tuple(numbers[bars.labels[at]] for at in places),
-            lanes=tuple(bars.lanes[at] for at in places),
-            left_out=bars.left_out + len(bars.labels) - len(places),
-        )
-        for bars, places in zip(_bars(timeline), kept, strict=True)
-    )
-    labels, positions = (timeline.labels[each] for each in occurring), (timeline.positions[at] for at in kept[0])
-    return replace(timeline, labels=tuple(labels), work=work, positions=tuple(positions), gaps=gaps, host=host)
-
-
-def _named(timeline: StepTimeline) -> list[list[str]]:
-    return [[short_kernel_name(label.name), family_kind(label.kind, label.name)] for label in timeline.labels]
-
-
-def _json_bytes(told: object) -> int:
-    """How long it is where a page holds it: marks of HTML are written by their numbers."""
-    text = json.dumps(told, separators=(",", ":"))
-    return len(text) + 5 * sum(map(text.count, "<>&"))
+    timelines = [timeline for *_, timeline in sides]
+    # Packing what cannot fit takes a while.
+    if LEAST_BYTES_A_BAR * sum(len(bars.labels) for each in timelines for bars in bars_of(each)) > room:
+        return False
+    if sum(json_bytes(named(each)) for each in timelines) > MOST_NAME_BYTES:
+        return False
+    return len(gzip.compress(b"".join(packed(each, {}) for each in timelines))) <= room
 
 
 def _lit_within_room(numbers: list[dict[int, int]], groups: list[Any]) -> tuple[list[dict[int, int]], list[Any], int]:
@@ -205,7 +174,7 @@ def _lit_within_room(numbers: list[dict[int, int]], groups: list[Any]) -> tuple[
     are left out."""
     room = MOST_GROUP_BYTES
     for kept, group in enumerate(groups):
-        room -= _json_bytes(group) + 1
+        room -= json_bytes(group) + 1
         if room < 0:
             left = [{at: number for at, number in each.items() if number < kept} for each in numbers]
             return left, groups[:kept], sum(map(bool, groups[kept:]))
@@ -217,7 +186,9 @@ def _drawn(
 ) -> Timelines:
     rich = _with_operators(light)
     drawn = (light, rich) if rich else (light,)
-    labels = {each.labels[at] for sides in drawn for _, _, each in sides for bars in _bars(each) for at in bars.labels}
+    labels = {
+        each.labels[at] for sides in drawn for _, _, each in sides for bars in bars_of(each) for at in bars.labels
+    }
     kinds = {family_kind(label.kind, label.name) for label in labels}
     letters = [letter for letter, _, _ in light]
     above = f"{' above '.join(letters)} on one axis of time. " if len(light) > 1 else ""
@@ -259,13 +230,13 @@ def _recording(sides: Drawn, numbers: list[dict[int, int]], *, with_operators: b
             "title": f"{name}, {_lengths(side, timeline, with_operators=with_operators)}",
             "length": round(timeline.length_us, 2),
             "lanes": lanes,
-            "labels": _named(timeline),
-            "counts": [len(bars.labels) for bars in _bars(timeline)],
-            "holes": _gaps_are_holes(timeline),
+            "labels": named(timeline),
+            "counts": [len(bars.labels) for bars in bars_of(timeline)],
+            "holes": gaps_are_holes(timeline),
         }
         told.append(fields)
-    packed = b"".join(_packed(timeline, of) for (_, _, timeline), of in zip(sides, numbers, strict=True))
-    return {"sides": told, "packed": base64.b64encode(gzip.compress(packed, mtime=0)).decode()}
+    whole = b"".join(packed(timeline, of) for (_, _, timeline), of in zip(sides, numbers, strict=True))
+    return {"sides": told, "packed": base64.b64encode(gzip.compress(whole, mtime=0)).decode()}
 
 
 def _lengths(side: Side, timeline: StepTimeline, *, with_operators: bool) -> str:
@@ -290,51 +261,10 @@ def _unattributed(sides: Drawn, why: str) -> str:
     return UNATTRIBUTED.format(shares=", ".join(shares), why=why) if shares else ""
 
 
-def _bars(timeline: StepTimeline) -> tuple[Bars, ...]:
-    return timeline.work, timeline.gaps, timeline.host
-
-
-def _packed(timeline: StepTimeline, groups: dict[int, int]) -> bytes:
-    of_groups = np.array([groups.get(at, NO_GROUP) for at in timeline.positions])
-    lanes = np.minimum(np.array(timeline.work.lanes, dtype=np.int64), MOST_LANES - 1)
-    work, gaps, host = map(_columns, _bars(timeline))
-    untold = gaps[2:] if _gaps_are_holes(timeline) else gaps
-    return b"".join((*work, _by_bytes(of_groups, "<u2"), _by_bytes(lanes, "<u1"), *untold, *host))
-
-
-def _columns(bars: Bars) -> tuple[bytes, bytes, bytes]:
-    starts, durations = _ticks(bars)
-    labels = _by_bytes(np.array(bars.labels), "<u2")
-    return _by_bytes(np.diff(starts, prepend=0), "<u4"), _by_bytes(durations, "<u4"), labels
-
-
-def _by_bytes(numbers: Ints, kind: str) -> bytes:
-    """The lowest byte of each, then the next of each."""
-    whole = np.clip(numbers, 0, np.iinfo(kind).max).astype(kind)
-    return whole.view("u1").reshape(-1, whole.itemsize).T.tobytes()
-
-
-def _ticks(bars: Bars) -> tuple[Ints, Ints]:
-    starts, durations = (
-        np.rint(np.array(each, dtype=float) * TICKS_PER_US).astype(np.int64)
-        for each in (bars.starts_us, bars.durations_us)
-    )
-    return np.maximum(starts, 0), durations
-
-
-def _gaps_are_holes(timeline: StepTimeline) -> bool:
-    """Whether the gaps are what the work leaves free, to a tick: the page's script finds those by itself."""
-    (starts, durations), (gap_starts, gap_durations) = _ticks(timeline.work), _ticks(timeline.gaps)
-    begin = np.concatenate(([0], np.maximum.accumulate(starts + durations)))
-    end = np.concatenate((starts, [round(timeline.length_us * TICKS_PER_US)]))
-    found = np.stack((begin, end - begin))[:, end > begin]
-    told = np.stack((gap_starts, gap_durations))
-    return found.shape == told.shape and bool((np.abs(found - told) <= 1).all())
-
-
 def _notes(sides: Drawn, *, with_operators: bool) -> list[str]:
     """Which step of which recording it is, and what is not drawn."""
-    spans, several = [], False
+    spans: dict[str, list[str]] = {}
+    several = False
     for letter, side, timeline in sides:
         # Which of its form's recordings the side was read from is not known of a bare trace.
         name, recordings = PurePath(side.path).name, side.form.recordings if side.form else ()
@@ -345,16 +275,18 @@ def _notes(sides: Drawn, *, with_operators: bool) -> list[str]:
         several = several or steps > 1
         of_all = f" of {steps:,}" if steps > 1 else ""
         what = "whole" if timeline.step is None else f"step {timeline.step}{of_all}"
-        spans.append(f"{f'{letter}: ' if letter else ''}{TRACES.get(kind, 'trace')}, {what}")
-    words, each_own = "; ".join(spans), ", each from its own start" if len(sides) > 1 else ""
+        spans.setdefault(f"{TRACES.get(kind, 'trace')}, {what}", []).append(letter)
+    words = "; ".join(f"{', '.join(of)}: {span}" if len(spans) > 1 else span for span, of in spans.items())
+    each_own = ", each side from its own start" if len(sides) > 1 else ""
     notes = [f"{words[:1].upper()}{words[1:]}{each_own}."]
     notes += [MEDIAN_STEP] if several else []
     notes += [LENGTHENED] if with_operators else []
-    host = sum(timeline.host.left_out for *_, timeline in sides)
-    others = sum(bars.left_out for *_, timeline in sides for bars in (timeline.work, timeline.gaps))
-    what = "events" if others else "host events"
-    notes.append(
-        f"{host + others:,} {what}, the shortest, are not drawn." if host + others else "No event is left out."
-    )
+    recorded = sum(len(side.rich_timeline.host.labels) for _, side, _ in sides if with_operators and side.rich_timeline)
+    bars = sum(len(timeline.host.labels) for *_, timeline in sides)
+    left_out = sum(bars.left_out for *_, timeline in sides for bars in bars_of(timeline))
+    if bars < recorded:
+        notes.append(TOGETHER.format(events=recorded, bars=bars))
+    if left_out or bars >= recorded:
+        notes.append(f"{left_out:,} events, the shortest, are not drawn." if left_out else "No event is left out.")
     more = max(timeline.other_devices for *_, timeline in sides)
     return [*notes, f"Only the first GPU is drawn, not the other {more}."] if more else notes

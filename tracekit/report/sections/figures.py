@@ -91,7 +91,7 @@ def figures_note(sides: Sequence[Side]) -> str:
     if any(each is not None and not numbers.is_whole(each) for each in counts):
         steps = " and ".join(dict.fromkeys(f"{side.steps:,}" for side in sides))
         missing += (
-            f" Counts with a decimal are means of the {steps} steps recorded: a kernel of about 10 µs is shorter in"
+            f" Counts are means of the {steps} steps recorded, rounded: a kernel of about 10 µs is shorter in"
             " one step and longer in another."
         )
     if all(side.analysis.gpu is None for side in sides):

@@ -55,7 +55,8 @@ def command_table(sweep: Sweep, *, with_eager: bool = True) -> Table | None:
         if not with_eager and len(goals) > 1:
             left_out |= goals.pop(None, None) is not None
         rows += [
-            (labels.of(work), name, ", ".join(words), Name(command, command)) for command, name, words in goals.values()
+            (labels.of(work), name, ", ".join(words), Name(command, command, is_command=True))
+            for command, name, words in goals.values()
         ]
     heads = columns("Work", "Way", "Best for", "Command")
     note = "The eager form's command is the same without --compiled, --mode, --scope and --no-fullgraph."

@@ -401,7 +401,7 @@
     intoView(first, Math.max(10 * lengths[0], 3 * Math.max(...lengths), 1));
     if (others.length) align(first, others);
     box.closest("details")?.setAttribute("open", "");
-    box.scrollIntoView({ block: "center" });
+    canvas.scrollIntoView();
     canvas.focus({ preventScroll: true });
   });
 
@@ -413,7 +413,7 @@
     const shown = Number(toggle.getAttribute("aria-pressed") !== "true"), recording = data.recordings[shown];
     toggle.setAttribute("aria-pressed", String(shown === 1));
     if (!recording.lanes) await unpack(recording);
-    const kept = pinned && groupOf(chosen) !== NO_GROUP ? [sides.indexOf(chosen.lane.side), groupOf(chosen), to - from] : null;
+    const kept = pinned && groupOf(chosen) !== NO_GROUP ? [sides.indexOf(chosen.lane.side), groupOf(chosen), to - from < whole ? to - from : Infinity] : null;
     const order = kept ? chosen.lane.side.members.get(kept[1]).indexOf(chosen.i) : 0;
     ({ sides, lanes, whole } = recording);
     unshift();

@@ -5,7 +5,7 @@ from typing import Any
 
 from tracekit.model.groups import Evidence, EvidenceKind, GroupLabel, KernelCounts, Label
 from tracekit.names import short_kernel_name
-from tracekit.numbers import counted, duration
+from tracekit.numbers import count, counted, duration
 from tracekit.report.words.saying import Sentence, say
 
 Facts = dict[str, Any]
@@ -42,8 +42,8 @@ def label_words(label: Label) -> str:
 
 
 def repeats_word(repeats: float) -> str:
-    """`38`, `8.5`; empty where it is once."""
-    return "" if repeats == 1 else f"{repeats:g}" if repeats == int(repeats) else f"{repeats:.1f}"
+    """`38`; a mean per step is rounded. Empty where it is once."""
+    return "" if repeats < 1.5 else count(repeats)
 
 
 def work_words(label: GroupLabel, arrow: str = " -> ") -> str:

@@ -1,0 +1,148 @@
+"""The bars of a timeline in few bytes, as a page holds them.
+
+The packed bytes hold the GPU's work, its idle gaps and the host thread, each column by column: starts (differences),
+durations (both in steps of 10 ns) as 32 bits, labels as 16 bits; of work also the kernel group (65535: none) as 16 bits
+and the lane as 8. Of gaps that are the holes in the work only labels are held. Of each column first come the lowest
+bytes of all numbers, then the next: that packs best.
+"""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.model.timeline import Bars, Label, StepTimeline
+from tracekit.names import short_kernel_name
+from tracekit.report.words.common import family_kind
+
+#: Ticks of time are 10 ns.
+TICKS_PER_US = 100
+NO_GROUP = 65_535
+
+#: Streams with a lane of their own; the others share the last one.
+MOST_LANES = 5
+
+#: What is drawn together may have pauses of this share of its length.
+PAUSE = 0.1
+
+Ints = NDArray[np.int64]
+
+
+def bars_of(timeline: StepTimeline) -> tuple[Bars, Bars, Bars]:
+    """Work, gaps and host."""
+    return timeline.work, timeline.gaps, timeline.host
+
+
+def named(timeline: StepTimeline) -> list[list[str]]:
+    """Each label's name as a page shows it, and its kind."""
+    return [[short_kernel_name(label.name), family_kind(label.kind, label.name)] for label in timeline.labels]
+
+
+def json_bytes(told: object) -> int:
+    """How long it is where a page holds it: marks of HTML are written by their numbers."""
+    text = json.dumps(told, separators=(",", ":"))
+    return len(text) + 5 * sum(map(text.count, "<>&"))
+
+
+def with_longest_bars(timeline: StepTimeline, most: int) -> StepTimeline:
+    """With so many of each kind. The others are counted in `left_out`."""
+    kept = [
+        sorted(sorted(range(len(bars.labels)), key=bars.durations_us.__getitem__, reverse=True)[:most])
+        for bars in bars_of(timeline)
+    ]
+    work, gaps, host = (
+        Bars(
+            starts_us=tuple(bars.starts_us[at] for at in places),
+            durations_us=tuple(bars.durations_us[at] for at in places),
+            labels=tuple(bars.labels[at] for at in places),
+            lanes=tuple(bars.lanes[at] for at in places),
+            left_out=bars.left_out + len(bars.labels) - len(places),
+        )
+        for bars, places in zip(bars_of(timeline), kept, strict=True)
+    )
+    positions = tuple(timeline.positions[at] for at in kept[0])
+    return _with_labels_in_use(replace(timeline, work=work, positions=positions, gaps=gaps, host=host))
+
+
+def with_short_events_together(timeline: StepTimeline, least_us: float) -> StepTimeline:
+    """With one bar for neighbouring host events that are shorter than that and begin in the same stretch of that
+    length, short pauses between them included. It has the cause that took most of their time, and the name of the
+    longest event of that cause."""
+    host = timeline.host
+    if not host.labels:
+        return timeline
+    starts, lengths, labels = np.array(host.starts_us), np.array(host.durations_us), np.array(host.labels)
+    ends, long = starts + lengths, lengths >= least_us
+    pauses = starts[1:] - np.maximum.accumulate(ends)[:-1] > PAUSE * least_us
+    parted = (np.diff(starts // least_us) != 0) | long[1:] | long[:-1] | pauses
+    first = np.flatnonzero(np.concatenate(([True], parted)))
+    last = np.append(first[1:], len(starts)) - 1
+    bar = np.repeat(np.arange(len(first)), last - first + 1)
+    causes = {cause: number for number, cause in enumerate({label.kind for label in timeline.labels})}
+    cause = np.array([causes[label.kind] for label in timeline.labels])[labels]
+    taken = np.zeros((len(first), len(causes)))
+    np.add.at(taken, (bar, cause), lengths)
+    of_leading = np.where(cause == taken.argmax(axis=1)[bar], lengths, -1.0)
+    # Sorted within each bar, the longest event of the leading cause is the last.
+    leading = labels[np.lexsort((of_leading, bar))[last]]
+    numbers = {label: number for number, label in enumerate(timeline.labels)}
+    told = [
+        label
+        if alone
+        else numbers.setdefault(
+            Label(f"{timeline.labels[label].name} and others", timeline.labels[label].kind), len(numbers)
+        )
+        for label, alone in zip(leading.tolist(), (first == last).tolist(), strict=True)
+    ]
+    durations = ends[last] - starts[first]
+    bars = Bars(tuple(starts[first].tolist()), tuple(durations.tolist()), tuple(told), (0,) * len(told), host.left_out)
+    return _with_labels_in_use(replace(timeline, labels=tuple(numbers), host=bars))
+
+
+def _with_labels_in_use(timeline: StepTimeline) -> StepTimeline:
+    used = sorted({label for bars in bars_of(timeline) for label in bars.labels})
+    numbers = {label: number for number, label in enumerate(used)}
+    work, gaps, host = (
+        replace(bars, labels=tuple(numbers[label] for label in bars.labels)) for bars in bars_of(timeline)
+    )
+    return replace(timeline, labels=tuple(timeline.labels[each] for each in used), work=work, gaps=gaps, host=host)
+
+
+def packed(timeline: StepTimeline, groups: dict[int, int]) -> bytes:
+    """`groups` are the numbers of the kernel groups at places of the side's sequence."""
+    of_groups = np.array([groups.get(at, NO_GROUP) for at in timeline.positions])
+    lanes = np.minimum(np.array(timeline.work.lanes, dtype=np.int64), MOST_LANES - 1)
+    work, gaps, host = map(_columns, bars_of(timeline))
+    untold = gaps[2:] if gaps_are_holes(timeline) else gaps
+    return b"".join((*work, _by_bytes(of_groups, "<u2"), _by_bytes(lanes, "<u1"), *untold, *host))
+
+
+def gaps_are_holes(timeline: StepTimeline) -> bool:
+    """Whether the gaps are what the work leaves free, to a tick: the page's script finds those by itself."""
+    (starts, durations), (gap_starts, gap_durations) = _ticks(timeline.work), _ticks(timeline.gaps)
+    begin = np.concatenate(([0], np.maximum.accumulate(starts + durations)))
+    end = np.concatenate((starts, [round(timeline.length_us * TICKS_PER_US)]))
+    found = np.stack((begin, end - begin))[:, end > begin]
+    told = np.stack((gap_starts, gap_durations))
+    return found.shape == told.shape and bool((np.abs(found - told) <= 1).all())
+
+
+def _columns(bars: Bars) -> tuple[bytes, bytes, bytes]:
+    starts, durations = _ticks(bars)
+    labels = _by_bytes(np.array(bars.labels), "<u2")
+    return _by_bytes(np.diff(starts, prepend=0), "<u4"), _by_bytes(durations, "<u4"), labels
+
+
+def _by_bytes(numbers: Ints, kind: str) -> bytes:
+    """The lowest byte of each, then the next of each."""
+    whole = np.clip(numbers, 0, np.iinfo(kind).max).astype(kind)
+    return whole.view("u1").reshape(-1, whole.itemsize).T.tobytes()
+
+
+def _ticks(bars: Bars) -> tuple[Ints, Ints]:
+    starts, durations = (
+        np.rint(np.array(each, dtype=float) * TICKS_PER_US).astype(np.int64)
+        for each in (bars.starts_us, bars.durations_us)
+    )
+    return np.maximum(starts, 0), durations
