@@ -101,7 +101,9 @@ def test_json_holds_the_findings_of_the_page(tmp_path: Path) -> None:
     assert {"launch_bound", "single_precision"} <= found.keys()
     assert found["launch_bound"]["advice"].startswith("tracekit profile vit --compiled --mode reduce-overhead")
     page = next(tmp_path.glob("*.html")).read_text(encoding="utf-8")
-    assert [each["title"] for each in findings if html.escape(each["title"]) not in page] == []
+    # The page leaves out what only states its figures.
+    missing = [each["code"] for each in findings if html.escape(each["title"]) not in page]
+    assert missing == ["profiler_distortion"]
     assert told(VIT)["findings"] == []
 
 
