@@ -53,7 +53,8 @@ CUTS = (
     Cut("vit", VIT),
     Cut("qwen", QWEN),
     Cut("timelines", FLUX, "#timelines .controls", "#timelines .keys", zoom=9, lit="Triton (rms_norm"),
-    Cut("groups", FLUX, "#kernels .explorer", "#kernels .explorer tbody tr:nth-child(5)"),
+    Cut("modules", FLUX, "#modules h2", "#modules"),
+    Cut("groups", FLUX, "#groups .explorer", "#groups .explorer tbody tr:nth-child(5)"),
 )
 
 

@@ -177,6 +177,29 @@ class Explorer:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A row that opens: `share` is its change as a share of the largest one, -1 to 1; `group` is the kernel group that
+    it is, None of a module."""
+
+    name: str
+    figures: tuple[str, ...]
+    share: float
+    children: tuple[TreeNode, ...] = ()
+    group: int | None = None
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Rows within rows. `columns` are those of figures; the first, of names, is called `head`."""
+
+    caption: str
+    head: str
+    columns: tuple[str, ...]
+    nodes: tuple[TreeNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class HeatCell:
     """`tone` is gain, loss, even, failed or missing; `percent` how strong its colour is."""
 
@@ -282,7 +305,7 @@ class Beside:
 
 
 #: What the page alone shows; a bare string is a paragraph.
-OfPage = str | Heading | Chart | Timelines | Explorer | HeatMap | Pictures | Beside
+OfPage = str | Heading | Chart | Timelines | Explorer | HeatMap | Tree | Pictures | Beside
 #: What a section is made of.
 Block = OfPage | Bars | Table | Findings | Bullets | Definitions | Commands | Output | Fold
 
@@ -300,12 +323,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`id` is its address within the page, `short` what the list of contents calls it."""
+    """`id` is its address within the page, `short` what the list of contents calls it. A `folded` one is opened by who
+    wants it; `hint` says in a line what is in it."""
 
     id: str
     title: str
     parts: tuple[Part, ...]
     short: str = ""
+    folded: bool = False
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +365,16 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
+class Bar:
+    """A side's call as a stacked bar. `segments` are microseconds by kind: library, other and idle; they add up to
+    `total_us`."""
+
+    label: str
+    total_us: float
+    segments: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Advice:
     """What to try. `gain` says what it brought or may bring; `command` is what to type in full, empty where there is
     none."""
@@ -364,7 +400,8 @@ class Overview:
 
     `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
     its low end, middle and high end; `evidence` is what it rests on. `notes` change how the headline is read; `why` are
-    lines on why there is no better answer. `hidden` is how many notes and findings are not shown.
+    lines on why there is no better answer. `bars` are the page's alone. `hidden` is how many notes and findings are
+    not shown.
     """
 
     subject: str
@@ -376,6 +413,7 @@ class Overview:
     interval: tuple[float, float, float] | None = None
     evidence: str = ""
     notes: tuple[str, ...] = ()
+    bars: tuple[Bar, ...] = ()
     why: tuple[Line, ...] = ()
     account: Account | None = None
     bottleneck: str = ""
@@ -387,22 +425,12 @@ class Overview:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`result` is the answer in a word, and its code. `lede`, `grave` warnings and `sentences` stand below the title.
-    `guide` and `origin` are notes of the page's alone, `before` what to know before relying on the figures. A `dense`
-    report has sentences for titles and many narrow columns."""
+    """`title` is the answer in a sentence, `overview` the page's first screen. A `dense` report has many narrow
+    columns."""
 
     title: str
-    subject: str
+    overview: Overview
     sections: tuple[Section, ...]
-    result: tuple[str, str] | None = None
-    gate: GateText | None = None
-    lede: str = ""
-    grave: tuple[str, ...] = ()
-    sentences: tuple[str, ...] = ()
-    guide: str = ""
-    origin: str = ""
-    key_figures: tuple[tuple[str, str, str], ...] = ()
-    before: tuple[Part, ...] = ()
     dense: bool = False
 
     def drawn(self) -> Iterator[Block]:

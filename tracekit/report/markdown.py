@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tracekit.names import clipped, clipped_within, printable
+from tracekit.numbers import MINUS, scale_of
 from tracekit.report import document as doc
 
 #: What GitHub takes in one comment.
@@ -23,7 +24,8 @@ LONGEST_CODE = 4000
 #: So many findings, the gravest, find room before tables of figures.
 FIRST_FINDINGS = 8
 
-#: Characters of the longest bar, and of the label beside one.
+#: Of a table's last columns: a figure, a bar, words. And characters of the longest bar, and of the label beside one.
+THREE = ("--:", "---", "---")
 BAR, LONGEST_LABEL = 16, 44
 
 ACTIVE = re.compile(r"([\\`*_\[\]<>#|~@$&])")
@@ -80,16 +82,8 @@ def bounded(pieces: Iterable[str | Piece]) -> str:
 
 
 def _pieces(report: doc.Report) -> Iterator[str | Piece]:
-    yield f"# {escaped(f'{report.gate.words}. {report.title}' if report.gate else report.title)}\n\n"
-    if report.gate:
-        yield "".join(f"- {escaped(sentence)}\n" for _, sentence in report.gate.conditions) + "\n"
-    yield from (f"{escaped(each)}\n\n" for each in (report.subject, report.lede) if each)
-    yield "".join(f"**Warning.** {escaped(each)}\n\n" for each in report.grave)
-    yield "".join(f"{escaped(each)}\n\n" for each in report.sentences)
-    if report.key_figures:
-        rows = "".join(f"| {' | '.join(map(escaped, each))} |\n" for each in report.key_figures)
-        yield f"| Figure |   |   |\n|---|--:|---|\n{rows}\n"
-    parts = (*report.before, *(part for section in report.sections for part in section.parts))
+    yield from _overview(report.title, report.overview)
+    parts = [part for section in report.sections for part in section.parts]
     for part in parts:
         if part.unfolded and part.twin is not None:
             yield from _unfolded(part.twin, part.rank)
@@ -105,6 +99,51 @@ def _pieces(report: doc.Report) -> Iterator[str | Piece]:
                     yield _detail(part.twin.title, _text(part.twin), part.rank)
                 case doc.Commands():
                     yield f"## Reproduce\n\n{fenced(part.twin.text)}\n"
+
+
+def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
+    """The answer, as the terminal and the page's first screen have it."""
+    gate = overview.gate
+    yield f"# {escaped(f'{gate.words}. {title}' if gate else title)}\n\n"
+    if gate:
+        yield "".join(f"- {escaped(sentence)}\n" for _, sentence in gate.conditions) + "\n"
+    headline = overview.headline if overview.headline != title else ""
+    answer = " · ".join(filter(None, (headline, overview.walls, overview.spread)))
+    yield from (f"{escaped(each)}\n\n" for each in (overview.subject, answer, overview.evidence) if each)
+    yield "".join(f"**Note.** {escaped(each)}\n\n" for each in overview.notes)
+    if overview.account:
+        yield f"{_account(overview.account)}\n"
+    yield f"{escaped(overview.bottleneck)}\n\n" if overview.bottleneck else ""
+    yield from (f"{_text(table)}\n" for table in overview.tables)
+    if overview.advice:
+        yield "**Try next**\n\n"
+        for number, each in enumerate(overview.advice, 1):
+            why = f" ({each.why})" if each.why else ""
+            yield f"{number}. {escaped(f'{each.what}{why}: {each.gain}')}\n"
+        yield "\n"
+    yield "".join(f"- {escaped(' '.join(filter(None, (each.mark, each.text))))}\n" for each in overview.checks) + "\n"
+
+
+def _account(account: doc.Account) -> str:
+    """A table with bars of block characters."""
+    unit, scale, decimals = scale_of(max((us or 0.0 for row in account.rows for us in row.us), default=0.0))
+    longest = max((abs(row.delta_us or 0.0) for row in account.rows), default=0.0) or 1.0
+    compared = len(account.labels) > 1
+    heads = (f"{account.title}, {unit}", *account.labels, *(("change", " ", " ") if compared else ()))
+    lines = [
+        " | ".join(map(escaped, heads)),
+        "|".join(("---", *("--:" for _ in account.labels), *THREE[: 3 * compared])),
+    ]
+    for row in account.rows:
+        cells = [f"{'&nbsp;' * 4 * row.level}{escaped(row.name)}"]
+        cells += ["" if us is None else f"{us / scale:,.{decimals}f}" for us in row.us]
+        if compared:
+            delta = row.delta_us or 0.0
+            block = "█" if delta > 0 else "░"
+            cells += [f"{delta / scale:+,.{decimals}f}".replace("-", MINUS), block * round(abs(delta) / longest * BAR)]
+            cells.append(escaped(row.what))
+        lines.append(" | ".join(cells))
+    return "".join(f"| {line} |\n" for line in lines)
 
 
 def _unfolded(block: doc.Block, rank: int) -> Iterator[str | Piece]:

@@ -15,6 +15,7 @@ from tracekit.comparison.matching.alignment import align
 from tracekit.comparison.matching.cells import lacks_operators, lend_operators
 from tracekit.comparison.matching.common_subsequence import common_subsequence, places_in_table, same_launches
 from tracekit.comparison.matching.groups import group_by_cells
+from tracekit.comparison.matching.operators import is_listed
 from tracekit.comparison.matching.pairing import UnionFind
 from tracekit.model.comparison import KernelGroup
 from tracekit.model.sequence import Activity, Operator
@@ -113,6 +114,19 @@ def test_an_operator_is_found_in_the_kernel_that_lists_all_it_is_decomposed_into
     found = told([FIRST, *a, LAST], [FIRST, *b, LAST])
     assert {cell: partners for cell, (partners, *_) in found.items() if cell in expected} == expected
     assert all(exact for _, _, exact in found.values())
+
+
+def test_a_name_that_ends_another_one_is_not_listed() -> None:
+    assert not is_listed("index", f"_{RESIZED}_")
+    assert is_listed("index", "_add_index_mul_")
+    assert is_listed("_unsafe_index", f"_{RESIZED}_")
+
+
+def test_kernels_that_resize_are_told_by_their_names_where_no_operator_is_known() -> None:
+    a = Activity("void at::native::(anonymous namespace)::upsample_bilinear2d_out_frame<float>", "pointwise", 9.0, None)
+    b = without_operators([triton("_to_copy_add_mul_sub", (8,), call=1), triton(RESIZED, (8,), call=2)])
+    found = align(make_sequence([a], "none"), make_sequence(b, "none"))
+    assert [(cell.b, cell.how, cell.exact) for cell in found if cell.a] == [((1,), "names", False)]
 
 
 def test_a_second_kernel_of_an_operator_that_was_decomposed_joins_the_first_and_that_is_not_sure() -> None:

@@ -78,11 +78,11 @@ def test_every_report_begins_with_the_outcome_and_every_condition_and_the_termin
     without = replace(comparison, gate=None)
     header = re.compile("<header>(.*)</header>", re.DOTALL)
     top = " ".join(header.findall(comparison_page(comparison))[0].split())
-    before, _, after = top.partition("<h1>")
-    assert '<span class="result gate fail">Gate: failed</span>' in before
+    before, _, after = top.partition("conditions")
+    assert '<p class="gate fail">Gate: failed</p>' in before
     at = [after.index(escape(sentence, quote=False)) for sentence in demanded(comparison)]
     assert at == sorted(at)
-    assert at[-1] < after.index("a call,"), "before what the verdict rests on"
+    assert at[-1] < after.index("<h1"), "before what the verdict rests on"
     assert "Gate" not in header.findall(comparison_page(without))[0] + comparison_markdown(without)
     first, _, wall, kernels, *_ = comparison_markdown(comparison).splitlines()
     assert first.startswith("# Gate: failed. Timed in separate runs, new takes 1.08× as long as base (")

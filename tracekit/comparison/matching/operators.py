@@ -41,6 +41,8 @@ DECOMPOSITIONS = Path(__file__).with_name("decompositions.json")
 DONE_BY_KERNEL = {
     **{f"{name}_kernel": (name,) for name in ("neg", "exp", "sin", "cos", "tanh", "sigmoid", "rsqrt")},
     **{name: (name,) for name in ("gelu", "silu", "relu", "layer_norm", "rms_norm", "embedding", "arange")},
+    **{name: (name,) for name in ("grid_sampler_2d", "masked_fill", "roll")},
+    **{f"upsample_{name}": (f"upsample_{name}",) for name in ("nearest2d", "bilinear2d", "bicubic2d", "trilinear3d")},
     "functor_add": ("add",),
     "mulfunctor": ("mul",),
     "divfunctor": ("div",),
@@ -48,6 +50,14 @@ DONE_BY_KERNEL = {
     "meanops": ("mean",),
     "catarray": ("cat",),
     "softmax": ("_softmax", "_safe_softmax"),
+    "batch_norm": ("native_batch_norm",),
+    "bn_fw": ("cudnn_batch_norm",),
+    "rowwisemoments": ("native_layer_norm", "native_group_norm"),
+    "launch_clamp": ("clamp", "relu", "hardtanh"),
+    "max_pool": ("max_pool2d_with_indices",),
+    "sum_functor": ("sum",),
+    "index_elementwise": ("index",),
+    "gather_kernel": ("index", "index_select", "embedding"),
     "copy_kernel": ("_to_copy", "clone"),
 }
 
@@ -99,6 +109,9 @@ def _decompositions() -> Mapping[str, list[list[str]]]:
 
 def is_listed(operator: str, fused: str) -> bool:
     """Whether a fused kernel's list (`_add_mul_gelu_`) has the operator, or all that torch.compile makes of it."""
+    if operator == "index":
+        # The end of another operator's name.
+        fused = fused.replace("__unsafe_index_", "_")
     lists = ([operator], *_decompositions().get(operator, ()))
     return any(all(f"_{part}_" in fused for part in parts) for parts in lists)
 

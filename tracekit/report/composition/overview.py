@@ -1,12 +1,13 @@
 """The answer of a comparison: the verdict, where a call's time goes, what to try next, and what was checked."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from tracekit.model.comparison import Comparison, Finding, Side, WaterfallPart
 from tracekit.model.timing import BreakEven
 from tracekit.numbers import calls_span, count, duration, percent, size, size_change, times_within
-from tracekit.report.document import Account, AccountRow, Advice, Check, Overview
+from tracekit.report.document import Account, AccountRow, Advice, Bar, Check, Overview
+from tracekit.report.sections.call import call_times
 from tracekit.report.sections.findings import listed
 from tracekit.report.sections.headline import gate_text
 from tracekit.report.sections.modules import main_parts, part_words
@@ -42,6 +43,7 @@ def comparison_overview(comparison: Comparison) -> Overview:
         interval=interval,
         evidence=_evidence(comparison),
         notes=notes[:MOST_NOTES],
+        bars=bars((comparison,), (comparison.a, comparison.b)),
         account=_account(comparison),
         bottleneck=f"Bottleneck of {comparison.b.label}: {short.bottleneck(comparison.b, bound)}" if bound else "",
         advice=advice,
@@ -92,6 +94,15 @@ def _evidence(comparison: Comparison) -> str:
     floor = f"; noise floor {verdict.noise_floor * 100:.1g} %" if verdict.noise_floor else ""
     stopped = "; stopped at the time budget" if verdict.stopped == "budget spent" else ""
     return f"{how}, profiler off{floor}{stopped}"
+
+
+def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar, ...]:
+    """Each side's call: matrix work, all other GPU work, and idle time; nothing where they have no common scale."""
+    found = call_times(comparisons, sides)
+    return tuple(
+        Bar(side.label, call.whole_us, (("library", call.matrix_us), ("other", call.other_us), ("idle", call.idle_us)))
+        for side, call in zip(sides, found[1] if found else (), strict=False)
+    )
 
 
 def _account(comparison: Comparison) -> Account | None:

@@ -4,7 +4,7 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, percent, scale_of, times_within
-from tracekit.report.composition.overview import MOST_NOTES, calls_to_pay
+from tracekit.report.composition.overview import MOST_NOTES, bars, calls_to_pay
 from tracekit.report.document import Check, Column, Overview, Table, columns
 from tracekit.report.sections import several
 from tracekit.report.sections.findings import listed
@@ -43,6 +43,7 @@ def comparisons_overview(compared: Comparisons) -> Overview:
         headline=several.headline(compared),
         result=("", "faster" if compared.fastest else "inconclusive"),
         notes=notes[:MOST_NOTES],
+        bars=bars(compared.comparisons, compared.sides),
         tables=(figures, *findings),
         checks=tuple(wrong),
         hidden=max(len(notes) + sum(len(listed(each.findings)) for each in compared.comparisons) - told, 0),

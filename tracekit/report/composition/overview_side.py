@@ -19,11 +19,13 @@ MOST_FAMILIES, MOST_CAUSES, MOST_KERNELS = 4, 3, 6
 MOST_REASONS, MOST_REMEDIES = 2, 5
 #: Characters of a kernel's name where there is much room, of a note, and of the file's name.
 NAME, NOTE, FILE = 160, 96, 40
+GAP = "    "
 
 
 def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     """`top` is how many kernels are listed."""
     side, nothing = single.side, single.nothing_compiled
+    headline, _, walls = _headline(side).partition(GAP)
     found = [clipped_within(printable(health_sentence(each)), NOTE) for each in side.health]
     notes = (*short.headline_notes(single.notes), *found)
     if nothing is not None:
@@ -40,7 +42,8 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     advice = tuple(advice_of(single.findings, side))
     return Overview(
         subject=f"{clipped_within(printable(PurePath(side.path).name), FILE)} · {words.subject(side)}",
-        headline=_headline(side),
+        headline=headline,
+        walls=walls,
         notes=notes[:MOST_NOTES],
         account=_account(side),
         bottleneck=f"Bottleneck: {short.bottleneck(side, single.bound)}" if single.bound else "",
@@ -82,7 +85,7 @@ def _headline(side: Side) -> str:
     if side.kernels_per_step is not None:
         launches = f", {count(side.launches_per_step)} launches" if side.launches_per_step is not None else ""
         told.append(f"{count(side.kernels_per_step)} kernels{launches}")
-    return "    ".join(told) or "no GPU activity was recorded"
+    return GAP.join(told) or "no GPU activity was recorded"
 
 
 def _account(side: Side) -> Account | None:

@@ -35,7 +35,7 @@ def sweep_overview(sweep: Sweep) -> Overview:
     return Overview(
         subject=" · ".join(labels.common),
         headline=sweeping.headline(sweep),
-        evidence=sweeping.progress_sentence(sweep),
+        evidence=f"{sweeping.progress_sentence(sweep)} {sweeping.noted_sentence(sweep)}".strip(),
         notes=notes[:MOST_NOTES],
         tables=(Table("", heads, tuple(rows), "\n".join(said)),),
         checks=tuple(

@@ -1,6 +1,8 @@
 """The sections that reports of one side, of two and of several have in common."""
 
-from collections.abc import Callable, Iterator
+import datetime
+from collections.abc import Callable
+from dataclasses import replace
 
 from tracekit.model.comparison import Side
 from tracekit.model.run import Run
@@ -35,24 +37,31 @@ def of_each(
     return parts
 
 
-def kernel_section(sides: Sides, *parts: doc.Part | doc.Block | None) -> doc.Section | None:
+def family_section(sides: Sides, *parts: doc.Part | doc.Block | None) -> doc.Section | None:
     """Kernel families, and the `parts` of the report's own."""
     charts = family_charts(sides)
-    return doc.section(
-        "kernels",
-        "Kernels",
-        "What ran on the GPU, by family. triton is what Inductor generated, mostly several operations fused into one.",
+    return folded(
+        "families",
+        "Kernel families",
+        "GPU time and count by family, largest kernels",
         doc.Beside(charts) if charts else None,
         doc.both(family_table(sides), doc.TABLES),
         *parts,
+        short="Families",
     )
 
 
+def folded(id_: str, title: str, hint: str, *parts: doc.Part | doc.Block | None, short: str = "") -> doc.Section | None:
+    """A section that is opened by who wants it; `hint` says what is in it."""
+    made = doc.section(id_, title, *parts, short=short)
+    return replace(made, folded=True, hint=hint) if made else None
+
+
 def idle_section(sides: Sides, rows: Rows) -> doc.Section | None:
-    return doc.section(
+    return folded(
         "idle",
-        "Idle time",
-        "When the GPU had nothing to run, and what the host was doing meanwhile.",
+        "GPU idle",
+        "causes, queue depth, longest gaps, synchronisations",
         cause_chart(sides),
         doc.both(cause_table(sides), doc.TABLES),
         queue_table(sides),
@@ -62,51 +71,52 @@ def idle_section(sides: Sides, rows: Rows) -> doc.Section | None:
 
 
 def compilation_section(sides: Sides) -> doc.Section | None:
-    what = "What torch.compile made, where it could not, and what running its code costs the host."
-    return doc.section("compilation", "Compilation", what, phase_chart(sides), *compilation_tables(sides))
+    hint = "graphs, graph breaks, recompiles, phases"
+    return folded("compilation", "Compilation", hint, phase_chart(sides), *compilation_tables(sides))
 
 
 def operator_section(sides: Sides, rows: Rows, rank: int = doc.DETAILS) -> doc.Section | None:
     on_cpu = all(side.analysis.gpu is None for _, side in sides)
     tables = of_each(operator_table, sides, rows, rank)
-    return doc.section("operators", "Operators", ON_CPU if on_cpu else None, *tables)
+    hint = "host operators with the most time of their own"
+    return folded("operators", "Operators", hint, ON_CPU if on_cpu else None, *tables)
 
 
 def memory_section(sides: Sides, *outputs: doc.Block | None) -> doc.Section | None:
     """GPU memory, after what was found of `outputs`."""
-    return doc.section("outputs", "Outputs and memory" if outputs else "Memory", *outputs, memory_table(sides))
+    title, hint = ("Outputs and memory", "errors, tolerance, peaks") if outputs else ("Memory", "peaks")
+    return folded("outputs", title, hint, *outputs, memory_table(sides), short=title.partition(" ")[0])
 
 
-def ending(
-    sides: Sides, run: Run | None, command: str | None, method: doc.Part, *timing: doc.Table | None
-) -> Iterator[doc.Section | None]:
-    """The recordings, the machine, how all was measured, and the command."""
-    one = len(sides) == 1
+def setup_section(sides: Sides, run: Run | None) -> doc.Section | None:
+    """The machine and the settings."""
     compared = tuple(table for table in (settings_table(sides), environment_table(sides)) if table)
-    these, it, traces = "This is a bare trace file", "it", "the trace"
-    if not one:
-        these, it, traces = "These are bare trace files", "them", "the traces"
-    yield doc.standing_section(
-        "recordings",
-        "Recording" if one else "Recordings",
-        f"What was noticed about {traces}, and how far recording slowed what it recorded.",
-        health_table(sides),
-        recording_table(sides),
-    )
-    yield doc.standing_section(
+    these, it = ("This is a bare trace file", "it") if len(sides) == 1 else ("These are bare trace files", "them")
+    unknown = f"{these}: what was run, and with which software, is not recorded in {it}."
+    made = doc.standing_section(
         "setting",
-        "Machine and settings",
+        "Setup",
         component_table(run) if run else None,
         doc.Beside(compared) if compared else None,
         *(doc.Part(None, table) for table in compared),
         gpu_state_table(sides),
-        None if compared else f"{these}: what was run, and with which software, is not recorded in {it}.",
+        None if compared else unknown,
+        _recorded(run) if run else None,
     )
-    yield doc.standing_section("method", "How it was measured", method, *timing)
-    many = command is not None and "\n" in command
-    yield doc.section(
-        "command",
-        "The commands that measured it and make this page" if many else "The command that makes this page",
-        doc.Commands(command) if command else None,
-        short="Command",
-    )
+    return replace(made, folded=True, hint="machine, software, options")
+
+
+def method_section(sides: Sides, method: doc.Part, *timing: doc.Table | None) -> doc.Section | None:
+    """The recordings, and how all was measured."""
+    hint = "timing, intervals, recordings"
+    tables = (health_table(sides), recording_table(sides))
+    return folded("method", "How it was measured", hint, *timing, *tables, method, short="Method")
+
+
+def command_section(command: str | None) -> doc.Section | None:
+    return folded("command", "Reproduce", "commands", doc.Commands(command) if command else None)
+
+
+def _recorded(run: Run) -> str:
+    started = datetime.datetime.fromisoformat(run.started).astimezone(datetime.UTC)
+    return f"Recorded {started:%Y-%m-%d %H:%M} UTC with tracekit {run.tracekit}."

@@ -11,7 +11,10 @@ from itertools import takewhile
 from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.model.groups import GroupLabel
 from tracekit.model.modules import ModuleTime
-from tracekit.numbers import count
+from tracekit.numbers import MINUS, count, counted, scale_of
+from tracekit.report.document import Table, Tree, TreeNode, columns
+from tracekit.report.sections.groups import group_label
+from tracekit.report.words.common import shared_scope
 from tracekit.report.words.groups import operators_word
 
 #: Parts that are named where there is little room, and the share of the largest change that each has at least.
@@ -21,6 +24,14 @@ MAINLY, WHOLLY = 0.67, 0.95
 #: It is told in parts where those that find room make so much of what its parts gained and lost.
 MOSTLY = 0.7
 
+#: Groups of a module that are listed one by one; levels and rows of the markdown twin's table.
+MOST_LEAVES, DEEPEST, MOST_ROWS = 12, 2, 24
+#: Rows that are open at first.
+MOST_OPEN = 12
+#: What is added up of a group's kernels.
+TOTALS = ("total_us", "count")
+#: What a module runs besides its parts.
+OWN = "itself"
 #: As many kernels, within so much of them, are as many.
 FEW = 0.02
 
@@ -67,20 +78,91 @@ def main_parts(comparison: Comparison, most: int = MOST) -> tuple[GpuPart, ...]:
     return () if parts == [whole] else tuple(_named(_by_change(parts)))
 
 
+def module_tree(comparison: Comparison) -> Tree | None:
+    """Every module, opening down to kernel groups; None where no module is known."""
+    root = comparison.modules
+    if root is None:
+        return None
+    modules = list(_every(root))
+    unit, scale, decimals = scale_of(max(max(each.a_us, each.b_us) for each in modules))
+    largest = max(abs(each.delta_us) for each in modules[1:] or modules) or 1.0
+
+    def figures(a_us: float, b_us: float, delta_us: float, a_kernels: float, b_kernels: float) -> tuple[str, ...]:
+        times = (f"{us / scale:,.{decimals}f}" for us in (a_us, b_us))
+        change = f"{delta_us / scale:+,.{decimals}f}".replace("-", MINUS)
+        return (*times, change, f"{count(a_kernels)} → {count(b_kernels)}")
+
+    def leaf(at: int) -> TreeNode:
+        group = comparison.groups[at]
+        of_sides = [[math.fsum(getattr(each, name) for each in side) for side in (group.a, group.b)] for name in TOTALS]
+        (a_us, b_us), (a_kernels, b_kernels) = of_sides
+        told = figures(a_us, b_us, group.delta_us, a_kernels, b_kernels)
+        return TreeNode(group_label(group), told, group.delta_us / largest, group=at)
+
+    def node(module: ModuleTime, above: str) -> TreeNode:
+        children = [node(child, module.path) for child in module.children]
+        leaves = [leaf(at) for at in module.groups[:MOST_LEAVES]]
+        if left := module.groups[MOST_LEAVES:]:
+            us = math.fsum(comparison.groups[at].delta_us for at in left)
+            change = f"{us / scale:+,.{decimals}f}".replace("-", MINUS)
+            leaves.append(TreeNode(counted(len(left), "smaller group"), ("", "", change, ""), us / largest))
+        if children and leaves:
+            own = _left(_whole(module), "", "", [_whole(child) for child in module.children])
+            told = figures(own.a_us, own.b_us, own.delta_us, own.a_kernels, own.b_kernels)
+            leaves = [TreeNode(OWN, told, own.delta_us / largest, tuple(leaves))]
+        told = figures(module.a_us, module.b_us, module.delta_us, module.a_kernels, module.b_kernels)
+        share = module.delta_us / largest
+        name = module.path.removeprefix(f"{above}.") or "the model"
+        return TreeNode(name, told, share, (*children, *leaves))
+
+    top = _opened(node(root, ""))
+    heads = (f"{comparison.a.label}, {unit}", comparison.b.label, "change", "kernels")
+    return Tree(f"GPU time by module, {shared_scope(comparison)}", "Module", heads, (top,))
+
+
+def _opened(node: TreeNode, rows: int = MOST_OPEN) -> TreeNode:
+    """The same, open down to where the change parts, as far as there is room for its rows."""
+    modules = [each for each in node.children if each.group is None and each.children]
+    if len(node.children) > rows:
+        return replace(node, is_open=rows == MOST_OPEN)
+    largest = max(modules, key=lambda each: abs(each.share), default=None)
+    children = tuple(_opened(each, rows - len(node.children)) if each is largest else each for each in node.children)
+    return replace(node, children=children, is_open=True)
+
+
+def module_table(comparison: Comparison) -> Table | None:
+    """The modules below the root, and below these; None where no module is known."""
+    tree = module_tree(comparison)
+    if tree is None:
+        return None
+    rows = [
+        (f"{' ' * 3 * level}{each.name}", *each.figures)
+        for level, each in _levels(tree.nodes[0], 0)
+        if each.group is None
+    ]
+    return Table(tree.caption, columns(tree.head, figures=tree.columns), tuple(rows[:MOST_ROWS]))
+
+
+def _levels(node: TreeNode, level: int) -> Iterator[tuple[int, TreeNode]]:
+    yield level, node
+    for child in node.children if level < DEEPEST else ():
+        yield from _levels(child, level + 1)
+
+
+def _every(module: ModuleTime) -> Iterator[ModuleTime]:
+    yield module
+    for child in module.children:
+        yield from _every(child)
+
+
 def part_words(part: GpuPart, groups: Sequence[KernelGroup]) -> str:
     """What became of its kernels: `fused attention lost`, `20,064 → 3,192 kernels`; empty where they are as many."""
-    found = [groups[at] for at in _groups_in(part.module)] if part.module else []
+    found = [groups[at] for each in _every(part.module) for at in each.groups] if part.module else []
     if any(each.kind == "attention_lost" for group in found for each in group.evidence):
         return "fused attention lost"
     if part.module is None or abs(part.b_kernels - part.a_kernels) < FEW * part.a_kernels:
         return ""
     return f"{count(part.a_kernels)} → {count(part.b_kernels)} kernels"
-
-
-def _groups_in(module: ModuleTime) -> Iterator[int]:
-    yield from module.groups
-    for child in module.children:
-        yield from _groups_in(child)
 
 
 def _left(whole: GpuPart, path: str, what: str, parts: Sequence[GpuPart]) -> GpuPart:

@@ -1,5 +1,13 @@
 "use strict";
 // Sections out of view are laid out when all is drawn, one after the other. Until then they are as high as the style sheet guesses.
+// A link into something folded opens it.
+const unfold = () => {
+  const place = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!place) return;
+  for (let each = place.querySelector(":scope > details.section") ?? place; each; each = each.parentElement?.closest("details")) if (each.tagName === "DETAILS") each.open = true;
+};
+addEventListener("hashchange", unfold);
+unfold();
 (async () => {
   // Whoever came for one section finds it where it was when all are as high as they are, unless they have moved on meanwhile.
   let moved = false;
