@@ -15,6 +15,7 @@ pytestmark = pytest.mark.browser
 TRACES = Path(__file__).parents[2] / "traces"
 VIT = str(TRACES / "h200-vit")
 GRAPHED = str(TRACES / "h200-vit-reduce-overhead")
+FLUX, QWEN = str(TRACES / "h200-flux-compiled"), str(TRACES / "h200-qwen2.5-vl-decode")
 
 #: Tables that have to be scrolled sideways.
 SCROLLING = "[...document.querySelectorAll('.scroll.wider')].map((each) => each.dataset.label)"
@@ -59,17 +60,48 @@ CHARTS_WITHIN = """([least, most]) => [...document.querySelectorAll(".main-svg")
 })"""
 
 
+#: At most so many screens by their width and height in pixels, printed pages, and bytes of one page.
+SCREENS = {(1300, 900): 6, (390, 844): 12}
+SHEETS, BYTES = 6, 2_000_000
+#: Where the parts of the first screen end.
+FIRST = [".verdict", ".evidence", ".call", ".account table", ".advice", ".checks"]
+ENDS = """(parts) => Object.fromEntries(parts.map((part) => [
+  part, document.querySelector(`header ${part}`)?.getBoundingClientRect().bottom ?? null
+]))"""
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The page of one run, of one with CUDA graphs, and of both side by side with a third."""
     folder = tmp_path_factory.mktemp("pages")
     again = folder / "h200-vit-max-autotune"
     shutil.copytree(GRAPHED, again)
-    asked = {"vit": [VIT], "graphed": [GRAPHED], "several": [VIT, GRAPHED, str(again)]}
+    asked = {"vit": [VIT], "graphed": [GRAPHED], "several": [VIT, GRAPHED, str(again)], "flux": [FLUX], "qwen": [QWEN]}
     for name, runs in asked.items():
         done = CliRunner().invoke(main, ["compare", *runs, "--out", str(folder / f"{name}.html")])
         assert done.exit_code == 0, done.output
     return {name: folder / f"{name}.html" for name in asked}
+
+
+@pytest.mark.parametrize("name", ["vit", "graphed", "several", "flux", "qwen"])
+def test_a_page_is_a_few_screens_a_few_sheets_and_not_heavy(pages, name):
+    assert pages[name].stat().st_size < BYTES
+    for (width, height), most in SCREENS.items():
+        with opened(pages[name], width=width) as visited:
+            visited.page.set_viewport_size({"width": width, "height": height})
+            visited.page.wait_for_selector("main > section:last-of-type.laid")
+            assert visited.page.evaluate("document.documentElement.scrollHeight") <= most * height
+            if width > 1000:
+                sheets = visited.page.pdf(format="A4").count(b"/Type /Page\n")
+                assert 0 < sheets <= SHEETS
+
+
+@pytest.mark.parametrize("name", ["vit", "flux", "qwen"])
+def test_the_first_screen_answers(pages, name):
+    with opened(pages[name], width=1300) as visited:
+        visited.page.set_viewport_size({"width": 1300, "height": 900})
+        ends = visited.page.evaluate(ENDS, FIRST)
+        assert {part for part, end in ends.items() if end is None or end > 900} == set()
 
 
 @pytest.mark.parametrize("name", ["vit", "graphed", "several"])
