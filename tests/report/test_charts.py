@@ -4,7 +4,6 @@ import gzip
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import resources
 
 import pytest
@@ -18,7 +17,6 @@ from tracekit.model.modules import ModuleTime
 from tracekit.report.charts import (
     MOST_LEVELS,
     call_chart,
-    calls_chart,
     comparison_charts,
     module_chart,
     waterfall_bars,
@@ -32,7 +30,7 @@ from tracekit.report.sections.call import call_time
 from tracekit.report.sections.headline import waterfall_changes
 
 from ..browser import opened
-from .conftest import bare_comparison, cpu_comparison, three_times_matched, timed_comparison
+from .conftest import bare_comparison, cpu_comparison, timed_comparison
 
 
 @pytest.fixture(scope="module", params=RUNS, ids=lambda folder: folder.name)
@@ -158,17 +156,3 @@ def test_without_a_scale_that_both_sides_have_no_call_is_drawn():
     assert module_chart(timed_comparison()) is None
     # Bare traces have their own times alone, and the title says so.
     assert call_chart(bare_comparison()).title.endswith("(with profiler)")
-
-
-def test_several_forms_stand_on_one_axis_a_row_each():
-    compared = three_times_matched()
-    told = figure(calls_chart(compared))
-    assert [label.split("<br>")[0] for label in told["layout"]["yaxis"]["ticktext"]] == [
-        "eager",
-        "default",
-        "reduce-overhead",
-        "max-autotune",
-    ]
-    assert all(len(bar["x"]) == 4 for bar in told["data"])
-    lacking = replace(compared.comparisons[0], waterfall=None)
-    assert calls_chart(replace(compared, comparisons=(lacking, *compared.comparisons[1:]))) is None

@@ -7,7 +7,6 @@ from string import ascii_lowercase
 from typing import Any
 
 from tracekit.model.comparison import Comparison
-from tracekit.model.comparisons import Comparisons
 from tracekit.model.modules import ModuleTime
 from tracekit.numbers import MINUS, change_with_share, count, duration, duration_change, percent, scale_of
 from tracekit.report.document import Bars, Chart
@@ -106,12 +105,6 @@ def call_chart(comparison: Comparison) -> Chart | None:
     sides = (comparison.a, comparison.b)
     found = call_times((comparison,), sides)
     return _calls("call", "One call", [side.label for side in sides], *found) if found else None
-
-
-def calls_chart(compared: Comparisons) -> Chart | None:
-    """One call of every form, a row each, on one axis; None where they have no common scale."""
-    found = call_times(compared.comparisons, compared.sides)
-    return _calls("calls", "One call of each", [side.label for side in compared.sides], *found) if found else None
 
 
 def _calls(id_: str, what: str, names: Sequence[str], basis: str, calls: Sequence[CallTime]) -> Chart:

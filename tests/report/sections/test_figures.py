@@ -6,7 +6,7 @@ from tests.report.conftest import bare_comparison, timed_comparison
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.sequence import Rates, Traffic, TrafficTotal
-from tracekit.report.sections.figures import key_figures, overview_table
+from tracekit.report.sections.figures import overview_table
 from tracekit.report.sections.groups import origin_table
 from tracekit.report.sections.traffic import matmul_table
 
@@ -31,13 +31,6 @@ def with_groups(*groups: KernelGroup, total: TrafficTotal | None = None) -> Comp
 
 def traffic_cells(comparison: Comparison) -> tuple[object, ...] | None:
     return next((row[1:] for row in overview_table(comparison).rows if row[0] == "Memory traffic, estimate"), None)
-
-
-def test_times_beside_a_speed_up_of_several_processes_are_said_to_be_of_the_recorded_one() -> None:
-    one = timed_comparison()
-    several = replace(one, verdict=replace(one.verdict, processes=5))
-    labels = [key_figures(each)[1][0] for each in (one, several)]
-    assert labels == ["Wall time", "Wall time, recorded process"]
 
 
 def test_the_overview_tells_what_traffic_was_removed_and_of_how_much_it_is_known() -> None:

@@ -91,7 +91,7 @@ def _evidence(comparison: Comparison) -> str:
         how = f"{count(verdict.n)} interleaved rounds"
         if (verdict.processes or 1) > 1:
             how += f" in {count(verdict.processes)} processes"
-    floor = f"; noise floor {verdict.noise_floor * 100:.1g} %" if verdict.noise_floor else ""
+    floor = f"; noise floor {float(f'{verdict.noise_floor * 100:.1g}'):g} %" if verdict.noise_floor else ""
     stopped = "; stopped at the time budget" if verdict.stopped == "budget spent" else ""
     return f"{how}, profiler off{floor}{stopped}"
 

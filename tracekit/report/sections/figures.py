@@ -7,7 +7,7 @@ from tracekit import numbers
 from tracekit.model.comparison import Basis, Comparison, Side, comparable
 from tracekit.report.document import Table, columns
 from tracekit.report.sections.traffic import traffic_note, traffic_row
-from tracekit.report.words.common import interval_words, shared_scope
+from tracekit.report.words.common import shared_scope
 
 #: What is counted, and where it is found in an analysis.
 COUNTS: dict[str, Callable[[Side], int | None]] = {
@@ -52,31 +52,6 @@ def _with_change(figures: Figures) -> tuple[str, str, str, str]:
     a, b = figures.values
     change = b - a if a is not None and b is not None else None
     return figures.label, figures.shown(a), figures.shown(b), figures.change(change, a)
-
-
-def key_figures(comparison: Comparison) -> tuple[tuple[str, str, str], ...]:
-    """The speed-up, times, idle time and kernels that are known: what it is, its change, and from what to what."""
-    a, b, verdict, basis = comparison.a, comparison.b, comparison.verdict, basis_of((comparison.a, comparison.b))
-    figures = []
-    if verdict.speedup is not None:
-        figures.append(("Speed-up", numbers.times(verdict.speedup), interval_words(verdict.ci95) or "no interval"))
-    # The speed-up is of all processes that timed the forms, what stands beside it of the one that was recorded.
-    wall = "Wall time, recorded process" if (verdict.processes or 1) > 1 else "Wall time"
-    idle = "GPU idle" if basis == "unprofiled" else "GPU idle, profiled"
-    for label, one, other in (
-        (wall, a.wall_us, b.wall_us),
-        ("GPU busy", a.busy_us, b.busy_us),
-        (idle, a.idle_us(basis), b.idle_us(basis)),
-    ):
-        if one is not None and other is not None:
-            ends = f"{numbers.duration(one)} → {numbers.duration(other)}"
-            figures.append((label, numbers.change_with_share(other - one, one), ends))
-    if a.analysis.kernels and b.analysis.kernels:
-        one, other = a.analysis.kernels.count / a.steps, b.analysis.kernels.count / b.steps
-        change = numbers.percent(other / one - 1, 0).replace("-", numbers.MINUS) if one else numbers.count(other)
-        signed = change if change.startswith(numbers.MINUS) else f"+{change}"
-        figures.append(("Kernels", signed, f"{numbers.count(one)} → {numbers.count(other)}"))
-    return tuple(figures)
 
 
 def basis_of(sides: Sequence[Side]) -> Basis:

@@ -99,15 +99,6 @@ def notes_of_runs(compared: Comparisons, *, grave: bool = False) -> tuple[str, .
     )
 
 
-def key_figures(compared: Comparisons) -> tuple[tuple[str, str, str], ...]:
-    """The speed-up of each form."""
-    return tuple(
-        (printable(each.b.label), times(each.verdict.speedup), interval_words(each.verdict.ci95) or "no interval")
-        for each in compared.comparisons
-        if each.verdict.speedup is not None
-    )
-
-
 def subjects(compared: Comparisons) -> str:
     """What was run, on what: the same for all. Variables that steer torch only where they are."""
     side = compared.comparisons[0].a

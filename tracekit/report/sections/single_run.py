@@ -9,10 +9,9 @@ from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import MISSING, count, counted, duration, mean_count, percent, size
 from tracekit.report import document as doc
 from tracekit.report.document import Table, columns, filled_table
-from tracekit.report.sections.headline import limit_sentence
 from tracekit.report.sections.timing import KINDS
 from tracekit.report.words import not_compiled as why
-from tracekit.report.words.common import extent, scope
+from tracekit.report.words.common import scope
 from tracekit.report.words.notes import other_sentences
 
 LONGEST_LABEL = 60
@@ -33,35 +32,9 @@ def headline(side: Side) -> str:
     return f"{label}: no GPU activity."
 
 
-def sentences(single: SingleRun) -> tuple[str, ...]:
-    """What stands below the headline: what was read, what limits it."""
-    side, window = single.side, single.side.analysis.window
-    over = extent(side) if window.kind == "whole" else counted(window.steps, extent(side).removesuffix("s"))
-    read = f"Window: {over}, {duration(window.span_us)}."
-    if side.wall_us is None:
-        read += " No unprofiled times."
-    return tuple(filter(None, (read, limit_sentence(side, single.bound))))
-
-
 def warnings(single: SingleRun) -> tuple[str, ...]:
     """What to know before relying on the figures."""
     return tuple(filter(None, (compiled_too_late(single.side), *other_sentences(single.notes))))
-
-
-def key_figures(side: Side) -> tuple[tuple[str, str, str], ...]:
-    """A few figures to remember: what they are, how large, and a word beside."""
-    figures = []
-    if side.wall_us is not None and side.form:
-        figures.append(("Wall time", duration(side.wall_us), f"median of {count(len(side.form.wall_us))} calls"))
-    if side.busy_us is not None:
-        figures.append(("GPU busy", duration(side.busy_us), scope(side)))
-    if side.idle_share is not None:
-        figures.append(("GPU idle", percent(side.idle_share, 0), f"{duration(side.unprofiled_idle_us)} of the call"))
-    elif side.recorded_idle_share is not None:
-        figures.append(("GPU idle, profiled", percent(side.recorded_idle_share, 0), duration(side.recorded_idle_us)))
-    if side.kernels_per_step is not None:
-        figures.append(("Kernels", count(side.kernels_per_step), f"{count(side.launches_per_step)} launches"))
-    return tuple(figures)
 
 
 def figures_table(side: Side) -> Table:
