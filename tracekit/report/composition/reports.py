@@ -194,7 +194,7 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
         ),
         shared.folded(
             "beside",
-            "Beside the figures of 2023",
+            "Compared with 2023",
             "A100, torch 2.0",
             doc.both(tables.published_table(sweep), doc.FIRST, unfolded=True),
         ),

@@ -85,7 +85,7 @@ def interrupted_summary(run: Run) -> Summary:
         for form in run.forms
     )
     heads = columns("Form", figures=("warm-up calls", "timed calls", "median", "recordings"))
-    caption = f"This run was interrupted and is not whole: {run.settings.workload} at size {run.settings.size}"
+    caption = f"Interrupted run, not complete: {run.settings.workload} at size {run.settings.size}"
     return Table(printable(caption), heads, rows), BLANK
 
 
