@@ -400,8 +400,8 @@ class Overview:
 
     `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
     its low end, middle and high end; `evidence` is what it rests on. `notes` change how the headline is read; `why` are
-    lines on why there is no better answer. `bars` are the page's alone. `hidden` is how many notes and findings are
-    not shown.
+    lines on why there is no better answer. `bars` are the page's alone, `repeat` is the command that measures it again.
+    `hidden` is how many notes and findings are not shown.
     """
 
     subject: str
@@ -420,6 +420,7 @@ class Overview:
     tables: tuple[Table, ...] = ()
     advice: tuple[Advice, ...] = ()
     checks: tuple[Check, ...] = ()
+    repeat: str = ""
     hidden: int = 0
 
 

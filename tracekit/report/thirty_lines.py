@@ -50,6 +50,7 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
     account = [_account(overview.account, width)] if overview.account else []
     tables = [part for table in overview.tables for part in (BLANK, _fitted(table, width))]
     checks = [Line(each.text, "", f"  {each.mark:<5}", MARK_STYLES.get(each.mark, "")) for each in overview.checks]
+    repeat = [Line(f"Repeat {overview.repeat}", "dim", unbroken=True)] if overview.repeat else []
     return (
         Line(clipped_within(overview.subject, width), "dim"),
         BLANK,
@@ -61,7 +62,7 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
         *tables,
         *(() if overview.why else _advised(overview)),
         *((BLANK, *checks) if checks else ()),
-        *((BLANK, *last_lines(*places, more, width=width)) if places is not None else ()),
+        *((BLANK, *repeat, *last_lines(*places, more, width=width)) if places is not None else ()),
     )
 
 

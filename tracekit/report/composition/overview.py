@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from tracekit.comparison.commands import profile_command
 from tracekit.model.comparison import Comparison, Finding, Side, WaterfallPart
 from tracekit.model.timing import BreakEven
 from tracekit.numbers import calls_span, count, duration, percent, size, size_change, times_within
@@ -48,6 +49,7 @@ def comparison_overview(comparison: Comparison) -> Overview:
         bottleneck=f"Bottleneck of {comparison.b.label}: {short.bottleneck(comparison.b, bound)}" if bound else "",
         advice=advice,
         checks=tuple(_checks(comparison)),
+        repeat=_repeat(comparison),
         hidden=hidden(comparison.notes, comparison.findings, notes, advice),
     )
 
@@ -81,16 +83,23 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
     return said, walls, (interval[0], value, interval[1]) if interval else None
 
 
+def _repeat(comparison: Comparison) -> str:
+    """The command that measures both sides again; empty where they are not of one run, or of a program."""
+    settings, rounds = comparison.b.settings, comparison.verdict.basis in ("rounds", "processes")
+    if settings is None or not rounds or (settings.own and settings.own.in_program):
+        return ""
+    return profile_command(settings)
+
+
 def _evidence(comparison: Comparison) -> str:
-    """`217 interleaved rounds, profiler off; noise floor 3 %`; empty where nothing was timed."""
+    """`217 interleaved rounds in 1 process, profiler off; noise floor 3 %`; empty where nothing was timed."""
     verdict = comparison.verdict
     if verdict.speedup is None:
         return ""
     how = "timed in separate runs, not interleaved"
     if verdict.basis in ("rounds", "processes"):
-        how = f"{count(verdict.n)} interleaved rounds"
-        if (verdict.processes or 1) > 1:
-            how += f" in {count(verdict.processes)} processes"
+        processes = verdict.processes or 1
+        how = f"{count(verdict.n)} interleaved rounds in {processes} process{'es' if processes > 1 else ''}"
     floor = f"; noise floor {float(f'{verdict.noise_floor * 100:.1g}'):g} %" if verdict.noise_floor else ""
     stopped = "; stopped at the time budget" if verdict.stopped == "budget spent" else ""
     return f"{how}, profiler off{floor}{stopped}"
