@@ -211,8 +211,8 @@ def test_an_own_model_is_profiled_reported_and_built_again_in_fresh_processes(tm
 #: each of the others. They are compiled as far as AOTAutograd, where every break is found by then, unless
 #: TRACEKIT_TEST_EVERY_KERNEL is set in the environment.
 WITH_INDUCTOR = ("vit", "causal-lm")
-#: mlp has a test of its own; the others are flux and detr with other numbers, at tiny size with none.
-ALIKE = ("mlp", "flux-schnell", "detr-resnet-101")
+#: mlp has a test of its own; the others are built and called as one of those that are profiled.
+ALIKE = ("mlp", "flux-schnell", "detr-resnet-101", "conditional-detr", "maskformer", "beit", "resnet")
 
 
 def without_inductor(monkeypatch: pytest.MonkeyPatch) -> None:

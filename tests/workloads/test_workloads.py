@@ -21,7 +21,7 @@ from tracekit.workloads.sizes import ALLOWANCE_BYTES, GIB  # noqa: E402
 
 of_each = pytest.mark.parametrize("info", registry.all_workloads(), ids=lambda info: info.name)
 #: One graph, as the list says; of all others `tests/cli/test_profile.py` counts the graphs of a run.
-ONE_GRAPH = ("mlp", "flux-schnell", "detr-resnet-101")
+ONE_GRAPH = ("mlp", "flux-schnell", "detr-resnet-101", "conditional-detr", "maskformer", "beit", "resnet")
 
 
 @of_each
