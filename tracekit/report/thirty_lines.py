@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MINUS, percent, scale_of
+from tracekit.numbers import MINUS, counted, percent, scale_of
 from tracekit.report.document import (
     Account,
     AccountRow,
@@ -46,7 +46,7 @@ def verdict_lines(overview: Overview) -> tuple[Line, ...]:
 
 def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: int = WIDTH) -> Summary:
     """`places` are where all of it is, None where nobody can look there; `width` is the terminal's."""
-    more = f"More: -v (+{overview.hidden})" if overview.hidden else "More: -v"
+    more = f"More: -v ({counted(overview.hidden, 'more note')})" if overview.hidden else "More: -v"
     account = [_account(overview.account, width)] if overview.account else []
     tables = [part for table in overview.tables for part in (BLANK, _fitted(table, width))]
     checks = [Line(each.text, "", f"  {each.mark:<5}", MARK_STYLES.get(each.mark, "")) for each in overview.checks]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from tracekit.comparison.commands import profile_command
 from tracekit.model.comparison import Comparison, Finding, Side, WaterfallPart
 from tracekit.model.timing import BreakEven
-from tracekit.numbers import calls_span, count, duration, percent, size, size_change, times_within
+from tracekit.numbers import calls_span, count, duration, percent, scale_of, size, size_change, times_within
 from tracekit.report.document import Account, AccountRow, Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
 from tracekit.report.sections.findings import listed
@@ -21,10 +21,15 @@ MOST_NOTES, MOST_FAMILIES, MOST_CAUSES, MOST_ADVICE = 3, 3, 3, 3
 REST = "all other GPU work"
 #: A cause of idle time has this share of the largest one's change at least.
 LEAST_CAUSE = 0.05
+#: The other causes are shown together from this share of it on.
+LEAST_REST = 0.005
 #: What is not attributed is shown from this share of A's call on.
 LEAST_RESIDUAL = 0.01
 #: A change of memory below this share is none.
 SAME_MEMORY = 0.01
+
+#: Notes that say already what one process is worth.
+OF_ONE_PROCESS = ("one_process_waits_for_host", "one_process_small_change")
 
 WINDOWS = {"steps": "call", "span": "span", "whole": "recording"}
 
@@ -101,7 +106,7 @@ def _evidence(comparison: Comparison) -> str:
         processes = verdict.processes or 1
         how = f"{count(verdict.n)} interleaved rounds in {processes} process{'es' if processes > 1 else ''}"
     floor = f"; noise floor {float(f'{verdict.noise_floor * 100:.1g}'):g} %" if verdict.noise_floor else ""
-    stopped = "; stopped at the time budget" if verdict.stopped == "budget spent" else ""
+    stopped = "; time budget reached" if verdict.stopped == "budget spent" else ""
     return f"{how}, profiler off{floor}{stopped}"
 
 
@@ -164,7 +169,7 @@ def _causes(parts: Iterable[WaterfallPart]) -> Iterator[AccountRow]:
         if abs(part.delta_us) >= LEAST_CAUSE * abs(idle[0].delta_us):
             yield AccountRow(short.CAUSES.get(str(part.label), str(part.label)), 1, (None, None), part.delta_us)
     rest = math.fsum(part.delta_us for part in idle[MOST_CAUSES:])
-    if idle and abs(rest) >= LEAST_CAUSE * abs(idle[0].delta_us):
+    if idle and abs(rest) >= LEAST_REST * abs(idle[0].delta_us):
         yield AccountRow("other causes", 1, (None, None), rest)
 
 
@@ -188,16 +193,19 @@ def _gain(finding: Finding) -> tuple[int, float]:
 def _gain_words(finding: Finding, side: Side) -> str:
     tried = finding.verified
     if tried is not None:
-        interval = f", CI {tried.ci95[0]:.3f}-{tried.ci95[1]:.3f}" if tried.ci95 else ""
-        return f"{times_within(tried.speedup, tried.ci95)} measured{interval}"
+        interval = f" {tried.ci95[0]:.3f}-{tried.ci95[1]:.3f}" if tried.ci95 else ""
+        return f"{times_within(tried.speedup, tried.ci95)} vs eager, measured{interval}"
     if finding.saving_us is None:
         return "no estimate"
-    of = f" of {duration(side.wall_us)}" if side.wall_us is not None else ""
-    return f"at most −{duration(finding.saving_us)}{of}, est."
+    if side.wall_us is None:
+        return f"at most −{duration(finding.saving_us)}, est."
+    unit, scale, decimals = scale_of(side.wall_us)
+    saving, call = (f"{us / scale:,.{decimals}f}" for us in (finding.saving_us, side.wall_us))
+    return f"at most −{saving} of {call} {unit}, est."
 
 
 def _checks(comparison: Comparison) -> Iterator[Check]:
-    """Outputs, memory, and what compiling costs."""
+    """Outputs, memory, what compiling costs, and what was not measured."""
     a, b, accuracy = comparison.a.form, comparison.b.form, comparison.accuracy
     if accuracy is not None:
         facts, figures = accuracy.reason.facts, ""
@@ -222,6 +230,9 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         even = ", ".join(f"{calls_to_pay(each)}{short.STARTS.get(each.kind or '', '')}" for each in paid[:2])
         pays = f"; pays off after {even}" if even else ""
         yield Check("", f"Compile time {duration(compilation.seconds * 1e6)}{pays}")
+    told = {note.code for note in comparison.notes} & set(OF_ONE_PROCESS)
+    if comparison.verdict.basis == "rounds" and (comparison.verdict.processes or 1) == 1 and not told:
+        yield Check("", short.ONE_PROCESS)
 
 
 def calls_to_pay(each: BreakEven) -> str:

@@ -28,6 +28,8 @@ BOUNDS = {
 }
 
 
+ONE_PROCESS = "One process: how much processes differ was not measured (--repeat-process 4)"
+
 #: How a start was, after what it costs.
 STARTS = {"compiled_warm_cache": " with a warm cache"}
 
@@ -110,6 +112,8 @@ def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B"))
         words = say(HEADLINE[note.code], note.facts, note.subject)
         if note.code == "clocks_differ":
             words = clock_words(note.facts["clocks_mhz"], names)
+            if note.facts["faster"] == note.facts["lower"]:
+                words += " (gain understated)"
             if "throttled" in said:
                 said["throttled"] = [f"{said['throttled'][0].partition(':')[0]}; {words}"]
                 continue
@@ -127,7 +131,7 @@ def sweep_notes(notes: Iterable[Note]) -> tuple[str, ...]:
 
 
 def clock_words(clocks_mhz: Sequence[float], names: Sequence[str]) -> str:
-    return "GPU clock " + ", ".join(f"{clock:,.0f} MHz {name}" for name, clock in zip(names, clocks_mhz, strict=True))
+    return "clock " + ", ".join(f"{clock:,.0f} MHz {name}" for name, clock in zip(names, clocks_mhz, strict=True))
 
 
 def advice_words(finding: Finding) -> tuple[str, str]:
