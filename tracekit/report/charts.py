@@ -211,7 +211,7 @@ def module_chart(comparison: Comparison) -> Chart | None:
         "uniformtext": {"mode": "hide", "minsize": 10},
     }
     title = f"GPU time by module: as wide as in {a}, coloured by the change to {b}"
-    return drawn("module-times", title, data, layout, PER_MODULE * levels + MARGINS + LEGEND)
+    return drawn("modules", title, data, layout, PER_MODULE * levels + MARGINS + LEGEND)
 
 
 def _cells(module: ModuleTime, name: str, level: int, start_us: float, least_us: float) -> Iterator[_Cell]:

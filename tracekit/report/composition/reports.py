@@ -80,7 +80,7 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
     outputs = (told, doc.Pictures(pictures) if pictures else None, numerics) if numerics else ()
     sections = (
         doc.section(
-            "modules",
+            "module-tree",
             "Modules",
             doc.Part(module_tree(comparison), module_table(comparison), doc.TABLES),
             doc.Part(_icicle(comparison), None),

@@ -35,7 +35,7 @@ STARTS = {"compiled_warm_cache": " with a warm cache"}
 
 
 def throttled(*, limit: str, share: float, sides: Sequence[str]) -> str:
-    return f"{limit} limit active {percent(share, 0)} of the time: {' and '.join(sides)} throttled"
+    return f"{limit} limit {percent(share, 0)} of the time: {' and '.join(sides)} throttled"
 
 
 #: Notes without which the headline is read wrong, the gravest first.
@@ -113,7 +113,7 @@ def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B"))
         if note.code == "clocks_differ":
             words = clock_words(note.facts["clocks_mhz"], names)
             if note.facts["faster"] == note.facts["lower"]:
-                words += " (gain understated)"
+                words += " (understates gain)"
             if "throttled" in said:
                 said["throttled"] = [f"{said['throttled'][0].partition(':')[0]}; {words}"]
                 continue
