@@ -13,7 +13,7 @@ from tests.capture.conftest import Block, make_settings  # noqa: E402
 
 from tracekit import store  # noqa: E402
 from tracekit.capture import forms  # noqa: E402
-from tracekit.model.progress import Silent  # noqa: E402
+from tracekit.model.progress import Progress, Silent  # noqa: E402
 from tracekit.model.run import Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.walks import profiling  # noqa: E402
@@ -67,11 +67,19 @@ def without_kernels(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(forms, "compile_options", lambda settings: {**options(settings), "backend": "aot_eager"})
 
 
-def profile(folder: Path, plan: Plan = PLAN, build: Any = painter, *, device: str = "cpu", kernels: bool = True) -> Run:
+def profile(
+    folder: Path,
+    plan: Plan = PLAN,
+    build: Any = painter,
+    *,
+    device: str = "cpu",
+    kernels: bool = True,
+    progress: Progress | None = None,
+) -> Run:
     """The run, compiled with kernels or without."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(profiling, "load_builder", lambda _info: build)
         patch.setattr("tracekit.capture.device.pick_device", lambda: device)
         if not kernels:
             without_kernels(patch)
-        return store.load(profiling.profile(replace(plan, out=folder), Silent(), lambda _part: None))
+        return store.load(profiling.profile(replace(plan, out=folder), progress or Silent(), lambda _part: None))

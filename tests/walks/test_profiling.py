@@ -1,5 +1,6 @@
 """The walk of `tracekit profile`, with small models in place of real ones."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from tracekit.model.provenance import CompiledSites, EagerOps  # noqa: E402
 from tracekit.model.run import CompileFacts, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.report.words.noted import noted_sentence  # noqa: E402
+from tracekit.walks.plan import TimingPlan  # noqa: E402
+from tracekit.walks.profiling import stages_of  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
 from tracekit.walks.timing_process import work  # noqa: E402
@@ -35,12 +38,43 @@ def facts_of(run: Run) -> CompileFacts:
     return form.compilation
 
 
+class Told(Silent):
+    """What a run said it would go through, and went through."""
+
+    def __init__(self) -> None:
+        self.planned: list[str] = []
+        self.begun: list[str] = []
+
+    def stages(self, names: Sequence[str]) -> None:
+        self.planned = [*names]
+
+    def stage(self, name: str, **_known: Any) -> None:
+        self.begun.append(name)
+
+
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, told: Told) -> Path:
     """A run of which everything was asked."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    profile(folder)
+    profile(folder, progress=told)
     return folder
+
+
+@pytest.mark.usefixtures("whole")
+def test_a_run_goes_through_the_stages_of_its_plan_in_their_order(told: Told) -> None:
+    assert told.begun == told.planned and len(told.planned) == 9
+
+
+def test_fresh_processes_are_stages_too() -> None:
+    asked = TimingPlan(repeats=2, startup=True)
+    stages = stages_of(replace(BARE, timing=asked, verify=True))
+    starts = ("eager", "compiled_no_cache", "compiled_warm_cache")
+    assert stages[7:] == (*starts, "process 1", "process 2", "advice")
 
 
 def test_a_whole_run_holds_every_recording_and_nothing_hidden(whole: Path) -> None:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tracekit.model.run import FormName, RecordingKind
 
 SHORT_WAIT_SECONDS = 0.2
+#: A page that is let through has fetched by then, unless the link was not opened yet.
+HINT_SECONDS = 15.0
+ALLOW = "in the browser's settings of the site ui.perfetto.dev allow access to the local network and to this device"
 
 
 @click.command(
@@ -93,14 +96,19 @@ def _serve(path: Path, *, browser: bool, timeout: float | None) -> None:
             echo(f"  ssh -L {server.port}:127.0.0.1:{server.port} THIS-MACHINE")
         elif browser and not webbrowser.open(server.link):
             echo("no browser could be started: open the link yourself")
-        echo("allow the page to reach this device if the browser asks; once refused, it fails without a word")
-        echo("waiting until the page has fetched it; Ctrl-C stops")
+        echo("waiting until the page has fetched it (allow it, if the browser asks); Ctrl-C stops")
         # In short waits: under polars' signal handler Ctrl-C ends none that goes on.
+        hint = time.monotonic() + HINT_SECONDS
         deadline = time.monotonic() + timeout if timeout is not None else math.inf
         while not server.fetched.is_set() and time.monotonic() < deadline:
             server.fetched.wait(min(SHORT_WAIT_SECONDS, max(deadline - time.monotonic(), 0)))
+            if time.monotonic() >= hint and not server.fetched.is_set():
+                echo(f"not fetched for {HINT_SECONDS:g} s: {ALLOW}, or open the file there by hand")
+                hint = math.inf
         if not server.fetched.is_set():
-            raise TracekitError(f"nobody fetched {path} within {timeout:g} s; open the link on this machine in time")
+            raise TracekitError(
+                f"nobody fetched {path} within {timeout:g} s; open the link on this machine in time, and {ALLOW}"
+            )
     echo("fetched; the browser has it now")
 
 

@@ -1,10 +1,18 @@
 """How a long job says what it is doing. The command line shows it; the rooms only tell."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Told of each phase as it begins and of what happens in it."""
+    """Told of each phase as it begins and of what happens in it, and of the stages that a plan has of them."""
+
+    def stages(self, names: Sequence[str]) -> None:
+        """The stages that are to come, in their order. Each has one phase or more."""
+
+    def stage(self, name: str, *, at_most_seconds: float | None = None, like: Sequence[str] = ()) -> None:
+        """A stage begins with the next phase. It ends after `at_most_seconds`, or takes about as long as the stages
+        `like` it took together; neither, where nothing is known."""
 
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
         """A new phase begins; the one before it is over. `total` is how many `advance` calls to expect, if known.
@@ -21,6 +29,10 @@ class Progress(Protocol):
 
 class Silent:
     """Shows nothing: for tests and library use."""
+
+    def stages(self, names: Sequence[str]) -> None: ...
+
+    def stage(self, name: str, *, at_most_seconds: float | None = None, like: Sequence[str] = ()) -> None: ...
 
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None: ...
 

@@ -207,7 +207,7 @@ def offered(path: Path, port: int = PORT) -> Iterator[TraceServer]:
             raise
         raise TracekitError(
             f"port {port} is taken, and Perfetto's page fetches from no other: stop what uses it"
-            f" (`ss -ltnp 'sport = :{port}'` names it), perhaps another `tracekit open`"
+            f" (`ss -ltnp 'sport = :{port}'` names it), perhaps another `tracekit open`, or open {path} there by hand"
         ) from None
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

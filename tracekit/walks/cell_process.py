@@ -20,6 +20,7 @@ import msgspec
 from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, TracekitError
 from tracekit.files import write_replaced
 from tracekit.model.child import ChildForm
+from tracekit.model.progress import Silent
 from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
 from tracekit.model.workload import BuiltWorkload
 from tracekit.report.words.noted import LOADING
@@ -38,7 +39,7 @@ LAST_LINES = 30
 
 
 @dataclass
-class ProgressFile:
+class ProgressFile(Silent):
     """Progress that another process shows: what is going on, in a file. `now` is the phase, in words."""
 
     path: Path
@@ -50,8 +51,6 @@ class ProgressFile:
 
     def detail(self, text: str) -> None:
         self.path.write_text(f"{self.now}, {text}")
-
-    def advance(self) -> None: ...
 
 
 #: Told of a cell's run each time it grows: what was found out before a failure, or before the process was killed, is

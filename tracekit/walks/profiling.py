@@ -35,7 +35,7 @@ from tracekit.walks.plan import (
     warmup_request,
 )
 from tracekit.walks.reports import refuse_report_there
-from tracekit.walks.timing_process import measure_in_processes, verify_advice
+from tracekit.walks.timing_process import STARTS, measure_in_processes, verify_advice
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import check_request, way_to_need_less
 
@@ -44,6 +44,23 @@ if TYPE_CHECKING:
 
 #: What is recorded of each form, and how many steps of it.
 RECORDINGS: tuple[tuple[RecordingKind, int], ...] = (("light", 2), ("rich", 1))
+
+
+def stages_of(plan: Plan) -> tuple[str, ...]:
+    """What the plan goes through, in this order, as far as it is known before anything is built."""
+    starts = [kind for name, kind in STARTS if name in plan.forms] if plan.timing.startup else []
+    return (
+        "load",
+        "build",
+        *(f"warm-up {name}" for name in plan.forms),
+        "timing",
+        *(f"recording {name}" for name in plan.forms),
+        *(["provenance"] if plan.provenance else []),
+        *(["outputs"] if plan.numerics else []),
+        *starts,
+        *(f"process {number}" for number in range(1, plan.timing.repeats + 1)),
+        *(["advice"] if plan.verify else []),
+    )
 
 
 def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> Path:
@@ -75,6 +92,8 @@ def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Pa
     from tracekit.capture.recording import checked_meanwhile
 
     assert plan.out is not None
+    progress.stages(stages_of(plan)[1:])
+    progress.stage("build")
     with store.begun(plan.out, force=plan.force, ways=store.IN_A_PROGRAM) as draft:
         with _part_kept(draft, lambda _part: None):
             with _output_kept(draft) as warned:
@@ -120,6 +139,8 @@ def _built_and_measured(plan: Plan, info: WorkloadInfo, request: Request, draft:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
     check_cache()
     quiet_libraries()
+    progress.stages(stages_of(plan))
+    progress.stage("load")
     progress.phase(LOADING)
     builder = load_builder(info)
     # Imports torch, of which the line above says how to install it where it is missing.
@@ -150,6 +171,7 @@ def _build(
     from tracekit.capture.recording import checked_meanwhile
     from tracekit.workloads.scopes import build_scoped
 
+    progress.stage("build")
     device = devices.pick_device()
     if "download" in info.takes:
         progress.phase(f"reading what {info.name} needs")
@@ -214,6 +236,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     mend = way_to_need_less(workload.info, settings.size, settings)
 
     def warmed_up(run: Run, form: forms.Form) -> Run:
+        progress.stage(f"warm-up {form.name}")
         try:
             with provenance.watching(form.name), observer.warming(form.name):
                 warm = forms.warm_up(compilation.warming(form), progress)
@@ -238,6 +261,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             if not plan.warmup:
                 observer.settle(made)
             compilation.begin("timed")
+            progress.stage("timing", at_most_seconds=None if rule.rounds else rule.budget_seconds)
             with observer.timing(made) as timed:
                 timing.time_forms(timed, rule, settings.seed, timings, progress)
         finally:
@@ -247,16 +271,19 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             run = compilation.added(replace(run, order=tuple(timings.order)))
             store.save(run, draft)
         compilation.begin("later")
-        for form in made:
+        for number, form in enumerate(made):
+            progress.stage(f"recording {form.name}", like=[f"recording {each.name}" for each in made[:number]])
             recordings: tuple[Recording, ...] = ()
             for kind, steps in RECORDINGS:
                 recordings = (*recordings, _record(form, kind, steps, run, draft, progress))
                 run = with_form(run, form.name, recordings=recordings)
                 store.save(run, draft)
+        progress.stage("provenance")
         for form in made:
             told, sources = provenance.ask(form, draft, progress), provenance.keep_sources(form, draft)
             run = with_form(run, form.name, provenance=told, kernel_sources=sources)
             store.save(run, draft)
+        progress.stage("outputs")
         run = observer.check(made, run, draft, progress)
     return with_notes(compilation.added(run), *provenance.notes, *observer.notes)
 

@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -25,22 +25,73 @@ BETWEEN_CALLS_SECONDS = 0.5
 STILL_SECONDS = 5.0
 
 
+#: After so many counted calls their pace is known.
+PACE_CALLS = 3
+
+
+class Stages:
+    """Which stage of a plan goes on, and for how long: what each display says of it. Of no plan it says nothing."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.names: tuple[str, ...] = ()
+        self._clock = clock
+        self._name = ""
+        self._began = clock()
+        self._took: dict[str, float] = {}
+        self._expected: float | None = None
+        self._word = ""
+
+    def begin(self, name: str, at_most_seconds: float | None, like: Sequence[str]) -> None:
+        """The stage before it is over."""
+        self._took[self._name] = self._clock() - self._began
+        self._name, self._began = name, self._clock()
+        self._expected, self._word = at_most_seconds, "at most"
+        if at_most_seconds is None and like and all(each in self._took for each in like):
+            self._expected, self._word = sum(self._took[each] for each in like), "about"
+
+    def named(self, phase: str) -> str:
+        """The phase with its stage's place: `4 of 9, recording compiled`."""
+        if self._name not in self.names:
+            return phase
+        return f"{self.names.index(self._name) + 1} of {len(self.names)}, {phase}"
+
+    def left(self, done: float = 0, total: float | None = None, elapsed: float | None = None) -> str:
+        """What is left of the stage: `, about 40 s left of it`; empty where nobody knows, or it takes longer than
+        was thought. `elapsed` are the seconds that `done` of `total` calls took."""
+        left, word = None, self._word
+        if self._expected is not None:
+            left = self._expected - (self._clock() - self._began)
+        elif total and elapsed is not None and done >= PACE_CALLS:
+            left, word = elapsed / done * (total - done), "about"
+        return f", {word} {left:.0f} s left of it" if left is not None and left >= 1 else ""
+
+
 class LiveProgress:
-    """One bar a phase; its clock runs on while torch is busy, so nobody wonders.
+    """One line of a plan, else a bar a phase; its clock runs on while torch is busy, so nobody wonders.
 
     Drawing takes milliseconds of this process: while something is measured it is done between calls, unless a call
     lasts so long that it does not matter.
     """
 
-    def __init__(self, bars: Bars) -> None:
+    def __init__(self, bars: Bars, stages: Stages) -> None:
         self._bars = bars
+        self._stages = stages
         self._task: TaskID | None = None
         self._still = False
         self._drawn = time.monotonic()
 
+    def stages(self, names: Sequence[str]) -> None:
+        self._stages.names = tuple(names)
+
+    def stage(self, name: str, *, at_most_seconds: float | None = None, like: Sequence[str] = ()) -> None:
+        self._stages.begin(name, at_most_seconds, like)
+
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
         self.close()
+        if self._stages.names and self._task is not None:
+            self._bars.remove_task(self._task)
         self._still = still
+        name = self._stages.named(name)
         self._task = self._bars.add_task(name, total=total, detail="", counted=total is not None)
         self._draw()
 
@@ -78,10 +129,15 @@ class CountColumn(ProgressColumn):
 
 
 class PhaseColumn(ProgressColumn):
-    """What is done, and the detail of it. Both may name files, so neither is read as markup."""
+    """What is done, what is left, and the detail of it. It may name files, so nothing is read as markup."""
+
+    def __init__(self, stages: Stages, table_column: Column) -> None:
+        super().__init__(table_column)
+        self._stages = stages
 
     def render(self, task: Task) -> Text:
-        return Text.assemble(task.description, "  ", (task.fields["detail"], "dim"))
+        left = "" if task.finished else self._stages.left(task.completed, task.total, task.elapsed)
+        return Text.assemble(task.description, left, "  ", (task.fields["detail"], "dim"))
 
 
 class PlainProgress:
@@ -89,18 +145,29 @@ class PlainProgress:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._stages = Stages()
         self._name = self._detail = ""
         self._began = time.monotonic()
+        self._total: int | None = None
+        self._done = 0
+
+    def stages(self, names: Sequence[str]) -> None:
+        self._stages.names = tuple(names)
+
+    def stage(self, name: str, *, at_most_seconds: float | None = None, like: Sequence[str] = ()) -> None:
+        self._stages.begin(name, at_most_seconds, like)
 
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
         self.close()
-        self._detail, self._began, self._name = "", time.monotonic(), name
-        self._console.print(f"{name} ...")
+        self._total, self._done = total, 0
+        self._detail, self._began, self._name = "", time.monotonic(), self._stages.named(name)
+        self._console.print(f"{self._name} ...")
 
     def detail(self, text: str) -> None:
         self._detail = text
 
-    def advance(self) -> None: ...
+    def advance(self) -> None:
+        self._done += 1
 
     def close(self) -> None:
         """The phase is over: how long it took."""
@@ -111,8 +178,10 @@ class PlainProgress:
     def tick(self) -> None:
         """Says that the phase goes on."""
         if self._name:
+            elapsed = time.monotonic() - self._began
+            left = self._stages.left(self._done, self._total, elapsed)
             detail = f", {self._detail}" if self._detail else ""
-            self._console.print(f"  {self._name}: {time.monotonic() - self._began:.0f} s so far{detail}")
+            self._console.print(f"  {self._name}: {elapsed:.0f} s so far{left}{detail}")
 
 
 def console_of_its_own() -> Console:
@@ -134,17 +203,18 @@ def shown(console: Console) -> Iterator[Progress]:
             yield plain
             plain.close()
         return
+    stages = Stages()
     columns = (
         SpinnerColumn(finished_text="[green]✓[/]"),
         BarColumn(bar_width=10),
         CountColumn(),
         TimeElapsedColumn(),
         # What is left of the line: of a narrow terminal's, the end of the text goes and never the clock.
-        PhaseColumn(table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+        PhaseColumn(stages, Column(ratio=1, no_wrap=True, overflow="ellipsis")),
     )
     # Drawn once more when it is left.
     with Bars(*columns, console=console, auto_refresh=False, expand=True) as bars:
-        live = LiveProgress(bars)
+        live = LiveProgress(bars, stages)
         with _every(LIVE_SECONDS, live.tick):
             yield live
             live.close()

@@ -54,6 +54,7 @@ def measure_in_processes(
     if plan.startup:
         with tempfile.TemporaryDirectory(prefix="tracekit-cache-", ignore_cleanup_errors=True) as cache:
             for name, kind in (start for start in STARTS if start[0] in names):
+                progress.stage(kind)
                 environment = {} if kind == "eager" else caches_in(Path(cache))
                 found = run_child(replace(job, forms=(name,)), draft, progress, STARTING[kind], environment)
                 (child,), form = found.forms, run.form(name)
@@ -66,6 +67,8 @@ def measure_in_processes(
     job = replace(job, rule=stopping_rule(plan, request, settings))
     for number in range(1, plan.repeats + 1):
         job = replace(job, order_seed=settings.seed + number)
+        own = ("load", "build", *(f"warm-up {name}" for name in names), "timing")
+        progress.stage(f"process {number}", like=own if number == 1 else (f"process {number - 1}",))
         found = run_child(job, draft, progress, timing_process(number, plan.repeats))
         for child, form in zip(found.forms, run.forms, strict=True):
             if form.timing is None or child.times is None:
@@ -83,6 +86,7 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
     from tracekit.walks.sides import compare_forms
 
     comparison = compare_forms(draft, run, cached=False)
+    progress.stage("advice")
     finding = top_advice(comparison)
     if finding is None:
         return with_notes(run, Noted(NO_ADVICE))

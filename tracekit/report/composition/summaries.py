@@ -217,9 +217,17 @@ def _kernels(side: Side, limit: int) -> Table | None:
         return None
     shown = kernels.by_name[:limit]
     totals = ((each, count(each.count / side.steps), duration(each.total_us / side.steps)) for each in shown)
-    rows = tuple((short_kernel_name(each.name, NAME), words.family_words(each), *figures) for each, *figures in totals)
+    rows = tuple((_kernel_name(each.name), words.family_words(each), *figures) for each, *figures in totals)
     caption = f"Largest {len(rows)} of {kernels.unique:,} kernels, {words.scope(side)}"
     return Table(caption, columns("Kernel", "Family", figures=("Count", "Total")), rows)
+
+
+def _kernel_name(name: str) -> str:
+    """Inductor numbers kernels whose names are alike for long: the number stays."""
+    rest, line, number = name.rpartition("_")
+    if len(name) <= NAME or not number.isdecimal():
+        return short_kernel_name(name, NAME)
+    return f"{short_kernel_name(rest, NAME - len(line + number))}{line}{number}"
 
 
 def _idle(side: Side) -> Table | None:
