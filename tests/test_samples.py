@@ -123,5 +123,5 @@ def test_the_page_of_a_committed_run_opens_without_network_or_complaint(sample: 
     path, _ = sample
     visit = open_page(path)
     assert (visit.complaints, visit.requests, visit.spilled) == ((), (), ())
-    assert len(visit.charts) >= 3 and "as fast as eager" in visit.text
+    assert len(visit.charts) >= 3 and "faster compiled" in visit.text
     assert path.stat().st_size < 2_000_000

@@ -1,5 +1,6 @@
 """rich's console, which prints nothing that steers a terminal but what rich itself colours and draws."""
 
+import io
 import os
 from collections.abc import Iterable
 from typing import IO
@@ -11,6 +12,22 @@ from tracekit.printing import printable_lines
 
 #: Columns of what goes into a file or a pipe.
 WITHOUT_TERMINAL = 100
+
+
+def recording_console(width: int) -> Console:
+    """A console that keeps what is printed, for `export_html`. Neither the terminal nor the notebook that it is made in
+    decides what it shows."""
+    return Console(
+        file=io.StringIO(),
+        record=True,
+        width=width,
+        force_terminal=True,
+        force_jupyter=False,
+        color_system="standard",
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
 
 
 class PrintableConsole(Console):

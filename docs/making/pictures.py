@@ -53,7 +53,7 @@ CUTS = (
     Cut("vit", VIT),
     Cut("qwen", QWEN),
     Cut("timelines", FLUX, "#timelines .controls", "#timelines .keys", zoom=9, lit="Triton (rms_norm"),
-    Cut("modules", FLUX, "#modules h2", "#modules"),
+    Cut("modules", FLUX, "#module-tree h2", "#module-tree"),
     Cut("groups", FLUX, "#groups .explorer", "#groups .explorer tbody tr:nth-child(5)"),
 )
 

@@ -44,7 +44,7 @@ def test_an_interrupted_run_shows_what_was_measured_and_the_form_that_was_record
     place = interrupted(folder)
     whole = run(place)
     assert whole.exit_code == 0
-    assert "This run was interrupted and is not whole" in whole.stdout and "light, rich" in whole.stdout
+    assert "Interrupted run, not complete" in whole.stdout and "light, rich" in whole.stdout
     (place / "compiled-light.json").rename(place / "gone")
     missing = run(place)
     assert (missing.exit_code, "timed calls" in missing.stdout) == (1, True)

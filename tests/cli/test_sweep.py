@@ -59,7 +59,7 @@ def test_a_matrix_is_run_told_and_written(children: Children) -> None:
     assert "6 cells in sweeps/vit: 2 eager, 4 compiled with eager beside it; 6 to run" in result.stderr
     assert "vit batch 4, reduce-overhead of model: out of memory after" in result.stderr
     assert "2.00×" in result.stderr
-    assert "compiling made 2 of 2 compiled cells faster" in result.stdout
+    assert "2 of 2 configs faster" in result.stdout
     assert "out of memory" in TWIN.with_suffix(".html").read_text() and "2.00" in TWIN.read_text()
     asked = json.loads(Path("sweeps/vit/sweep.json").read_text())
     assert (asked["schema"], len(asked["cells"]), asked["calls"][0]["iterations"]) == ("tracekit.sweep-asked/1", 6, 40)
@@ -126,7 +126,7 @@ def test_all_anew_that_was_interrupted_goes_on(children: Children) -> None:
     assert sweep(*command, "--again").exit_code == 130
     children.interrupt_at = None
     shown = sweep("--show", PLACE)
-    assert "3 cells of 4 were measured before --again began" in " ".join(shown.stdout.split())
+    assert "3 cells of 4 predate --again" in " ".join(shown.stdout.split())
     result = sweep("--resume", PLACE)
     assert "3 to run" in result.stderr
     assert "3 cells of these anew, as --again asked" in result.stderr
@@ -158,7 +158,7 @@ def test_another_version_of_an_own_model_is_said_and_run_anew(children: Children
     assert {job.request.options for job in children.jobs} == {("layers=3",)}
     assert "0 to run" in sweep(*command).stderr
     Path("my_model.py").write_text(f"{text}  # mended")
-    said = "2 cells of my_model.py:build are of another version: my_model.py changed since"
+    said = "2 cells of my_model.py:build are of another version (my_model.py changed)"
     assert said in " ".join(sweep("--show", "sweeps/my_model-build").stdout.split())
     result = sweep(*command)
     assert "2 to run" in result.stderr and said in result.stderr

@@ -22,7 +22,7 @@ from tracekit.report.charts import (
     waterfall_bars,
     waterfall_chart,
 )
-from tracekit.report.document import Chart, Report, standing_section
+from tracekit.report.document import Chart, Overview, Report, standing_section
 from tracekit.report.drawing import COLOUR, figures_of, light_scheme, told_apart
 from tracekit.report.markdown import BAR, bars
 from tracekit.report.page import PLOTLY, page_of
@@ -110,7 +110,7 @@ NOT_UNDERSTOOD = """() => {
 @pytest.mark.browser
 def test_the_plotly_of_the_page_understands_every_chart(tmp_path, recorded):
     charts = [*filter(None, comparison_charts(recorded))]
-    page = page_of(Report("charts", "", (standing_section("charts", "Charts", *charts),)))
+    page = page_of(Report("charts", Overview("", "charts"), (standing_section("charts", "Charts", *charts),)))
     # Plotly's own template would be as long as all of them.
     assert sum(len(json.dumps(each.figure.to_dict())) for each in charts) < 60_000
     with opened(written(tmp_path, page), width=390) as visited:

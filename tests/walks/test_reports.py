@@ -169,7 +169,7 @@ ONE = make_side("eager", form=make_form())
             (replace(ONE, settings=make_settings(**{name: value})), value)
             for name, value in (("batch_size", 4), ("workload", "vit"), ("dtype", "float16"), ("height", 1024))
         ),
-        (replace(ONE, environment=make_environment(gpu="NVIDIA A100")), "NVIDIA H200, B has NVIDIA A100"),
+        (replace(ONE, environment=make_environment(gpu="NVIDIA A100")), "NVIDIA H200, B NVIDIA A100"),
         (replace(ONE, environment=make_environment(packages={"torch": "2.14.0", "triton": "3.7.0"})), None),
     ],
 )

@@ -1,15 +1,15 @@
 """A summary as rich shows it. Names come from traces, so nothing is read as markup."""
 
-import io
 import re
 import textwrap
 
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from tracekit.console import recording_console
 from tracekit.names import clipped_within, printable
 from tracekit.report.document import Cell, Commands, GroupedTable, Line, Name, Styled, Summary, Table
 
@@ -64,18 +64,7 @@ def shown(summary: Summary) -> RenderableType:
 
 def as_html(summary: Summary, width: int) -> str:
     """The same as an element of HTML, so many characters wide."""
-    console = Console(
-        file=io.StringIO(),
-        record=True,
-        width=width,
-        # Neither the terminal nor the notebook that it is made in decides what it shows.
-        force_terminal=True,
-        force_jupyter=False,
-        color_system="standard",
-        markup=False,
-        emoji=False,
-        highlight=False,
-    )
+    console = recording_console(width)
     console.print(shown(summary))
     return console.export_html(inline_styles=True, code_format=ELEMENT)
 

@@ -150,7 +150,7 @@ def test_a_call_counts_once_and_whole_in_the_group_of_what_took_longest_of_it():
 
 @pytest.mark.parametrize(("family", "inductor"), [("triton", True), ("convolution", False)])
 def test_of_a_bare_trace_triton_kernels_tell_that_inductor_made_it(family: str, inductor: bool):
-    analysis = make_analysis({"k": (family, 2, 20_000.0)})
+    analysis = make_analysis({"triton_k" if inductor else "k": (family, 2, 20_000.0)})
     b = replace(side("compiled", [convolution(2000, LAST)]), analysis=analysis, form=None, settings=None)
     finding = find_slower_convolutions(compared(side("eager", [convolution(500, FIRST)]), b, group((0,))))
     assert finding.facts["laid_out_by_inductor"] is inductor
