@@ -24,6 +24,8 @@ from tracekit.report.document import (
 WIDTH, GAP = 100, "   "
 #: Characters of the longest bar, of what stands beside names, of figures and bars alone, and of a name at least.
 BAR, BESIDE_NAMES, BESIDE_FIGURES, LEAST_NAME = 12, 66, 48, 24
+#: Lines in all, as far as none is wider than the terminal.
+MOST_LINES = 30
 #: Characters beside kernels' names.
 BESIDE_KERNELS = 24
 
@@ -45,7 +47,22 @@ def verdict_lines(overview: Overview) -> tuple[Line, ...]:
 
 
 def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: int = WIDTH) -> Summary:
-    """`places` are where all of it is, None where nobody can look there; `width` is the terminal's."""
+    """`places` are where all of it is, None where nobody can look there; `width` is the terminal's.
+
+    Where all would take more than thirty lines, the last notes and advice are counted and not shown.
+    """
+    for notes, advice in ((9, 9), (3, 3), (3, 2), (2, 2), (2, 1), (1, 1)):
+        left = len(overview.notes[notes:]) + len(overview.advice[advice:])
+        fewer = replace(
+            overview, notes=overview.notes[:notes], advice=overview.advice[:advice], hidden=overview.hidden + left
+        )
+        lines = _all_lines(fewer, places, width)
+        if sum(len(each.rows) + 1 if isinstance(each, Table) else 1 for each in lines) <= MOST_LINES:
+            break
+    return lines
+
+
+def _all_lines(overview: Overview, places: tuple[str, ...] | None, width: int) -> Summary:
     more = f"More: -v ({counted(overview.hidden, 'more note')})" if overview.hidden else "More: -v"
     account = [_account(overview.account, width)] if overview.account else []
     tables = [part for table in overview.tables for part in (BLANK, _fitted(table, width))]

@@ -94,7 +94,7 @@ def test_what_makes_the_verdict_mislead_stands_before_every_figure():
     assert text.count(told) == 1 and text.index(told) < text.index("Figures, per step")
     assert "note: Inductor's cache was not empty" in text
     page, markdown = comparison_page(comparison, make_run()), comparison_markdown(comparison)
-    short = "power limit active 97 % of the time: eager and compiled throttled"
+    short = "power limit 97 % of the time: eager and compiled throttled"
     for report, figures in ((page, "Where a call goes"), (markdown, "Where a call goes")):
         assert report.count(told) == report.count(short) == 1
         assert report.index(short) < report.index(figures) < report.index(told)

@@ -118,6 +118,8 @@ def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B"))
                 said["throttled"] = [f"{said['throttled'][0].partition(':')[0]}; {words}"]
                 continue
         said.setdefault(note.code, []).append(words)
+    if drifts := said.get("drifted"):
+        said["drifted"] = ["; ".join(drifts)]
     if speeds := said.get("two_speeds"):
         said["two_speeds"] = [f"calls are bimodal: {', '.join(speeds)}"]
     return tuple(dict.fromkeys(each for words in said.values() for each in words))
