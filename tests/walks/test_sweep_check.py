@@ -49,7 +49,7 @@ def test_a_process_that_gives_no_answer_stops_nothing(children: Children) -> Non
     said = check_first([eager_cell()], Silent())
     assert said is not None
     assert "killed by signal 11: Segmentation fault" in said
-    assert said.endswith("the cells will tell")
+    assert said.endswith("going on")
 
 
 def test_the_process_tells_the_first_thing_that_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,6 +116,7 @@ def compare(
         if context.params[name]:
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} is for two sides, not for three or more", ctx=context)
+    from tracekit.comparison.commands import repeating_command
     from tracekit.report.composition.detail import comparison_text
     from tracekit.report.composition.reports import comparison_report
     from tracekit.report.composition.summaries import interrupted_summary
@@ -154,7 +155,14 @@ def compare(
     # Both sides as one trace; one of them where forms were chosen that `open` would not choose.
     together = not (form_a or form_b) and "-" not in (a, b)
     places = ([a, b] if b else [a]) if together else [comparison.b.path]
-    summary = comparison_text(comparison, there.page, shlex.join(("tracekit", "open", *places)), detail, console.width)
+    summary = comparison_text(
+        comparison,
+        there.page,
+        shlex.join(("tracekit", "open", *places)),
+        detail,
+        console.width,
+        repeating_command(comparison),
+    )
     publish(comparison_report(comparison, pair.run, commands_of_page(pair.run)), there, summary, console)
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(comparison.a, comparison.b, strict=strict)

@@ -202,7 +202,7 @@ def report_run(
 
 
 def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail, *, force: bool) -> str:
-    from tracekit.comparison.commands import measuring_command
+    from tracekit.comparison.commands import measuring_command, repeating_command
     from tracekit.report.composition.detail import comparison_text
     from tracekit.report.composition.reports import comparison_report
     from tracekit.report.contract import comparison_json
@@ -216,7 +216,10 @@ def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail,
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
     write_report(comparison_report(comparison, run, measuring_command(run)), there)
     open_it = shlex.join(("tracekit", "open", str(folder)))
-    console.print(shown(comparison_text(comparison, there.page, open_it, detail, console.width)), crop=False)
+    console.print(
+        shown(comparison_text(comparison, there.page, open_it, detail, console.width, repeating_command(comparison))),
+        crop=False,
+    )
     for noted in run.noted:
         if noted.code in (NO_ADVICE, ADVICE_FAILED):
             say(console, noted_sentence(noted))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tracekit.model.advice import Action
-from tracekit.model.comparison import Side
+from tracekit.model.comparison import Comparison, Side
 from tracekit.model.run import Run, Settings
 from tracekit.model.workload import DEFAULT_PROMPT
 from tracekit.names import printable
@@ -96,6 +96,14 @@ def profile_command(
         words.append("--no-fullgraph")
     own = settings.own.options if settings.own else ()
     return with_variables(shlex.join([*words, *more, *(["--", *own] if own else [])]), settings.variables)
+
+
+def repeating_command(comparison: Comparison) -> str:
+    """What measures both sides again; empty where they are not of one run, or of a program."""
+    settings, rounds = comparison.b.settings, comparison.verdict.basis in ("rounds", "processes")
+    if settings is None or not rounds or (settings.own and settings.own.in_program):
+        return ""
+    return profile_command(settings)
 
 
 def measuring_command(run: Run) -> str:

@@ -1,5 +1,6 @@
 """How much the terminal shows of a report: its verdict, thirty lines, or everything."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -20,12 +21,15 @@ Detail = Literal["verdict", "brief", "all"]
 
 
 def comparison_text(
-    comparison: Comparison, page: Path, open_it: str, detail: Detail = "brief", width: int = WIDTH
+    comparison: Comparison, page: Path, open_it: str, detail: Detail = "brief", width: int = WIDTH, repeat: str = ""
 ) -> Summary:
-    """`page` is where the page lies, `open_it` the command that shows the timeline, `width` that of the terminal."""
+    """`page` is where the page lies, `open_it` the command that shows the timeline, `width` that of the terminal,
+    `repeat` the command that measures it again."""
     if detail == "all":
         return *summaries.comparison_summary(comparison, (open_it,)), *_written(page)
-    return _shown(comparison_overview(comparison), page, (f"Timeline: {open_it}",), detail, width)
+    return _shown(
+        replace(comparison_overview(comparison), repeat=repeat), page, (f"Timeline: {open_it}",), detail, width
+    )
 
 
 def comparisons_text(

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from tracekit.comparison.commands import profile_command
 from tracekit.model.comparison import Comparison, Finding, Side, WaterfallPart
 from tracekit.model.timing import BreakEven
 from tracekit.numbers import calls_span, count, duration, percent, scale_of, size, size_change, times_within
@@ -54,7 +53,6 @@ def comparison_overview(comparison: Comparison) -> Overview:
         bottleneck=f"Bottleneck of {comparison.b.label}: {short.bottleneck(comparison.b, bound)}" if bound else "",
         advice=advice,
         checks=tuple(_checks(comparison)),
-        repeat=_repeat(comparison),
         hidden=hidden(comparison.notes, comparison.findings, notes, advice),
     )
 
@@ -86,14 +84,6 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
         "inconclusive": f"no difference established, {ratio}",
     }[verdict.result]
     return said, walls, (interval[0], value, interval[1]) if interval else None
-
-
-def _repeat(comparison: Comparison) -> str:
-    """The command that measures both sides again; empty where they are not of one run, or of a program."""
-    settings, rounds = comparison.b.settings, comparison.verdict.basis in ("rounds", "processes")
-    if settings is None or not rounds or (settings.own and settings.own.in_program):
-        return ""
-    return profile_command(settings)
 
 
 def _evidence(comparison: Comparison) -> str:
