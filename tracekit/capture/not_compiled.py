@@ -36,6 +36,8 @@ KINDS: dict[NotCompiledCode, re.Pattern[str]] = {
 }
 #: What torch adds to a break from which it cannot go on.
 IN_LOOP, IN_CONTEXT = re.compile(r"graph break in (a for/while )?loop"), re.compile(r"GenericContextWrappingVariable")
+#: Functions of Python's own making that are loops: in 3.11 each has a frame.
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 #: The code around calls, whose frames stand between the user's program and the model.
 AROUND = f"{Path(__file__).parents[1]}{os.sep}"
 #: Python's own library, which may hold the packages that are installed beside it.
@@ -84,8 +86,9 @@ def _read(text: str, frames: tuple[Frame, ...], targets: tuple[CompileTarget, ..
         return NotCompiled(code, told.reason, told.where, explanation=told.explanation, hint=told.hint)
     file, line, function = frames[-1]
     forward = next((at for at in reversed(range(len(frames))) if frames[at][2] == "forward"), 0)
+    called_from = place(*frames[forward][:2])
     inside: Literal["loop", "context_manager"] | None = None
-    if IN_LOOP.search(text) or any(_in_loop(*each[:2]) for each in frames[forward:]):
+    if IN_LOOP.search(text) or any(map(_in_loop, frames[forward:])):
         inside = "loop"
     elif IN_CONTEXT.search(text):
         inside = "context_manager"
@@ -93,9 +96,10 @@ def _read(text: str, frames: tuple[Frame, ...], targets: tuple[CompileTarget, ..
         code=code,
         reason=told.reason,
         where=place(file, line),
-        function=function,
+        # Of a comprehension, or a lambda, the function that it stands in.
+        function=next((name for *_, name in reversed(frames) if name and not name.startswith("<")), function),
         line=_code(file, line),
-        called_from=place(*frames[forward][:2]) if forward < len(frames) - 1 else None,
+        called_from=called_from if called_from != place(file, line) else None,
         inside=inside,
         explanation=told.explanation,
         hint=told.hint,
@@ -106,14 +110,17 @@ def _code(file: str, line: int) -> str | None:
     return linecache.getline(file, line).strip()[:LONGEST_LINE] or None
 
 
-def _in_loop(file: str, line: int) -> bool:
-    """Whether the line stands in a loop's body."""
+def _in_loop(frame: Frame) -> bool:
+    """Whether its line stands in a loop's body."""
+    file, line, function = frame
+    if function in COMPREHENSIONS:
+        return True
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError, RecursionError):
         return False
     loops = (each for each in ast.walk(tree) if isinstance(each, ast.For | ast.While))
-    return any(each.body[0].lineno <= line <= (each.end_lineno or 0) for each in loops)
+    return any(each.body[0].lineno <= line <= (each.body[-1].end_lineno or 0) for each in loops)
 
 
 def _functions(targets: tuple[CompileTarget, ...]) -> tuple[Frame, ...]:
