@@ -147,7 +147,9 @@ def entry(kind: str, content: Any) -> LogEntry:
 
 def test_a_version_that_does_not_tell_of_the_loop_is_not_needed_to_see_it(tmp_path: Path) -> None:
     file = tmp_path / "model.py"
-    file.write_text("def forward(x):\n    x = x + 1\n    for _ in range(2):\n        x = x.item()\n    else:\n        x = -x\n")
+    file.write_text(
+        "def forward(x):\n    x = x + 1\n    for _ in x:\n        x = x.item()\n    else:\n        x = -x\n"
+    )
     for line, inside in ((4, "loop"), (3, None), (2, None), (6, None)):
         (reason,) = find_reasons((entry(BREAK, BROKEN.format(file=file, line=line)),), ())
         assert (reason.code, reason.inside) == ("scalar_read", inside), line
