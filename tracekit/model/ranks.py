@@ -3,10 +3,10 @@ those of the JSON contract `tracekit.ranks/1`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from tracekit.model.note import Note
+from tracekit.model.note import Note, Severity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,10 +28,10 @@ class RankDigest:
     `start_ns`, `end_ns`, `called_ns` (its launch; None where not recorded or of a CUDA graph), `grid`. `collectives`
     has one for each communication kernel, by start: `start_ns`, `end_ns`, `ready_ns` (when all that was launched before
     it was done and its launch had begun, at most its start), `stream`, `step`, `kernel` (its name), `collective`,
-    `group`, `ranks` (those of the group), `dtype`, `bytes` (of the larger side; None where not recorded), `signature` (text, by
-    which equal ones are told), `sequence`, `in_graph`. `gaps` has the idle time, cut wherever a collective starts or is
-    ready: `start_ns`, `end_ns` and a column of nanoseconds for each cause. `places` names the longest gaps: `start_ns`,
-    `end_ns`, `cause`, `where`.
+    `group`, `ranks` (those of the group), `size` (how many they are), `dtype`, `bytes` (of the larger side; None where
+    not recorded), `signature` (text, by which equal ones are told), `sequence`, `in_graph`. `gaps` has the idle time,
+    cut wherever a collective starts or is ready: `start_ns`, `end_ns` and a column of nanoseconds for each cause.
+    `places` names the longest gaps: `start_ns`, `end_ns`, `cause`, `where`.
     """
 
     path: str
@@ -98,9 +98,12 @@ class RankUse:
     exposed_transfer_us: float | None
     idle_us: float
     idle_causes: tuple[CauseShare, ...]
-    overlap_price_us: float | None
+    overlap_price_us: float | None  #: By how much compute took longer beside collectives than alone.
+    overlap_price_ci95: tuple[float, float] | None
+    slower: float  #: Time of the kernels that all ranks ran alike, by the median rank's, less one.
     collectives: int
     last_arrivals: int
+    start_skew_us: float = 0.0  #: Of its first collectives, before all ranks were recording; in no other figure.
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,30 @@ class LateRank:
     waited_for_us: float  #: By all others together.
     causes: tuple[CauseShare, ...]  #: They add up to `waited_for_us`.
     where: tuple[str, ...]
+    most_waited_us: float = 0.0  #: By the rank that waited longest for it.
+    one_gap_share: float = 0.0  #: Of `waited_for_us`: fell behind in one idle gap, not little by little.
+
+
+@dataclass(frozen=True, slots=True)
+class UnevenKernel:
+    """A kernel that one rank ran more, or less, often than is usual among the ranks."""
+
+    rank: int
+    name: str
+    count: int
+    usual_count: float
+    more_us: float  #: Its time, less what is usual.
+
+
+@dataclass(frozen=True, slots=True)
+class RankFinding:
+    """What a reader should know or do; `report/words/ranks.py` says it in English."""
+
+    code: str
+    severity: Severity
+    rank: int | None  #: Whom it is about; None for the job.
+    facts: dict[str, Any]  #: Figures and names, with units in their keys.
+    saving_us: float | None = None  #: Of the window at most, by estimate; None where nobody can say.
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,5 +198,6 @@ class Ranks:
     collectives: tuple[CollectiveUse, ...]
     late: tuple[LateRank, ...]
     unmatched: tuple[UnmatchedCollectives, ...]
+    uneven: tuple[UnevenKernel, ...] = ()
+    findings: tuple[RankFinding, ...] = ()
     notes: tuple[Note, ...] = ()
-    facts: dict[str, Any] = field(default_factory=dict)

@@ -28,6 +28,8 @@ LEVEL = 0.1
 #: The collectives with most waiting are looked at for places.
 PLACED = 40
 PLACES = 3
+#: A host that was held up once shows in one gap; one that is slow throughout, in many.
+ONE_GAP = 0.4
 #: What a rank did between two collectives, in the order of a report.
 CAUSES = ("compute", "communication", *IDLE_CAUSES)
 
@@ -40,6 +42,7 @@ class _Line:
     compute: Intervals
     exposed: Intervals
     starts: Ints
+    ends: Ints
     sums: Ints  #: Nanoseconds of each cause before each gap.
 
     def account(self, begin: int, end: int) -> Ints:
@@ -49,13 +52,24 @@ class _Line:
         busy = [int(interval.covered_within(some, within)[0]) for some in (self.compute, self.exposed)]
         return np.concatenate((np.array(busy, dtype=np.int64), self.sums[last] - self.sums[first]))
 
+    def longest_gap(self, begin: int, end: int) -> int:
+        """Nanoseconds of the longest idle gap in that stretch, whatever cuts it."""
+        first, last = np.searchsorted(self.starts, (begin, end), side="left")
+        starts, ends = self.starts[first:last], self.ends[first:last]
+        if not len(starts):
+            return 0
+        # Parts of one gap follow on each other.
+        fresh = np.concatenate(([0], np.flatnonzero(starts[1:] != ends[:-1]) + 1))
+        return int(np.add.reduceat(ends - starts, fresh).max())
+
 
 def _line(digest: RankDigest) -> _Line:
     compute = compute_of(digest)
     talk = interval.union(*(digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns")))
     parts = digest.gaps.select(IDLE_CAUSES).to_numpy()
     sums = np.concatenate((np.zeros((1, len(IDLE_CAUSES)), dtype=np.int64), np.cumsum(parts, axis=0)))
-    return _Line(digest, compute, interval.complement(compute, talk), digest.gaps["start_ns"].to_numpy(), sums)
+    starts, ends = digest.gaps.select("start_ns", "end_ns").to_numpy().T
+    return _Line(digest, compute, interval.complement(compute, talk), starts, ends, sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +83,8 @@ class Lateness:
     of_late: tuple[int, int]
     of_waiter: tuple[int, int]
     more_ns: Ints  #: Of CAUSES; they add up to the lateness, what the late rank did less of is negative.
+    waiter_ns: int  #: By the one that waited longest.
+    one_gap: bool  #: Whether most of it is one idle gap.
 
 
 def find_lateness(
@@ -94,7 +110,9 @@ def find_lateness(
         ends = (int(own_ready[late][rows[k][late]]), int(own_ready[waiter][rows[k][waiter]]))
         of_late, of_waiter = (begins[0], ends[0]), (begins[1], ends[1])
         more = lines[late].account(*of_late) - lines[waiter].account(*of_waiter)
-        found.append(Lateness(late, waiter, sum(waited.values()), of_late, of_waiter, more))
+        longest = lines[late].longest_gap(*of_late) - lines[waiter].longest_gap(*of_waiter)
+        one_gap = longest >= ONE_GAP * max(int(more[more > 0].sum()), 1)
+        found.append(Lateness(late, waiter, sum(waited.values()), of_late, of_waiter, more, waited[waiter], one_gap))
     return tuple(found)
 
 
@@ -129,7 +147,12 @@ def explain_lateness(digests: dict[int, RankDigest], found: Iterable[Lateness]) 
         total = sum(each.waited_ns for each in some)
         causes = sorted(zip(CAUSES, spent.tolist(), strict=True), key=lambda pair: -pair[1])
         shares = tuple(CauseShare(cause, ns / 1e3) for cause, ns in causes if ns > 0)
-        late.append(LateRank(rank, total / 1e3, shares, _places(digests, some)))
+        waiters: Counter[int] = Counter()
+        for each in some:
+            waiters[each.waiter] += each.waiter_ns
+        of_one_gap = sum(each.waited_ns for each in some if each.one_gap) / total
+        most = max(waiters.values()) / 1e3
+        late.append(LateRank(rank, total / 1e3, shares, _places(digests, some), most, of_one_gap))
     return tuple(sorted(late, key=lambda each: -each.waited_for_us))
 
 

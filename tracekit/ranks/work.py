@@ -5,23 +5,10 @@ from statistics import median
 
 import polars as pl
 
-from tracekit.model.ranks import RankDigest
+from tracekit.model.ranks import RankDigest, UnevenKernel
 
-#: Of a rank's GPU work all together: GPUs of one kind differ by 1 to 2 % in speed.
-LEAST_SLOWER = 0.03
 #: A kernel's difference below this share of the window is not listed.
 LEAST_SHARE = 0.0005
-
-
-@dataclass(frozen=True, slots=True)
-class UnevenKernel:
-    """A kernel of which one rank ran more, or fewer, than is usual among the ranks."""
-
-    rank: int
-    name: str
-    count: int
-    usual_count: float
-    more_us: float  #: Its time, less the usual time of all ranks.
 
 
 @dataclass(frozen=True, slots=True)
