@@ -123,6 +123,15 @@ class RankWait:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitedFor:
+    """How long one rank waited for another, in all collectives."""
+
+    rank: int
+    late: int
+    us: float
+
+
+@dataclass(frozen=True, slots=True)
 class CollectiveUse:
     """All collectives of one kind, group and size. Figures are sums over them and the ranks, unless said otherwise."""
 
@@ -198,6 +207,7 @@ class Ranks:
     collectives: tuple[CollectiveUse, ...]
     late: tuple[LateRank, ...]
     unmatched: tuple[UnmatchedCollectives, ...]
+    waits: tuple[WaitedFor, ...] = ()
     uneven: tuple[UnevenKernel, ...] = ()
     findings: tuple[RankFinding, ...] = ()
     notes: tuple[Note, ...] = ()

@@ -18,6 +18,7 @@ from tracekit.model.ranks import (
     RankWait,
     Unmatched,
     UnmatchedCollectives,
+    WaitedFor,
     World,
 )
 from tracekit.ranks import findings
@@ -70,6 +71,7 @@ def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
         collectives=collectives,
         late=late,
         unmatched=unmatched,
+        waits=_who_for_whom(matching, waits),
         uneven=work.uneven,
         findings=findings.find(uses, collectives, late, work.uneven),
         notes=(*job.notes, *_notes(digests, clocks, skews, unmatched)),
@@ -195,6 +197,15 @@ def _kind(
         kind=_class(sum(waiting.values()), transfer_ns, waits, some, clocks),
         matched_by=how,  # type: ignore[arg-type]
     )
+
+
+def _who_for_whom(matching: Matching, waits: Waits) -> tuple[WaitedFor, ...]:
+    found: Counter[tuple[int, int]] = Counter()
+    for each, late in zip(matching.collectives, waits.last, strict=True):
+        for it in each.members:
+            if it.rank != late:
+                found[it.rank, late] += int(waits.waiting_ns[it.rank][it.row])
+    return tuple(WaitedFor(rank, late, ns / 1e3) for (rank, late), ns in sorted(found.items()) if ns)
 
 
 def _class(waiting_ns: int, transfer_ns: int, waits: Waits, some: list[int], clocks: Clocks) -> CollectiveClass:

@@ -12,6 +12,7 @@ import msgspec
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Bound, Comparison, Finding, ReasonShare, Side, Waterfall
 from tracekit.model.comparisons import Comparisons
+from tracekit.model.ranks import Ranks
 from tracekit.model.single_run import SingleRun, per_step
 from tracekit.model.sweep_figures import Sweep
 from tracekit.names import encodable
@@ -66,6 +67,15 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
         "comparisons": [_comparison(each, top) for each in told.comparisons],
     }
     return _text(fields)
+
+
+def ranks_json(told: Ranks) -> str:
+    """What many ranks say together, sums over the window. `collectives` has a row for each kind of collective."""
+    fields: dict[str, Any] = msgspec.to_builtins(told)
+    fields["steps"] = {"kind": fields.pop("window"), "count": told.steps}
+    for each in fields["collectives"]:
+        each["class"] = each.pop("kind")
+    return _text({"schema": "tracekit.ranks/1", **fields})
 
 
 def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
