@@ -3,6 +3,7 @@ metadata."""
 
 import io
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -60,7 +61,7 @@ def read_digest(content: bytes, path: str) -> RankDigest:
         ) from error
     if about.schema != SCHEMA:
         raise TracekitError(f"{path} is of another version ({about.schema}); make it again: tracekit digest")
-    tables = {
+    tables: dict[str, Any] = {
         name: every.filter(pl.col("table") == name).select(about.columns[name])
         for name in TABLES
         if name in about.columns
