@@ -2,8 +2,8 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.committed import RUNS, SWEEP
 from tests.report.showing import printed
+from tests.traces import RUNS, SWEEP
 
 import tracekit
 from tracekit.cli.sweep_report import load_sweep
