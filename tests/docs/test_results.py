@@ -10,7 +10,7 @@ from docs.making.commands import asked_for, shortened
 from docs.making.results import PAGE, README, page, pays_after, readme, row, runs, sweep
 from tracekit.model.workload import Request
 
-from ..committed import PRIVATE, RUNS, SWEEP
+from ..traces import PRIVATE, RUNS, SWEEP
 from .texts import ROOT
 
 

@@ -16,8 +16,8 @@ from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
 from .conftest import bare_comparison, cpu_comparison, hostile_comparison, matched_comparison, timed_comparison
 
 
-def test_a_comparison_reads_well_at_80_columns(text_file):
-    assert told_in_full(timed_comparison()) == text_file
+def test_a_comparison_reads_well_at_80_columns(snapshot):
+    assert told_in_full(timed_comparison()) == snapshot
 
 
 def test_a_note_that_fills_its_lines_is_told_whole():
@@ -28,25 +28,25 @@ def test_a_note_that_fills_its_lines_is_told_whole():
         assert note_sentence(note) in " ".join(text.split())
 
 
-def test_bare_traces_are_compared_without_a_verdict(text_file):
-    assert told_in_full(bare_comparison()) == text_file
+def test_bare_traces_are_compared_without_a_verdict(snapshot):
+    assert told_in_full(bare_comparison()) == snapshot
 
 
-def test_groups_of_two_real_traces_come_with_repeats_and_evidence(text_file):
-    assert told_in_full(matched_comparison()) == text_file
+def test_groups_of_two_real_traces_come_with_repeats_and_evidence(snapshot):
+    assert told_in_full(matched_comparison()) == snapshot
 
 
-def test_a_cpu_comparison_says_what_it_cannot_show(text_file):
-    assert told_in_full(cpu_comparison()) == text_file
+def test_a_cpu_comparison_says_what_it_cannot_show(snapshot):
+    assert told_in_full(cpu_comparison()) == snapshot
 
 
-def test_an_analysis_reads_well_at_80_columns(text_file):
+def test_an_analysis_reads_well_at_80_columns(snapshot):
     note = HealthFinding("truncated", "warning", 1)
-    assert told_in_full(look_at(make_side("trace.json.gz", make_analysis(health=[note]), make_form()))) == text_file
+    assert told_in_full(look_at(make_side("trace.json.gz", make_analysis(health=[note]), make_form()))) == snapshot
 
 
-def test_a_cpu_analysis_shows_operators(text_file):
-    assert told_in_full(look_at(make_side("trace.json.gz", make_cpu_analysis(fused=12)))) == text_file
+def test_a_cpu_analysis_shows_operators(snapshot):
+    assert told_in_full(look_at(make_side("trace.json.gz", make_cpu_analysis(fused=12)))) == snapshot
 
 
 def test_hostile_names_neither_colour_nor_steer_the_terminal():

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.committed import RUNS, SWEEP
 from tests.report.conftest import three_times_matched
 from tests.report.showing import OPEN, PAGE, printed
 from tests.sides import (
@@ -18,6 +17,7 @@ from tests.sides import (
     make_side,
     scaled,
 )
+from tests.traces import RUNS, SWEEP
 
 import tracekit
 from tracekit.cli.sweep_report import load_sweep

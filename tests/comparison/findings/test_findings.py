@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.advised import command_of
 from tests.sequences import make_activity, make_sequence
 from tests.sides import (
     COMPILED,
     EAGER,
     ORDER,
     STEADY,
+    command_of,
     make_analysis,
     make_form,
     make_pair,

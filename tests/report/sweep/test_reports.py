@@ -70,8 +70,8 @@ def rendered(sweep: Sweep, width: int = 100) -> str:
     return told_in_full(sweep, width)
 
 
-def test_the_terminal_shows_every_cell_and_what_is_best(text_file):
-    assert rendered(vision()) == text_file
+def test_the_terminal_shows_every_cell_and_what_is_best(snapshot):
+    assert rendered(vision()) == snapshot
 
 
 def test_the_markdown_twin_is_told_in_full(markdown_file):

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from tracekit.model.comparison import Comparison, KernelGroup
-from tracekit.model.groups import GroupLabel
-from tracekit.model.modules import ModuleTime
+from tracekit.model.groups import GroupLabel, ModuleTime
 from tracekit.numbers import count, counted, figure_change, scale_of
 from tracekit.report.document import Table, Tree, TreeNode, columns
 from tracekit.report.sections.groups import group_label
