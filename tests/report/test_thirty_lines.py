@@ -17,7 +17,6 @@ from tracekit.walks.sides import load_side
 
 ROOT = Path(__file__).parents[2]
 PAGE, OPEN = Path("reports/page.html"), "tracekit open traces/run"
-WIDTHS = (100, 80)
 
 
 def lines(text: str, width: int = 100, most: int = 30) -> list[str]:
