@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.making.collecting import RESULTS, collect_run, collect_sweep, read_runs, write
-from docs.making.commands import asked_for, shortened
+from docs.making.collecting import RESULTS, asked_for, collect_run, collect_sweep, read_runs, shortened, write
 from docs.making.results import PAGE, README, page, pays_after, readme, row, runs, sweep
 from tracekit.model.workload import Request
 

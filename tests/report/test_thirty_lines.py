@@ -34,7 +34,6 @@ from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
 ROOT = Path(__file__).parents[2]
-WIDTHS = (100, 80)
 
 
 def lines(text: str, width: int = 100, most: int = 30) -> list[str]:
