@@ -90,6 +90,18 @@ class Disabled(Layers):
         return self.layers[0](x)
 
 
+class Stacked(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def __init__(self, *blocks: Any) -> None:
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(blocks)
+
+    def forward(self, x: Any) -> Any:
+        for block in self.blocks:
+            x = block(x)
+            torch._dynamo.graph_break()
+        return x
+
+
 def reasons_of(module: Any) -> tuple[NotCompiled, ...]:
     """Why nothing of the module was compiled."""
     x, targets = torch.ones(4, 8), (CompileTarget("model", module),)
@@ -102,7 +114,7 @@ def reasons_of(module: Any) -> tuple[NotCompiled, ...]:
     log = DiagnosticLog()
     with pytest.raises(NothingCompiledError):
         warm_up(watched(compiled_form(make_workload(call, targets, fullgraph=False)), log), Silent())
-    return log.why_nothing(targets)
+    return log.why_nothing(targets, getattr(module, "blocks", ()))
 
 
 @pytest.mark.usefixtures("dynamo_alone")
@@ -129,6 +141,15 @@ def test_a_model_that_dynamo_skips_tells_the_line_that_is_in_its_way(
     at = int(reason.where.rpartition(":")[2])
     assert linecache.getline(__file__, at).strip() == line
     assert reason.reason and (reason.function, reason.called_from) == ("forward", None)
+
+
+@pytest.mark.usefixtures("dynamo_alone")
+@pytest.mark.parametrize(
+    ("block", "in_block"), [(Reading, True), (lambda: torch.nn.TransformerEncoderLayer(8, 2, 16), False)]
+)
+def test_a_block_that_dynamo_skips_is_told_from_one_that_it_does_not_look_at(block: Any, in_block: bool) -> None:
+    reason = reasons_of(Stacked(block(), block()).eval())[0]
+    assert (reason.inside, reason.in_block) == ("loop", in_block)
 
 
 BROKEN = """Graph break in user code at {file}:{line}

@@ -11,8 +11,11 @@ import os
 import re
 import sysconfig
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+
+from torch import nn
 
 from tracekit.capture.compilation import is_disabled
 from tracekit.capture.compile_log import BREAK, METRICS, LogEntry, failure_of, read_break
@@ -49,8 +52,11 @@ MOST_REASONS = 50
 Frame = tuple[str, int, str | None]
 
 
-def find_reasons(entries: Iterable[LogEntry], targets: tuple[CompileTarget, ...]) -> tuple[NotCompiled, ...]:
-    """A place and reason each, in the order they were met; empty where nobody can tell."""
+def find_reasons(
+    entries: Iterable[LogEntry], targets: tuple[CompileTarget, ...], blocks: Iterable[nn.Module] = ()
+) -> tuple[NotCompiled, ...]:
+    """A place and reason each, in the order they were met; empty where nobody can tell. `blocks` are the modules that
+    repeat."""
     entries = tuple(entries)
     broken = {each.id for each in entries if each.kind == BREAK}
     found: dict[tuple[str | None, str], NotCompiled] = {}
@@ -66,7 +72,11 @@ def find_reasons(entries: Iterable[LogEntry], targets: tuple[CompileTarget, ...]
         else:
             continue
         found.setdefault((reason.where, reason.reason), reason)
-    return tuple(found.values())[:MOST_REASONS] or tuple(_untold(targets))
+    codes = (getattr(inspect.unwrap(type(each).forward), "__code__", None) for each in blocks)
+    of_blocks = {place(code.co_filename, line) for code in codes if code for *_, line in code.co_lines()}
+    told = tuple(found.values())[:MOST_REASONS]
+    within = (replace(each, in_block=(each.called_from or each.where) in of_blocks) for each in told)
+    return tuple(within) or tuple(_untold(targets))
 
 
 def _frames_within(text: str) -> tuple[Frame, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from tracekit.model.comparison import KernelGroup
-from tracekit.model.modules import ModuleTime
+from tracekit.model.groups import ModuleTime
 
 Path = tuple[str, ...]
 

@@ -42,11 +42,13 @@ def _remedies(reasons: Iterable[NotCompiled], run: Run) -> Iterator[Remedy]:
     for each in reasons:
         if code := IN_CODE.get(each.code):
             yield Remedy(code)
-        variable = CAPTURED.get(each.code)
+        # A list of other numbers than integers no graph holds.
+        variable = CAPTURED.get(each.code) if "non-integer" not in each.reason else None
         if variable and settings.variables.get(variable) != "1":
             yield Remedy("capture_in_graph", f"{variable}=1", switched_command(settings, {variable: "1"}))
         if each.inside == "loop":
-            if run.repeated_parts and settings.scope != "regional":
+            # Not where a block is in the way: Dynamo has tried each by itself, and skipped it too.
+            if run.repeated_parts and settings.scope != "regional" and not each.in_block:
                 yield Remedy("compile_body", "--scope regional", profile_command(settings, REGIONAL))
             else:
                 yield Remedy("compile_body")

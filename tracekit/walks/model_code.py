@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
 from tracekit.files import read_bounded
-from tracekit.model.provenance import EagerOps
-from tracekit.model.source_lines import SourceLines
+from tracekit.model.provenance import EagerOps, SourceLines
 
 if TYPE_CHECKING:
     from tracekit.model.provenance import CompiledSites
