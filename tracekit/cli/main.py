@@ -29,6 +29,7 @@ COMMANDS = {
     "sweep": "Measure many settings of a model, and say which is best for what.",
     "analyze": "Say what one trace shows.",
     "compare": "Say what changed from one run or trace to another, and why.",
+    "ranks": "Say who waited for whom in a job of many ranks, and why.",
     "open": "Show a trace in Perfetto.",
     "export": "Write a trace for other tools.",
     "schema": "Print the JSON Schemas of what is written.",
@@ -38,7 +39,7 @@ COMMANDS = {
 }
 
 #: The commands that read traces and run no model, as they stand in sys.argv.
-READERS = (["analyze"], ["compare"], ["export"])
+READERS = (["analyze"], ["compare"], ["ranks"], ["export"])
 
 
 class MendableError(click.ClickException):
