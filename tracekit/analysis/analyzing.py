@@ -3,6 +3,7 @@
 from typing import NoReturn
 
 from tracekit.analysis import devices, idle, kernels, queue
+from tracekit.analysis.communication import measure_communication
 from tracekit.analysis.cpu import measure_cpu
 from tracekit.analysis.health import check_health
 from tracekit.analysis.regions import find_regions
@@ -71,6 +72,7 @@ def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
         cpu=None,
         queue=queue.measure_queues(trace, scope),
         regions=find_regions(trace, scope.spans, scope),
+        communication=measure_communication(trace, scope, gpu),
     )
 
 

@@ -16,11 +16,23 @@ GRAPH_LAUNCH = "GraphLaunch"
 #: What a kernel does stands at the beginning of its name; the types of its arguments can go on for kilobytes.
 LONGEST_NAME = 2000
 
+#: Types in a name that stand before what the kernel is called.
+UNNAMED = re.compile(r"^void |\(anonymous namespace\)::|<unnamed>::")
+#: Where a word begins in `twoShotAllReduceKernel`.
+HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+#: In what a kernel is called, its namespaces included: NCCL and its kin, NVSHMEM, PyTorch's symmetric memory, DeepEP
+#: (whose `layout` stays on its GPU), the all-reduces of vLLM, SGLang and TensorRT-LLM. Whole words: `overall_reduce` is
+#: none, and what warps and blocks reduce among themselves neither.
+COMMUNICATION = re.compile(
+    r"(?<![a-z])(?:nccl|rccl|msccl|uccl|oneccl|nvshmem|rocshmem|symm(?:etric)?_mem|multimem|mnnvl"
+    r"|deep_ep(?!(?:::|\d+)layout)|cross_device_reduce|(?:one|two)_?shot_(?:all_?)?reduce"
+    r"|(?<!warp_)(?<!block_)(?<!thread_)(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all)v?(?![a-z]))"
+)
+
 #: In lower case. The first that matches counts: attention kernels are built from gemm pieces, and matmuls from copies.
 FAMILY_PATTERNS = {
     family: re.compile(pattern)
     for family, pattern in {
-        "communication": "nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|multimem",
         "attention": "flash|fmha|attention|sdpa|mha_|_attn",
         "copy": (
             "nchwtonhwc|nhwctonchw|catarray|direct_copy|copy_kernel|_copy_|native::copy<|tensortransform|transpose"
@@ -48,8 +60,16 @@ def family_of(name: str, kind: str = "kernel") -> str:
     if is_triton(name):
         # The name lists the operators that are fused, whichever they are; a template does one of them.
         return template_family(name) or "triton"
+    if is_communication(name):
+        return "communication"
     begin = name[:LONGEST_NAME].lower()
     return next((family for family, pattern in FAMILY_PATTERNS.items() if pattern.search(begin)), "other")
+
+
+def is_communication(name: str) -> bool:
+    """Whether the kernel exchanges data with other GPUs, told by what it is called and not by its arguments."""
+    called = re.split(r"[<(]", UNNAMED.sub("", name[:LONGEST_NAME]), maxsplit=1)[0]
+    return COMMUNICATION.search(HUMP.sub("_", called).lower()) is not None
 
 
 def summarize_kernels(scope: Scope) -> KernelSummary:

@@ -13,12 +13,17 @@ Path = tuple[str, ...]
 
 
 def time_by_module(groups: Sequence[KernelGroup]) -> ModuleTime | None:
-    """The root of the model's modules, whose figures are the sums of all `groups`; None where no group has a module.
+    """The root of the model's modules, whose figures are the sums of all `groups` but communication, which is nobody's
+    work alone; None where no group has a module.
 
     Numbers of blocks are `*` where blocks of that list do the same work. A module that holds one other, and does
     nothing itself, is left out.
     """
-    named = {at: [tuple(each.split(".")) for each in group.modules] for at, group in enumerate(groups)}
+    named = {
+        at: [tuple(each.split(".")) for each in group.modules]
+        for at, group in enumerate(groups)
+        if group.kind != "communication"
+    }
     if not any(named.values()):
         return None
     repeated = {path[:at] for paths in named.values() for path in paths for at, part in enumerate(path) if part == "*"}

@@ -1,12 +1,12 @@
 """Where did the time go, and why?
 
-A's wall, plus the change of every part, plus the residual, is B's wall. The change is GPU work and waiting.
+A's wall, plus the change of every part, plus the residual, is B's wall. The change is GPU work, communication that had
+the GPU to itself, and waiting.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.comparison import (
@@ -14,6 +14,7 @@ from tracekit.model.comparison import (
     NAMED_SHARE,
     Basis,
     KernelGroup,
+    PartKind,
     Reason,
     ReasonShare,
     Side,
@@ -33,6 +34,8 @@ OTHER_KERNELS = "other_gpu_work"
 SAME_KERNELS = "unchanged_kernels"
 OVERLAP = "overlap_correction"
 OUTSIDE = "outside_steps"
+#: How long one rank communicates depends on when the others come, so no kernel is to blame for the change.
+EXPOSED = "exposed_communication"
 #: Parts that are what is left of others, and name nothing.
 REST = (OTHER_KERNELS, OVERLAP, OUTSIDE)
 
@@ -77,7 +80,10 @@ def _present(value: float | None) -> float:
 
 def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> tuple[WaterfallPart, ...]:
     """The change of busy time, group by group. Kernels that ran side by side count once in busy time and twice in the
-    groups, which the overlap correction mends; work launched outside the steps is in busy time and in no group."""
+    groups, which the overlap correction mends; work launched outside the steps is in busy time and in no group.
+    Communication counts as far as nothing else ran beside it."""
+    communicates = a.analysis.communication or b.analysis.communication
+    groups = [group for group in groups if group.kind != "communication"]
     changed = sorted((group for group in groups if group.kind != "unchanged"), key=lambda group: -abs(group.delta_us))
     large = sum(abs(group.delta_us) >= SMALLEST_SHARE * a_us for group in changed[:MOST_GROUPS])
     parts = [WaterfallPart("gpu", group.label, group.delta_us) for group in changed[:large]]
@@ -88,8 +94,10 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
     a_outside, b_outside = (each.analysis.gpu.outside_us / each.steps if each.analysis.gpu else 0.0 for each in (a, b))
     if a_outside or b_outside:
         parts.append(WaterfallPart("gpu", OUTSIDE, b_outside - a_outside))
-    busy, in_groups = _present(b.busy_us) - _present(a.busy_us), math.fsum(group.delta_us for group in groups)
-    return (*parts, WaterfallPart("gpu", OVERLAP, busy - (b_outside - a_outside) - in_groups))
+    compute, in_groups = _present(b.compute_us) - _present(a.compute_us), math.fsum(group.delta_us for group in groups)
+    parts.append(WaterfallPart("gpu", OVERLAP, compute - (b_outside - a_outside) - in_groups))
+    exposed = (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),) if communicates else ()
+    return (*parts, *exposed)
 
 
 def _change_by_cause(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float]:
@@ -97,7 +105,7 @@ def _change_by_cause(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str
 
 
 def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None) -> Reason | None:
-    """The shares of GPU work and of waiting, the larger first, and what nothing explains.
+    """The shares of GPU work, of communication and of waiting, the larger first, and what nothing explains.
 
     None where no difference of unprofiled times was established, in alternation or beyond what separate runs leave
     open, for there is nothing to explain then; where the recorded process shows none of the verdict's sign; and where
@@ -113,7 +121,8 @@ def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None)
         BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us for side in (a, b)
     )
     least = max(LEAST_SHARE * abs(change), *doubts)
-    shares = [share for kind in ("gpu", "idle") if (share := _share(kind, waterfall.parts, least)) is not None]
+    kinds: tuple[PartKind, ...] = ("gpu", "communication", "idle")
+    shares = [share for kind in kinds if (share := _share(kind, waterfall.parts, least)) is not None]
     if change * sign <= 0 or not any(share.delta_us * sign > 0 for share in shares):
         return None
     shares.sort(key=lambda share: -abs(share.delta_us))
@@ -122,7 +131,7 @@ def find_reason(a: Side, b: Side, verdict: Verdict, waterfall: Waterfall | None)
     return Reason(change, tuple(shares), unexplained if is_large else 0.0, verdict.basis == "processes")
 
 
-def _share(kind: Literal["gpu", "idle"], parts: Sequence[WaterfallPart], least_us: float) -> ReasonShare | None:
+def _share(kind: PartKind, parts: Sequence[WaterfallPart], least_us: float) -> ReasonShare | None:
     """All parts of a kind, and those to name: the largest that went the way of their sum, and the largest GPU part that
     went the other way where that is much. None where they make no more than `least_us`."""
     own = [part for part in parts if part.kind == kind]

@@ -97,6 +97,24 @@ class GpuUse:
 
 
 @dataclass(frozen=True, slots=True)
+class CommunicationUse:
+    """Kernels that exchange data with other GPUs, the time included that they wait for late ranks: one rank's recording
+    cannot tell that from transfer. `compute_us` and `exposed_us` add up to the GPU's busy time."""
+
+    kernels: int  #: How many.
+    total_us: float  #: Their lengths, added up.
+    compute_us: float  #: Busy time with any other work.
+    exposed_us: float  #: Busy time with communication alone.
+    rank: int | None  #: Of this recording; None where it does not say.
+    world_size: int | None  #: How many ranks there were; None where it does not say.
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether waiting for other ranks may be in it: not where there were none."""
+        return self.world_size != 1
+
+
+@dataclass(frozen=True, slots=True)
 class FamilyTime:
     """All kernels (or copies) of one family in the window."""
 
@@ -343,3 +361,4 @@ class Analysis:
     cpu: CpuUse | None  #: None for a GPU recording.
     queue: tuple[DeviceQueue, ...] | None = None  #: None too where no activity is joined to its launch.
     regions: CompiledRegions | None = None  #: None where no operators were recorded.
+    communication: CommunicationUse | None = None  #: None where no kernel communicated.

@@ -19,12 +19,17 @@ from tracekit.model.sequence import Rates, Sequence, Traffic, TrafficTotal
 from tracekit.model.timeline import StepTimeline
 from tracekit.model.timing import BreakEven, StopReason
 
-GroupKind = Literal["unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched"]
+GroupKind = Literal[
+    "unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched", "communication"
+]  # fmt: skip
 #: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.
 Basis = Literal["unprofiled", "trace"]
-MatchedBy = Literal["provenance", "anchors", "names", "unmatched"]
+MatchedBy = Literal["provenance", "anchors", "names", "family", "unmatched"]
 #: What the interval of a verdict is of: rounds of one process, several processes, or sides that were timed apart.
 VerdictBasis = Literal["rounds", "processes", "apart"]
+
+#: GPU work, communication that had the GPU to itself (waiting for other ranks included), or idle time.
+PartKind = Literal["gpu", "communication", "idle"]
 
 #: The share by which GPU busy time differs between recordings of the same work (1 to 4 % on an H200).
 BUSY_MOVES = 0.05
@@ -33,7 +38,9 @@ BUSY_MOVES = 0.05
 NAMED_SHARE = 0.15
 
 #: What holds a form back; `mixed` where no one thing does.
-BoundKind = Literal["launch-bound", "sync-bound", "compute-bound", "memory-bound", "copy-bound", "mixed"]
+BoundKind = Literal[
+    "launch-bound", "sync-bound", "compute-bound", "memory-bound", "copy-bound", "communication-bound", "mixed"
+]  # fmt: skip
 #: Why the limit of a product is not known: its sizes were not recorded, as they are not of CUDA graphs; what the device
 #: can do at most is not known; sizes and types are known and do not tell it.
 UnknownLimit = Literal["no_sizes", "no_sizes_in_graphs", "unknown_device", "sizes_do_not_tell"]
@@ -91,6 +98,18 @@ class Side:
     def busy_us(self) -> float | None:
         """GPU busy time per step, of all devices together."""
         return self.analysis.gpu.busy_us / self.steps if self.analysis.gpu else None
+
+    @property
+    def exposed_us(self) -> float:
+        """GPU time per step with communication alone, waiting for other ranks included."""
+        communication = self.analysis.communication
+        return communication.exposed_us / self.steps if communication else 0.0
+
+    @property
+    def compute_us(self) -> float | None:
+        """GPU busy time per step with any work but communication."""
+        communication = self.analysis.communication
+        return communication.compute_us / self.steps if communication else self.busy_us
 
     @property
     def busy_differs_us(self) -> float | None:
@@ -267,7 +286,7 @@ class Deltas:
 class WaterfallPart:
     """A change from A to B."""
 
-    kind: Literal["gpu", "idle"]
+    kind: PartKind
     label: Label  #: A group's label, an idle cause, or a code.
     delta_us: float
     recorded_delta_us: float | None = None  #: An idle part's change, as recorded; else None.
@@ -286,9 +305,9 @@ class Waterfall:
 
 @dataclass(frozen=True, slots=True)
 class ReasonShare:
-    """What GPU work (`gpu`) or waiting (`idle`) has of the change."""
+    """What GPU work (`gpu`), communication without other work beside it, or waiting (`idle`) has of the change."""
 
-    kind: Literal["gpu", "idle"]
+    kind: PartKind
     delta_us: float
     parts: tuple[WaterfallPart, ...]  #: What made most of it, largest first; empty where none is large.
     rest_us: float  #: What all others make; 0 where it is little or no part is named.
@@ -391,7 +410,8 @@ class BoundIfSlowed:
 @dataclass(frozen=True, slots=True)
 class Bound:
     """What holds one side back, by the rules of docs/bounds.md. Idle parts are `sync`, `launch`, `compile` and
-    `device`, GPU parts `copy`, `memory`, `compute`, `neither` of the last two and `unknown`."""
+    `device`, GPU parts `copy`, `memory`, `compute`, `neither` of the last two and `unknown`; where kernels communicate,
+    `communication` too, as far as nothing else ran beside it."""
 
     kind: BoundKind | None  #: None where what was recorded does not say.
     basis: Basis  #: What `parts_us` divides: the unprofiled call, else the recorded window.

@@ -59,6 +59,8 @@ class PerStep:
     wall_us: float | None  #: The median unprofiled call.
     recorded_wall_us: float | None  #: The recorded window over its steps.
     busy_us: float | None  #: Of all devices together.
+    compute_us: float | None  #: The part of busy with any work but communication.
+    exposed_communication_us: float  #: The part with communication alone, waiting for other ranks included.
     unprofiled_idle_us: float | None  #: The unprofiled call less its busy time.
     recorded_idle_us: float | None  #: The recorded window less its busy time.
     idle_share: float | None  #: Of the unprofiled call, 0 to 1.
@@ -73,6 +75,8 @@ def per_step(side: Side) -> PerStep:
         wall_us=side.wall_us,
         recorded_wall_us=side.recorded_wall_us,
         busy_us=side.busy_us,
+        compute_us=side.compute_us,
+        exposed_communication_us=side.exposed_us,
         unprofiled_idle_us=side.unprofiled_idle_us,
         recorded_idle_us=side.recorded_idle_us,
         idle_share=side.idle_share,

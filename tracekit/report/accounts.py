@@ -17,6 +17,7 @@ class ShownRow:
     figures: tuple[str, ...]
     share: float
     what: str
+    unjudged: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ def shown_account(account: Account) -> ShownAccount:
             figures.append(figure_change((row.delta_us or 0.0) / scale, decimals))
         else:
             figures.append(percent((row.us[0] or 0.0) / wholes[0], 0) if wholes[0] else "")
-        rows.append(ShownRow(row.name, row.level, tuple(figures), (row.delta_us or 0.0) / longest, row.what))
+        rows.append(
+            ShownRow(row.name, row.level, tuple(figures), (row.delta_us or 0.0) / longest, row.what, row.unjudged)
+        )
     heads = (*account.labels, "change" if is_compared else "share")
     return ShownAccount(f"{account.title}, {unit}", heads, is_compared, tuple(rows))

@@ -35,6 +35,7 @@ MARGINS = 56
 SEGMENTS = (
     ("matrix_us", "matmul, attention, convolution", "hue-blue", "paper", "paper"),
     ("other_us", "norm, pointwise, copy, other", "hue-olive", "paper", "paper"),
+    ("communication_us", "exposed communication, waiting included", "hue-violet", "paper", "paper"),
     ("idle_us", "GPU idle", "rule", "soft", "ink"),
 )
 
@@ -109,7 +110,8 @@ def call_chart(comparison: Comparison) -> Chart | None:
 
 def _calls(id_: str, what: str, names: Sequence[str], basis: str, calls: Sequence[CallTime]) -> Chart:
     unit, scale, decimals = scale_of(max(each.whole_us for each in calls))
-    figures = [[getattr(each, name) / scale for each in calls] for name, *_ in SEGMENTS]
+    segments = _segments(calls)
+    figures = [[getattr(each, name) / scale for each in calls] for name, *_ in segments]
     data = [
         {
             "type": "bar",
@@ -126,7 +128,7 @@ def _calls(id_: str, what: str, names: Sequence[str], basis: str, calls: Sequenc
             "customdata": [escaped(name) for name in names],
             "hovertemplate": f"%{{customdata}}, {words}: %{{text}} {unit}<extra></extra>",
         }
-        for (_, words, colour, edge, text), values in zip(SEGMENTS, figures, strict=True)
+        for (_, words, colour, edge, text), values in zip(segments, figures, strict=True)
     ]
     wholes = [f"{each.whole_us / scale:,.{decimals}f} {unit}" for each in calls]
     labels = [f"{name}<br>{whole}" for name, whole in zip(told_apart(names), wholes, strict=True)]
@@ -142,10 +144,16 @@ def _calls(id_: str, what: str, names: Sequence[str], basis: str, calls: Sequenc
     return drawn(id_, title, data, layout, PER_CALL * len(calls) + MARGINS + LEGEND, "; ".join(_told(names, calls)))
 
 
+def _segments(calls: Sequence[CallTime]) -> list[tuple[str, str, str, str, str]]:
+    """Communication has none where there is no communication."""
+    communicates = any(call.communication_us for call in calls)
+    return [each for each in SEGMENTS if each[0] != "communication_us" or communicates]
+
+
 def _told(names: Sequence[str], calls: Sequence[CallTime]) -> Iterator[str]:
     """The figures, for who does not see them."""
     for name, call in zip(names, calls, strict=True):
-        parts = ", ".join(f"{words} {duration(getattr(call, segment))}" for segment, words, *_ in SEGMENTS)
+        parts = ", ".join(f"{words} {duration(getattr(call, segment))}" for segment, words, *_ in _segments(calls))
         yield f"{name} {duration(call.whole_us)}: {parts}"
 
 
@@ -169,7 +177,10 @@ def module_chart(comparison: Comparison) -> Chart | None:
     if root is None or root.a_us <= 0:
         return None
     a, b = comparison.a.label, comparison.b.label
-    cells = list(_cells(root, "all GPU kernels", 0, 0.0, LEAST_WIDTH * root.a_us))
+    apart = any(group.kind == "communication" for group in comparison.groups)
+    cells = list(
+        _cells(root, "GPU kernels but communication" if apart else "all GPU kernels", 0, 0.0, LEAST_WIDTH * root.a_us)
+    )
     unit, scale, _ = scale_of(root.a_us)
     kinds = (
         ("less GPU time", "gain", [each for each in cells if each.change <= -NO_CHANGE]),

@@ -346,13 +346,15 @@ class GateText:
 @dataclass(frozen=True, slots=True)
 class AccountRow:
     """A part of a call: `level` 0 is GPU kernels or idle time, 1 a part of these. `us` are the sides' times, None where
-    only the change is known; `delta_us` is None of one side alone. `what` says what became of it."""
+    only the change is known; `delta_us` is None of one side alone. `what` says what became of it. Of an `unjudged` one
+    the change is neither gain nor loss."""
 
     name: str
     level: int
     us: tuple[float | None, ...]
     delta_us: float | None = None
     what: str = ""
+    unjudged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,8 +368,8 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A side's call as a stacked bar. `segments` are microseconds by kind: library, other and idle; they add up to
-    `total_us`."""
+    """A side's call as a stacked bar. `segments` are microseconds by kind: library, other, communication where there is
+    any, and idle; they add up to `total_us`."""
 
     label: str
     total_us: float

@@ -29,6 +29,7 @@ LONGEST_FIGURE = 20
 SEGMENTS = {
     "library": "matmul, attention, convolution",
     "other": "other kernels and copies",
+    "communication": "exposed communication, waiting included",
     "idle": "GPU idle",
 }
 

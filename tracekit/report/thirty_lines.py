@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import counted
-from tracekit.report.accounts import shown_account
+from tracekit.report.accounts import ShownRow, shown_account
 from tracekit.report.document import BLANK, Account, Cell, Line, Name, Overview, Styled, Summary, Table, columns
 from tracekit.report.terminal import height
 
@@ -109,16 +109,16 @@ def _account(account: Account, width: int) -> Table:
     names = [clipped_within(f"{'  ' * (row.level + 1)}{printable(row.name)}", room) for row in shown.rows]
     bar = max(min(BAR, width - max(map(len, names)) - beside - 2 * BETWEEN), 0)
     rows = tuple(
-        (name, *row.figures, *((_bar(row.share, bar),) if shown.is_compared else ()), *((row.what,) if told else ()))
+        (name, *row.figures, *((_bar(row, bar),) if shown.is_compared else ()), *((row.what,) if told else ()))
         for name, row in zip(names, shown.rows, strict=True)
     )
     words_beside = columns(*[""] * (shown.is_compared + told))
     return _fitted(Table("", (*columns(shown.title, figures=heads), *words_beside), rows), width)
 
 
-def _bar(share: float, longest: int) -> Styled:
-    sign, style = ("+", "red") if share > 0 else ("-", "green")
-    return Styled(((sign * round(abs(share) * longest), style),))
+def _bar(row: ShownRow, longest: int) -> Styled:
+    sign, style = ("+", "red") if row.share > 0 else ("-", "green")
+    return Styled(((sign * round(abs(row.share) * longest), "" if row.unjudged else style),))
 
 
 def _fitted(table: Table, width: int) -> Table:

@@ -27,6 +27,7 @@ KINDS: dict[str, BoundKind] = {
     "copy": "copy-bound",
     "memory": "memory-bound",
     "compute": "compute-bound",
+    "communication": "communication-bound",
 }
 
 #: Families of kernels whose limit depends on their sizes.
@@ -98,7 +99,8 @@ def _host_us(causes: Mapping[str, float]) -> float:
 
 
 def _work(side: Side, sequence: Sequence | None) -> Parts:
-    """GPU busy time per step by what limits it. Work that ran side by side counts by its share of the summed times."""
+    """GPU busy time per step by what limits it. Work that ran side by side counts by its share of the summed times;
+    communication counts as far as nothing else ran, and is no part where there is none."""
     times = dict.fromkeys(("copy", "memory", "compute", "neither", "unknown"), 0.0)
     peak = peak_of_side(side)
     if sequence is not None and sequence.activities:
@@ -108,6 +110,9 @@ def _work(side: Side, sequence: Sequence | None) -> Parts:
         copies = side.analysis.copies.by_name if side.analysis.copies else ()
         work = [(Activity(each.name, each.family, each.mean_us, None), each.count) for each in (*kernels, *copies)]
     for activity, count in work:
-        times[limit_of(activity, peak) or "unknown"] += activity.duration_us * count
+        limit = limit_of(activity, peak) or "unknown"
+        if limit != "communication":
+            times[limit] += activity.duration_us * count
     total = math.fsum(times.values())
-    return {part: us / total * (side.busy_us or 0.0) if total else 0.0 for part, us in times.items()}
+    parts = {part: us / total * (side.compute_us or 0.0) if total else 0.0 for part, us in times.items()}
+    return {**parts, "communication": side.exposed_us} if side.analysis.communication else parts

@@ -65,7 +65,7 @@ def peak_of_side(side: Side) -> Peak | None:
     return replace(peak, float32_precision=environment.float32_matmul_precision) if peak and environment else peak
 
 
-Limit = Literal["compute", "memory", "copy", "neither"]
+Limit = Literal["compute", "memory", "copy", "communication", "neither"]
 
 #: A kernel of these families does a few operations for each byte it moves, a device can do hundreds: memory is its
 #: limit, whatever its sizes.
@@ -109,12 +109,15 @@ def rates_of(calls: Sequence[Call], peak: Peak | None) -> Rates:
 
 def limit_of(activity: Activity, peak: Peak | None) -> Limit | None:
     """Which limit of the device the activity meets first, by estimate; None where its sizes or the peak are not known.
+    Communication meets none of the device's own: links between devices, and other ranks, limit it.
 
     A product is limited by compute if its operations take longer at the peak rate than its bytes do, and by neither if
     it takes far longer than both.
     """
     if activity.family in COPYING:
         return "copy"
+    if activity.family == "communication":
+        return "communication"
     if activity.family in MOVING or (activity.family == "triton" and not TEMPLATE.match(activity.name)):
         return "memory"
     call = Call((activity,))

@@ -36,15 +36,18 @@ def find_fewer_kernels(comparison: Comparison) -> Finding | None:
 
 
 def _counts_and_times(comparison: Comparison) -> dict[str, float] | None:
+    """Without communication: its kernels wait for other ranks, so that their time is no kernel's doing."""
     a, b = comparison.a, comparison.b
-    if not (a.analysis.kernels and b.analysis.kernels) or a.busy_us is None or b.busy_us is None:
+    if not (a.analysis.kernels and b.analysis.kernels) or a.compute_us is None or b.compute_us is None:
         return None
-    return {
-        "a_kernels": a.analysis.kernels.count / a.steps,
-        "b_kernels": b.analysis.kernels.count / b.steps,
-        "a_busy_us": a.busy_us,
-        "b_busy_us": b.busy_us,
+    a_apart, b_apart = (side.analysis.communication.kernels if side.analysis.communication else 0 for side in (a, b))
+    facts = {
+        "a_kernels": (a.analysis.kernels.count - a_apart) / a.steps,
+        "b_kernels": (b.analysis.kernels.count - b_apart) / b.steps,
+        "a_busy_us": a.compute_us,
+        "b_busy_us": b.compute_us,
     }
+    return {**facts, "without_communication": True} if a_apart or b_apart else facts
 
 
 def find_launch_bound(comparison: Comparison) -> Finding | None:

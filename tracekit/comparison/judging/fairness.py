@@ -6,6 +6,7 @@ from math import prod
 from tracekit.comparison.cost.convolutions import find_convolution
 from tracekit.comparison.cost.flops import attention_sizes, factors_of, flops_of
 from tracekit.comparison.cost.operator_calls import find_calls
+from tracekit.comparison.judging.communication import find_unjudged_communication, find_untold_waiting
 from tracekit.comparison.judging.disturbances import find_disturbance
 from tracekit.comparison.judging.thresholds import FEWEST_CALLS, SLOWER_THAN_RECORDED
 from tracekit.errors import TracekitError
@@ -30,14 +31,15 @@ def find_unfairness(a: Side, b: Side) -> tuple[Note, ...]:
     """One note for each thing a reader must know before believing the figures; empty when there is none."""
     same = (Note("same_recording", facts={"path": a.path}),) if a.path == b.path else ()
     first: tuple[Question, ...] = (_missing_gpu, _other_work, find_other_machine, _other_windows)
-    questions = (*first, _busier_than_the_call, _slower_than_recorded, find_disturbance, _damaged)
+    second: tuple[Question, ...] = (_busier_than_the_call, _slower_than_recorded, find_unjudged_communication)
+    questions = (*first, *second, find_disturbance, _damaged)
     return (*same, *(note for ask in questions for note in ask(a, b)))
 
 
 def find_unsound(side: Side) -> tuple[Note, ...]:
     """One note for each thing a reader of one side alone must know; empty when there is none."""
     questions = (_missing_gpu, _busier_than_the_call, _slower_than_recorded, _damaged)
-    return distinct(note for ask in questions for note in ask(side, side))
+    return (*distinct(note for ask in questions for note in ask(side, side)), *find_untold_waiting(side))
 
 
 def find_other_work(a: Side, b: Side) -> Iterator[Note]:

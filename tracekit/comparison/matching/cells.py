@@ -54,6 +54,10 @@ def find_cells(a: Side, b: Side) -> tuple[tuple[Cell, ...] | None, tuple[Note, .
     return tuple(found), distinct(found_notes)
 
 
+def _communication(sequence: Sequence) -> tuple[int, ...]:
+    return tuple(at for at, each in enumerate(sequence.activities) if each.family == "communication")
+
+
 def _steps(sequence: Sequence) -> list[range]:
     begins = sequence.starts or (0,)
     return [range(begin, end) for begin, end in zip(begins, (*begins[1:], len(sequence.activities)), strict=True)]
@@ -79,12 +83,18 @@ def _content(sequence: Sequence) -> Hashable:
 
 
 def _match(one: Sequence, other: Sequence, a: Side, b: Side) -> tuple[tuple[Cell, ...], tuple[Note, ...]]:
-    """The cells of one step of each side, by provenance where it is of use."""
+    """The cells of one step of each side, by provenance where it is of use. All communication is one cell."""
     eager, compiled = a.provenance, b.provenance
+    a_apart, b_apart = _communication(one), _communication(other)
+    cells: tuple[Cell, ...] = (Cell(a_apart, b_apart, "family"),) if a_apart or b_apart else ()
+    notes: tuple[Note, ...] = ()
     of_use = one.activities and other.activities and not why_no_provenance(a, b)
-    if not of_use or not isinstance(eager, EagerOps) or not isinstance(compiled, CompiledSites):
+    if of_use and isinstance(eager, EagerOps) and isinstance(compiled, CompiledSites):
+        linked, notes = link(one, other, eager, compiled)
+        # What was linked to communication is aligned like the rest.
+        cells += tuple(each for each in linked if not ({*each.a} & {*a_apart} or {*each.b} & {*b_apart}))
+    elif not cells:
         return align(one, other), ()
-    cells, notes = link(one, other, eager, compiled)
     a_linked, b_linked = {at for cell in cells for at in cell.a}, {at for cell in cells for at in cell.b}
     a_rest = [at for at in range(len(one.activities)) if at not in a_linked]
     b_rest = [at for at in range(len(other.activities)) if at not in b_linked]

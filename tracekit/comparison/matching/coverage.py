@@ -104,7 +104,8 @@ def find_lost_groups(groups: Sequence[KernelGroup]) -> LostGroups:
 
 def total_traffic(groups: Sequence[KernelGroup]) -> TrafficTotal | None:
     """The traffic of the groups in which it is known of every call of both sides, per step, and how much of the GPU
-    time these are; None where it is known of none."""
+    time these are, without communication; None where it is known of none."""
+    groups = [group for group in groups if group.kind != "communication"]
     known = [(group, group.traffic) for group in groups if group.traffic and group.traffic.removed_bytes is not None]
     if not any(traffic.eager_bytes or traffic.compiled_bytes for _, traffic in known):
         return None

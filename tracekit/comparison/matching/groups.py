@@ -14,7 +14,12 @@ from statistics import fmean
 from tracekit.comparison.cost.operator_calls import Call, find_calls, note_calls
 from tracekit.comparison.cost.roofline import peak_of_side, rates_of
 from tracekit.comparison.matching.cells import find_cells, with_as_many_steps
-from tracekit.comparison.matching.groups_by_name import group_by_names, largest_first, time_of
+from tracekit.comparison.matching.groups_by_name import (
+    group_by_names,
+    group_communication,
+    largest_first,
+    time_of,
+)
 from tracekit.comparison.matching.kinds import find_evidence, kind_of
 from tracekit.comparison.matching.labels import label_of, sizes_of
 from tracekit.comparison.matching.operators import without_number
@@ -112,7 +117,10 @@ def group_by_cells(
     a_calls, b_calls = find_calls(a.activities), find_calls(b.activities)
     # Pieces of the same work, divided by shape as long as there are few.
     by_work: dict[Hashable, dict[Hashable, list[Piece]]] = defaultdict(lambda: defaultdict(list))
+    apart = [cell for cell in cells if cell.how == "family"]
     for cell in cells:
+        if cell.how == "family":
+            continue
         piece = Piece(
             cell,
             tuple(a.activities[at] for at in cell.a),
@@ -125,7 +133,17 @@ def group_by_cells(
     for by_shape in by_work.values():
         some = list(by_shape.values())
         found += some if len(some) <= MOST_SHAPES else [[piece for pieces in some for piece in pieces]]
-    return tuple(_group(pieces, a.per_step, b.per_step, peaks) for pieces in found)
+    groups = (_group(pieces, a.per_step, b.per_step, peaks) for pieces in found)
+    a_at, b_at = (tuple(at for cell in apart for at in getattr(cell, side)) for side in ("a", "b"))
+    return (
+        *groups,
+        *group_communication(
+            _members((a.activities[at] for at in a_at), a.per_step),
+            _members((b.activities[at] for at in b_at), b.per_step),
+            a_at,
+            b_at,
+        ),
+    )
 
 
 def _places(pieces: Iterable[Piece]) -> tuple[str, ...]:

@@ -3,19 +3,29 @@ activities are not known one by one."""
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Literal
 
-from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side
+from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, MatchedBy, Side
 from tracekit.model.groups import GroupLabel, Label, NamedFamily
 
 #: The families that libraries or the driver do, a group each where names differ between the sides. Element-wise work is
 #: fused across families, so all other families make one group.
-FAMILIES: tuple[NamedFamily, ...] = ("gemm", "attention", "convolution", "communication", "memcpy", "memset")
+FAMILIES: tuple[NamedFamily, ...] = ("gemm", "attention", "convolution", "memcpy", "memset")
 ELEMENT_WISE: NamedFamily = "element_wise"
+#: A family, and the kind of the group that holds all of it.
+COMMUNICATION: Literal["communication"] = "communication"
+#: How groups of these kinds are told; those of all others by names.
+HOW: dict[GroupKind, MatchedBy] = {"unmatched": "unmatched", "communication": "family"}
 
 
 def group_by_names(a: Side, b: Side) -> tuple[KernelGroup, ...]:
     """Every kernel and copy of both sides in exactly one group, per step."""
-    a_members, b_members = _per_step(a), _per_step(b)
+    a_every, b_every = _per_step(a), _per_step(b)
+    apart = [[each for (family, _), each in some.items() if family == COMMUNICATION] for some in (a_every, b_every)]
+    a_members, b_members = (
+        {key: each for key, each in some.items() if key[0] != COMMUNICATION} for some in (a_every, b_every)
+    )
     same = {key for key in a_members if key in b_members and math.isclose(a_members[key].count, b_members[key].count)}
     groups = [_group("unchanged", key[1], (a_members[key],), (b_members[key],)) for key in same]
     by_family: dict[NamedFamily, tuple[list[GroupMember], list[GroupMember]]] = {}
@@ -35,7 +45,16 @@ def group_by_names(a: Side, b: Side) -> tuple[KernelGroup, ...]:
             # Fusion makes fewer kernels. As many or more could be anything (attention that was decomposed, say).
             kind = "fused" if _count(other) < _count(one) else "unmatched"
         groups.append(_group(kind, GroupLabel(kind, family=family), one, other))
-    return tuple(groups)
+    return (*groups, *group_communication(apart[0], apart[1]))
+
+
+def group_communication(
+    a: Iterable[GroupMember], b: Iterable[GroupMember], a_at: tuple[int, ...] = (), b_at: tuple[int, ...] = ()
+) -> tuple[KernelGroup, ...]:
+    """All communication of both sides as one group, if there is any: how long a collective takes, and which kernel it
+    is, other ranks decide too. `a_at` and `b_at` are places in the sides' sequences."""
+    group = _group(COMMUNICATION, GroupLabel(COMMUNICATION, family=COMMUNICATION), a, b)
+    return (replace(group, exact=True, a_at=a_at, b_at=b_at),) if group.a or group.b else ()
 
 
 def _per_step(side: Side) -> dict[tuple[str, str], GroupMember]:
@@ -53,7 +72,7 @@ def _group(kind: GroupKind, label: Label, *sides: Iterable[GroupMember]) -> Kern
     return KernelGroup(
         kind=kind,
         label=label,
-        how="unmatched" if kind == "unmatched" else "names",
+        how=HOW.get(kind, "names"),
         a=a,
         b=b,
         delta_count=_count(b) - _count(a),

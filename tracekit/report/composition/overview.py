@@ -22,6 +22,8 @@ from tracekit.report.words import short
 #: Notes below the headline, families of kernels, causes of idle time, and things to try that find room.
 MOST_NOTES, MOST_FAMILIES, MOST_CAUSES, MOST_ADVICE = 3, 3, 3, 3
 REST = "all other GPU work"
+#: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
+KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
 #: A cause of idle time has this share of the largest one's change at least.
 LEAST_CAUSE = 0.05
 #: The other causes are shown together from this share of it on.
@@ -93,26 +95,36 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
 
 
 def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar, ...]:
-    """Each side's call: matrix work, all other GPU work, and idle time; nothing where they have no common scale."""
+    """Each side's call: matrix work, all other GPU work, communication that had the GPU to itself, and idle time;
+    nothing where they have no common scale."""
     found = call_times(comparisons, sides)
+    calls = found[1] if found else ()
+    communicates = any(call.communication_us for call in calls)
+    kinds = {"library": "matrix", "other": "other", **({"communication": "communication"} if communicates else {})}
+    kinds["idle"] = "idle"
     return tuple(
-        Bar(side.label, call.whole_us, (("library", call.matrix_us), ("other", call.other_us), ("idle", call.idle_us)))
-        for side, call in zip(sides, found[1] if found else (), strict=False)
+        Bar(side.label, call.whole_us, tuple((kind, getattr(call, f"{name}_us")) for kind, name in kinds.items()))
+        for side, call in zip(sides, calls, strict=False)
     )
 
 
 def _account(comparison: Comparison) -> Account | None:
-    """GPU kernels by module, idle time by cause. The changes add up to that of the call."""
+    """GPU kernels by module, exposed communication, idle time by cause. The changes add up to that of the call."""
     a, b, waterfall = comparison.a, comparison.b, comparison.waterfall
     if waterfall is None or a.busy_us is None or b.busy_us is None:
         return None
     a_idle, b_idle = a.idle_us(waterfall.basis), b.idle_us(waterfall.basis)
     parts = [*(_modules(comparison) or _families(comparison))]
     # What is in no part, copies among it, and less what ran at once.
-    rest = [busy - math.fsum(row.us[at] or 0.0 for row in parts) for at, busy in enumerate((a.busy_us, b.busy_us))]
-    rows = [AccountRow("GPU kernels", 0, (a.busy_us, b.busy_us), b.busy_us - a.busy_us), *parts]
+    compute = (a.compute_us or 0.0, b.compute_us or 0.0)
+    rest = [us - math.fsum(row.us[at] or 0.0 for row in parts) for at, us in enumerate(compute)]
+    communicates = a.analysis.communication or b.analysis.communication
+    rows = [AccountRow(COMPUTE if communicates else KERNELS, 0, compute, compute[1] - compute[0]), *parts]
     if parts:
         rows.append(AccountRow(REST, 1, tuple(rest), rest[1] - rest[0]))
+    if communicates:
+        exposed = (a.exposed_us, b.exposed_us)
+        rows.append(AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], "waiting included", unjudged=True))
     if a_idle is not None and b_idle is not None:
         rows.append(AccountRow("GPU idle", 0, (a_idle, b_idle), b_idle - a_idle))
     rows += _causes(waterfall.parts)
@@ -139,6 +151,7 @@ def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
 def _families(comparison: Comparison) -> tuple[AccountRow, ...]:
     """The families of kernels with the largest changes, where no module is known."""
     times = {family: (a, b) for family, ((_, a), (_, b)) in times_by_family(both_sides(comparison)).items()}
+    times.pop("communication", None)
     largest = sorted(times.items(), key=lambda item: -abs(item[1][1] - item[1][0]))[:MOST_FAMILIES]
     return tuple(AccountRow(family, 1, us, us[1] - us[0]) for family, us in largest)
 

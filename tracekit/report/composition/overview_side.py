@@ -8,7 +8,17 @@ from tracekit.model.comparison import Side
 from tracekit.model.single_run import NothingCompiled, Remedy, SingleRun
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import count, counted, duration, percent
-from tracekit.report.composition.overview import LEAST_REST, MOST_NOTES, REST, WINDOWS, advice_of, hidden
+from tracekit.report.composition.overview import (
+    COMPUTE,
+    EXPOSED,
+    KERNELS,
+    LEAST_REST,
+    MOST_NOTES,
+    REST,
+    WINDOWS,
+    advice_of,
+    hidden,
+)
 from tracekit.report.document import Account, AccountRow, Advice, Line, Overview, Table, columns, filled_table
 from tracekit.report.sections.kernels import kernel_name, times_by_family
 from tracekit.report.sides import with_letters
@@ -85,6 +95,8 @@ def _answer(side: Side) -> list[str]:
         told.append(f"GPU idle {percent(side.idle_share, 0)}")
     elif side.recorded_idle_share is not None:
         told.append(f"GPU idle {percent(side.recorded_idle_share, 0)} with profiler, less without")
+    if side.analysis.communication and side.span_us:
+        told.append(f"exposed communication {percent(side.exposed_us / side.span_us, 0)}")
     if side.kernels_per_step is not None:
         launches = f", {count(side.launches_per_step)} launches" if side.launches_per_step is not None else ""
         told.append(f"{count(side.kernels_per_step)} kernels{launches}")
@@ -95,14 +107,19 @@ def _answer(side: Side) -> list[str]:
 
 
 def _account(side: Side) -> Account | None:
-    """GPU time by family of kernels, idle time by cause."""
+    """GPU time by family of kernels, exposed communication, idle time by cause."""
     profiled = side.unprofiled_idle_us is None
-    if side.busy_us is None or side.analysis.kernels is None:
+    if side.compute_us is None or side.analysis.kernels is None:
         return None
+    communicates = side.analysis.communication is not None
     idle = side.recorded_idle_us if profiled else side.unprofiled_idle_us
     causes = (None if profiled else side.calibrated_idle_by_cause()) or side.idle_by_cause()
-    families = ((family, us) for family, ((_, us),) in times_by_family(with_letters(side)).items())
-    rows = [("GPU kernels", 0, side.busy_us), *_largest(families, MOST_FAMILIES, side.busy_us, REST)]
+    times = times_by_family(with_letters(side))
+    families = ((family, us) for family, ((_, us),) in times.items() if family != "communication")
+    whole = COMPUTE if communicates else KERNELS
+    rows = [(whole, 0, side.compute_us), *_largest(families, MOST_FAMILIES, side.compute_us, REST)]
+    if communicates:
+        rows.append((f"{EXPOSED}, waiting included", 0, side.exposed_us))
     if idle is not None:
         found = [(words.cause_words(cause), us) for cause, us in causes.items()]
         rows += [("GPU idle", 0, idle), *_largest(found, MOST_CAUSES, idle, "other causes")]

@@ -206,9 +206,12 @@ def _waterfall(comparison: Comparison) -> tuple[Table, ...]:
     parts = zip(part_labels(comparison), waterfall.parts, strict=True)
     changes = [*((name, part.delta_us) for name, part in parts), ("residual, not explained", waterfall.residual_us)]
     longest = max(abs(us) for _, us in changes)
+    # That a rank waits longer for others is no loss of its own.
+    styles = ["" if part.kind == "communication" else None for part in waterfall.parts]
     bars = [
-        Styled((("█" * (round(abs(us) / longest * BAR) if longest else 0), "green" if us < 0 else "red"),))
-        for _, us in changes
+        Styled((("█" * (round(abs(us) / longest * BAR) if longest else 0), style),))
+        for (_, us), own in zip(changes, [*styles, None], strict=True)
+        for style in [("green" if us < 0 else "red") if own is None else own]
     ]
     rows: tuple[tuple[Cell, ...], ...] = (
         (f"A: {a}", duration(waterfall.a_us), ""),

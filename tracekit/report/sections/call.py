@@ -1,4 +1,4 @@
-"""What one call of each side consists of: matrix work, other GPU work, and waiting."""
+"""What one call of each side consists of: matrix work, other GPU work, communication, and waiting."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ MATRIX = ("gemm", "attention", "convolution")
 
 @dataclass(frozen=True, slots=True)
 class CallTime:
-    """One call of a side, in microseconds: the three add up to `whole_us`."""
+    """One call of a side, in microseconds: the four add up to `whole_us`."""
 
     whole_us: float  #: The unprofiled call's median time; as recorded where the basis is the trace.
     matrix_us: float  #: Matrix products, attention, convolutions.
     other_us: float  #: All other GPU work, copies and sets of memory too.
+    communication_us: float  #: Communication with nothing beside it, waiting for other ranks included.
     idle_us: float  #: The GPU has nothing to run.
 
 
@@ -32,12 +33,14 @@ def call_time(side: Side, basis: Basis) -> CallTime | None:
     if whole is None or idle is None or side.analysis.gpu is None:
         return None
     kernels, copies = side.analysis.kernels, side.analysis.copies
-    families = kernels.by_family if kernels else ()
+    families = [each for each in kernels.by_family if each.family != "communication"] if kernels else []
+    busy, exposed = whole - idle, side.exposed_us
+    communication = min(exposed / side.busy_us, 1.0) * busy if side.busy_us else 0.0
     copied = copies.total_us if copies else 0.0
     every = math.fsum((*(each.total_us for each in families), copied, side.analysis.gpu.outside_us))
     share = math.fsum(each.total_us for each in families if each.family in MATRIX) / every if every else 0.0
-    matrix = (whole - idle) * share
-    return CallTime(whole, matrix, whole - idle - matrix, idle)
+    matrix = (busy - communication) * share
+    return CallTime(whole, matrix, busy - communication - matrix, communication, idle)
 
 
 def call_times(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Basis, tuple[CallTime, ...]] | None:

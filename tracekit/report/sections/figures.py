@@ -96,6 +96,9 @@ def work_figures(sides: Sequence[Side]) -> Iterator[Figures]:
     wholes = (side.wall_us if basis == "unprofiled" else side.span_us for side in sides)
     shares = tuple(us / whole if us is not None and whole else None for us, whole in zip(idle, wholes, strict=True))
     yield _durations("GPU busy", (side.busy_us for side in sides))
+    if any(side.analysis.communication for side in sides):
+        yield _durations("GPU compute", (side.compute_us for side in sides))
+        yield _durations("Exposed communication, waiting included", (side.exposed_us for side in sides))
     yield _durations("GPU idle", idle)
     yield Figures("GPU idle, share", shares, numbers.percent, lambda change, _: numbers.points_change(change))
     for label, figure in COUNTS.items():

@@ -12,11 +12,21 @@ from tracekit.numbers import MINUS, count, counted, duration, duration_change, p
 from tracekit.report.document import GateText, Table, columns
 from tracekit.report.sections.groups import distinct_places
 from tracekit.report.words.common import cause_words, shared_scope
-from tracekit.report.words.groups import LIBRARIES, label_words, operators_word, repeats_word, work_words
+from tracekit.report.words.groups import (
+    EXPOSED,
+    LIBRARIES,
+    WAITING_INCLUDED,
+    label_words,
+    operators_word,
+    repeats_word,
+    work_words,
+)
 from tracekit.report.words.reasons import bound_because, reason_words
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 
+#: What the shares of the reason are called.
+SHARES = {"gpu": "kernel time", "communication": EXPOSED, "idle": "GPU idle"}
 #: A label is told whole up to so many characters, which is no limit to those that tracekit writes.
 LONGEST = 120
 
@@ -66,11 +76,13 @@ def reason_sentence(comparison: Comparison) -> str | None:
         return None
     shares = []
     for share in reason.shares:
-        idle = share.kind == "idle"
-        said = f"{'GPU idle' if idle else 'kernel time'} {duration_change(share.delta_us)}"
-        named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
+        said = f"{SHARES[share.kind]} {duration_change(share.delta_us)}"
+        parts = share.parts if share.kind != "communication" else ()
+        named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in parts]
         named += [f"the rest {duration_change(share.rest_us)}"] if share.rest_us else []
-        if not named and not idle:
+        if share.kind == "communication":
+            named = [WAITING_INCLUDED]
+        if not named and share.kind == "gpu":
             named = [f"no kernel group makes {percent(NAMED_SHARE, 0)} of it"]
         shares.append(f"{said} ({'; '.join(named)})" if named else said)
     if reason.unexplained_us:
@@ -135,6 +147,8 @@ LETTERS: Names = ("A", "B")
 
 def part_label(part: WaterfallPart, limit: int = 64) -> str:
     words = label_words(part.label)
+    if part.kind == "communication":
+        return words
     return f"idle: {cause_words(words)}" if part.kind == "idle" else f"GPU: {short_kernel_name(words, limit)}"
 
 

@@ -26,6 +26,9 @@ CALIBRATED_NOTE = (
 #: Of sides with both recordings.
 DIVIDED_NOTE = " The full trace divides what the kernel-only trace leaves unattributed."
 
+#: Of sides that communicate.
+NOT_IDLE = " Communication that waits for other ranks counts as busy."
+
 
 def causes_present(sides: Sides) -> tuple[str, ...]:
     present = {cause for _, side in sides for cause in side.idle_by_cause()}
@@ -66,6 +69,7 @@ def cause_table(sides: Sides) -> Table | None:
     light = [side.analysis.idle for _, side in sides if side.analysis.idle and side.host is side.rich]
     divided = any(each.cause == "unattributed" and each.us for idle in light for each in idle.causes)
     note = (CALIBRATED_NOTE if is_calibrated else RECORDED_NOTE) + (DIVIDED_NOTE if divided else "")
+    note += NOT_IDLE if any(side.analysis.communication for _, side in sides) else ""
     heads = (*columns("Cause", figures=labels), *columns("What it means"))
     return Table(f"Idle time by cause, {scope_of(sides)}", heads, tuple(rows), note)
 

@@ -61,6 +61,10 @@ def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
         yield "Wall time with profiler", duration(side.recorded_wall_us)
     if analysis.gpu:
         yield "GPU busy", duration(side.busy_us)
+        if analysis.communication:
+            yield "GPU compute", duration(side.compute_us)
+            yield "Exposed communication, waiting included", duration(side.exposed_us)
+            yield "Communication kernels, added up", duration(analysis.communication.total_us / side.steps)
         yield "GPU idle, profiled", f"{duration(side.recorded_idle_us)} ({percent(analysis.gpu.idle_fraction)})"
         if side.unprofiled_idle_us is not None:
             yield "GPU idle, unprofiled", f"{duration(side.unprofiled_idle_us)} ({percent(side.idle_share)})"

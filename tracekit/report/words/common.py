@@ -47,6 +47,7 @@ KINDS = {
     "defused": "unfused or split: more kernels",
     "eliminated": "gone from B",
     "added": "new in B",
+    "communication": "waiting for other ranks included, so neither slower nor faster kernels",
     "unmatched": "no counterpart found",
 }
 
@@ -64,6 +65,7 @@ WAYS = {
     "provenance": "matched via Inductor provenance",
     "anchors": "aligned by library calls of the same shapes, between them by operators and order",
     "names": "by kernel name or family only",
+    "family": "all of the family, on both sides",
     "unmatched": "not matched",
 }
 

@@ -23,12 +23,17 @@ FAMILIES = {
     "memset": "memory sets",
     "element_wise": "element-wise and reduction kernels",
 }
+#: Communication with nothing beside it.
+EXPOSED = "exposed communication"
+#: What is said beside any figure of communication: one rank does not tell it from transfer.
+WAITING_INCLUDED = "waiting for other ranks included"
 #: Parts of the waterfall that are no group.
 PARTS = {
     "other_gpu_work": "other GPU work",
     "unchanged_kernels": "unchanged kernels",
     "overlap_correction": "overlap correction",
     "outside_steps": "work launched outside the steps",
+    "exposed_communication": f"{EXPOSED}, {WAITING_INCLUDED}",
 }
 #: What a library kernel is called, where that is not its kind.
 LIBRARIES = {"product": "matmul"}
@@ -51,6 +56,8 @@ def repeats_word(repeats: float) -> str:
 def work_words(label: GroupLabel, arrow: str = " -> ") -> str:
     """The label without how often it is there."""
     if label.family is not None:
+        if label.kind == "communication":
+            return f"{FAMILIES[label.family]}, {WAITING_INCLUDED}"
         told = "not matched by name" if label.kind == "unmatched" else "matched by family only"
         return f"{FAMILIES[label.family]} ({told})"
     sides = arrow.join(_kernels(side) for side in (label.before, label.after) if side is not None)

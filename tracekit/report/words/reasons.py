@@ -104,6 +104,7 @@ PARTS = {
     "device": "gaps between queued kernels",
     "unseen": "GPU idle, cause not recorded",
     "copy": "memory copies",
+    "communication": "exposed communication, waiting for other ranks included",
     "memory": "memory-bound kernels (est.)",
     "compute": "compute-bound kernels (est.)",
     "neither": "matmuls and convolutions below 5 % of either roofline (est.)",

@@ -17,6 +17,7 @@ BOUNDS = {
     "device": "idle between queued kernels",
     "unseen": "idle, cause not recorded",
     "copy": "copies",
+    "communication": "exposed communication, waiting included",
     "memory": "memory-bound kernels (est.)",
     "compute": "compute-bound kernels (est.)",
     "neither": "kernels far below either limit (est.)",
@@ -41,6 +42,13 @@ HEADLINE: dict[str, Sentence] = {
     "compiled_while_timed": "{subject}: {compilations:counted compilation} inside timed calls: no verdict",
     "ran_eager": lambda reason: f"the compiled model ran eager{f': {reason}' if reason else ''}",
     "part_ran_eager": "part of the model ran eager: {place}",
+    "waiting_untold": lambda subject, communication_us, rank, world_size, **_: (
+        f"{'one rank' if rank is None else f'rank {rank}'}{f' of {world_size:,}' if world_size else ''}:"
+        f" {duration(communication_us)} of communication include waiting for others (tracekit ranks FOLDER)"
+    ),
+    "communication_not_judged": (
+        "communication includes waiting: its change is neither gain nor loss (tracekit ranks FOLDER)"
+    ),
     "interrupted": "a run was interrupted: calls or recordings are missing",
     "cpu_run": "CPU run: it says nothing about a GPU",
     "too_few_calls": "{calls:counted timed call} a side, {needed} needed (--iterations)",

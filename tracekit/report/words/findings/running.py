@@ -18,6 +18,10 @@ TAKEN_ON_GPU = "Wall times are unprofiled; traces give GPU busy time and the cau
 TAKEN_ON_CPU = "Wall times are unprofiled; operator times are profiled, so too long."
 
 
+def _gpu_time(*, without_communication: bool = False, **_: Any) -> str:
+    return "GPU busy without communication" if without_communication else "GPU busy"
+
+
 def lost_attention(*, a: str, b: str, products_more_us: float, in_float32: bool, **facts: Any) -> str:
     products = f", matmuls {duration(products_more_us)} more" if products_more_us > 0 else ""
     types = " in float32" if in_float32 else ""
@@ -75,7 +79,10 @@ def profiler_distortion(*, slowed: list[dict[str, Any]], on_gpu: bool) -> str:
 WORDS: dict[str, tuple[Sentence, Sentence]] = {
     "fewer_kernels": (
         lambda a_kernels, b_kernels, **_: f"{count(a_kernels - b_kernels)} fewer kernels",
-        "{a_kernels:count} -> {b_kernels:count} kernels, GPU busy {a_busy_us:duration} -> {b_busy_us:duration}.",
+        lambda a_kernels, b_kernels, a_busy_us, b_busy_us, **facts: (
+            f"{count(a_kernels)} -> {count(b_kernels)} kernels, {_gpu_time(**facts)} {duration(a_busy_us)} ->"
+            f" {duration(b_busy_us)}."
+        ),
     ),
     "graphed_launches": (
         "CUDA graphs run {graphed_share:percent 0} of the kernels of {side}",
@@ -95,10 +102,15 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
     ),
     "lost_attention": ("Fused attention lost", lost_attention),
     "more_gpu_time": (
-        lambda side, a_busy_us, b_busy_us, **_: (
-            f"GPU busy time of {side} is {percent(b_busy_us / a_busy_us - 1, 0)} longer"
+        lambda side, a_busy_us, b_busy_us, **facts: (
+            f"{'Compute' if 'without_communication' in facts else 'GPU busy'} time of {side} is"
+            f" {percent(b_busy_us / a_busy_us - 1, 0)} longer"
         ),
-        "GPU busy {a_busy_us:duration} -> {b_busy_us:duration}, {a_kernels:count} -> {b_kernels:count} kernels.",
+        lambda a_kernels, b_kernels, a_busy_us, b_busy_us, **facts: (
+            f"{_gpu_time(**facts)} {duration(a_busy_us)} -> {duration(b_busy_us)}, {count(a_kernels)} ->"
+            f" {count(b_kernels)} kernels."
+            f"{' Kernels run slower beside communication.' if 'without_communication' in facts else ''}"
+        ),
     ),
     "outputs_differ": ("{b} outputs differ from {a}'s", lambda reason, **_: accuracy_because(**reason)),
     "pageable_copies": (

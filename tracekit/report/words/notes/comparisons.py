@@ -103,6 +103,23 @@ def _of_times(shares: Mapping[str, float]) -> str:
     return " and ".join(f"{percent(share, 0)} of {letter}'s GPU time" for letter, share in shares.items())
 
 
+def waiting_untold(
+    subject: str,
+    *,
+    communication_us: float,
+    compute_us: float,
+    exposed_us: float,
+    rank: int | None,
+    world_size: int | None,
+) -> str:
+    of = f" of {world_size:,}" if world_size else ""
+    return (
+        f"{subject} is {'one rank' if rank is None else f'rank {rank}'}{of}. GPU busy: compute {duration(compute_us)},"
+        f" exposed communication {duration(exposed_us)} (communication kernels {duration(communication_us)} in all)."
+        " How much of that is waiting for other ranks, one rank cannot tell: `tracekit ranks FOLDER` reads all of them."
+    )
+
+
 SENTENCES: dict[str, Sentence] = {
     "throttled": lambda limit, share, sides=(): _throttled(
         f"{limit} limit active {percent(share, 0)} of the time", sides
@@ -122,6 +139,12 @@ SENTENCES: dict[str, Sentence] = {
         " time, and says nothing about a GPU."
     ),
     "no_gpu_activity": "{subject} has no GPU activity: kernels, idle time and waterfall cannot be compared.",
+    "waiting_untold": waiting_untold,
+    "communication_not_judged": (
+        "Communication includes waiting for other ranks: its change (exposed {a_exposed_us:duration} ->"
+        " {b_exposed_us:duration}) is neither gain nor loss of kernels. `tracekit ranks FOLDER` reads all ranks of a"
+        " job and tells waiting from transfer."
+    ),
     "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums, without a waterfall.",
     "not_read_over_steps": "Traces were not read over steps: their figures do not compare with unprofiled times.",
     "windows_differ": lambda a, b: (
