@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, with_cpu, with_detail, with_steps, with_window
+from tracekit.cli.options import FORMS, WIDE_HELP, with_cpu, with_detail, with_rank, with_steps, with_window
 from tracekit.cli.output import check_output_path, commands_of_page, console_beside, destination, say, write_json
 from tracekit.errors import TracekitError
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--form", type=FORMS, help="Of a run folder; compiled if it has that.")
 @with_window
 @with_steps
+@with_rank
 @with_cpu
 @click.option("--top", type=click.IntRange(min=1), help="Kernel names listed (default 6 here, 20 in the JSON).")
 @click.option(
@@ -43,6 +44,7 @@ def analyze(
     form: FormName | None,
     window: str,
     steps: str | None,
+    rank: int | None,
     cpu: bool,
     top: int | None,
     html_path: str | None,
@@ -55,7 +57,7 @@ def analyze(
     """Say what TRACE shows: busy and idle time, kernels, launches.
 
     TRACE is a Chrome JSON trace of torch.profiler, plain or packed with gzip or zstd, its URL, - for standard input, or
-    a run folder of `tracekit profile`.
+    a run folder of `tracekit profile`; or a folder with the traces of many ranks, of which --rank N chooses one.
     """
     from tracekit import store
     from tracekit.comparison.comparing import look_at
@@ -68,9 +70,10 @@ def analyze(
     from tracekit.walks.pairs import name_side
     from tracekit.walks.reading import Reading, parse_steps
     from tracekit.walks.reports import identity_of_report, write_report
-    from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, raise_if_damaged
+    from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, of_rank, raise_if_damaged
     from tracekit.walks.single_run import look_at_run
 
+    (trace,) = of_rank((trace,), rank)
     check_output_path("--json", json_path, trace)
     asked = _page_place(html_path, trace)
     # A page tells more of the work than figures: its operators, their sizes, and when it ran. So do a run's findings.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath, with_cpu, with_detail, with_steps, with_window
+from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath, with_cpu, with_detail, with_rank, with_steps, with_window
 from tracekit.cli.output import (
     check_output_path,
     command_line,
@@ -58,6 +58,7 @@ def read_conditions(
 @click.option("--form-b", type=FORMS, help="Of a run folder B; compiled if it has that.")
 @with_window
 @with_steps
+@with_rank
 @click.option(
     "--ops",
     metavar="TRACE",
@@ -93,6 +94,7 @@ def compare(
     form_b: FormName | None,
     window: str,
     steps: str | None,
+    rank: int | None,
     ops: str | None,
     cpu: bool,
     out: Path | None,
@@ -108,7 +110,8 @@ def compare(
 
     Each is a trace file, its URL, - for standard input, or a run folder. A run folder alone is compared with itself:
     eager with compiled. Three or more run folders stand side by side, each compiled form beside the eager one of its
-    own process: tracekit compare traces/vit traces/vit-reduce-overhead traces/vit-max-autotune
+    own process: tracekit compare traces/vit traces/vit-reduce-overhead traces/vit-max-autotune. Of folders with the
+    traces of many ranks, --rank N chooses one of each.
     """
     if inconclusive and not gate:
         raise click.UsageError("--inconclusive says what to do about a --gate: pass one, or leave it out", ctx=context)
@@ -125,8 +128,10 @@ def compare(
     from tracekit.walks.pairs import name_sides
     from tracekit.walks.reading import Reading, parse_steps
     from tracekit.walks.reports import identity_of_report_on
-    from tracekit.walks.sides import interrupted_run, raise_if_damaged, run_without_compiled
+    from tracekit.walks.sides import interrupted_run, of_rank, raise_if_damaged, run_without_compiled
 
+    a, *others = of_rank((a, *((b,) if b else ()), *more), rank)
+    b, more = (others[0], tuple(others[1:])) if b else (b, more)
     check_output_path("--json", json_path, a, b, ops, *more)
     reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
     if more:

@@ -63,6 +63,9 @@ with_window = click.option(
     help="What is counted: the marked steps, all of it, or spans by name or regular expression.",
 )
 with_steps = click.option("--steps", metavar="N|N-M", help="Only the marked steps with these numbers.")
+with_rank = click.option(
+    "--rank", type=click.IntRange(min=0), metavar="N", help="Of a folder with the traces of many ranks: this one's."
+)
 with_cpu = click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
 with_download = click.option(
     "--download", is_flag=True, default=None, help="A configuration may be fetched (a few kB)."

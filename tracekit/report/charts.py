@@ -13,7 +13,7 @@ from tracekit.report.document import Bars, Chart
 from tracekit.report.drawing import LEGEND, axis_of, drawn, escaped, told_apart
 from tracekit.report.sections.call import CallTime, call_times
 from tracekit.report.sections.compilation import PHASES
-from tracekit.report.sections.headline import LETTERS, Names, waterfall_changes
+from tracekit.report.sections.headline import LETTERS, Names, part_label, waterfall_changes
 from tracekit.report.sections.idle import causes_present
 from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sides import Sides, both_sides, side_name
@@ -28,6 +28,8 @@ PER_BAR = 34
 PER_CALL = 44
 PER_MODULE = 30
 BAR_APART = 16
+#: A bar's share of its row.
+WATERFALL_WIDTH = 0.65
 PER_SIDE = 15
 MARGINS = 56
 
@@ -68,6 +70,7 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
         "measure": [*("relative" for _ in parts), "total"],
         "text": texts,
         "textposition": "none",
+        "width": WATERFALL_WIDTH,
         "customdata": [escaped(label) for label in labels],
         "hovertemplate": "%{customdata}: %{text}<extra></extra>",
         "increasing": {"marker": {"color": "var(--loss)"}},
@@ -75,6 +78,7 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
         "totals": {"marker": {"color": "var(--total)"}},
         "connector": {"line": {"color": "var(--rule)", "width": 1}},
     }
+    unjudged = _unjudged(comparison, labels, starts, changes, texts, scale)
     # The figure of each bar stands at its right end: at its left a narrow page has the bar's label.
     span = (highest - lowest) / scale
     layout = {
@@ -90,7 +94,33 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
         ],
     }
     title = f"What changed from {a} to {b}, {unit}, {shared_scope(comparison, names)}"
-    return drawn(id_, title, (data,), layout, PER_BAR * len(labels) + MARGINS)
+    return drawn(id_, title, (data, *unjudged), layout, PER_BAR * len(labels) + MARGINS)
+
+
+def _unjudged(
+    comparison: Comparison,
+    labels: Sequence[str],
+    starts: Sequence[float],
+    changes: Sequence[float],
+    texts: Sequence[str],
+    scale: float,
+) -> Iterator[dict[str, Any]]:
+    """Bars of communication, over those of the waterfall: their change is neither gain nor loss."""
+    parts = comparison.waterfall.parts if comparison.waterfall else ()
+    own = {part_label(part) for part in parts if part.kind == "communication"}
+    at = [index for index, label in enumerate(labels) if label in own]
+    if at:
+        yield {
+            "type": "bar",
+            "orientation": "h",
+            "y": at,
+            "x": [changes[index] / scale for index in at],
+            "base": [starts[index] / scale for index in at],
+            "width": WATERFALL_WIDTH,
+            "customdata": [[escaped(labels[index]), texts[index]] for index in at],
+            "hovertemplate": "%{customdata[0]}: %{customdata[1]}<extra></extra>",
+            "marker": {"color": "var(--kind-communication)"},
+        }
 
 
 def waterfall_bars(comparison: Comparison, names: Names = LETTERS) -> Bars | None:

@@ -71,19 +71,24 @@ def _refuse_absent(path: Path) -> NoReturn:
 
 def holds_traces(folder: Path) -> bool:
     """Whether some file in the folder is called like a trace."""
-    return bool(_traces_in(folder))
+    return bool(traces_in(folder))
 
 
-def _traces_in(folder: Path) -> list[Path]:
+def traces_in(folder: Path) -> list[Path]:
+    """What is called like a trace, by name."""
     return sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(ENDINGS))
 
 
 def _only_trace_in(folder: Path) -> Path:
-    traces = _traces_in(folder)
+    traces = traces_in(folder)
     if len(traces) == 1:
         return traces[0]
     if not traces:
         raise TracekitError(f"{folder} is a folder without a trace or a run.json; pass a trace file or a run folder")
+    # Only for who needs it.
+    from tracekit.tracefile.rank_files import refuse_ranks
+
+    refuse_ranks(folder)
     names = ", ".join(path.name for path in traces[:5]) + (", ..." if len(traces) > 5 else "")
     raise TracekitError(f"{folder} holds {len(traces)} traces: name one of them ({names})")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model.note import Note
+from tracekit.tracefile.rank_files import refuse_ranks
 from tracekit.tracefile.source import raise_if_absent
 from tracekit.walks.reports import digest, identity_of_form, identity_of_report
 from tracekit.walks.sides import (
@@ -74,6 +75,7 @@ def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | N
         refuse_sweep(a)
         if not Path(a).is_dir():
             raise TracekitError(f"{a} is one trace: name a second one to compare it with")
+        refuse_ranks(Path(a))
         # It holds traces, and nothing that says that they are one run's.
         missing = f"it has no {store.MANIFEST}"
         raise TracekitError(f"{a} is no run folder, {missing}: name two of its traces, or a run folder")

@@ -20,14 +20,13 @@ from tracekit.model.ranks import RankDigest
 from tracekit.ranks.digest_file import MAGIC, read_digest
 from tracekit.tracefile import read_trace
 from tracekit.tracefile.cache import default_folder
+from tracekit.tracefile.rank_files import rank_in_name
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 #: What recorders call traces, and what `tracekit digest` writes.
 ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
-#: A rank's number in a file's name, as recorders write it: `rank3`, `rank_3`, `worker3_step_12`, `gpu-3`.
-RANK_IN_NAME = re.compile(r"(?:rank|worker|gpu|device)[-_.]?(\d{1,6})(?!\d)", re.IGNORECASE)
 #: Reading less than this takes less time than starting a process does.
 WORTH_A_PROCESS_BYTES = 24 << 20
 #: Packed JSON is so many times as large unpacked, about.
@@ -59,8 +58,7 @@ def _named(digest: RankDigest, place: str) -> RankDigest:
     """With the rank that the file's name has, where the recording itself states none."""
     if digest.rank is not None:
         return digest
-    found = RANK_IN_NAME.findall(Path(place).name)
-    return replace(digest, rank=int(found[-1])) if found else digest
+    return replace(digest, rank=rank_in_name(Path(place)))
 
 
 def find_recordings(places: Sequence[str]) -> tuple[str, ...]:
@@ -76,7 +74,7 @@ def find_recordings(places: Sequence[str]) -> tuple[str, ...]:
             (each for each in path.iterdir() if each.is_file() and each.name.endswith(ENDINGS)), key=_by_number
         )
         # A folder may hold what else was written beside the traces.
-        traces = [each for each in inside if RANK_IN_NAME.search(each.name)] or inside
+        traces = [each for each in inside if rank_in_name(each) is not None] or inside
         if not traces:
             raise TracekitError(f"{place} has no traces (.json, .json.gz, .json.zst); name the folder that has")
         found += map(str, traces)

@@ -18,6 +18,8 @@ from tracekit.walks.model_code import read_model_code
 from tracekit.walks.reading import Reading
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence as PySequence
+
     from tracekit.model.analysis import Analysis
     from tracekit.model.comparison import Comparison
     from tracekit.model.run import FormName, FormResult, RecordingKind, Run
@@ -118,6 +120,19 @@ def is_run_folder(place: Path | str) -> bool:
     if store.is_run(path) or store.is_cut_off(path) or store.was_interrupted(path):
         return True
     return path.is_dir() and not holds_traces(path)
+
+
+def of_rank(places: PySequence[str], rank: int | None) -> tuple[str, ...]:
+    """The places, with that rank's trace for each folder that holds traces. Raises TracekitError where `rank` is given
+    and there is no such folder, or none of its traces, or several, are of that rank."""
+    if rank is None:
+        return tuple(places)
+    folders = {place for place in places if place and Path(place).is_dir() and not is_run_folder(place)}
+    if not folders:
+        raise TracekitError(f"--rank {rank} chooses a trace in a folder of many ranks' traces: name that folder")
+    from tracekit.tracefile.rank_files import trace_of_rank
+
+    return tuple(str(trace_of_rank(Path(place), rank)) if place in folders else place for place in places)
 
 
 def refuse_sweep(place: Path | str) -> None:

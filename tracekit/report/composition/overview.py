@@ -124,7 +124,7 @@ def _account(comparison: Comparison) -> Account | None:
         rows.append(AccountRow(REST, 1, tuple(rest), rest[1] - rest[0]))
     if communicates:
         exposed = (a.exposed_us, b.exposed_us)
-        rows.append(AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], "waiting included", unjudged=True))
+        rows.append(AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], unjudged=True))
     if a_idle is not None and b_idle is not None:
         rows.append(AccountRow("GPU idle", 0, (a_idle, b_idle), b_idle - a_idle))
     rows += _causes(waterfall.parts)

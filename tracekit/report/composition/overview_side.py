@@ -96,7 +96,7 @@ def _answer(side: Side) -> list[str]:
     elif side.recorded_idle_share is not None:
         told.append(f"GPU idle {percent(side.recorded_idle_share, 0)} with profiler, less without")
     if side.analysis.communication and side.span_us:
-        told.append(f"exposed communication {percent(side.exposed_us / side.span_us, 0)}")
+        told.append(f"communication {percent(side.exposed_us / side.span_us, 0)}")
     if side.kernels_per_step is not None:
         launches = f", {count(side.launches_per_step)} launches" if side.launches_per_step is not None else ""
         told.append(f"{count(side.kernels_per_step)} kernels{launches}")
