@@ -220,3 +220,20 @@ def test_without_a_path_it_lies_among_the_reports_by_the_name_of_its_run_and_for
     page = (tmp_path / "reports" / "flux-compiled-eager-analysis.html").read_text()
     assert "flux, eager: 1.00 ms per call." in page
     assert "Recorded 2026-01-02 03:04 UTC with tracekit" in page
+
+
+def test_a_folder_of_ranks_is_no_trace_but_one_rank_of_it_is() -> None:
+    ranks = DATA / "ranks"
+    assert_refused(run(ranks), "tracekit ranks")
+    assert [told(ranks, "--rank", number)["communication"]["rank"] for number in (0, 1)] == [0, 1]
+    assert_refused(run(ranks, "--rank", 7), "rank 7")
+    assert_refused(run(VIT, "--rank", 0), "--rank 0")
+
+
+def test_busy_time_of_a_rank_is_told_as_compute_and_communication() -> None:
+    analysis = told(DATA / "ranks", "--rank", 0)
+    communication = analysis["communication"]
+    assert communication["compute_us"] + communication["exposed_us"] == pytest.approx(analysis["gpu"]["busy_us"])
+    assert [note["code"] for note in analysis["notes"] if note["grave"]] == ["waiting_untold"]
+    assert len(analysis["grave"]) == 1
+    assert told(VIT)["communication"] is None

@@ -302,3 +302,14 @@ def test_runs_of_one_folder_name_are_told_apart_by_the_folders_they_lie_in(tmp_p
     runs = [make_run_folder(tmp_path / name, "vit") for name in ("before", "after", "later")]
     result = run(*runs, "--out", tmp_path / "x.html", "--json", "-")
     assert json.loads(result.stdout)["names"] == ["before/vit", "after/vit", "later/vit"]
+
+
+def test_a_folder_of_ranks_is_no_side_but_one_rank_of_it_is(folder: Path) -> None:
+    ranks = DATA / "ranks"
+    assert_refused(run(ranks), "tracekit ranks")
+    assert_refused(run(ranks, ranks), "tracekit ranks")
+    comparison = compare_json(ranks, DATA / "ranks" / "tp_reduce-overhead.rank1.json.gz", "--rank", 0)
+    told = [comparison[side]["analysis"]["communication"]["rank"] for side in "ab"]
+    assert told == [0, 1]
+    assert [note["code"] for note in comparison["notes"] if note["grave"]] == ["communication_not_judged"]
+    assert_refused(run(ranks, "--rank", 0), "second one")

@@ -61,6 +61,8 @@ def test_figures_per_step_are_each_their_own():
         "wall_us": 1000.0,
         "recorded_wall_us": 1263.0,
         "busy_us": 863.0,
+        "compute_us": 863.0,
+        "exposed_communication_us": 0.0,
         "unprofiled_idle_us": 137.0,
         "recorded_idle_us": 400.0,
         "idle_share": 0.137,

@@ -37,7 +37,7 @@ MARGINS = 56
 SEGMENTS = (
     ("matrix_us", "matmul, attention, convolution", "hue-blue", "paper", "paper"),
     ("other_us", "norm, pointwise, copy, other", "hue-olive", "paper", "paper"),
-    ("communication_us", "exposed communication, waiting included", "hue-violet", "paper", "paper"),
+    ("communication_us", "exposed communication, waiting included", "hue-deep", "paper", "paper"),
     ("idle_us", "GPU idle", "rule", "soft", "ink"),
 )
 

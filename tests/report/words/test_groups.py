@@ -18,6 +18,7 @@ EVERY = (
     GroupLabel("unmatched", 1, None, PLAIN),
     *(GroupLabel("substituted", family=family) for family in FAMILIES),  # type: ignore[arg-type]
     GroupLabel("unmatched", family="gemm"),
+    GroupLabel("communication", family="communication"),
     *PARTS,
 )
 

@@ -55,6 +55,11 @@ RECORDINGS = (
     note("cpu_run"),
     note("no_gpu_activity", "b"),
     note("several_gpus", "b", gpus=2),
+    *(
+        note("waiting_untold", "b", communication_us=9e3, compute_us=8e3, exposed_us=1e3, rank=rank, world_size=size)
+        for rank, size in ((3, 16), (None, None))
+    ),
+    note("communication_not_judged", a_exposed_us=1e3, b_exposed_us=9e3),
     note("not_read_over_steps"),
     note("windows_differ", a="steps", b="whole"),
     note("windows_differ", a="span", b="steps"),
