@@ -62,7 +62,7 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
     unit, scale, _ = scale_of(max(-lowest, highest))
     starts, ends = [*ends[:-1], 0.0], [*ends[1:], ends[-1]]
     texts = [duration_change(us) for us in (*changes, ends[-1])]
-    data = {
+    data: dict[str, Any] = {
         "type": "waterfall",
         "orientation": "h",
         "y": list(range(len(labels))),
@@ -70,7 +70,6 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
         "measure": [*("relative" for _ in parts), "total"],
         "text": texts,
         "textposition": "none",
-        "width": WATERFALL_WIDTH,
         "customdata": [escaped(label) for label in labels],
         "hovertemplate": "%{customdata}: %{text}<extra></extra>",
         "increasing": {"marker": {"color": "var(--loss)"}},
@@ -78,10 +77,13 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
         "totals": {"marker": {"color": "var(--total)"}},
         "connector": {"line": {"color": "var(--rule)", "width": 1}},
     }
-    unjudged = _unjudged(comparison, labels, starts, changes, texts, scale)
+    unjudged = [*_unjudged(comparison, labels, starts, changes, texts, scale)]
+    if unjudged:
+        # Bars over each other are as wide, and need no names beside those of their rows.
+        data["width"] = WATERFALL_WIDTH
     # The figure of each bar stands at its right end: at its left a narrow page has the bar's label.
     span = (highest - lowest) / scale
-    layout = {
+    layout: dict[str, Any] = {
         "xaxis": {
             "title": {"text": unit},
             "range": [lowest / scale - 0.02 * span, highest / scale + 0.18 * span],
@@ -93,6 +95,8 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
             for at, (text, start, end) in enumerate(zip(texts, starts, ends, strict=True))
         ],
     }
+    if unjudged:
+        layout["showlegend"] = False
     title = f"What changed from {a} to {b}, {unit}, {shared_scope(comparison, names)}"
     return drawn(id_, title, (data, *unjudged), layout, PER_BAR * len(labels) + MARGINS)
 

@@ -7,7 +7,7 @@ import pytest
 from tests.sides import make_analysis, make_cpu_analysis, make_form, make_side
 
 from tracekit.comparison.cost.bound import find_bound
-from tracekit.model.analysis import DeviceQueue, HealthFinding, SyncTime
+from tracekit.model.analysis import CommunicationUse, DeviceQueue, HealthFinding, SyncTime
 from tracekit.model.comparison import Bound, BoundIfSlowed, Side
 from tracekit.model.sequence import Activity, Operator, Sequence
 
@@ -47,6 +47,19 @@ def bound_of(side: Side, sequence: Sequence | None = None) -> Bound:
     assert sum(bound.parts_us.values()) == pytest.approx(whole)
     assert min(bound.parts_us.values()) >= 0
     return bound
+
+
+def test_communication_is_no_work_of_unknown_limit() -> None:
+    use = CommunicationUse(10, 800.0, 200.0, 600.0, 0, 2)
+    side = side_of(busy_us=800, idle_us=200, wall_us=1000, kernel=("layer_norm", "normalization"))
+    side = replace(side, analysis=replace(side.analysis, communication=use))
+    bound = bound_of(side)
+    assert bound.kind == "communication-bound"
+    assert (bound.parts_us["communication"], bound.parts_us["memory"], bound.parts_us["unknown"]) == (600, 200, 0)
+    alone = Sequence((Activity("ncclDevKernel_AllReduce", "communication", 800.0, None),), 1.0, "own")
+    use = replace(use, compute_us=0.0, exposed_us=800.0)
+    bound = bound_of(replace(side, analysis=replace(side.analysis, communication=use)), alone)
+    assert (bound.kind, bound.unknown_because) == ("communication-bound", None)
 
 
 NEITHER = Operator("aten::mm", ((8, 8), (8, 8)), BF16)

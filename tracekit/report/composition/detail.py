@@ -53,7 +53,7 @@ def analysis_text(
 ) -> Summary:
     """`page` is None where none was written, `more` is said after it, `top` is how many kernels are listed."""
     overview = side_overview(single, top or (10 if detail == "all" else MOST_KERNELS))
-    all_else = summaries.analysis_details(single.side) if detail == "all" else ()
+    all_else = summaries.analysis_details(single) if detail == "all" else ()
     return shown_overview(overview, all_else, page, more, detail, width)
 
 

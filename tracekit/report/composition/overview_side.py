@@ -95,11 +95,12 @@ def _answer(side: Side) -> list[str]:
         told.append(f"GPU idle {percent(side.idle_share, 0)}")
     elif side.recorded_idle_share is not None:
         told.append(f"GPU idle {percent(side.recorded_idle_share, 0)} with profiler, less without")
-    if side.analysis.communication and side.span_us:
-        told.append(f"communication {percent(side.exposed_us / side.span_us, 0)}")
     if side.kernels_per_step is not None:
+        exposed = ""
+        if side.analysis.communication and side.span_us:
+            exposed = f"exposed communication {percent(side.exposed_us / side.span_us, 0)}, "
         launches = f", {count(side.launches_per_step)} launches" if side.launches_per_step is not None else ""
-        told.append(f"{count(side.kernels_per_step)} kernels{launches}")
+        told.append(f"{exposed}{count(side.kernels_per_step)} kernels{launches}")
     if side.analysis.cpu is not None:
         operators = counted(round(side.analysis.cpu.operator_count / side.steps), "operator")
         told.append(f"{operators}, {duration(side.analysis.cpu.operator_us / side.steps)}")

@@ -9,6 +9,7 @@ from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
+from tracekit.model.single_run import SingleRun
 from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.names import clipped, printable
 from tracekit.numbers import count, counted, duration, duration_change
@@ -58,14 +59,16 @@ WHENCE = (
 EVEN = "Even after so many calls at most: nothing of eager's start-up is taken off. The report has both ends."
 
 
-def analysis_details(side: Side) -> Summary:
+def analysis_details(single: SingleRun) -> Summary:
     """One trace's figures, with what its run folder adds."""
+    side = single.side
     window, idle, late = side.analysis.window, headline.idle_sentence(side), compiled_too_late(side)
     steps, spans = counted(window.steps, "step"), counted(window.steps, "span")
     over = {"steps": steps, "span": spans, "whole": words.extent(side)}[window.kind]
     caption = f"{clipped(printable(PurePath(side.path).name), 40)}: {over}, {duration(window.span_us)}"
     heads = columns(words.scope(side).capitalize(), figures=("",))
     return (
+        *_lines(grave_sentences(single.notes), lead="warning: "),
         *_health(side.health),
         *_lines((late,), style="yellow"),
         Table(caption, heads, tuple(figure_rows(side)), f"GPU {idle}." if idle else ""),

@@ -142,8 +142,8 @@ SENTENCES: dict[str, Sentence] = {
     "waiting_untold": waiting_untold,
     "communication_not_judged": (
         "Communication includes waiting for other ranks: its change (exposed {a_exposed_us:duration} ->"
-        " {b_exposed_us:duration}) is neither gain nor loss of kernels. `tracekit ranks FOLDER` reads all ranks of a"
-        " job and tells waiting from transfer."
+        " {b_exposed_us:duration}) is neither gain nor loss of kernels. Kernels that run beside it take longer."
+        " `tracekit ranks FOLDER` reads all ranks of a job and tells waiting from transfer."
     ),
     "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums, without a waterfall.",
     "not_read_over_steps": "Traces were not read over steps: their figures do not compare with unprofiled times.",
