@@ -57,7 +57,7 @@ def analyze(
     """Say what TRACE shows: busy and idle time, kernels, launches.
 
     TRACE is a Chrome JSON trace of torch.profiler, plain or packed with gzip or zstd, its URL, - for standard input, or
-    a run folder of `tracekit profile`; or a folder with the traces of many ranks, of which --rank N chooses one.
+    a run folder of `tracekit profile`.
     """
     from tracekit import store
     from tracekit.comparison.comparing import look_at

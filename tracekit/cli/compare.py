@@ -110,8 +110,7 @@ def compare(
 
     Each is a trace file, its URL, - for standard input, or a run folder. A run folder alone is compared with itself:
     eager with compiled. Three or more run folders stand side by side, each compiled form beside the eager one of its
-    own process: tracekit compare traces/vit traces/vit-reduce-overhead traces/vit-max-autotune. Of folders with the
-    traces of many ranks, --rank N chooses one of each.
+    own process: tracekit compare traces/vit traces/vit-reduce-overhead traces/vit-max-autotune
     """
     if inconclusive and not gate:
         raise click.UsageError("--inconclusive says what to do about a --gate: pass one, or leave it out", ctx=context)
