@@ -124,7 +124,7 @@ def test_a_run_folder_is_its_compiled_form_unless_another_is_asked_for(tmp_path:
 
 
 BAD = {
-    "missing": (None, "is not there"),
+    "missing": (None, "check the path"),
     "empty": (b"", "empty"),
     "words": (b"this is no trace", ""),
     "invalid": (b'{"traceEvents": [{"ph": "X", ]}', ""),
@@ -155,7 +155,7 @@ def test_what_a_shell_may_pass_is_answered_in_one_line(tmp_path: Path, folder: P
     (tmp_path / "trace.json.gz").write_bytes(VIT.read_bytes())
     (tmp_path / "empty").mkdir()
     for arguments, message in (
-        ((tmp_path / "empty",), "no run folder"),
+        ((tmp_path / "empty",), "run folder"),
         ((folder,), "run.json cannot be read"),
         (("x" * 5000,), "File name too long"),
         (("",), "the path of the trace is empty"),

@@ -75,11 +75,11 @@ BOTH = "would both be"
         (("mlp", "--compiled", "--warmup", "steps=2"), 1, "mlp has no steps to warm up at"),
         (("flux", "--warmup", "batch=2"), 1, "--warmup says how to compile"),
         ((*WARM, "--repeat-process", "2"), 1, "--repeat-process in others that warm up as usual"),
-        *(((*WARM, each), 1, f"{each} in others that warm up as usual") for each in ("--verify-advice", "--startup")),
+        *(((*WARM, each), 1, f"--warmup and {each}") for each in ("--verify-advice", "--startup")),
         (("flux", "--json", "."), 1, "--json '.' is a folder"),
         (("flux", "--compiled", "--json", "reports/flux-compiled.html"), 1, f"--json and the page {BOTH}"),
         (("a.b:c", "--compiled", "--out", "x/y", "--json", "x/reports/y.md"), 1, f"--json and its twin {BOTH}"),
-        (("flux", "--pretrained", "a/b", "--size", "tiny"), 1, "real weights have a size of their own"),
+        (("flux", "--pretrained", "a/b", "--size", "tiny"), 1, "leave --size out"),
         (("flux", "--compiled", "--out", "there"), 1, "already there; pass --force"),
     ],
 )
@@ -115,7 +115,7 @@ def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> 
     assert run.status == "incomplete"
     assert len(run.forms[0].wall_us) > 0
     assert not (tmp_path / "traces" / "mlp-eager").exists()
-    assert "what was measured until now is in" in told and "Traceback" not in told
+    assert ".incomplete" in told and "Traceback" not in told
 
 
 @pytest.fixture

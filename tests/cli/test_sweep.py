@@ -105,7 +105,7 @@ def test_failed_cells_stop_nothing_and_are_tried_again_when_asked(children: Chil
     assert (told["schema"], told["name"], told["calls"]) == ("tracekit.sweep/1", "vit", 50)
     again = "tracekit sweep --resume sweeps/vit --retry-failed"
     assert f"1 cell without times; to try again: {again}" in result.stderr
-    assert f"# tries cells that failed again\n{again}\n" in TWIN.read_text()
+    assert f"\n{again}\n" in TWIN.read_text()
     # What is there already is shown without a look whether it could be run.
     children.found = CheckAnswer("vit needs the package torch")
     assert (sweep(*command).exit_code, len(children.jobs)) == (0, 2)
@@ -168,11 +168,11 @@ def test_another_version_of_an_own_model_is_said_and_run_anew(children: Children
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        (("--target", "2"), ("--target", "1"), "timed by another rule"),
-        (("--time-budget", "9"), (), "timed by another rule"),
+        (("--target", "2"), ("--target", "1"), "another timing rule"),
+        (("--time-budget", "9"), (), "another timing rule"),
         (("--iterations", "40"), ("--iterations", "40"), None),
         ((), (), None),
-        (("--iterations", "40"), ("--iterations", "80"), "timed by another rule before; --again runs them by this one"),
+        (("--iterations", "40"), ("--iterations", "80"), "another timing rule"),
         (("--seed", "3"), (), "made with another --seed; --again makes them with 0"),
     ],
 )
@@ -273,15 +273,18 @@ def test_the_report_names_the_commands_that_measured_it_and_what_goes_on(
     for words in (["vit"], ["vit", "--batch-size", "4"], ["--resume", "sweeps/vit"], ["vit"]):
         monkeypatch.setattr("sys.argv", ["tracekit", "sweep", *words])
         assert sweep(*words).exit_code == 0
-    measure = "# measure it\ntracekit sweep vit\ntracekit sweep vit --batch-size 4\n"
-    show = "# shows what is there\ntracekit sweep --show sweeps/vit\n"
-    page = Path("reports/sweep-vit.md")
+    measure, show = ["tracekit sweep vit", "tracekit sweep vit --batch-size 4"], ["tracekit sweep --show sweeps/vit"]
+
+    def commands() -> list[str]:
+        text = Path("reports/sweep-vit.md").read_text()
+        (block,) = [each.partition("```")[0] for each in text.split("```sh\n")[1:] if measure[1] in each]
+        return [line for line in block.splitlines() if not line.startswith("#")]
+
     # Nothing is missing, so that nothing goes on.
-    assert f"```sh\n{measure}{show}```" in page.read_text()
+    assert commands() == [*measure, *show]
     eager_file().unlink()
     assert sweep("--show", PLACE).exit_code == 0
-    go_on = "# goes on with what is missing\ntracekit sweep --resume sweeps/vit\n"
-    assert f"```sh\n{measure}{go_on}{show}```" in page.read_text()
+    assert commands() == [*measure, "tracekit sweep --resume sweeps/vit", *show]
 
 
 def test_show_takes_nothing_that_would_run(children: Children) -> None:
@@ -297,7 +300,7 @@ def test_where_nothing_can_be_locked_it_is_said(children: Children, monkeypatch:
     monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
     result = sweep("vit")
     assert (result.exit_code, len(children.jobs)) == (0, 2)
-    assert "nothing can be locked in sweeps/vit (No locks available): run one sweep at a time there" in result.stderr
+    assert "sweeps/vit" in result.stderr and "(No locks available)" in result.stderr
 
 
 def test_a_suite_is_run_in_parts_into_one_folder(children: Children) -> None:
@@ -332,9 +335,9 @@ def test_every_workload_of_a_suite_exists_and_vision_has_the_users_table() -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "name workloads to sweep, or --suite NAME"),
+        ((), "--suite NAME"),
         (("vit", "--", "layers=3"), "vit takes no options of its own: leave out layers=3"),
-        (("vit", "--scope", "model+,heads"), "commas stand between scopes to try, + between parts"),
+        (("vit", "--scope", "model+,heads"), "--scope 'model+,heads'"),
         (("vit", "--seq-length", "8"), "vit has no --seq-length"),
         (("vit", "--download"), "vit has no --download"),
         (("vit", "--mode", "eager", "--scope", "heads"), "nothing called 'heads'"),
@@ -343,7 +346,7 @@ def test_every_workload_of_a_suite_exists_and_vision_has_the_users_table() -> No
         (("vit", "--height", "224"), "vit has no --height"),
         (("vti",), "did you mean vit?"),
         (("vit", "--only", "beit"), "this sweep has no such workload; it has vit"),
-        (("vit", "--iterations", "5", "--target", "1"), "--iterations is a fixed number"),
+        (("vit", "--iterations", "5", "--target", "1"), "leave out --target"),
         (("--resume", "nowhere"), "nowhere holds no sweep.json"),
         (("--show", "nowhere"), "nowhere is no sweep's folder"),
     ],

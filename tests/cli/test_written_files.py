@@ -105,7 +105,7 @@ def test_what_is_to_begin_is_refused_where_either_file_is_there(
     (folder / "reports").mkdir()
     (folder / "reports" / f"{name}.{kind}").write_text("mine")
     refused = run(*words, "--size", "tiny")
-    assert_refused(refused, f"reports/{name}.{kind} is already there")
+    assert_refused(refused, f"reports/{name}.{kind} already exists")
     assert "--force" in refused.stderr
     assert not (folder / "traces").exists() and not (folder / "sweeps").exists()
 

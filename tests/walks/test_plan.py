@@ -42,7 +42,7 @@ def test_sizes_are_named_as_users_say_them_and_leave_the_rest_of_the_request_as_
         (Request("flux"), {"height": 33}, "--warmup height=33 is none"),
         (Request("flux", height=33), {"width": 256}, "--height 33 is none"),
         (Request("mlp"), {"batch_size": 1}, "--warmup batch=1 is what is timed"),
-        (Request("qwen2.5-vl"), {"batch_size": 2}, "cannot be called at other sizes: leave --warmup out"),
+        (Request("qwen2.5-vl"), {"batch_size": 2}, "leave --warmup out"),
     ],
 )
 def test_sizes_at_which_no_warm_up_can_be_made_are_refused(
@@ -80,7 +80,7 @@ def test_the_rule_takes_what_was_asked_and_fills_in_the_rest() -> None:
 
 
 def test_a_number_of_calls_and_a_rule_to_find_it_are_refused_together() -> None:
-    with pytest.raises(TracekitError, match="--iterations is a fixed number"):
+    with pytest.raises(TracekitError, match="leave out --target"):
         plan.plan_timing(True, 1.0, None, 0, False)
     assert plan.plan_timing(True, None, None, 2, True) == plan.TimingPlan(None, None, 2, True)
 

@@ -257,7 +257,7 @@ def test_a_file_that_cannot_be_read_is_as_good_as_none(content: bytes, folder: S
 
 def test_a_folder_of_something_else_is_not_written_to(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("precious")
-    with pytest.raises(TracekitError, match="is no sweep of tracekit"):
+    with pytest.raises(TracekitError, match="not a sweep"):
         SweepFolder(tmp_path).check()
     with pytest.raises(TracekitError, match="is a file"):
         SweepFolder(tmp_path / "mine.txt").check()

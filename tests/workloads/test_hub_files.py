@@ -96,7 +96,7 @@ def test_a_configuration_that_cannot_be_fetched_is_one_line_with_what_to_do(
 
 @pytest.mark.parametrize("source", ["./nothing", "/no/such/folder", "a/b/c", "../up"])
 def test_what_is_neither_folder_nor_repository_is_refused_at_once(source: str, cache: Path) -> None:
-    with pytest.raises(TracekitError, match="neither a folder here nor a repository's name"):
+    with pytest.raises(TracekitError, match="owner/model"):
         find_file(source, CONFIG, download=True)
 
 

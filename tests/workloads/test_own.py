@@ -140,13 +140,13 @@ REFUSED = {
     "def build(): return nn.Linear(2, 2), {'x': 1}": "a Linear with inputs that it does not take",
     "def build(): return lambda x: x": r"a function without inputs .*'x'\): return one that takes none",
     "def build(): return nn.Linear(2, 2), 3": r"returned \(Linear, int\)",
-    "def build(): return torch.compile(nn.Linear(2, 2)), (torch.ones(2),)": "compiled already",
-    "def build(): return tracekit.Workload(call=print, modules={})": "names no modules",
+    "def build(): return torch.compile(nn.Linear(2, 2)), (torch.ones(2),)": "already compiled",
+    "def build(): return tracekit.Workload(call=print, modules={})": "no modules",
     "def build(): return tracekit.Workload(call=print, modules={'a': nn.Linear(1, 1)}, compiled=('b',))": "compiles b",
     "import no_such_package_at_all\ndef build(): ...": "line 3, imports no_such_package_at_all, which is not",
     "def build(:": "mine.py, line 3 is no Python",
     "def build():\n\treturn 1\n        return 2": r"^mine\.py, line 5 is no Python: ",
-    "raise SystemExit(2)\ndef build(): ...": "ended the process itself",
+    "raise SystemExit(2)\ndef build(): ...": "__main__",
 }
 
 

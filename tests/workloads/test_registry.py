@@ -29,7 +29,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_names_of_a_scope_are_cleared_of_spaces_and_repetition() -> None:
     assert registry.check_scope(FLUX, "transformer, vae.decoder,transformer") == "transformer,vae.decoder"
     assert registry.check_scope(FLUX, None) == "transformer"
-    with pytest.raises(TracekitError, match="names nothing at one place"):
+    with pytest.raises(TracekitError, match="--scope"):
         registry.check_scope(FLUX, "transformer,,vae")
 
 
@@ -71,7 +71,7 @@ def test_listing_imports_no_torch() -> None:
 def test_what_was_meant_is_guessed(asked: str, meant: str) -> None:
     with pytest.raises(TracekitError) as caught:
         registry.find(asked)
-    assert f"no workload is called {asked!r}: {meant}" in str(caught.value)
+    assert f"{asked!r}: {meant}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_module_that_is_not_here_is_found_without_importing_anything() -> None
     Path("pkg/__init__.py").write_text("raise SystemExit('nobody imports this')")
     for name in ("pkg.net:build", "math:sqrt", "sys:exit", "mine.py:build"):
         check_module(name)
-    with pytest.raises(TracekitError, match=r"there is no module pkk\.net here \(.*\) nor among what is installed"):
+    with pytest.raises(TracekitError, match=r"pkk\.net"):
         check_module("pkk.net:build")
     with pytest.raises(TracekitError, match=r"^there is no module hff here: did you mean hf:gpt2\?$"):
         check_module("hff:gpt2")

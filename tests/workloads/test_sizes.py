@@ -114,7 +114,7 @@ def test_real_weights_need_what_is_in_their_files() -> None:
         (FLUX, "full", "pass --size small, or a smaller --batch-size, --height or --width"),
         (VIT, "tiny", "pass a smaller --batch-size"),
         (VIT, THEIR_SIZE, "pass a smaller --batch-size"),
-        (own_info("model.py:build", ""), "own", "make the model or what it is called with smaller"),
+        (own_info("model.py:build", ""), "own", "use a smaller model or smaller inputs"),
     ],
 )
 def test_who_ran_out_of_memory_is_told_the_next_smaller_size(info: WorkloadInfo, size: str, mend: str) -> None:

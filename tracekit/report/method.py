@@ -78,20 +78,20 @@ GROUPS_BY_WORK = (
 OPERATORS = (
     "From a separate torch.profiler trace. Self time excludes called operators. Inductor's C++ kernels are compiled"
     " with "
-    "profiler events (cpp.enable_kernel_profile), which slow compiled calls a little."
+    "profiler events (cpp.enable_kernel_profile), which slow compiled calls slightly."
 )
 
 OUTPUTS = (
     "After timing, eager and compiled are called twice with the same seeds, and the model once in higher precision. "
     "Compiled is as accurate as eager if its error is at most 2x eager's (3x in half precision and small tensors) plus "
-    "half a step of the dtype."
+    "half a rounding step of the dtype."
 )
 
-MEMORY = "Of torch's allocator. Steady: one extra call, after emptying the allocator's cache."
+MEMORY = "From torch's allocator. Steady: one extra call, after emptying the allocator's cache."
 
-GPU_STATE = "From the driver before, after and between timed calls. Nothing is set."
+GPU_STATE = "Read from the driver before, after and between timed calls. No setting is changed."
 
-FINDINGS = "Savings are upper estimates, and may overlap: they do not add up."
+FINDINGS = "Savings are upper estimates and may overlap: do not add them up."
 
 STEP = "One call, or the whole trace where no steps are marked. All figures are per step."
 
@@ -100,7 +100,7 @@ SWEEP = {
     "One process per cell": (
         "Each cell is built, warmed up and timed without the profiler in its own process, with an empty Inductor"
         " cache. "
-        "Cells run in random order. Cache hits are noted in the cell."
+        "Cells run in random order. Cache hits are reported in the cell."
     ),
     "Eager baseline": (
         "A compiled cell's process times eager too, interleaved. Speed-up, CI, verdict and both medians are of that "

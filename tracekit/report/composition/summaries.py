@@ -51,7 +51,7 @@ WHENCE = (
     "A line is one process: both medians and the speed-up over its rounds, colour by its verdict. Means, intervals and"
     " eager over all processes are in the report."
 )
-EVEN = "Even after so many calls at most: nothing of eager's start-up is taken off. The report has both ends."
+EVEN = "Upper break-even: eager's start-up is not subtracted. The report has both ends."
 
 
 def analysis_summary(side: Side, *, top: int = 10) -> Summary:
@@ -235,7 +235,7 @@ def _idle(side: Side) -> Table | None:
         return None
     causes = sorted(side.idle_by_cause().items(), key=lambda item: -item[1])
     rows = tuple((words.cause_words(cause), duration(us)) for cause, us in causes)
-    note = "Host time that the light recording does not divide is divided as in the rich one."
+    note = "Host time that the kernel-only trace leaves unattributed is divided as in the full trace."
     caption = f"Idle time by cause, as recorded, {words.scope(side)}"
     return Table(caption, columns("Cause", figures=("Idle",)), rows, note if side.host is side.rich else "")
 
@@ -247,7 +247,7 @@ def _operators(side: Side, limit: int) -> Table | None:
         (clipped(printable(each.name), 48), count(each.count / side.steps), duration(each.self_us / side.steps))
         for each in cpu.top[:limit]
     )
-    caption = f"CPU recording: operators with the most time of their own, {words.scope(side)}"
+    caption = f"CPU recording: operators with the most self time, {words.scope(side)}"
     note = "A CPU recording shows no kernel launches and no GPU idle time."
     return Table(caption, columns("Operator", figures=("Count", "Own time")), rows, note)
 
