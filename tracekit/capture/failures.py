@@ -150,10 +150,7 @@ def _raise_failed(settings: Settings, error: Exception) -> NoReturn:
     failed = f"{settings.scope}{at}: {type(cause).__name__}: {_clipped(_first_line(cause))}"
     mend = "Run `tracekit doctor` to check the compilers"
     if any(text in str(cause) for text in TAKES_NOTHING):
-        mend = (
-            "Free disk space for the caches of Inductor and Triton, or set TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR"
-            " and TMPDIR to writable folders"
-        )
+        mend = "Free disk space, or set TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR and TMPDIR to writable folders"
     elif library := CUT_SHORT.search(str(cause)):
         mend = f"The file is incomplete (killed compilation): `rm {library[1]}` and run again"
     elif isinstance(cause, RecursionError) or RecursionError.__name__ in str(cause):

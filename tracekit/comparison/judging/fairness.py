@@ -95,7 +95,7 @@ def refuse_other_sizes(place: str, lender: Side, borrower: Side, other: Side) ->
     """Raises TracekitError where the trace at `place`, which lends its operators, is of other sizes than the borrower:
     they would pass for those of the borrower. Known are the settings of runs, and the matmuls of `other`, which does
     the same work as the borrower."""
-    refused = f"{place} cannot lend operators to {borrower.label}:"
+    refused = f"--ops {place}:"
     if lender.settings and borrower.settings:
         for field, word in words_of(*SIZES).items():
             size, own_size = getattr(lender.settings, field), getattr(borrower.settings, field)
