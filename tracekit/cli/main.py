@@ -92,7 +92,7 @@ class LazyGroup(click.Group):
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else "`tracekit --help` lists the commands"
-            raise click.UsageError(f"there is no command {args[0]}; {hint}", ctx=ctx)
+            raise click.UsageError(f"no command named {args[0]}; {hint}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

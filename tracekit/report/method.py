@@ -54,8 +54,8 @@ TRAFFIC = (
 )
 
 KERNELS = (
-    "Kernels are GPU functions; copies and memsets are counted apart. A launch is a host call that starts kernels; one "
-    "CUDA-graph launch starts many."
+    "Kernels are GPU functions; copies and memsets are counted separately. A launch is a host call that starts kernels;"
+    " one CUDA-graph launch starts many."
 )
 
 GROUPS = (
@@ -104,20 +104,19 @@ SWEEP = {
     ),
     "Eager baseline": (
         "A compiled cell's process times eager too, interleaved. Speed-up, CI, verdict and both medians are of that "
-        "process alone (docs/timing.md)."
+        "process (docs/timing.md)."
     ),
     "Eager over processes": (
         "All processes that timed the same eager model, equally weighted, and their spread: the possible error of one "
         "process's times."
     ),
     "Best": (
-        "Only a `faster` verdict beats eager. Compiled cells are compared by their speed-ups: the best stands alone if "
-        "the intervals do not meet, and the difference exceeds both noise floors and eager's process spread."
+        "Only a `faster` verdict beats eager. Compiled cells are compared by their speed-ups: one is best if the "
+        "intervals do not meet and the difference exceeds both noise floors and eager's process spread."
     ),
     "Cold start": (
-        "The warm-up calls as they were, then steady ones; loading the model is excluded. Eager goes first, so it"
-        " alone "
-        "pays for per-process start-up (device context, library handles). Compiled cold starts and break-even are "
+        "The warm-up calls as they were, then steady ones; loading the model is excluded. Eager runs first and so"
+        " includes process start-up (device context, library handles). Compiled cold starts and break-even are "
         "therefore ranges: with none and with all of eager's start-up."
     ),
 }

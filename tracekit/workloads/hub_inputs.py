@@ -152,4 +152,4 @@ def _sound_shape(name: str, kind: Any, config: Any) -> tuple[int, ...]:
         return (WAVE_SAMPLES,)
     if hasattr(config, "num_mel_bins") and hasattr(config, "max_length"):
         return config.max_length, config.num_mel_bins
-    raise cannot_make(kind, "its configuration does not say what sound it takes")
+    raise cannot_make(kind, "its configuration does not define its audio input")

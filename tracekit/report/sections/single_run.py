@@ -125,5 +125,5 @@ def compiled_too_late(side: Side) -> str | None:
     calls = len(form.wall_us) + sum(len(each.wall_us) for each in (form.timing.processes if form.timing else ()))
     return (
         f"{side.label}: {counted(form.compilations_while_timed, 'compilation')} inside {counted(calls, 'timed call')}:"
-        " times are not of compiled code alone."
+        " times include compilation."
     )

@@ -19,7 +19,7 @@ SENTENCES: dict[str, Sentence] = {
     "skipped_events": lambda reasons: (
         f"unreadable events skipped ({', '.join(f'{reason}: {number}' for reason, number in reasons.items())})"
     ),
-    "compile_in_window": "torch.compile was compiling during this trace: times are not of compiled code alone",
+    "compile_in_window": "torch.compile was compiling during this trace: times include compilation",
     "python_stacks_recorded": (
         "Python stacks (with_stack) slow the host by up to {host_slower_up_to}x: idle time is overstated"
     ),

@@ -72,7 +72,7 @@ def cold_start(*, startup_us: float, call_saving_us: float, medians_apart_us: fl
 
 def recompiled_during_timing(*, calls: int, first: list[dict[str, Any]], cost_us: float | None, **facts: Any) -> str:
     if not calls:
-        return f"{counted(facts['compilations'], 'compilation')}: times are not of compiled code alone."
+        return f"{counted(facts['compilations'], 'compilation')}: times include compilation."
     told = []
     for call in first:
         took = f": {call['wall_us'] / 1e6:.2f} s" if call["wall_us"] is not None else ""

@@ -145,7 +145,7 @@ SENTENCES: dict[str, Sentence] = {
     "package_differs": lambda package, **facts: setting_differs(setting=package, **facts),
     "one_side_generates": "Only {side} generates text.",
     "one_side_is_own": "Only {side} is a user-defined model.",
-    "not_timed": "Not both sides have unprofiled times: traces alone cannot say which is faster.",
+    "not_timed": "Not both sides have unprofiled times: traces cannot show which is faster.",
     "not_alternated": "The sides were not interleaved: drift counts as a difference.",
     "too_few_calls": too_few_calls,
     "uneven_calls": "Only the first {rounds} calls of each side count: the rest have no counterpart.",
