@@ -37,7 +37,7 @@ def test_sizes_are_named_as_users_say_them_and_leave_the_rest_of_the_request_as_
 @pytest.mark.parametrize(
     ("request_", "sizes", "message"),
     [
-        (Request("mlp"), {"height": 256}, "mlp has no height to warm up at: --warmup takes batch$"),
+        (Request("mlp"), {"height": 256}, "mlp has no height: --warmup takes batch$"),
         (Request("flux"), {"height": 100}, "multiples of 16"),
         (Request("flux"), {"height": 33}, "--warmup height=33 is none"),
         (Request("flux", height=33), {"width": 256}, "--height 33 is none"),
