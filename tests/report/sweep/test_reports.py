@@ -184,7 +184,7 @@ def test_without_compiled_times_there_is_nothing_of_compiling():
     page, table = sweep_page(sweep), eager_table(sweep)
     assert "Compiling and memory" not in page and '<a href="#cost">Memory</a>' in page
     # One process alone is not apart from itself.
-    assert table.rows[0][-1] == MISSING and "a process's own of one" in table.note
+    assert table.rows[0][-1] == MISSING
     failed = sweep_page(swept(make_failure(eager_cell())))
     assert not re.search('(href="#|id=")(cost|times)"', failed)
 
