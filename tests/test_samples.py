@@ -19,7 +19,7 @@ from tracekit.tracefile import read_trace
 from tracekit.walks.sides import compare_forms, load_side
 
 from .browser import open_page
-from .committed import PRIVATE, RUNS
+from .traces import PRIVATE, RUNS
 
 ROOT = Path(__file__).parents[1]
 RUN = ROOT / "traces" / "h200-flux-compiled"

@@ -8,16 +8,22 @@ Of a run the figures are those of `tracekit compare RUN --json`, of a sweep thos
 from __future__ import annotations
 
 import json
+import shlex
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from docs.making.commands import shortened
 from tracekit import store
+from tracekit.cli.profile import profile
 from tracekit.cli.sweep_report import load_sweep
+from tracekit.comparison.sweeping.cells import option_words
+from tracekit.model.workload import Request
 from tracekit.report.contract import comparison_json, sweep_json
+from tracekit.shell import split_variables, with_variables
 from tracekit.walks.sides import compare_forms
 from tracekit.walks.sweep_folder import SweepFolder, is_sweep
+from tracekit.workloads.registry import find
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
@@ -31,6 +37,8 @@ MACHINE = ("gpu", "driver", "cuda", "cpu", "cpu_threads", "python", "float32_mat
 CELL = ("outcome", "started", "seconds", "verdict", "compile_seconds", "graphs", "graph_breaks", "during_timing")
 TIMES = ("calls", "mean_us", "mean_ci95", "median_us", "median_ci95", "memory_bytes", "warmup_memory_bytes")
 EVEN = ("source", "calls", "calls_at_most", "calls_ci95", "first_call_us", "startup_us", "eager_startup_us", "never")
+#: What is generated, and with which cache, where nobody says.
+GENERATING = {"phase": "generate", "cache": "dynamic"}
 
 
 def some(told: dict[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any] | None:
@@ -41,6 +49,29 @@ def some(told: dict[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any] 
 def settings_of(told: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in told.items() if value is not None and key not in PLAIN}
     return {**kept, **({"variables": told["variables"]} if told["variables"] else {})}
+
+
+def shortened(command: str) -> str:
+    """Of `tracekit profile flux --compiled --out X`: `flux`. What is asked for in another order is the same. Of a
+    command with variables set for it everything: `NAME=value tracekit profile flux`."""
+    variables, words = split_variables(command)
+    given = profile.make_context("profile", words[2:]).params
+    asked = asked_for(Request(**{field.name: given[field.name] for field in fields(Request) if field.name in given}))
+    return with_variables(f"tracekit profile {asked}", variables) if variables else asked
+
+
+def asked_for(request: Request) -> str:
+    """What is asked for beside what `tracekit profile` does of itself: `flux --scope all`."""
+    info, plain = find(request.workload), Request(request.workload)
+    usual = {"size": next(iter(info.sizes)), "scope": next(iter(info.scopes)), "iterations": request.iterations}
+    usual |= GENERATING
+    words = [request.workload]
+    for name in (field.name for field in fields(Request)):
+        value = getattr(request, name)
+        if value in (getattr(plain, name), usual.get(name)):
+            continue
+        words += ["--", *value] if name == "options" else option_words(name, value)
+    return shlex.join(words)
 
 
 def collect_run(folder: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import io
 import sys
 from pathlib import Path
 
-from tests.committed import RUNS, SWEEP
+from tests.traces import RUNS, SWEEP
 
 from tracekit import store
 from tracekit.cli.sweep_report import show_sweep

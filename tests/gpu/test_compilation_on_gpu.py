@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gpu.profiled import TINY, profile
+from tests.gpu.conftest import TINY, profile
 
 from tracekit import store
 from tracekit.capture.diagnostics import DiagnosticLog, watched

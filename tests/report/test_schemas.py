@@ -13,15 +13,15 @@ from tracekit.comparison import compare
 from tracekit.comparison.comparing import look_at
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.compilation import NotCompiled
+from tracekit.model.provenance import SourceLines
 from tracekit.model.single_run import NothingCompiled, Remedy
-from tracekit.model.source_lines import SourceLines
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.schemas import UNITS, SchemaName, schema, schema_text
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
-from ..committed import RUNS
 from ..sides import make_analysis, make_cpu_analysis, make_side
+from ..traces import RUNS
 from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed_comparison
 
 ROOT = Path(__file__).parents[2]

@@ -26,6 +26,7 @@ from tracekit.cli.output import (
     check_output_path,
     console_beside,
     measuring_command_line,
+    publish,
     report_nothing_compiled,
     say,
     write_json,
@@ -239,20 +240,16 @@ def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail,
     from tracekit.report.composition.detail import comparison_text
     from tracekit.report.composition.reports import comparison_report
     from tracekit.report.contract import comparison_json
-    from tracekit.report.terminal import shown
     from tracekit.report.words.noted import noted_sentence
-    from tracekit.walks.reports import Destination, identity_of_report_on, reports_of, write_report
+    from tracekit.walks.reports import Destination, identity_of_report_on, reports_of
     from tracekit.walks.sides import compare_forms
     from tracekit.walks.timing_process import ADVICE_FAILED, NO_ADVICE
 
     comparison = compare_forms(folder, run)
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
-    write_report(comparison_report(comparison, run, measuring_command(run)), there)
-    open_it = shlex.join(("tracekit", "open", str(folder)))
-    console.print(
-        shown(comparison_text(comparison, there.page, open_it, detail, console.width, repeating_command(comparison))),
-        crop=False,
-    )
+    open_it, repeat = shlex.join(("tracekit", "open", str(folder))), repeating_command(comparison)
+    summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
+    publish(comparison_report(comparison, run, measuring_command(run)), there, summary, console)
     for noted in run.noted:
         if noted.code in (NO_ADVICE, ADVICE_FAILED):
             say(console, noted_sentence(noted))
@@ -260,6 +257,7 @@ def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail,
 
 
 def _report_form(folder: Path, run: Run, console: Console, detail: Detail) -> str:
+    from tracekit.comparison.commands import profile_command
     from tracekit.comparison.comparing import look_at
     from tracekit.report.composition.detail import analysis_text
     from tracekit.report.contract import analysis_json
@@ -267,17 +265,11 @@ def _report_form(folder: Path, run: Run, console: Console, detail: Detail) -> st
     from tracekit.walks.reading import Reading
     from tracekit.walks.sides import load_side
 
-    side = load_side(folder, form=run.forms[0].name, reading=Reading(shapes=True))
-    single = look_at(side)
-    commands = (f"Run {folder}", f"Compare: {_next_command(folder, run)}")
+    (form,) = run.forms
+    single = look_at(load_side(folder, form=form.name, reading=Reading(shapes=True)))
+    # Both forms of the same work, in a folder of its own where this run has the name it would take.
+    taken = folder != TRACES / folder.name or form.name != "eager"
+    out = ("--out", str(folder.with_name(f"{folder.name}-compared"))) if taken else ()
+    commands = (f"Run {folder}", f"Compare: {profile_command(run.settings, more=out)}")
     console.print(shown(analysis_text(single, None, commands, detail, width=console.width)), crop=False)
     return analysis_json(single)
-
-
-def _next_command(folder: Path, run: Run) -> str:
-    """What compares the same work in both forms, in a folder of its own where this run has the name it would take."""
-    from tracekit.comparison.commands import profile_command
-
-    if folder == TRACES / folder.name and run.forms[0].name == "eager":
-        return profile_command(run.settings)
-    return profile_command(run.settings, more=("--out", str(folder.with_name(f"{folder.name}-compared"))))

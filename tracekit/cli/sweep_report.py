@@ -47,7 +47,7 @@ def show_sweep(
         progress.phase(f"analyzing the cells of {path}")
         found = _figures(folder, asked, results, calls, suite)
     command = "\n".join(_commands(folder, asked, results))
-    publish(sweep_report(found, command), there, sweep_text(found, there.page, detail), console)
+    publish(sweep_report(found, command), there, sweep_text(found, there.page, detail, console.width), console)
     write_json(sweep_json(found), json_path)
 
 

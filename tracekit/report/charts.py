@@ -7,7 +7,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from tracekit.model.comparison import Comparison
-from tracekit.model.modules import ModuleTime
+from tracekit.model.groups import ModuleTime
 from tracekit.numbers import MINUS, change_with_share, count, duration, duration_change, percent, scale_of
 from tracekit.report.document import Bars, Chart
 from tracekit.report.drawing import LEGEND, axis_of, drawn, escaped, told_apart

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.analysis import holds_window
-from tracekit.analysis.graph_breaks import with_break_costs
+from tracekit.analysis.regions import with_break_costs
 from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import Side
 from tracekit.names import encodable

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.advised import command_of
 from tests.sequences import make_activity, make_sequence
 from tests.sides import (
     COMPILED,
     EAGER,
     ORDER,
     STEADY,
+    command_of,
     make_analysis,
     make_form,
     make_pair,
@@ -132,7 +132,7 @@ def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
     folder = Path(__file__).parents[3] / "traces" / "h200-vit"
     comparison = compare(*(load_side(folder, form=name, reading=Reading(shapes=True)) for name in ORDER[:2]))
     (finding,) = (each for each in comparison.findings if each.code == "lost_attention")
-    # Under max-autotune the products are Triton templates, of which the library's family knows nothing.
+    # Also where no product is known by its family.
     b = comparison.b
     families = tuple(each for each in b.analysis.kernels.by_family if each.family != "gemm")
     kernels = replace(b.analysis.kernels, by_family=families)

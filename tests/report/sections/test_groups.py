@@ -8,9 +8,8 @@ from tests.report.showing import comparison_page, unpacked
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup, Waterfall, WaterfallPart
 from tracekit.model.groups import Evidence
-from tracekit.model.provenance import KernelSources
+from tracekit.model.provenance import KernelSources, SourceLines
 from tracekit.model.sequence import Rates, Traffic
-from tracekit.model.source_lines import SourceLines
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.numbers import duration_change
 from tracekit.report.sections import groups as section

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from tests.report.conftest import three_times_matched
-from tests.report.showing import comparisons_markdown, comparisons_page, printed, rows_of
+from tests.report.showing import comparisons_markdown, comparisons_page, rows_of, told_in_full
 from tests.report.test_schemas import faults
 from tests.sides import make_form, make_pair, make_settings, scaled
 
@@ -16,7 +16,6 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.note import Note
 from tracekit.report import timelines as drawing
-from tracekit.report.composition.summaries import comparisons_summary
 from tracekit.report.contract import comparisons_json
 from tracekit.report.markdown import LONGEST
 from tracekit.report.sections.several import figures_table, headline, notes_of_runs, sentences, subjects
@@ -112,7 +111,7 @@ def test_markdown_and_terminal_tell_the_same_figures():
     assert "| Speed-up |  | 1.50× | 3.00× | 1.20× |" in text
     for name in NAMES:
         assert f"From eager to {name}" in text.replace("\\", "")
-    shown = printed(comparisons_summary(made(), ["tracekit compare traces/default"]), 100)
+    shown = told_in_full(made(), 100)
     assert "reduce-overhead is fastest" in shown and "Speed-up" in shown
 
 

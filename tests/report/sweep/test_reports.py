@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from tests.browser import opened
 from tests.report.conftest import HOSTILE_NAMES
-from tests.report.showing import printed, sweep_markdown, sweep_page, text_of, written
+from tests.report.showing import printed, sweep_markdown, sweep_page, text_of, told_in_full, written
 from tests.sweeps import compiled_cell, eager_cell, make_asked, make_failure, make_result
 
 from tracekit.comparison.sweeping.works import read_sweep
@@ -20,7 +20,7 @@ from tracekit.model.note import Note
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import MISSING
-from tracekit.report.composition.summaries import sweep_summary
+from tracekit.report.composition.summaries import sweep_details
 from tracekit.report.contract import sweep_json
 from tracekit.report.document import Name
 from tracekit.report.sweep import tables
@@ -67,11 +67,11 @@ def with_run(result: CellResult, **changes: Any) -> CellResult:
 
 
 def rendered(sweep: Sweep, width: int = 100) -> str:
-    return printed(sweep_summary(sweep), width)
+    return told_in_full(sweep, width)
 
 
-def test_the_terminal_shows_every_cell_and_what_is_best(text_file):
-    assert rendered(vision()) == text_file
+def test_the_terminal_shows_every_cell_and_what_is_best(snapshot):
+    assert rendered(vision()) == snapshot
 
 
 def test_the_markdown_twin_is_told_in_full(markdown_file):
@@ -241,11 +241,11 @@ def test_forms_are_named_by_their_scope_where_several_have_one_mode():
 
 
 def test_a_narrow_terminal_parts_no_figure_and_shortens_no_name():
-    shown = rendered(vision(), 60)
+    shown = printed(sweep_details(vision()), 60)
     assert "…" not in shown
     assert all(f" {work.cells[0].eager.median_us / 1e3:.3f} " in shown for work in vision().works)
     names = [f"/home/somebody/a/rather/long/path/to/experiments/my_model.py:build_{each}" for each in ("big", "small")]
-    shown = "".join(rendered(swept(*(make_result(eager_cell(each)) for each in names)), 80).split())
+    shown = "".join(printed(sweep_details(swept(*(make_result(eager_cell(each)) for each in names))), 80).split())
     assert all(f"{name},batch1" in shown for name in names)
 
 

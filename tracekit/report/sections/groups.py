@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
+from tracekit.model.provenance import SourceLines
 from tracekit.model.sequence import Rates
-from tracekit.model.source_lines import SourceLines
 from tracekit.names import clipped, clipped_within, printable, short_kernel_name
 from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
 from tracekit.report.document import Excerpt, Explorer, ExplorerRow, Figure, Member, Name, Table, columns, filled_table

@@ -10,17 +10,8 @@ from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, calls_span, count, duration, percent, size, times
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import extent
+from tracekit.report.words.common import STOPPED, extent
 from tracekit.report.words.health import health_sentence
-
-#: Why timing stopped, in words.
-STOPPED = {
-    "asked number": "number of calls reached",
-    "target reached": "target interval reached",
-    "budget spent": "time budget reached",
-    "most rounds": "maximum number of rounds reached",
-    "interrupted": "interrupted",
-}
 
 NOTE = "Control calls: second calls of a variant in a round, for the noise floor (A/A)."
 
@@ -169,16 +160,7 @@ def startup_table(comparison: Comparison) -> Table | None:
     return Table("Cold start", heads, tuple(rows), note)
 
 
-def break_even_sentence(comparison: Comparison) -> str | None:
-    """The answer for the first start, for the terminal; None where nothing is known or established."""
-    if not comparison.break_even or comparison.break_even[0].calls is None:
-        return None
-    estimate = ", estimated from warm-up" if comparison.break_even[0].source == "warm_up" else ""
-    paid = ", ".join(f"{pays_after(each)} ({KINDS[each.kind]})" for each in comparison.break_even)
-    return f"Break-even: {paid}{estimate}."
-
-
-def pays_after(each: BreakEven) -> str:
+def pays_after(each: BreakEven, *, with_interval: bool = True) -> str:
     """`1,200 calls (1,100 to 1,350)`, `never`, or a dash where no saving was established."""
     if each.calls is None:
         return MISSING
@@ -186,6 +168,5 @@ def pays_after(each: BreakEven) -> str:
         return "never"
     if each.calls == 0 and not each.calls_at_most:
         return "the first call"
-    low, high = each.calls_ci95 or (each.calls, each.calls)
-    spread = f" ({count(math.ceil(low))} to {count(math.ceil(high))})" if each.calls_ci95 else ""
+    spread = f" ({calls_span(*each.calls_ci95)})" if each.calls_ci95 and with_interval else ""
     return f"{calls_span(each.calls, each.calls_at_most)} calls{spread}"

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from tracekit.model.compilation import NotCompiled, NotCompiledCode
+from tracekit.model.provenance import SourceLines
 from tracekit.model.single_run import Remedy, RemedyCode
-from tracekit.model.source_lines import SourceLines
 from tracekit.names import clipped, clipped_within, printable
 
 HEADLINE = "torch.compile compiled nothing: no verdict"

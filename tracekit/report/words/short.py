@@ -7,12 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from tracekit.model.comparison import Bound, Finding, Side
 from tracekit.model.note import Note
 from tracekit.numbers import count, duration, percent
-from tracekit.report.words import common
 from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.saying import Sentence, say
-
-#: What an idle cause is called where there is no room to explain it.
-CAUSES = {cause: name for cause, (name, _) in common.CAUSES.items()}
 
 BOUNDS = {
     "sync": "idle, host was synchronising",
