@@ -219,7 +219,7 @@ def verdict_evidence(comparison: Comparison) -> str:
     if verdict.stopped not in (None, "asked number", "target reached"):
         told.append(STOPPED[verdict.stopped])
     if verdict.apart is not None and (assumed := reason_words(verdict.apart.assumptions)):
-        told.append(f"the range above includes {assumed}")
+        told.append(f"the range above is wider: {assumed}")
     return "; ".join(told)
 
 

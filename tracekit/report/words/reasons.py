@@ -32,7 +32,7 @@ def _doubt(code: str, by_share: float | None = None, by_us: float | None = None)
 
 REASONS: dict[str, Sentence] = {
     "exact": "exact",
-    "interval": "the whole interval is on one side of the limit",
+    "interval": "decided by the whole interval",
     "slight": "exceeded by less than the tolerance (docs/gate.md)",
     "holds_limit": lambda doubts: ": ".join(
         filter(None, ("the interval contains the limit", "; ".join(_doubt(**each) for each in doubts)))
@@ -52,7 +52,7 @@ REASONS: dict[str, Sentence] = {
     "noise_for_process_spread": "±{share:percent 1} per call (the noise floor) is assumed for process spread"
     " (--repeat-process measures it)",
     "one_process": "one process, without process spread (--repeat-process)",
-    "one_process_of_a_side": "{side} has one process: the process spread of {other} is assumed for it",
+    "one_process_of_a_side": "{side} has one process: the process spread of {other} is assumed",
     "whole_recording": "of the whole trace: no steps are marked",
     "unmatched": "{unmatched_share:percent 1} of GPU time is unmatched and may hide places",
     "mostly_matched": "all but {unmatched_share:percent 1} of GPU time is matched",
