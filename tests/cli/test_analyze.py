@@ -49,7 +49,7 @@ def test_an_interrupted_run_shows_what_was_measured_and_the_form_that_was_record
     (place / "compiled-light.json").rename(place / "gone")
     missing = run(place)
     assert (missing.exit_code, "timed calls" in missing.stdout) == (1, True)
-    for number, shown in ((1, "this is its eager form"), (0, "timed calls")):
+    for number, shown in ((1, "eager"), (0, "timed calls")):
         with edited(place) as manifest:
             manifest["forms"][number]["recordings"] = []
         result = run(place)

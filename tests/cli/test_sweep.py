@@ -70,11 +70,11 @@ def test_the_same_command_runs_what_is_left_and_then_shows(children: Children) -
     command = ("vit", "--batch-size", "1,4")
     children.interrupt_at = 0
     sweep(*command)
-    assert_refused(sweep("--show", PLACE), "holds no cells yet: tracekit sweep --resume sweeps/vit runs them")
+    assert_refused(sweep("--show", PLACE), "tracekit sweep --resume sweeps/vit")
     children.interrupt_at = 2
     stopped = sweep(*command)
     assert stopped.exit_code == 130
-    assert "to go on: tracekit sweep --resume sweeps/vit" in stopped.stderr.lower()
+    assert "tracekit sweep --resume sweeps/vit" in stopped.stderr
     assert len(list(Path("sweeps/vit/cells").iterdir())) == 2
     children.interrupt_at = None
     assert sweep(*command).exit_code == 0
@@ -338,7 +338,7 @@ def test_every_workload_of_a_suite_exists_and_vision_has_the_users_table() -> No
     [
         ((), "--suite NAME"),
         (("vit", "--", "layers=3"), "leave out layers=3"),
-        (("vit", "--scope", "model+,heads"), "'model+,heads'"),
+        (("vit", "--scope", "model+,heads"), "'model+'"),
         (("vit", "--seq-length", "8"), "vit has no --seq-length"),
         (("vit", "--download"), "vit has no --download"),
         (("vit", "--mode", "eager", "--scope", "heads"), "'heads'"),

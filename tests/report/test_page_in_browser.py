@@ -132,6 +132,15 @@ def test_a_group_opens_by_a_click_and_tells_the_timeline(page):
     assert not page.is_visible(".drawer") and page.evaluate("location.hash") == ""
 
 
+def test_on_a_narrow_screen_the_row_stays_in_view_above_its_drawer(page):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_selector(".opens")
+    row, drawer = page.locator("#group-1"), page.locator(".drawer")
+    row.evaluate("(each) => each.scrollIntoView({ block: 'end' })")
+    row.locator(".opens").click()
+    assert row.bounding_box()["y"] + row.bounding_box()["height"] <= drawer.bounding_box()["y"] + 1
+
+
 PIN = """(group) => document.dispatchEvent(
   new CustomEvent("tracekit:group", { detail: { group, from: "timeline" } })
 )"""

@@ -143,8 +143,8 @@ def run() -> None:
         gc.disable()
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A name of a file that is no text, or a sign that the terminal's encoding lacks, is replaced and ends nothing.
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="replace")
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
+        sys.stdout.reconfigure(errors="tracekit-alike")
     try:
         try:
             main(prog_name="tracekit")

@@ -77,8 +77,8 @@ def draw_step(known: Known, config: Config, request: Request, shrink: int | None
     multiple = shrink * known.pack
     for option, asked in (("--height", height), ("--width", width)):
         if asked % multiple:
-            made = f"{request.workload} makes images in multiples of {multiple} pixels"
-            raise TracekitError(f"{made}: {option} {asked} is none")
+            sizes = f"image sizes of {request.workload} must be multiples of {multiple} pixels"
+            raise TracekitError(f"{option} {asked}: {sizes}")
     tokens = request.seq_length or known.tokens
     count = (2 if known.guided else 1) * request.batch_size
     step = Step(count, height // shrink, width // shrink, tokens, torch.Generator().manual_seed(request.seed))

@@ -136,7 +136,7 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             falls.append(f"{name}: no waterfall: its sides have no common scale.")
         else:
             chart = waterfall_chart(each, f"waterfall-{at}", ends)
-            falls.append(doc.Part(chart, waterfall_bars(each, ends), doc.FIRST, unfolded=True))
+            falls.append(doc.Part(chart, None))
             falls.append(doc.Part(doc.Fold(f"{name}: the same as a table", (table,)), table, doc.TABLES))
         texts = finding_texts(listed(each.findings), words.shared_scope(each), 3, each.b.wall_us, f"{at}-")
         if texts.findings:
