@@ -69,7 +69,7 @@ def test_kernel_groups_are_sorted_by_any_column_both_ways(page):
     assert page.get_attribute(".explorer th[aria-sort]", "aria-sort") == "descending"
     page.click(".explorer thead button:text-is('time A')")
     assert figures(page) == sorted(values)
-    page.click(".explorer thead button:text-is('Became')")
+    page.click(".explorer thead button:text-is('Change kind')")
     kinds = columns(page, 1)
     assert kinds == sorted(kinds)
     assert page.locator(".explorer th[aria-sort]").count() == 1
