@@ -160,6 +160,9 @@ class LateRank:
     causes: tuple[CauseShare, ...]  #: They add up to `waited_for_us`.
     where: tuple[str, ...]
     most_waited_us: float = 0.0  #: By the rank that waited longest for it.
+    waiter: int | None = None  #: That rank.
+    behind_us: float = 0.0  #: How far it fell behind, each time from where the ranks were level, in all.
+    times_behind: int = 0  #: How often it did.
     one_gap_share: float = 0.0  #: Of `waited_for_us`: fell behind in one idle gap, not little by little.
 
 

@@ -56,10 +56,17 @@ def _late_ranks(
         host_us = sum(us for cause, us in causes.items() if cause not in (*OF_RECORDING, "compute"))
         # Python that is slow throughout is as likely the profiler's doing.
         sure_us += host_us if each.one_gap_share >= LEAST_SURE else host_us - causes.get("python", 0.0)
+        waiter = uses[each.waiter] if each.waiter is not None else use
+        # What waiting cost the one that waited longest: idle SMs, and the slower kernels beside it.
+        held_up = (waiter.overlap_price_us or 0.0) * (waiter.waiting_us or 0.0) / max(waiter.communication_us, 1e-9)
+        cost_us = (waiter.exposed_waiting_us or 0.0) + max(held_up, 0.0)
         facts = {
-            "waited_for_us": each.waited_for_us,
+            "waiter": waiter.rank,
             "most_waited_us": each.most_waited_us,
-            "share": each.most_waited_us / span_us,
+            "exposed_us": waiter.exposed_waiting_us,
+            "price_us": waiter.overlap_price_us,
+            "cost_us": cost_us,
+            "share": cost_us / waiter.span_us,
             "last": use.last_arrivals,
             "of": arrivals,
             "cause": each.causes[0].cause,
@@ -68,7 +75,7 @@ def _late_ranks(
         }
         of_host = facts["cause"] not in ("compute", "communication", "device")
         if sure_us >= LEAST_SURE * each.waited_for_us:
-            yield RankFinding("late_rank", "warning", each.rank, facts, each.most_waited_us)
+            yield RankFinding("late_rank", "warning", each.rank, facts, cost_us)
         elif of_host:
             yield RankFinding("slow_host", "info", each.rank, facts)
 

@@ -150,9 +150,25 @@ def explain_lateness(digests: dict[int, RankDigest], found: Iterable[Lateness]) 
         waiters: Counter[int] = Counter()
         for each in some:
             waiters[each.waiter] += each.waiter_ns
-        of_one_gap = sum(each.waited_ns for each in some if each.one_gap) / total
-        most = max(waiters.values()) / 1e3
-        late.append(LateRank(rank, total / 1e3, shares, _places(digests, some), most, of_one_gap))
+        # Collectives that a rank is late for from one point on share one falling behind.
+        behind: dict[tuple[int, int], int] = {}
+        for each in some:
+            since = (each.waiter, each.of_late[0])
+            behind[since] = max(behind.get(since, 0), int(each.more_ns.sum()))
+        waiter, most_ns = waiters.most_common(1)[0]
+        late.append(
+            LateRank(
+                rank,
+                total / 1e3,
+                shares,
+                _places(digests, some),
+                most_waited_us=most_ns / 1e3,
+                waiter=waiter,
+                behind_us=sum(behind.values()) / 1e3,
+                times_behind=len(behind),
+                one_gap_share=sum(each.waited_ns for each in some if each.one_gap) / total,
+            )
+        )
     return tuple(sorted(late, key=lambda each: -each.waited_for_us))
 
 

@@ -4,12 +4,14 @@ from collections.abc import Iterable
 from statistics import median
 
 from tracekit.model.ranks import CollectiveUse, Ranks, RankUse
-from tracekit.names import printable
+from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, duration, scale_of, size
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.words import ranks as words
 
 ACCOUNT = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "waiting", "overlap price", "last")
+#: Characters of a place.
+PLACE = 32
 NO_CAUSE = "no cause found"
 
 
@@ -23,12 +25,11 @@ def account_table(told: Ranks, most: int) -> Table:
     rows = [_row(each, f" rank {each.rank}", scale, decimals) for each in told.ranks if each.rank in numbers]
     if others:
         rows.append((f" median of {len(others)} others", *_medians(others, scale, decimals)))
-    return Table("", columns(f"Where each rank's time goes, {unit}", figures=ACCOUNT), tuple(rows))
+    return Table("", columns(f"Time, {unit}", figures=ACCOUNT), tuple(rows))
 
 
 def _weight(told: Ranks, rank: int) -> float:
-    waited = sum(each.us for each in told.waits if rank in (each.rank, each.late))
-    return waited
+    return sum(each.us for each in told.waits if rank in (each.rank, each.late))
 
 
 def _figures(use: RankUse) -> tuple[float | None, ...]:
@@ -62,12 +63,12 @@ def late_table(told: Ranks, most: int) -> Table | None:
         (
             f" rank {each.rank}",
             duration(each.waited_for_us),
-            words.causes_told(each.causes, 3) or NO_CAUSE,
-            printable(each.where[0]) if each.where else MISSING,
+            words.causes_told(each.causes, 2) or NO_CAUSE,
+            clipped_within(printable(each.where[0]), PLACE) if each.where else MISSING,
         )
         for each in told.late[:most]
     )
-    return filled_table("", columns("Waited for", "by others", "because of", "where"), rows)
+    return filled_table("", columns("Late", "others waited", "because of", "mostly at"), rows)
 
 
 def collective_table(told: Ranks, most: int) -> Table | None:

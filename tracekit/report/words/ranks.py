@@ -9,7 +9,15 @@ from tracekit.numbers import counted, duration, percent
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.saying import Sentence, say
 
-CAUSES = {"compute": "kernels", "communication": "an earlier collective"}
+#: As a table has room for.
+CAUSES = {
+    "compute": "kernels",
+    "communication": "an earlier collective",
+    "python": "Python",
+    "device": "gaps between kernels",
+    "memory": "allocation",
+    "profiler": "profiler",
+}
 CLOCKS = {
     "one_host": "one clock",
     "aligned": "clocks aligned on the ends of collectives",
@@ -29,20 +37,30 @@ UNMATCHED = {
 #: Characters of a kernel's name in a sentence.
 NAME = 48
 
+HOW = (
+    "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
+    "Exposed is what no other GPU work covers. span = compute + exposed transfer + exposed waiting + idle.",
+    "The price of overlap is how much longer kernels took beside a collective than alone. A dash: none ran alone.",
+    "A late rank is followed back to where it was level with the rank that waited longest for it.",
+    "What it did more of since then is the cause of its lateness.",
+    "Bus bandwidth is defined as in the NCCL tests (PERFORMANCE.md), over transfer alone.",
+)
+
 #: By code: the title, and what it rests on.
 FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     "late_rank": (
-        "Rank {rank} is late: others wait {most_waited_us:duration} for it, {share:percent 0} of the window",
-        lambda last, of, cause, cause_us, where, **_: (
+        "Rank {rank} is late: rank {waiter} waits {most_waited_us:duration} for it",
+        lambda last, of, cause, cause_us, where, waiter, exposed_us, price_us, share, **_: (
             f"Last in {last:,} of {counted(of, 'collective')}. Largest cause: {cause_name(cause)},"
-            f" {duration(cause_us)}{_at(where)}."
+            f" {duration(cause_us)}{_at(where)}. It costs rank {waiter} {percent(share, 1)} of its time:"
+            f" {duration(exposed_us)} exposed{_price(price_us)}."
         ),
     ),
     "slow_host": (
-        "Rank {rank}'s host launches later: others wait {most_waited_us:duration} for it while recorded",
+        "Rank {rank}'s host launches later: rank {waiter} waits {most_waited_us:duration} for it while recorded",
         lambda cause, cause_us, where, **_: (
-            f"Largest cause: {cause_name(cause)}, {duration(cause_us)}{_at(where)}. Profiling slows hosts unequally:"
-            " steps without the profiler may have no late rank."
+            f"Largest cause: {cause_name(cause)}, {duration(cause_us)}{_at(where)}. The profiler slows hosts unequally:"
+            " steps without it may have no late rank."
         ),
     ),
     "uneven_work": (
@@ -92,6 +110,10 @@ def cause_name(cause: str) -> str:
 
 def _at(where: str | None) -> str:
     return f" ({clipped_within(printable(where), NAME)})" if where else ""
+
+
+def _price(us: float | None) -> str:
+    return f", {duration(us)} in kernels slower beside collectives" if us is not None else ", price of overlap unknown"
 
 
 def finding_title(finding: RankFinding) -> str:
