@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -22,7 +23,7 @@ from tracekit.model.ranks import (
     World,
 )
 from tracekit.ranks import findings
-from tracekit.ranks.clocks import Clocks, align_clocks, one_clock
+from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.lateness import explain_lateness, find_lateness
 from tracekit.ranks.matching import Collective, Matching, candidates, list_rows, match_collectives, times_of
 from tracekit.ranks.overlap import OverlapPrice, price_overlap
@@ -34,6 +35,8 @@ Ints = NDArray[np.int64]
 
 #: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
 MOSTLY, HARDLY = 2 / 3, 1 / 3
+#: Of the collectives of the rank that recorded fewest, so many end at once where clocks are one.
+LEAST_AT_ONCE = 0.8
 #: What ranks waited longer for others to be recorded is no time of the job's.
 LEAST_SKEW_NS = 100_000_000
 #: What a rank sends, by what the collective carries: NCCL tests' doc/PERFORMANCE.md.
@@ -86,7 +89,18 @@ def _clocks(digests: dict[int, RankDigest]) -> Clocks:
         (rank, row): name for rank, each in digests.items() for row, name in enumerate(each.collectives["collective"])
     }
     barriers = [each for each in found if kinds[each.members[0].rank, each.members[0].row] not in ("send", "recv")]
-    return align_clocks(digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in barriers])
+    clocks = align_clocks(digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in barriers])
+    if clocks.known or found:
+        return clocks
+    # Where names join nothing, ranks whose collectives mostly end at once share a clock.
+    as_one = replace(one_clock(digests), tolerance_ns=ONE_CLOCK_NS)
+    together = match_collectives(digests, as_one)
+    fewest = min(each.collectives.height for each in digests.values())
+    if len(together.collectives) < max(LEAST_AT_ONCE * fewest, 2):
+        return clocks
+    return align_clocks(
+        digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in together.collectives]
+    )
 
 
 def _cut_start(digests: dict[int, RankDigest], clocks: Clocks) -> tuple[dict[int, RankDigest], dict[int, float]]:
