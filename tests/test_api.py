@@ -104,7 +104,7 @@ def test_a_recorded_run_is_drawn_and_shown_in_a_notebook() -> None:
     assert {type(each).__name__ for each in figures.values()} == {"Figure"}
     comparison = run.compare()
     for shown in (run._repr_html_(), comparison._repr_html_()):
-        assert shown.startswith("<pre") and "faster compiled" in shown and "Try next" in shown
+        assert shown.startswith("<pre") and "faster compiled" in shown and "To speed up" in shown
         assert "-v" not in shown and "\x1b" not in shown
 
 
