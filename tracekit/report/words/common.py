@@ -16,7 +16,7 @@ from tracekit.shell import variable_words
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
-    "sync_wait": ("synchronisation", "the host waited for the GPU, whose queue then was empty"),
+    "sync_wait": ("synchronisation", "the host waited for the GPU, whose queue was then empty"),
     "launch_call": ("launch calls", "the host was inside the driver's launch call"),
     "op_dispatch": ("operator dispatch", "the host was dispatching the next operator"),
     "guards": ("guards", "torch.compile was checking guards"),
@@ -42,11 +42,11 @@ FAMILY_WORDS = {
 #: docs/kinds.md has the rules.
 KINDS = {
     "unchanged": "same kernels, counts, sizes and types",
-    "fused": "fewer kernels, or one of Inductor's",
+    "fused": "fewer kernels, or one by Inductor",
     "substituted": "another library kernel, template or input",
     "defused": "unfused or split: more kernels",
-    "eliminated": "gone from B",
-    "added": "new in B",
+    "eliminated": "not in B",
+    "added": "only in B",
     "unmatched": "no counterpart found",
 }
 
@@ -61,9 +61,9 @@ def became(group: KernelGroup) -> str:
 
 #: How a group was told, and how far that goes.
 WAYS = {
-    "provenance": "matched via Inductor provenance",
-    "anchors": "aligned by library calls of the same shapes, between them by operators and order",
-    "names": "by kernel name or family only",
+    "provenance": "Inductor provenance",
+    "anchors": "library calls of equal shapes, and operators and order between them",
+    "names": "kernel name or family only",
     "unmatched": "not matched",
 }
 

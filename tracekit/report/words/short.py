@@ -67,7 +67,7 @@ HEADLINE: dict[str, Sentence] = {
     "cpu_run": "CPU run: it says nothing about a GPU",
     "too_few_calls": "{calls:counted timed call} a side, {needed} needed (--iterations)",
     "not_alternated": "the sides were not interleaved: drift counts as a difference",
-    "windows_differ": "A and B were read over different windows (--window)",
+    "windows_differ": "A and B cover different windows (--window)",
     "steps_differ": "A has {a} steps, B {b}; figures are per step",
     "throttled": throttled,
     "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
