@@ -15,6 +15,7 @@ from typing import Any
 from docs.making.commands import shortened
 from tracekit import store
 from tracekit.cli.sweep_report import load_sweep
+from tracekit.model.comparison import Comparison
 from tracekit.report.contract import comparison_json, sweep_json
 from tracekit.walks.sides import compare_forms
 from tracekit.walks.sweep_folder import SweepFolder, is_sweep
@@ -43,10 +44,10 @@ def settings_of(told: dict[str, Any]) -> dict[str, Any]:
     return {**kept, **({"variables": told["variables"]} if told["variables"] else {})}
 
 
-def collect_run(folder: Path) -> dict[str, Any]:
-    """What a run folder says, without its recordings."""
+def collect_run(folder: Path, comparison: Comparison) -> dict[str, Any]:
+    """What a run folder, whose forms were compared, says without its recordings."""
     run = store.load(folder)
-    told = json.loads(comparison_json(compare_forms(folder, run)))
+    told = json.loads(comparison_json(comparison))
     compilation = told["b"]["form"]["compilation"]
     environment = told["b"]["environment"]
     return {
@@ -168,7 +169,7 @@ def main(folders: list[Path]) -> None:
             name = folder.resolve().name
             write(RESULTS / f"sweep-{name}.json", collect_sweep(folder), "works", "published")
         else:
-            run = collect_run(folder)
+            run = collect_run(folder, compare_forms(folder, store.load(folder)))
             runs[run["name"]] = run
     write(RUNS, {"schema": SCHEMA, "runs": [runs[name] for name in sorted(runs)]}, "runs")
 

@@ -1,11 +1,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.advised import command_of
+from tests.committed import VIT
 from tests.sequences import make_activity, make_sequence
 from tests.sides import (
     COMPILED,
@@ -32,8 +32,6 @@ from tracekit.model.note import Severity
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity
 from tracekit.model.run import Component
 from tracekit.model.timing import BreakEven
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
 
 LOST = {"gemm_128x64": ("gemm", 20, 1010.0), "bmm_f32": ("gemm", 8, 500.0), "triton_a": ("triton", 10, 110.0)}
 
@@ -128,9 +126,8 @@ def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(
     assert [each.changes for each in (again, layers, regional)] == [{"scope": "regional"}, {}, {}]
 
 
-def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
-    folder = Path(__file__).parents[3] / "traces" / "h200-vit"
-    comparison = compare(*(load_side(folder, form=name, reading=Reading(shapes=True)) for name in ORDER[:2]))
+def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too(compared):
+    comparison = compared(VIT)
     (finding,) = (each for each in comparison.findings if each.code == "lost_attention")
     # Under max-autotune the products are Triton templates, of which the library's family knows nothing.
     b = comparison.b
