@@ -4,6 +4,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ from filelock import FileLock
 from tests import browser
 from tests.committed import ROOT
 
-from docs.making.samples import write_sample
 from tracekit import store
 from tracekit.model.comparison import Comparison
 from tracekit.walks.sides import compare_forms
@@ -24,6 +24,23 @@ sys.dont_write_bytecode = False
 # machine has. Without vectors it need not ask, its C++ compiles in less time, and is as right. Read where torch is
 # imported, which collecting the tests does.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every worker begins with its share of the long tests, or the last of them would run while the others have none
+    left. `--dist worksteal` gives each an equal stretch of this order, and the end of another's when it is done."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers == 1:
+        return
+    long = [item for item in items if item.get_closest_marker("slow")]
+    others = iter([item for item in items if not item.get_closest_marker("slow")])
+    order: list[pytest.Item] = []
+    for worker in range(workers):
+        share = long[worker::workers]
+        size = (len(items) - len(order)) // (workers - worker)
+        order += [*share, *islice(others, size - len(share))]
+    items[:] = [*order, *others]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -65,6 +82,7 @@ def reported(
     cache_of_the_tests_own: Path, compared: Callable[[Path], Comparison]
 ) -> Callable[[Path], tuple[Path, Path]]:
     """The page of a committed run and its twin, written once for all workers; `make samples` writes them anew."""
+    from docs.making.samples import write_sample
 
     def report(folder: Path) -> tuple[Path, Path]:
         page = cache_of_the_tests_own / "reports" / f"{folder.name}.html"
