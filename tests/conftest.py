@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from tests import browser
-from tests.committed import ROOT
+from tests.traces import ROOT
 
 from tracekit import store
 from tracekit.model.comparison import Comparison
@@ -88,7 +88,7 @@ def reported(
         page = cache_of_the_tests_own / "reports" / f"{folder.name}.html"
         twin = page.with_suffix(".md")
         with FileLock(cache_of_the_tests_own / f"{folder.name}.page.lock"), contextlib.chdir(ROOT):
-            return (page, twin) if twin.exists() else write_sample(folder, compared(folder), page.parent)
+            return (page, twin) if twin.exists() else write_sample(folder, page.parent, compared(folder))
 
     return report
 

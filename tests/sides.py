@@ -1,4 +1,4 @@
-"""Sides of a comparison made by hand: small, with figures that add up."""
+"""Sides of a comparison made by hand: small, with figures that add up. And what findings on them advise."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tracekit.model import analysis as analyses
-from tracekit.model.comparison import Side
+from tracekit.model.comparison import Finding, Side
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.run import CompileFacts, Component, Environment, FormName, FormResult, Run, Settings
 from tracekit.model.timing import FormTiming, ProcessTimes
@@ -187,3 +187,9 @@ STEADY = (1000.0, 1002.0, 998.0, 1001.0, 999.0, 1003.0, 997.0, 1000.5, 999.5, 10
 
 def scaled(factor: float) -> tuple[float, ...]:
     return tuple(us * factor for us in STEADY)
+
+
+def command_of(finding: Finding | None) -> str:
+    """The command that the finding says to type; fails where it says none."""
+    assert finding is not None and finding.action is not None and finding.action.command is not None
+    return finding.action.command

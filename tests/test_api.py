@@ -152,9 +152,9 @@ def test_what_the_model_raises_comes_as_it_is_and_leaves_nothing() -> None:
     [
         (model, {"compile": {"backend": "eager"}}, "takes mode, fullgraph and dynamic, and not backend"),
         (model, {"compile": {"mode": "fast"}}, "no mode 'fast'"),
-        (model, {"iterations": 3, "target": 1.0}, "fixed number"),
-        (lambda: torch.compile(model()), {}, "compiled already"),
-        (lambda: torch.compile(lambda x: x), {}, "compiled already"),
+        (model, {"iterations": 3, "target": 1.0}, "--target"),
+        (lambda: torch.compile(model()), {}, "without torch.compile"),
+        (lambda: torch.compile(lambda x: x), {}, "without torch.compile"),
         (lambda: 3, {}, "takes a module, a function or a Workload, not an int"),
     ],
 )
@@ -254,14 +254,14 @@ def test_a_recording_that_is_there_is_kept_unless_told_otherwise() -> None:
     for force in (False, True):
         with tracekit.record("traces/mine", force=force):
             torch.ones(1)
-    with pytest.raises(TracekitError, match="already there; pass force=True"), tracekit.record("traces/mine"):
+    with pytest.raises(TracekitError, match="pass force=True"), tracekit.record("traces/mine"):
         pytest.fail("the block is not to begin")
 
 
 def test_one_recording_at_a_time() -> None:
     with (
         tracekit.record("traces/mine"),
-        pytest.raises(TracekitError, match="recorded already"),
+        pytest.raises(TracekitError, match=r"tracekit\.record"),
         tracekit.record("traces/other"),
     ):
         pytest.fail("the block is not to begin")

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from tracekit.cli.main import main
 
-from .committed import RUNS, SWEEP
 from .docs.texts import PAGES, ROOT, blocks
+from .traces import RUNS, SWEEP
 
 #: What a command may name and still run here: the committed runs. Others measure, or read traces of the reader's.
 COMMITTED = {str(each) for each in (*RUNS, SWEEP)}

@@ -17,7 +17,7 @@ from tracekit.report.contract import comparison_json
 from tracekit.walks.sides import compare_forms
 
 from .browser import open_page
-from .committed import FLUX, PRIVATE, ROOT, RUNS, VIT
+from .traces import FLUX, PRIVATE, ROOT, RUNS, VIT
 
 RUN = ROOT / FLUX
 

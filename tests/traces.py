@@ -1,6 +1,7 @@
-"""Traces built by hand, and the real ones under tests/data."""
+"""Traces built by hand, the real ones under tests/data, and the runs and the sweep that come with the checkout."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,16 @@ from tracekit import analysis
 from tracekit.model.trace import Trace
 from tracekit.tracefile import read_trace
 
-DATA = Path(__file__).parent / "data"
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "tests" / "data"
+#: Folders that only exist on the machine a run was made on.
+PRIVATE = re.compile(r"/(home|root|tmp|work|opt|mnt|Users|var)/[\w.-]+")
+#: From the repository's top. Others lie beside them as soon as somebody measures something.
+RUNS = FLUX, QWEN, VIT, GRAPHED = tuple(
+    Path("traces", name)
+    for name in ("h200-flux-compiled", "h200-qwen2.5-vl-decode", "h200-vit", "h200-vit-reduce-overhead")
+)
+SWEEP = Path("sweeps/h200-qwen2.5-vl")
 
 Json = dict[str, Any]
 
@@ -87,7 +97,43 @@ def analyze(trace: Trace, **options: Any) -> Any:
     return analysis.analyze(trace, **options)
 
 
-def launched(at_us: float, lasting_us: float, correlation: int, *, thread: int = 1, name: str = "gemm") -> list[Json]:
-    """A launch of 1 us at this moment, and its kernel, which begins 2 us after it."""
-    kernel = make_kernel(at_us + 2, at_us + 2 + lasting_us, correlation=correlation, name=name)
+def launched(
+    at_us: float, lasting_us: float, correlation: int, *, thread: int = 1, name: str = "gemm", delay_us: float = 2
+) -> list[Json]:
+    """A launch of 1 us at this moment, and its kernel, which begins so much after it."""
+    begin_us = at_us + delay_us
+    kernel = make_kernel(begin_us, begin_us + lasting_us, correlation=correlation, name=name)
     return [make_call(at_us, at_us + 1, correlation=correlation, thread=thread), kernel]
+
+
+def make_step(
+    number: int, names: str, *, start: float | None = None, length: float = 90, size: int = 8, us: float = 4
+) -> list[Json]:
+    """A step that launches each of its kernels by an operator of its own, whose input has this size."""
+    start = 100 * number if start is None else start
+    inputs: Json = {"Input Dims": [[size]], "Input type": ["float"]}
+    events = [make_span(start, start + length, name=f"tracekit.step#{number}")]
+    for at, name in enumerate(names):
+        begin = start + 10 * at
+        events += [
+            make_op(begin, begin + 5, **inputs),
+            *launched(begin + 1, us, 100 * number + at + 1, name=name, delay_us=3),
+        ]
+    return events
+
+
+def make_steps(*steps: tuple[str, float, int]) -> list[Json]:
+    """Steps one after the other: the names of each, its length and the size of its inputs."""
+    made = (make_step(at, names, length=length, size=size) for at, (names, length, size) in enumerate(steps))
+    return [event for each in made for event in each]
+
+
+def make_replay(number: int, names: str, *, length: float = 90) -> list[Json]:
+    """A step that launches one CUDA graph, whose kernels start in this order; the longest are called `a`."""
+    start = 100 * number
+    kernels = [
+        make_kernel(start + 10 * at, start + 10 * at + (8 if name == "a" else 4), name=name, correlation=number + 1)
+        for at, name in enumerate(names, start=1)
+    ]
+    call = make_call(start + 1, start + 2, name="cudaGraphLaunch", correlation=number + 1)
+    return [make_span(start, start + length, name=f"tracekit.step#{number}"), call, *kernels]

@@ -78,6 +78,12 @@ def count_change(value: float | None) -> str:
     return _signed(_nearest(value), f"{_nearest(value):,}")
 
 
+def figure_change(value: float, decimals: int) -> str:
+    """A change in a unit that stands elsewhere; `0` for what rounds to nothing."""
+    text = f"{value:+,.{decimals}f}"
+    return text.replace("-", MINUS) if text.strip("+-0.") else "0"
+
+
 def percent(fraction: float | None, decimals: int = 1) -> str:
     return MISSING if fraction is None else f"{fraction * 100:.{decimals}f} %"
 

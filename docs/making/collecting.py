@@ -8,17 +8,23 @@ Of a run the figures are those of `tracekit compare RUN --json`, of a sweep thos
 from __future__ import annotations
 
 import json
+import shlex
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from docs.making.commands import shortened
 from tracekit import store
+from tracekit.cli.profile import profile
 from tracekit.cli.sweep_report import load_sweep
+from tracekit.comparison.sweeping.cells import option_words
 from tracekit.model.comparison import Comparison
+from tracekit.model.workload import Request
 from tracekit.report.contract import comparison_json, sweep_json
+from tracekit.shell import split_variables, with_variables
 from tracekit.walks.sides import compare_forms
 from tracekit.walks.sweep_folder import SweepFolder, is_sweep
+from tracekit.workloads.registry import find
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
@@ -32,6 +38,8 @@ MACHINE = ("gpu", "driver", "cuda", "cpu", "cpu_threads", "python", "float32_mat
 CELL = ("outcome", "started", "seconds", "verdict", "compile_seconds", "graphs", "graph_breaks", "during_timing")
 TIMES = ("calls", "mean_us", "mean_ci95", "median_us", "median_ci95", "memory_bytes", "warmup_memory_bytes")
 EVEN = ("source", "calls", "calls_at_most", "calls_ci95", "first_call_us", "startup_us", "eager_startup_us", "never")
+#: What is generated, and with which cache, where nobody says.
+GENERATING = {"phase": "generate", "cache": "dynamic"}
 
 
 def some(told: dict[str, Any] | None, names: tuple[str, ...]) -> dict[str, Any] | None:
@@ -44,10 +52,33 @@ def settings_of(told: dict[str, Any]) -> dict[str, Any]:
     return {**kept, **({"variables": told["variables"]} if told["variables"] else {})}
 
 
-def collect_run(folder: Path, comparison: Comparison) -> dict[str, Any]:
-    """What a run folder, whose forms were compared, says without its recordings."""
+def shortened(command: str) -> str:
+    """Of `tracekit profile flux --compiled --out X`: `flux`. What is asked for in another order is the same. Of a
+    command with variables set for it everything: `NAME=value tracekit profile flux`."""
+    variables, words = split_variables(command)
+    given = profile.make_context("profile", words[2:]).params
+    asked = asked_for(Request(**{field.name: given[field.name] for field in fields(Request) if field.name in given}))
+    return with_variables(f"tracekit profile {asked}", variables) if variables else asked
+
+
+def asked_for(request: Request) -> str:
+    """What is asked for beside what `tracekit profile` does of itself: `flux --scope all`."""
+    info, plain = find(request.workload), Request(request.workload)
+    usual = {"size": next(iter(info.sizes)), "scope": next(iter(info.scopes)), "iterations": request.iterations}
+    usual |= GENERATING
+    words = [request.workload]
+    for name in (field.name for field in fields(Request)):
+        value = getattr(request, name)
+        if value in (getattr(plain, name), usual.get(name)):
+            continue
+        words += ["--", *value] if name == "options" else option_words(name, value)
+    return shlex.join(words)
+
+
+def collect_run(folder: Path, comparison: Comparison | None = None) -> dict[str, Any]:
+    """What a run folder says, without its recordings; its forms are compared unless they were."""
     run = store.load(folder)
-    told = json.loads(comparison_json(comparison))
+    told = json.loads(comparison_json(comparison or compare_forms(folder, run)))
     compilation = told["b"]["form"]["compilation"]
     environment = told["b"]["environment"]
     return {
@@ -169,7 +200,7 @@ def main(folders: list[Path]) -> None:
             name = folder.resolve().name
             write(RESULTS / f"sweep-{name}.json", collect_sweep(folder), "works", "published")
         else:
-            run = collect_run(folder, compare_forms(folder, store.load(folder)))
+            run = collect_run(folder)
             runs[run["name"]] = run
     write(RUNS, {"schema": SCHEMA, "runs": [runs[name] for name in sorted(runs)]}, "runs")
 

@@ -12,7 +12,7 @@ import io
 import sys
 from pathlib import Path
 
-from tests.committed import ROOT, RUNS, SWEEP
+from tests.traces import ROOT, RUNS, SWEEP
 
 from tracekit import store
 from tracekit.cli.sweep_report import show_sweep
@@ -25,9 +25,10 @@ from tracekit.walks.sides import compare_forms
 SAMPLES = ROOT / "samples"
 
 
-def write_sample(folder: Path, comparison: Comparison, reports: Path) -> tuple[Path, Path]:
-    """The page and the twin of a run folder, whose forms were compared, into `reports`."""
+def write_sample(folder: Path, reports: Path, comparison: Comparison | None = None) -> tuple[Path, Path]:
+    """The page and the twin of a run folder, into `reports`; its forms are compared unless they were."""
     run = store.load(folder)
+    comparison = comparison or compare_forms(folder, run)
     there = Destination(reports, folder.name, identity_of_report_on(run), force=True)
     return write_report(comparison_report(comparison, run, measuring_command(run)), there)
 
@@ -36,7 +37,7 @@ def write_samples(folder: Path) -> list[Path]:
     """The pages of all committed runs and of the sweep, each with its twin beside it."""
     quietly = io.StringIO()
     with contextlib.chdir(ROOT), contextlib.redirect_stdout(quietly), contextlib.redirect_stderr(quietly):
-        pages = [write_sample(run, compare_forms(run, store.load(run)), folder)[0] for run in RUNS]
+        pages = [write_sample(run, folder)[0] for run in RUNS]
         show_sweep(SWEEP, 1000, None, out=folder, force=True)
     return [*pages, folder / f"sweep-{SWEEP.name}.html"]
 

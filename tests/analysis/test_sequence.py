@@ -2,8 +2,20 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.analysis.steps import launched, make_replay, make_step
-from tests.traces import DATA, Json, analyze, make_call, make_copy, make_kernel, make_op, make_trace, write_trace
+from tests.traces import (
+    DATA,
+    Json,
+    analyze,
+    launched,
+    make_call,
+    make_copy,
+    make_kernel,
+    make_op,
+    make_replay,
+    make_step,
+    make_trace,
+    write_trace,
+)
 
 from tracekit.analysis.sequence import list_work
 from tracekit.model.sequence import Operator, Sequence
@@ -19,7 +31,7 @@ def named(found: Sequence) -> str:
 
 
 def test_kernels_stand_in_the_order_of_their_launches_not_of_their_starts(tmp_path: Path) -> None:
-    assert named(work(tmp_path, [*launched(0, "a", 1, delay=90), *launched(10, "b", 2)])) == "ab"
+    assert named(work(tmp_path, [*launched(0, 4, 1, name="a", delay_us=90), *launched(10, 4, 2, name="b")])) == "ab"
 
 
 def test_kernels_of_one_graph_launch_stand_in_the_order_of_their_starts_and_have_no_operator(tmp_path: Path) -> None:
@@ -40,10 +52,10 @@ def test_the_innermost_operator_around_a_launch_asked_for_it(tmp_path: Path) -> 
         make_op(0, 30, name="Torch-Compiled Region: 0/0"),
         make_op(1, 20, name="aten::linear"),
         make_op(2, 10, name="aten::addmm", **shapes),
-        *launched(3, "gemm", 1),
-        *launched(5, "reduce", 2),
-        *launched(25, "outside", 3),
-        *launched(6, "elsewhere", 4, thread=2),
+        *launched(3, 4, 1, name="gemm"),
+        *launched(5, 4, 2, name="reduce"),
+        *launched(25, 4, 3, name="outside"),
+        *launched(6, 4, 4, name="elsewhere", thread=2),
     ]
     found = work(tmp_path, events)
     gemm, reduce, elsewhere, outside = found.activities
@@ -84,7 +96,7 @@ TWO = {"Input Dims": [[1, 3], []], "Input type": ["float", "Scalar"]}
 def test_an_operator_has_the_inputs_that_the_file_tells(
     tmp_path: Path, name: str, inputs: Json, operator: Operator
 ) -> None:
-    (kernel,) = work(tmp_path, [make_op(0, 9, name=name, **inputs), *launched(1, "k", 1)]).activities
+    (kernel,) = work(tmp_path, [make_op(0, 9, name=name, **inputs), *launched(1, 4, 1, name="k")]).activities
     assert kernel.operator == operator
 
 
@@ -113,7 +125,7 @@ def test_an_operator_has_the_inputs_that_the_file_tells(
 def test_values_and_strides_stand_beside_the_inputs_they_are_of(
     tmp_path: Path, name: str, inputs: Json, values: tuple[str, ...], strides: tuple[tuple[int, ...], ...]
 ) -> None:
-    (found,) = work(tmp_path, [make_op(0, 9, name=name, **inputs), *launched(1, "k", 1)]).activities
+    (found,) = work(tmp_path, [make_op(0, 9, name=name, **inputs), *launched(1, 4, 1, name="k")]).activities
     assert found.operator is not None
     assert (found.operator.values, found.operator.strides) == (values, strides)
 
@@ -125,7 +137,9 @@ def test_steps_that_ran_the_same_are_one_with_mean_durations(tmp_path: Path) -> 
 
 
 def test_without_shapes_operators_have_names_alone(tmp_path: Path) -> None:
-    trace = make_trace(tmp_path, [make_op(0, 9, name="aten::add", **{"Input Dims": [[2]]}), *launched(1, "add", 1)])
+    trace = make_trace(
+        tmp_path, [make_op(0, 9, name="aten::add", **{"Input Dims": [[2]]}), *launched(1, 4, 1, name="add")]
+    )
     assert list_work(trace).activities[0].operator == Operator("aten::add", (), ())
 
 
@@ -147,10 +161,10 @@ def test_calls_of_the_innermost_operator_are_told_apart_within_one_of_the_outerm
     events = [
         make_op(0, 40, name="mine::qkv"),
         make_op(1, 10, name="aten::mm"),
-        *launched(2, "gemm", 1),
-        *launched(4, "reduce", 2),
+        *launched(2, 4, 1, name="gemm"),
+        *launched(4, 4, 2, name="reduce"),
         make_op(11, 20, name="aten::mm"),
-        *launched(12, "gemm", 3),
+        *launched(12, 4, 3, name="gemm"),
     ]
     first, reduce, second = work(tmp_path, events).activities
     assert first.call == reduce.call == second.call

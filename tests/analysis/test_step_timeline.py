@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-from tests.analysis.steps import make_replay, make_step, make_steps
 from tests.traces import (
     DATA,
     Json,
@@ -10,7 +9,10 @@ from tests.traces import (
     make_copy,
     make_kernel,
     make_op,
+    make_replay,
     make_span,
+    make_step,
+    make_steps,
     make_trace,
     write_trace,
 )

@@ -72,6 +72,11 @@ class Breaking(Layers):
         return x
 
 
+class Listing(Layers):
+    def forward(self, x: Any) -> Any:
+        return sum([layer(x) * x.sum().item() for layer in self.layers])
+
+
 class Yielding(Layers):
     def forward(self, x: Any) -> Any:  # yields what each layer makes
         for layer in self.layers:
@@ -83,6 +88,18 @@ class Disabled(Layers):
     @torch.compiler.disable  # on all of it
     def forward(self, x: Any) -> Any:
         return self.layers[0](x)
+
+
+class Stacked(torch.nn.Module):  # type: ignore[misc, name-defined]
+    def __init__(self, *blocks: Any) -> None:
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(blocks)
+
+    def forward(self, x: Any) -> Any:
+        for block in self.blocks:
+            x = block(x)
+            torch._dynamo.graph_break()
+        return x
 
 
 def reasons_of(module: Any) -> tuple[NotCompiled, ...]:
@@ -97,7 +114,7 @@ def reasons_of(module: Any) -> tuple[NotCompiled, ...]:
     log = DiagnosticLog()
     with pytest.raises(NothingCompiledError):
         warm_up(watched(compiled_form(make_workload(call, targets, fullgraph=False)), log), Silent())
-    return log.why_nothing(targets)
+    return log.why_nothing(targets, getattr(module, "blocks", ()))
 
 
 @pytest.mark.usefixtures("dynamo_alone")
@@ -110,6 +127,7 @@ def reasons_of(module: Any) -> tuple[NotCompiled, ...]:
         (Printing, "untraceable_call", 'print("a layer is done")  # noqa: T201', "loop"),
         (Opening, "untraceable_call", 'with Path("/dev/null").open() as file:', None),
         (Breaking, "graph_break_call", "torch._dynamo.graph_break()", "loop"),
+        (Listing, "scalar_read", "return sum([layer(x) * x.sum().item() for layer in self.layers])", "loop"),
         (Yielding, "generator", "def forward(self, x: Any) -> Any:  # yields what each layer makes", None),
         (Disabled, "compiler_disabled", "@torch.compiler.disable  # on all of it", None),
     ],
@@ -122,7 +140,16 @@ def test_a_model_that_dynamo_skips_tells_the_line_that_is_in_its_way(
     assert reason.where and reason.where.startswith("tests/capture/test_not_compiled.py:")
     at = int(reason.where.rpartition(":")[2])
     assert linecache.getline(__file__, at).strip() == line
-    assert reason.reason and reason.function == "forward"
+    assert reason.reason and (reason.function, reason.called_from) == ("forward", None)
+
+
+@pytest.mark.usefixtures("dynamo_alone")
+@pytest.mark.parametrize(
+    ("block", "in_block"), [(Reading, True), (lambda: torch.nn.TransformerEncoderLayer(8, 2, 16), False)]
+)
+def test_a_block_that_dynamo_skips_is_told_from_one_that_it_does_not_look_at(block: Any, in_block: bool) -> None:
+    reason = reasons_of(Stacked(block(), block()).eval())[0]
+    assert (reason.inside, reason.in_block) == ("loop", in_block)
 
 
 BROKEN = """Graph break in user code at {file}:{line}
@@ -141,8 +168,10 @@ def entry(kind: str, content: Any) -> LogEntry:
 
 def test_a_version_that_does_not_tell_of_the_loop_is_not_needed_to_see_it(tmp_path: Path) -> None:
     file = tmp_path / "model.py"
-    file.write_text("def forward(x):\n    x = x + 1\n    for _ in range(2):\n        x = x.item()\n    return x\n")
-    for line, inside in ((4, "loop"), (3, None), (2, None), (5, None)):
+    file.write_text(
+        "def forward(x):\n    x = x + 1\n    for _ in x:\n        x = x.item()\n    else:\n        x = -x\n"
+    )
+    for line, inside in ((4, "loop"), (3, None), (2, None), (6, None)):
         (reason,) = find_reasons((entry(BREAK, BROKEN.format(file=file, line=line)),), ())
         assert (reason.code, reason.inside) == ("scalar_read", inside), line
     (reason,) = find_reasons((entry(BREAK, BROKEN.format(file=tmp_path / "gone.py", line=4)),), ())

@@ -64,23 +64,23 @@ BOTH = "would both be"
     [
         *((("mlp", option, value), 2, option) for option in ("--target", "--time-budget") for value in ("nan", "inf")),
         (("flx",), 1, "did you mean flux?"),
-        (("flux", "--no-baseline"), 1, "--no-baseline says how to compile: pass --compiled too"),
-        (("flux", "--mode", "max-autotune", "--no-fullgraph"), 1, "--mode, --fullgraph says how to compile"),
+        (("flux", "--no-baseline"), 1, "pass --compiled"),
+        (("flux", "--mode", "max-autotune", "--no-fullgraph"), 1, "--mode, --fullgraph"),
         (("flux", "--size", "huge"), 1, "has no size 'huge'"),
         (("flux", "--height", "100"), 1, "multiples of 16"),
         (("mlp", "--height", "224", "--steps", "2"), 1, "mlp has no --height and no --steps: leave them out"),
         (("hf:owner/model", "--steps", "2"), 1, "hf:owner/model has no --steps: leave it out"),
-        (("nowhere.py:build",), 1, "there is no file nowhere.py here"),
+        (("nowhere.py:build",), 1, "nowhere.py"),
         (("flux", "--compiled", "--warmup", "hight=256"), 1, "did you mean height?"),
-        (("mlp", "--compiled", "--warmup", "steps=2"), 1, "mlp has no steps to warm up at"),
-        (("flux", "--warmup", "batch=2"), 1, "--warmup says how to compile"),
+        (("mlp", "--compiled", "--warmup", "steps=2"), 1, "mlp has no steps"),
+        (("flux", "--warmup", "batch=2"), 1, "pass --compiled"),
         ((*WARM, "--repeat-process", "2"), 1, "--repeat-process in others that warm up as usual"),
-        *(((*WARM, each), 1, f"{each} in others that warm up as usual") for each in ("--verify-advice", "--startup")),
+        *(((*WARM, each), 1, each) for each in ("--verify-advice", "--startup")),
         (("flux", "--json", "."), 1, "--json '.' is a folder"),
         (("flux", "--compiled", "--json", "reports/flux-compiled.html"), 1, f"--json and the page {BOTH}"),
         (("a.b:c", "--compiled", "--out", "x/y", "--json", "x/reports/y.md"), 1, f"--json and its twin {BOTH}"),
-        (("flux", "--pretrained", "a/b", "--size", "tiny"), 1, "real weights have a size of their own"),
-        (("flux", "--compiled", "--out", "there"), 1, "already there; pass --force"),
+        (("flux", "--pretrained", "a/b", "--size", "tiny"), 1, "leave --size out"),
+        (("flux", "--compiled", "--out", "there"), 1, "pass --force"),
     ],
 )
 def test_a_wrong_request_is_one_line_before_anything_is_loaded(
@@ -115,7 +115,7 @@ def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> 
     assert run.status == "incomplete"
     assert len(run.forms[0].wall_us) > 0
     assert not (tmp_path / "traces" / "mlp-eager").exists()
-    assert "what was measured until now is in" in told and "Traceback" not in told
+    assert ".incomplete" in told and "Traceback" not in told
 
 
 @pytest.fixture

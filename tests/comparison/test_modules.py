@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterator
 
 import pytest
-from tests.committed import RUNS
+from tests.traces import RUNS
 
 from tracekit.comparison.modules import time_by_module
 from tracekit.model.comparison import GroupMember, KernelGroup
-from tracekit.model.groups import GroupLabel
-from tracekit.model.modules import ModuleTime
+from tracekit.model.groups import GroupLabel, ModuleTime
 
 
 def group(*where: str, a_us: float = 3, b_us: float = 1) -> KernelGroup:

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from docs.making.collecting import RESULTS, collect_run, collect_sweep, read_runs, write
-from docs.making.commands import asked_for, shortened
+from docs.making.collecting import RESULTS, asked_for, collect_run, collect_sweep, read_runs, shortened, write
 from docs.making.results import PAGE, README, page, pays_after, readme, row, runs, sweep
 from tracekit.model.comparison import Comparison
 from tracekit.model.workload import Request
 
-from ..committed import PRIVATE, RUNS, SWEEP
+from ..traces import PRIVATE, RUNS, SWEEP
 from .texts import ROOT
 
 

@@ -1,7 +1,21 @@
+"""`tracekit profile` on this GPU, and a recording of what it left read back."""
+
+import contextlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+
+from tracekit import store
+from tracekit.analysis import analyze
+from tracekit.cli.main import main
+from tracekit.tracefile import read_trace
+
+TINY = ("--compiled", "--size", "tiny")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -22,6 +36,28 @@ def needs_a_gpu() -> None:
 @pytest.fixture(scope="session")
 def flux(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """A run of tiny FLUX, eager and compiled."""
-    from tests.gpu.profiled import TINY, profile
-
     return profile(tmp_path_factory.mktemp("flux"), "flux", *TINY, "--iterations", "20")
+
+
+def profile(place: Path, workload: str, *options: str) -> tuple[Path, Any]:
+    """The folder and the run that `tracekit profile` makes in `place`."""
+    folder = place / "run"
+    with contextlib.chdir(place):
+        command = ["profile", workload, "--out", str(folder), *options]
+        found = CliRunner().invoke(main, command, catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    return folder, store.load(folder)
+
+
+def profile_in_a_process(place: Path, workload: str, *options: str, **variables: str) -> tuple[Path, Any]:
+    """The same in a process of its own, which no recording before has slowed."""
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+    command = [sys.executable, "-m", "tracekit", "profile", workload, "--out", str(place / "run"), *options]
+    environment = {**os.environ, "PYTHONPATH": paths, **variables}
+    subprocess.run(command, cwd=place, env=environment, capture_output=True, check=True, timeout=500)
+    return place / "run", store.load(place / "run")
+
+
+def analysis_of(ran: tuple[Path, Any], name: str, kind: str = "light") -> Any:
+    folder, run = ran
+    return analyze(read_trace(store.recording_path(folder, run.form(name), kind)))

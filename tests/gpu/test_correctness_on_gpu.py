@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gpu.profiled import TINY, profile
+from tests.gpu.conftest import TINY, profile
 
 from tracekit.comparison import compare
 from tracekit.walks.sides import load_side

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.gpu.profiled import profile, profile_in_a_process
+from tests.gpu.conftest import profile, profile_in_a_process
 
 from tracekit import store
 from tracekit.analysis.kernels import family_of

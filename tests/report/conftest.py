@@ -32,23 +32,14 @@ HOSTILE_NAMES = (
 )
 
 
-class TextFile(SingleFileSnapshotExtension):
+class MarkdownFile(SingleFileSnapshotExtension):
     _write_mode = WriteMode.TEXT
-    _file_extension = file_extension = "txt"
-
-
-class MarkdownFile(TextFile):
     _file_extension = file_extension = "md"
 
 
 @pytest.fixture
 def markdown_file(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     return snapshot.use_extension(MarkdownFile)
-
-
-@pytest.fixture
-def text_file(snapshot: SnapshotAssertion) -> SnapshotAssertion:
-    return snapshot.use_extension(TextFile)
 
 
 @cache

@@ -9,7 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tracekit.report.composition import reports
+from tracekit.model.comparison import Comparison
+from tracekit.model.comparisons import Comparisons
+from tracekit.model.single_run import SingleRun
+from tracekit.model.sweep_figures import Sweep
+from tracekit.report.composition import detail, reports
 from tracekit.report.document import Cell, Report, Summary, Table
 from tracekit.report.markdown import markdown_of
 from tracekit.report.page import page_of
@@ -33,6 +37,23 @@ def printed(summary: Summary, width: int = 80, *, colours: bool = False) -> str:
     console = Console(file=out, width=width, force_terminal=colours, color_system="standard" if colours else None)
     console.print(shown(summary))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+PAGE, OPEN = Path("reports/page.html"), "tracekit open traces/run"
+
+
+def told_in_full(found: Comparison | Comparisons | Sweep | SingleRun, width: int = 80, *, colours: bool = False) -> str:
+    """What a terminal shows that is asked for all."""
+    match found:
+        case Comparison():
+            summary = detail.comparison_text(found, PAGE, OPEN, "all", width)
+        case Comparisons():
+            summary = detail.comparisons_text(found, PAGE, "tracekit compare traces/run", "all", width)
+        case Sweep():
+            summary = detail.sweep_text(found, PAGE, "all", width)
+        case SingleRun():
+            summary = detail.analysis_text(found, PAGE, detail="all", width=width)
+    return printed(summary, width, colours=colours)
 
 
 def rows_of(table: Table | None) -> dict[str, tuple[Cell, ...]]:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from plotly.offline import get_plotlyjs_version
-from tests.committed import RUNS
 from tests.report.showing import written
+from tests.traces import RUNS
 
 from tracekit.model.comparison import Comparison
-from tracekit.model.modules import ModuleTime
+from tracekit.model.groups import ModuleTime
 from tracekit.report.charts import (
     MOST_LEVELS,
     call_chart,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runs import invoke
-from tests.committed import FLUX, GRAPHED, QWEN, ROOT, VIT
+from tests.traces import FLUX, GRAPHED, QWEN, ROOT, VIT
 
 from ..browser import opened
 

@@ -13,13 +13,13 @@ from tracekit.comparison.comparing import look_at
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Comparison
 from tracekit.model.compilation import NotCompiled
+from tracekit.model.provenance import SourceLines
 from tracekit.model.single_run import NothingCompiled, Remedy
-from tracekit.model.source_lines import SourceLines
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.schemas import UNITS, SchemaName, schema, schema_text
 
-from ..committed import ROOT, RUNS, VIT
 from ..sides import make_analysis, make_cpu_analysis, make_side
+from ..traces import ROOT, RUNS, VIT
 from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed_comparison
 
 PUBLISHED = ROOT / "docs" / "schemas"

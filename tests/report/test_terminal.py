@@ -2,56 +2,55 @@ import shlex
 from dataclasses import replace
 
 import pytest
-from tests.report.showing import printed
+from tests.report.showing import printed, told_in_full
 
+from tracekit.comparison.comparing import look_at
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult
 from tracekit.model.timing import FormTiming, ProcessTimes, Startup
-from tracekit.report.composition.summaries import analysis_summary, comparison_summary
+from tracekit.report.document import Commands
 from tracekit.report.words.notes import note_sentence
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
 from .conftest import bare_comparison, cpu_comparison, hostile_comparison, matched_comparison, timed_comparison
 
 
-def test_a_comparison_reads_well_at_80_columns(text_file):
-    commands = ("tracekit open traces/flux-compiled", "tracekit analyze traces/flux-compiled --form compiled")
-    assert printed(comparison_summary(timed_comparison(), commands)) == text_file
+def test_a_comparison_reads_well_at_80_columns(snapshot):
+    assert told_in_full(timed_comparison()) == snapshot
 
 
 def test_a_note_that_fills_its_lines_is_told_whole():
     facts = {"wall_us": 1300.0, "recorded_us": 1000.0, "timed_calls": 10, "first_calls": False}
     note = Note("timed_slower_than_recorded", subject="compiled", facts=facts)
     for colours in (False, True):
-        text = printed(comparison_summary(replace(timed_comparison(), notes=(note,)), ()), colours=colours)
+        text = told_in_full(replace(timed_comparison(), notes=(note,)), colours=colours)
         assert note_sentence(note) in " ".join(text.split())
 
 
-def test_bare_traces_are_compared_without_a_verdict(text_file):
-    assert printed(comparison_summary(bare_comparison(), ())) == text_file
+def test_bare_traces_are_compared_without_a_verdict(snapshot):
+    assert told_in_full(bare_comparison()) == snapshot
 
 
-def test_groups_of_two_real_traces_come_with_repeats_and_evidence(text_file):
-    assert printed(comparison_summary(matched_comparison(), ())) == text_file
+def test_groups_of_two_real_traces_come_with_repeats_and_evidence(snapshot):
+    assert told_in_full(matched_comparison()) == snapshot
 
 
-def test_a_cpu_comparison_says_what_it_cannot_show(text_file):
-    assert printed(comparison_summary(cpu_comparison(), ())) == text_file
+def test_a_cpu_comparison_says_what_it_cannot_show(snapshot):
+    assert told_in_full(cpu_comparison()) == snapshot
 
 
-def test_an_analysis_reads_well_at_80_columns(text_file):
+def test_an_analysis_reads_well_at_80_columns(snapshot):
     note = HealthFinding("truncated", "warning", 1)
-    assert printed(analysis_summary(make_side("trace.json.gz", make_analysis(health=[note]), make_form()))) == text_file
+    assert told_in_full(look_at(make_side("trace.json.gz", make_analysis(health=[note]), make_form()))) == snapshot
 
 
-def test_a_cpu_analysis_shows_operators(text_file):
-    assert printed(analysis_summary(make_side("trace.json.gz", make_cpu_analysis(fused=12)))) == text_file
+def test_a_cpu_analysis_shows_operators(snapshot):
+    assert told_in_full(look_at(make_side("trace.json.gz", make_cpu_analysis(fused=12)))) == snapshot
 
 
 def test_hostile_names_neither_colour_nor_steer_the_terminal():
-    for summary in (comparison_summary(hostile_comparison(), ()), analysis_summary(hostile_comparison().a)):
-        text = printed(summary)
+    for text in map(told_in_full, (hostile_comparison(), look_at(hostile_comparison().a))):
         assert not {"\x1b", "\r", "\u202e"} & {*text} and "[bold red]" in text
         assert max(map(len, text.splitlines())) <= 80
 
@@ -61,13 +60,13 @@ def test_hostile_names_neither_colour_nor_steer_the_terminal():
 )
 def test_long_commands_can_be_copied(options: list[str]):
     command = shlex.join(["tracekit", "profile", "vit", *options])
-    lines = printed(comparison_summary(timed_comparison(), (command,))).split("Next:\n")[1]
+    lines = printed((Commands(command),))
     assert len(lines.splitlines()) > 2
     assert shlex.split(lines.replace("\\\n", " ")) == shlex.split(command)
 
 
 def alone(form: FormResult) -> str:
-    return printed(analysis_summary(make_side("trace.json.gz", make_analysis(), form)))
+    return told_in_full(look_at(make_side("trace.json.gz", make_analysis(), form)))
 
 
 def test_other_processes_and_starts_of_one_form_are_shown():

@@ -1,22 +1,37 @@
+import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.committed import ROOT, RUNS, SWEEP
-from tests.report.showing import printed
+from tests.report.conftest import three_times_matched
+from tests.report.showing import OPEN, PAGE, printed
+from tests.sides import (
+    COMPILED,
+    ORDER,
+    STEADY,
+    make_analysis,
+    make_cpu_analysis,
+    make_form,
+    make_pair,
+    make_side,
+    scaled,
+)
+from tests.traces import ROOT, RUNS, SWEEP
 
 from tracekit.cli.sweep_report import load_sweep
+from tracekit.comparison import compare
 from tracekit.comparison.comparing import look_at
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Comparison
 from tracekit.report.composition.detail import analysis_text, comparison_text, comparisons_text, sweep_text
 from tracekit.report.composition.overview import comparison_overview
+from tracekit.report.composition.overview_side import side_overview
+from tracekit.report.document import Overview, Table, columns
+from tracekit.report.thirty_lines import overview_lines
 from tracekit.walks.pairs import load_comparisons
 from tracekit.walks.reading import Reading
-
-PAGE, OPEN = Path("reports/page.html"), "tracekit open traces/run"
-WIDTHS = (100, 80)
 
 
 def lines(text: str, width: int = 100, most: int = 30) -> list[str]:
@@ -37,8 +52,8 @@ def test_a_run_is_told_in_thirty_lines_that_end_with_where_its_report_is(
     lines(printed(comparison_text(comparison, PAGE, OPEN, width=80), 80), 80, 38)
     assert len(lines(printed(comparison_text(comparison, PAGE, OPEN, "verdict"), 100))) == 3
     assert len(printed(comparison_text(comparison, PAGE, OPEN, "all"), 100).splitlines()) > 60
-    gated = check(comparison, parse_conditions("wall<=+3%"))
-    assert gated.outcome
+    gated = replace(comparison, gate=check(comparison, parse_conditions("wall<=+3%")))
+    assert lines(printed(comparison_text(gated, PAGE, OPEN), 100))[2].startswith("Gate: ")
     for side in (comparison.a, comparison.b):
         lines(printed(analysis_text(look_at(side), PAGE), 100))
 
@@ -66,3 +81,48 @@ def test_several_runs_and_a_sweep_are_told_in_thirty_lines() -> None:
     sweep = sweep_text(load_sweep(ROOT / SWEEP, 1000), PAGE)
     for text in (several, sweep):
         lines(printed(text, 100))
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.0, 1.3])
+def test_idle_time_without_a_known_cause_is_part_of_the_idle_time(factor: float) -> None:
+    account = comparison_overview(compare(*make_pair(STEADY, scaled(factor)), ORDER)).account
+    assert account is not None
+    names = [row.name for row in account.rows]
+    change = {row.name: row.delta_us or 0.0 for row in account.rows}
+    causes = math.fsum(change[name] for name in names[names.index("GPU idle") + 1 :])
+    assert "not attributed" in names and math.isclose(causes, change["GPU idle"])
+
+
+@pytest.mark.parametrize("profiled", [False, True])
+def test_families_and_causes_of_one_side_add_up_to_it(profiled: bool) -> None:
+    account = side_overview(look_at(make_side("one", form=None if profiled else make_form()))).account
+    assert account is not None
+    for whole, parts in itertools.pairwise((*(at for at, row in enumerate(account.rows) if row.level == 0), None)):
+        us = [row.us[0] or 0.0 for row in account.rows[whole:parts]]
+        assert len(us) > 2 and math.isclose(math.fsum(us[1:]), us[0], rel_tol=1e-3)
+
+
+def test_a_cpu_recording_is_told_by_its_operators() -> None:
+    assert "aten::mm" in printed(analysis_text(look_at(make_side("one", make_cpu_analysis())), PAGE), 100)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_nothing_is_wider_than_the_terminal(width: int) -> None:
+    name = "a_trace_whose_name_is_as_long_as_names_of_files_may_be_" * 4
+    kernels = {f"{name}{at}": ("pointwise", 2, 10.0 + at) for at in range(9)}
+    one, other = make_side(f"{name}a", make_analysis(kernels)), make_side(f"{name}b", make_analysis(COMPILED))
+    several = three_times_matched()
+    for text in (
+        comparison_text(compare(one, other), PAGE, OPEN, width=width),
+        analysis_text(look_at(one), PAGE, width=width),
+        comparisons_text(several, PAGE, "tracekit compare traces/run", width=width),
+        sweep_text(load_sweep(ROOT / SWEEP, 1000), PAGE, width=width),
+    ):
+        lines(printed(text, width), width)
+
+
+def test_a_table_without_room_for_its_columns_says_how_many_are_left_out() -> None:
+    heads = columns("", figures=("speed-up",) * 9)
+    table = Table("", heads, (("reduce-overhead", *("1,234.5",) * 9),))
+    told = printed(overview_lines(Overview("", "", tables=(table,)), None, 60), 60)
+    assert (told.count("1,234.5"), "more columns" in told) == (4, True)

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from tests.sides import make_run, make_settings
 
-from tracekit.model.provenance import EagerOp, EagerOps
+from tracekit.model.provenance import EagerOp, EagerOps, SourceLines
 from tracekit.model.run import Run, UserModel
-from tracekit.model.source_lines import SourceLines
 from tracekit.walks import model_code
 from tracekit.walks.model_code import read_model_code
 

@@ -1,4 +1,4 @@
-"""How much of the work did compiled code do, and what did entering it cost?
+"""How much of the work did compiled code do, and what did entering it, and each graph break, cost?
 
 Dynamo records `Torch-Compiled Region: F/C` around each run of a compiled frame, `TorchDynamo Cache Lookup` around the
 search for code whose guards hold; Inductor `## Call CompiledFxGraph` around each graph. Where a graph breaks, the
@@ -6,6 +6,7 @@ resumed frame's region lies inside the one that broke.
 """
 
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from tracekit.analysis import interval
 from tracekit.analysis.nesting import nest
 from tracekit.analysis.timeline import COMPILED_REGION, GUARD_OPS, INDUCTOR_CALL
 from tracekit.analysis.window import Scope, Span, beginning_within, columns
-from tracekit.model.compilation import CompiledRegions, RegionTime
+from tracekit.model.compilation import CompiledRegions, Diagnostics, RegionTime
 from tracekit.model.trace import Trace
 
 LOOKUP = GUARD_OPS[0]
@@ -73,3 +74,12 @@ def _host_times(events: pl.DataFrame) -> tuple[tuple[RegionTime, ...], int, int]
         for id_, runs in found.items()
     )
     return tuple(regions), guards, entry
+
+
+def with_break_costs(found: Diagnostics, regions: CompiledRegions, steps: int) -> Diagnostics:
+    """Each break with the host time per step outside of graphs around it, as regions of so many steps show it."""
+    breaks = []
+    for each in found.breaks:
+        outside = [region.outside_us for region in regions.regions if region.id in each.frames]
+        breaks.append(replace(each, per_step_us=sum(outside) / steps if outside else None))
+    return replace(found, breaks=tuple(breaks))

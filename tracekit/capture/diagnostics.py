@@ -8,12 +8,13 @@ missing, a note says so; no measurement fails for it.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from torch import nn
 
 from tracekit.capture.compilation import dynamo_counters, watch_compilation
 from tracekit.capture.compile_log import BREAK, CACHE, COUNTERS, CUDA_GRAPH_SKIP, METRICS, RECOMPILE, LogEntry, read_log
@@ -110,10 +111,13 @@ class DiagnosticLog:
         if noted not in self._problems:
             self._problems.append(noted)
 
-    def why_nothing(self, targets: tuple[CompileTarget, ...]) -> tuple[NotCompiled, ...]:
-        """Why nothing of the targets was compiled; empty where nobody can tell."""
+    def why_nothing(
+        self, targets: tuple[CompileTarget, ...], blocks: Iterable[nn.Module] = ()
+    ) -> tuple[NotCompiled, ...]:
+        """Why nothing of the targets, or of the `blocks` that repeat in them, was compiled; empty where nobody can
+        tell."""
         try:
-            return find_reasons(self._entries, targets)
+            return find_reasons(self._entries, targets, blocks)
         except Exception as error:  # noqa: BLE001 (no measurement may fail for what torch says of itself)
             self._problem(Noted("compile_log_unreadable", {"error": f"{type(error).__name__}: {error}"}))
             return ()

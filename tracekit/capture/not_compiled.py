@@ -11,8 +11,11 @@ import os
 import re
 import sysconfig
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+
+from torch import nn
 
 from tracekit.capture.compilation import is_disabled
 from tracekit.capture.compile_log import BREAK, METRICS, LogEntry, failure_of, read_break
@@ -36,6 +39,8 @@ KINDS: dict[NotCompiledCode, re.Pattern[str]] = {
 }
 #: What torch adds to a break from which it cannot go on.
 IN_LOOP, IN_CONTEXT = re.compile(r"graph break in (a for/while )?loop"), re.compile(r"GenericContextWrappingVariable")
+#: Functions of Python's own making that are loops: in 3.11 each has a frame.
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 #: The code around calls, whose frames stand between the user's program and the model.
 AROUND = f"{Path(__file__).parents[1]}{os.sep}"
 #: Python's own library, which may hold the packages that are installed beside it.
@@ -47,8 +52,11 @@ MOST_REASONS = 50
 Frame = tuple[str, int, str | None]
 
 
-def find_reasons(entries: Iterable[LogEntry], targets: tuple[CompileTarget, ...]) -> tuple[NotCompiled, ...]:
-    """A place and reason each, in the order they were met; empty where nobody can tell."""
+def find_reasons(
+    entries: Iterable[LogEntry], targets: tuple[CompileTarget, ...], blocks: Iterable[nn.Module] = ()
+) -> tuple[NotCompiled, ...]:
+    """A place and reason each, in the order they were met; empty where nobody can tell. `blocks` are the modules that
+    repeat."""
     entries = tuple(entries)
     broken = {each.id for each in entries if each.kind == BREAK}
     found: dict[tuple[str | None, str], NotCompiled] = {}
@@ -64,7 +72,11 @@ def find_reasons(entries: Iterable[LogEntry], targets: tuple[CompileTarget, ...]
         else:
             continue
         found.setdefault((reason.where, reason.reason), reason)
-    return tuple(found.values())[:MOST_REASONS] or tuple(_untold(targets))
+    codes = (getattr(inspect.unwrap(type(each).forward), "__code__", None) for each in blocks)
+    of_blocks = {place(code.co_filename, line) for code in codes if code for *_, line in code.co_lines()}
+    told = tuple(found.values())[:MOST_REASONS]
+    within = (replace(each, in_block=(each.called_from or each.where) in of_blocks) for each in told)
+    return tuple(within) or tuple(_untold(targets))
 
 
 def _frames_within(text: str) -> tuple[Frame, ...]:
@@ -84,8 +96,9 @@ def _read(text: str, frames: tuple[Frame, ...], targets: tuple[CompileTarget, ..
         return NotCompiled(code, told.reason, told.where, explanation=told.explanation, hint=told.hint)
     file, line, function = frames[-1]
     forward = next((at for at in reversed(range(len(frames))) if frames[at][2] == "forward"), 0)
+    called_from = place(*frames[forward][:2])
     inside: Literal["loop", "context_manager"] | None = None
-    if IN_LOOP.search(text) or any(_in_loop(*each[:2]) for each in frames[forward:]):
+    if IN_LOOP.search(text) or any(map(_in_loop, frames[forward:])):
         inside = "loop"
     elif IN_CONTEXT.search(text):
         inside = "context_manager"
@@ -93,9 +106,10 @@ def _read(text: str, frames: tuple[Frame, ...], targets: tuple[CompileTarget, ..
         code=code,
         reason=told.reason,
         where=place(file, line),
-        function=function,
+        # Of a comprehension, or a lambda, the function that it stands in.
+        function=next((name for *_, name in reversed(frames) if name and not name.startswith("<")), function),
         line=_code(file, line),
-        called_from=place(*frames[forward][:2]) if forward < len(frames) - 1 else None,
+        called_from=called_from if called_from != place(file, line) else None,
         inside=inside,
         explanation=told.explanation,
         hint=told.hint,
@@ -106,14 +120,17 @@ def _code(file: str, line: int) -> str | None:
     return linecache.getline(file, line).strip()[:LONGEST_LINE] or None
 
 
-def _in_loop(file: str, line: int) -> bool:
-    """Whether the line stands in a loop's body."""
+def _in_loop(frame: Frame) -> bool:
+    """Whether its line stands in a loop's body."""
+    file, line, function = frame
+    if function in COMPREHENSIONS:
+        return True
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError, RecursionError):
         return False
     loops = (each for each in ast.walk(tree) if isinstance(each, ast.For | ast.While))
-    return any(each.body[0].lineno <= line <= (each.end_lineno or 0) for each in loops)
+    return any(each.body[0].lineno <= line <= (each.body[-1].end_lineno or 0) for each in loops)
 
 
 def _functions(targets: tuple[CompileTarget, ...]) -> tuple[Frame, ...]:

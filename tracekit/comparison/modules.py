@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from tracekit.model.comparison import KernelGroup
-from tracekit.model.modules import ModuleTime
+from tracekit.model.groups import ModuleTime
 
 Path = tuple[str, ...]
 
@@ -24,7 +24,10 @@ def time_by_module(groups: Sequence[KernelGroup]) -> ModuleTime | None:
     repeated = {path[:at] for paths in named.values() for path in paths for at, part in enumerate(path) if part == "*"}
     own: dict[Path, list[int]] = {}
     for at, paths in named.items():
-        own.setdefault(_shared([_starred(path, repeated) for path in paths]), []).append(at)
+        starred = (_starred(path, repeated) for path in paths)
+        # The module that holds all of them; the root where there are none.
+        shared = takewhile(lambda parts: len(set(parts)) == 1, zip(*starred, strict=False))
+        own.setdefault(tuple(parts[0] for parts in shared), []).append(at)
     return _node((), own, groups)
 
 
@@ -34,11 +37,6 @@ def _starred(path: Path, repeated: set[Path]) -> Path:
     for part in path:
         starred += ("*" if part.isdecimal() and starred in repeated else part,)
     return starred
-
-
-def _shared(paths: Sequence[Path]) -> Path:
-    """The module that holds all of them; the root's path where there are none."""
-    return tuple(parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False)))
 
 
 def _node(path: Path, own: Mapping[Path, Sequence[int]], groups: Sequence[KernelGroup]) -> ModuleTime:

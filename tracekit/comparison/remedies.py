@@ -29,7 +29,12 @@ REGIONAL = {"scope": "regional"}
 def find_remedies(run: Run) -> tuple[Remedy, ...]:
     """For the first reason that nothing was compiled, and for the others what is not said yet."""
     reasons = run.not_compiled or ()
-    return tuple(dict.fromkeys((*_remedies(reasons, run), *_to_see_more(reasons, run))))
+    found = dict.fromkeys(_remedies(reasons, run))
+    if all(each.code not in IN_CODE and each.inside is None for each in reasons) and not run.settings.fullgraph:
+        # None of that is known: torch's own error may tell.
+        option = "--fullgraph"
+        found[Remedy("name_line", option, profile_command(run.settings, more=(option,)))] = None
+    return tuple(found)
 
 
 def _remedies(reasons: Iterable[NotCompiled], run: Run) -> Iterator[Remedy]:
@@ -37,20 +42,15 @@ def _remedies(reasons: Iterable[NotCompiled], run: Run) -> Iterator[Remedy]:
     for each in reasons:
         if code := IN_CODE.get(each.code):
             yield Remedy(code)
-        variable = CAPTURED.get(each.code)
+        # A list of other numbers than integers no graph holds.
+        variable = CAPTURED.get(each.code) if "non-integer" not in each.reason else None
         if variable and settings.variables.get(variable) != "1":
             yield Remedy("capture_in_graph", f"{variable}=1", switched_command(settings, {variable: "1"}))
         if each.inside == "loop":
-            if run.repeated_parts and settings.scope != "regional":
+            # Not where a block is in the way: Dynamo has tried each by itself, and skipped it too.
+            if run.repeated_parts and settings.scope != "regional" and not each.in_block:
                 yield Remedy("compile_body", "--scope regional", profile_command(settings, REGIONAL))
             else:
                 yield Remedy("compile_body")
         if each.inside == "context_manager":
             yield Remedy("move_context")
-
-
-def _to_see_more(reasons: tuple[NotCompiled, ...], run: Run) -> Iterator[Remedy]:
-    """Where none of that is known, torch's own error."""
-    if all(each.code not in IN_CODE and each.inside is None for each in reasons) and not run.settings.fullgraph:
-        option = "--fullgraph"
-        yield Remedy("name_line", option, profile_command(run.settings, more=(option,)))

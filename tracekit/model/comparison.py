@@ -10,14 +10,12 @@ from tracekit.model.analysis import Analysis, HealthFinding, shrink_idle
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.gate import Gate
-from tracekit.model.groups import Evidence, Label
-from tracekit.model.modules import ModuleTime
+from tracekit.model.groups import Evidence, Label, ModuleTime
 from tracekit.model.note import Note, Severity
 from tracekit.model.numerics import Accuracy, Picture
-from tracekit.model.provenance import KernelSources, Provenance
+from tracekit.model.provenance import KernelSources, Provenance, SourceLines
 from tracekit.model.run import Component, Environment, FormResult, Settings
 from tracekit.model.sequence import Rates, Sequence, Traffic, TrafficTotal
-from tracekit.model.source_lines import SourceLines
 from tracekit.model.timeline import StepTimeline
 from tracekit.model.timing import BreakEven, StopReason
 

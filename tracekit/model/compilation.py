@@ -185,6 +185,7 @@ class NotCompiled:
     line: Text | None = None  #: The code of that line.
     called_from: Text | None = None  #: The line of the module that led there, where it is another.
     inside: Literal["loop", "context_manager"] | None = None  #: Around the line: there Dynamo cannot go on.
+    in_block: bool = False  #: In a block that repeats: compiled by itself it would be skipped too.
     explanation: Text | None = None
     hint: Text | None = None
 

@@ -1,4 +1,6 @@
-"""What a group of kernels is known by, and what shows that a library kernel was exchanged."""
+"""What a group of kernels is known by, what shows that a library kernel was exchanged, and time by modules."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -67,3 +69,20 @@ class Evidence:
 
     kind: EvidenceKind
     facts: dict[str, Any] = field(default_factory=dict)  #: Figures and names, with units in their keys.
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTime:
+    """A module of the model with all that it holds. Figures are per step, those of `children` included.
+
+    Work that spans modules is the work of the module that holds them all, work of no known module that of the root.
+    """
+
+    path: str  #: Dotted, `*` for the numbers of blocks that repeat; empty for the root.
+    a_us: float
+    b_us: float
+    delta_us: float
+    a_kernels: float
+    b_kernels: float
+    groups: tuple[int, ...]  #: Positions in the comparison's `groups` of its own work, the largest change first.
+    children: tuple[ModuleTime, ...]  #: The largest change first.

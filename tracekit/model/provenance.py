@@ -180,6 +180,17 @@ class KernelSources:
     left_out: Count = 0
 
 
+@dataclass(frozen=True, slots=True)
+class SourceLines:
+    """A line of the user's model, and its neighbours, as they are when a report is made: `first` is the number of the
+    first of `lines`."""
+
+    first: int
+    line: int
+    lines: tuple[str, ...]
+    changed: bool  #: The file was written after the run had begun.
+
+
 # msgspec takes no union of two nouns, and need not: a side is never read from a file.
 if TYPE_CHECKING:
     Provenance = EagerOps | CompiledSites

@@ -6,7 +6,7 @@ from typing import Literal
 from tracekit.model.comparison import Bound, Finding, Side
 from tracekit.model.compilation import NotCompiled
 from tracekit.model.note import Note
-from tracekit.model.source_lines import SourceLines
+from tracekit.model.provenance import SourceLines
 
 RemedyCode = Literal[
     "compute_on_gpu",

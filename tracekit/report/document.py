@@ -487,4 +487,5 @@ class GroupedTable:
 
 
 #: What the terminal shows, from top to bottom.
+BLANK = Line("")
 Summary = tuple[Line | Table | GroupedTable | Commands, ...]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tracekit.names import clipped, clipped_within, printable
-from tracekit.numbers import MINUS, scale_of
 from tracekit.report import document as doc
+from tracekit.report.accounts import shown_account
 
 #: What GitHub takes in one comment.
 LONGEST = 65_536
@@ -24,8 +24,7 @@ LONGEST_CODE = 4000
 #: So many findings, the gravest, find room before tables of figures.
 FIRST_FINDINGS = 8
 
-#: Of a table's last columns: a figure, a bar, words. And characters of the longest bar, and of the label beside one.
-THREE = ("--:", "---", "---")
+#: Characters of the longest bar, and of the label beside one.
 BAR, LONGEST_LABEL = 16, 44
 
 ACTIVE = re.compile(r"([\\`*_\[\]<>#|~@$&])")
@@ -126,22 +125,15 @@ def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
 
 def _account(account: doc.Account) -> str:
     """A table with bars of block characters."""
-    unit, scale, decimals = scale_of(max((us or 0.0 for row in account.rows for us in row.us), default=0.0))
-    longest = max((abs(row.delta_us or 0.0) for row in account.rows), default=0.0) or 1.0
-    compared = len(account.labels) > 1
-    heads = (f"{account.title}, {unit}", *account.labels, *(("change", " ", " ") if compared else ()))
+    shown = shown_account(account)
+    beside = 2 if shown.is_compared else 0
     lines = [
-        " | ".join(map(escaped, heads)),
-        "|".join(("---", *("--:" for _ in account.labels), *THREE[: 3 * compared])),
+        " | ".join(map(escaped, (shown.title, *shown.heads, *" " * beside))),
+        "|".join(("---", *("--:" for _ in shown.heads), *("---",) * beside)),
     ]
-    for row in account.rows:
-        cells = [f"{'&nbsp;' * 4 * row.level}{escaped(row.name)}"]
-        cells += ["" if us is None else f"{us / scale:,.{decimals}f}" for us in row.us]
-        if compared:
-            delta = row.delta_us or 0.0
-            block = "█" if delta > 0 else "░"
-            cells += [f"{delta / scale:+,.{decimals}f}".replace("-", MINUS), block * round(abs(delta) / longest * BAR)]
-            cells.append(escaped(row.what))
+    for row in shown.rows:
+        bar = ("█" if row.share > 0 else "░") * round(abs(row.share) * BAR)
+        cells = (f"{'&nbsp;' * 4 * row.level}{escaped(row.name)}", *row.figures, *(bar, escaped(row.what))[:beside])
         lines.append(" | ".join(cells))
     return "".join(f"| {line} |\n" for line in lines)
 

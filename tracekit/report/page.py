@@ -4,9 +4,7 @@ import base64
 import gzip
 import hashlib
 import json
-import math
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -14,8 +12,10 @@ import jinja2
 from markupsafe import Markup
 
 from tracekit.names import printable
-from tracekit.numbers import MINUS, duration, percent, scale_of
-from tracekit.report.document import Account, Chart, Name, Report, Table, Timelines
+from tracekit.numbers import duration
+from tracekit.report.accounts import shown_account
+from tracekit.report.document import Chart, Name, Report, Table, Timelines
+from tracekit.report.sections.call import CALL_PARTS
 
 PLOTLY = "plotly-finance.min.js.gz"
 #: What every page runs, and what those run besides that draw something, as one script.
@@ -25,13 +25,6 @@ DRAWING = ("page.js", "timelines.js")
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
 LONGEST_FIGURE = 20
-
-#: What a call consists of.
-SEGMENTS = {
-    "library": "matmul, attention, convolution",
-    "other": "other kernels and copies",
-    "idle": "GPU idle",
-}
 
 #: An option of a command, with its value.
 OPTION = re.compile(r"(?<!\S)--?[a-zA-Z][\w-]*(?:[ =](?!-)(?:'[^']*'|\S+))?")
@@ -93,8 +86,8 @@ def _environment() -> jinja2.Environment:
     made.filters["whole_options"] = _whole_options
     made.filters["script_json"] = _script_json
     made.filters["duration"] = duration
-    made.filters["account_cells"] = account_cells
-    made.globals["segments"] = SEGMENTS
+    made.filters["shown"] = shown_account
+    made.globals["call_parts"] = CALL_PARTS
     made.filters["packed"] = lambda markup: Markup(base64.b64encode(gzip.compress(markup.encode(), mtime=0)).decode())
     made.filters["kind"] = lambda block: type(block).__name__
     made.tests["wide"] = _is_wide
@@ -109,38 +102,6 @@ def _whole_options(line: str) -> Markup:
         told += Markup('{}<span class="whole">{}</span>').format(line[end : option.start()], option[0])
         end = option.end()
     return told + line[end:]
-
-
-@dataclass(frozen=True, slots=True)
-class ShownRow:
-    name: str
-    level: int
-    figures: tuple[str, ...]
-    share: float
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class ShownAccount:
-    unit: str
-    compared: bool
-    rows: tuple[ShownRow, ...]
-
-
-def account_cells(account: Account) -> ShownAccount:
-    """The account's figures in one unit, and its changes as shares of the largest, -1 to 1."""
-    known = [us for row in account.rows for us in row.us if us is not None]
-    unit, scale, decimals = scale_of(max(known, default=0.0))
-    longest = max((abs(row.delta_us or 0.0) for row in account.rows), default=0.0) or 1.0
-    compared, whole = len(account.labels) > 1, math.fsum(row.us[0] or 0.0 for row in account.rows if row.level == 0)
-    rows = []
-    for row in account.rows:
-        figures = ["" if us is None else f"{us / scale:,.{decimals}f}" for us in row.us]
-        change = f"{(row.delta_us or 0.0) / scale:+,.{decimals}f}".replace("-", MINUS)
-        share = percent((row.us[0] or 0.0) / whole, 0) if whole else ""
-        told = (*figures, change if compared else share)
-        rows.append(ShownRow(row.name, row.level, told, (row.delta_us or 0.0) / longest, row.what))
-    return ShownAccount(unit, compared, tuple(rows))
 
 
 def _script_json(data: object) -> Markup:

@@ -33,7 +33,7 @@ def shown(summary: Summary) -> RenderableType:
                 head = None if not part.caption else box.SIMPLE_HEAD
                 table = RichTable(box=head, pad_edge=False, show_edge=False, header_style="bold")
                 for at, column in enumerate(part.columns):
-                    label = printable(column.label)
+                    label = "\n".join(map(printable, column.label.split("\n")))
                     label = clipped_within(label, 24) if part.caption else label
                     justify: JustifyMethod = "right" if column.numeric else "left"
                     # Names and figures stay whole, and a head's words.
@@ -60,6 +60,11 @@ def shown(summary: Summary) -> RenderableType:
             case Commands():
                 drawn.append(_command(part.text))
     return Group(*drawn)
+
+
+def height(summary: Summary, width: int) -> int:
+    """How many lines it takes in a terminal so wide."""
+    return len(recording_console(width).render_lines(shown(summary), pad=False))
 
 
 def as_html(summary: Summary, width: int) -> str:

@@ -1,38 +1,26 @@
 """An overview as lines of the terminal, thirty at 100 columns."""
 
-import math
+import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MINUS, counted, percent, scale_of
-from tracekit.report.document import (
-    Account,
-    AccountRow,
-    Advice,
-    Cell,
-    Column,
-    Line,
-    Name,
-    Overview,
-    Styled,
-    Summary,
-    Table,
-)
+from tracekit.numbers import counted
+from tracekit.report.accounts import shown_account
+from tracekit.report.document import BLANK, Account, Cell, Line, Name, Overview, Styled, Summary, Table, columns
+from tracekit.report.terminal import height
 
 #: Of a line, where nobody says; and between things on one line.
 WIDTH, GAP = 100, "   "
-#: Characters of the longest bar, of what stands beside names, of figures and bars alone, and of a name at least.
-BAR, BESIDE_NAMES, BESIDE_FIGURES, LEAST_NAME = 12, 66, 48, 24
-#: Lines in all, as far as none is wider than the terminal.
+#: Characters of the longest bar, of a name at least, of a column's head, and between columns.
+BAR, LEAST_NAME, LONGEST_HEAD, BETWEEN = 12, 24, 20, 2
 MOST_LINES = 30
-#: Characters beside kernels' names.
-BESIDE_KERNELS = 24
+#: A narrow terminal shows so many of a table's columns at least.
+FEWEST_COLUMNS = 3
 
 RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow"}
 OUTCOME_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "bold yellow"}
 MARK_STYLES = {"ok": "green", "!!": "bold red", "+": "yellow"}
-BLANK = Line("")
 
 
 def verdict_lines(overview: Overview) -> tuple[Line, ...]:
@@ -49,20 +37,26 @@ def verdict_lines(overview: Overview) -> tuple[Line, ...]:
 def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: int = WIDTH) -> Summary:
     """`places` are where all of it is, None where nobody can look there; `width` is the terminal's.
 
-    Where all would take more than thirty lines, the last notes and advice are counted and not shown.
+    Where all would take more than thirty lines, the last notes and advice are counted and not shown. A gate's
+    conditions come before any advice, and before the command that is on the page too.
     """
-    for notes, advice in ((9, 9), (3, 3), (3, 2), (2, 2), (2, 1), (1, 1)):
+    for notes, advice in ((9, 9), (3, 2), (2, 2), (2, 1), (1, 1), *([(1, 0)] if overview.gate else [])):
         left = len(overview.notes[notes:]) + len(overview.advice[advice:])
         fewer = replace(
-            overview, notes=overview.notes[:notes], advice=overview.advice[:advice], hidden=overview.hidden + left
+            overview,
+            notes=overview.notes[:notes],
+            advice=overview.advice[:advice],
+            repeat=overview.repeat if advice else "",
+            hidden=overview.hidden + left,
         )
-        lines = _all_lines(fewer, places, width)
-        if sum(len(each.rows) + 1 if isinstance(each, Table) else 1 for each in lines) <= MOST_LINES:
+        lines = every_line(fewer, places, width)
+        if height(lines, width) <= MOST_LINES:
             break
     return lines
 
 
-def _all_lines(overview: Overview, places: tuple[str, ...] | None, width: int) -> Summary:
+def every_line(overview: Overview, places: tuple[str, ...] | None, width: int) -> Summary:
+    """The same, however many there are."""
     more = f"More: -v ({counted(overview.hidden, 'more note')})" if overview.hidden else "More: -v"
     account = [_account(overview.account, width)] if overview.account else []
     tables = [part for table in overview.tables for part in (BLANK, _fitted(table, width))]
@@ -73,19 +67,14 @@ def _all_lines(overview: Overview, places: tuple[str, ...] | None, width: int) -
         BLANK,
         *verdict_lines(overview),
         *(Line(note, "", "  ! ", "yellow") for note in overview.notes),
-        *(reason_lines(overview) if overview.why else ()),
+        *((BLANK, *overview.why, *_advised(overview, width)) if overview.why else ()),
         *((BLANK, *account) if account else ()),
         *([Line(overview.bottleneck)] if overview.bottleneck else []),
         *tables,
-        *(() if overview.why else _advised(overview)),
+        *(() if overview.why else _advised(overview, width)),
         *((BLANK, *checks) if checks else ()),
         *((BLANK, *repeat, *last_lines(*places, more, width=width)) if places is not None else ()),
     )
-
-
-def reason_lines(overview: Overview) -> tuple[Line, ...]:
-    """Why there is no better answer, and what to try."""
-    return BLANK, *overview.why, *_advised(overview)
 
 
 def last_lines(*pieces: str, width: int = WIDTH) -> tuple[Line, ...]:
@@ -107,59 +96,79 @@ def _gate(overview: Overview) -> Iterator[Line]:
 
 
 def _account(account: Account, width: int) -> Table:
-    compared = len(account.labels) > 1
+    shown = shown_account(account)
     # What became of the kernels would part the rows of a narrower table.
-    wide = width >= WIDTH
-    room = max(width - (BESIDE_NAMES if wide else BESIDE_FIGURES), LEAST_NAME)
-    wholes = [
-        math.fsum(us for row in account.rows if row.level == 0 and (us := row.us[at]) is not None)
-        for at in range(len(account.labels))
-    ]
-    unit, scale, decimals = scale_of(max(wholes))
-    longest = max((abs(row.delta_us or 0.0) for row in account.rows), default=0.0) or 1.0
-    rows = []
-    for row in account.rows:
-        name = f"{'  ' * (row.level + 1)}{clipped_within(printable(row.name), room)}"
-        figures = tuple("" if us is None else f"{us / scale:,.{decimals}f}" for us in row.us)
-        rest: tuple[Cell, ...]
-        if compared:
-            rest = (*_change(row, scale, decimals, longest), *([row.what] if wide else []))
-        else:
-            rest = (percent(row.us[0] / wholes[0], 0) if row.us[0] is not None and wholes[0] else "",)
-        rows.append((name, *figures, *rest))
-    heads = (Column("change"), Column("", numeric=False)) if compared else (Column("share"),)
-    more = (Column("", numeric=False),) if compared and wide else ()
-    labels = account.labels if compared else ("",)
-    return Table(
-        "", (Column(f"{account.title}, {unit}", numeric=False), *map(Column, labels), *heads, *more), tuple(rows)
+    told = shown.is_compared and width >= WIDTH
+    heads = [clipped_within(printable(each), LONGEST_HEAD) for each in shown.heads if shown.is_compared]
+    heads = heads or ["", *shown.heads[1:]]
+    beside = sum(
+        BETWEEN + max(len(head), *(len(row.figures[at]) for row in shown.rows)) for at, head in enumerate(heads)
     )
+    words = BETWEEN + max(len(row.what) for row in shown.rows) if told else 0
+    room = max(width - beside - words - (BETWEEN + BAR if shown.is_compared else 0), LEAST_NAME)
+    names = [clipped_within(f"{'  ' * (row.level + 1)}{printable(row.name)}", room) for row in shown.rows]
+    bar = max(min(BAR, width - max(map(len, names)) - beside - 2 * BETWEEN), 0)
+    rows = tuple(
+        (name, *row.figures, *((_bar(row.share, bar),) if shown.is_compared else ()), *((row.what,) if told else ()))
+        for name, row in zip(names, shown.rows, strict=True)
+    )
+    words_beside = columns(*[""] * (shown.is_compared + told))
+    return _fitted(Table("", (*columns(shown.title, figures=heads), *words_beside), rows), width)
+
+
+def _bar(share: float, longest: int) -> Styled:
+    sign, style = ("+", "red") if share > 0 else ("-", "green")
+    return Styled(((sign * round(abs(share) * longest), style),))
 
 
 def _fitted(table: Table, width: int) -> Table:
-    """Its names as long as there is room."""
-    rows = (
-        (clipped_within(row[0].short, max(width - BESIDE_KERNELS, LEAST_NAME)), *row[1:])
-        if isinstance(row[0], Name)
-        else row
-        for row in table.rows
+    """Its heads on several lines and its names cut where there is not room for all; last, without its last columns."""
+    if sum(map(max, widths := _widths(table))) + BETWEEN * len(widths) <= width:
+        return table
+    left = 0
+    while (lacking := sum(least for least, _ in _widths(table)) + BETWEEN * len(table.columns) - width) > 0:
+        longest = max(len(_text(row[0])) for row in table.rows)
+        if longest > LEAST_NAME:
+            room = max(longest - lacking, LEAST_NAME)
+            rows = tuple((clipped_within(_text(row[0]), room), *row[1:]) for row in table.rows)
+            table = replace(table, rows=rows)
+        elif len(table.columns) > FEWEST_COLUMNS:
+            left += 1
+            table = replace(table, columns=table.columns[:-1], rows=tuple(row[:-1] for row in table.rows))
+        else:
+            break
+    heads = tuple(
+        replace(column, label=textwrap.fill(column.label, max(least, 1), break_long_words=False))
+        for column, (least, _) in zip(table.columns, _widths(table), strict=True)
     )
-    return replace(table, rows=tuple(rows))
+    note = "\n".join(filter(None, (table.note, f"{counted(left, 'more column')} in a wider terminal" if left else "")))
+    return replace(table, columns=heads, note=note)
 
 
-def _change(row: AccountRow, scale: float, decimals: int, longest: float) -> tuple[Cell, Cell]:
-    if row.delta_us is None:
-        return "", ""
-    change = f"{row.delta_us / scale:+,.{decimals}f}".replace("-", MINUS)
-    sign, style = ("+", "red") if row.delta_us > 0 else ("-", "green")
-    return change, Styled(((sign * round(abs(row.delta_us) / longest * BAR), style),))
+def _widths(table: Table) -> list[tuple[int, int]]:
+    """What each column takes at least, and on one line: names and figures stay whole, words of heads and others too."""
+    widths = []
+    for at, column in enumerate(table.columns):
+        texts = [_text(row[at]) for row in table.rows]
+        whole = texts if column.numeric or at == 0 else [word for text in texts for word in text.split()]
+        widths.append(
+            (max(map(len, (*column.label.split(), *whole)), default=0), max(map(len, (column.label, *texts))))
+        )
+    return widths
 
 
-def _advised(overview: Overview) -> Iterator[Line]:
-    if overview.advice:
-        yield from (BLANK, Line("Try next", "bold"))
-        yield from (_advice(number, each) for number, each in enumerate(overview.advice, 1))
+def _text(cell: Cell) -> str:
+    if isinstance(cell, Styled):
+        return "".join(text for text, _ in cell.pieces)
+    return cell.short if isinstance(cell, Name) else cell
 
 
-def _advice(number: int, advice: Advice) -> Line:
-    reason = f"({advice.why})" if advice.why else ""
-    return Line(f"  {number}  {advice.what:<22} {reason:<33} {advice.gain}".rstrip())
+def _advised(overview: Overview, width: int) -> Iterator[Line]:
+    if not overview.advice:
+        return
+    yield from (BLANK, Line("Try next", "bold"))
+    for number, each in enumerate(overview.advice, 1):
+        reason = f"({each.why})" if each.why else ""
+        # One below the other where there is room.
+        told = f"{each.what:<22} {reason:<33} {each.gain}" if width >= WIDTH else f"{each.what} {reason}  {each.gain}"
+        yield Line(told.rstrip(), lead=f"  {number}  ")

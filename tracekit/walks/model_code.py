@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
 from tracekit.files import read_bounded
-from tracekit.model.provenance import CompiledSites, EagerOps
-from tracekit.model.source_lines import SourceLines
+from tracekit.model.provenance import EagerOps, SourceLines
 
 if TYPE_CHECKING:
+    from tracekit.model.provenance import CompiledSites
     from tracekit.model.run import Run, Settings
 
 #: Of a file, and of a line that is shown.
@@ -32,7 +32,14 @@ AROUND = 1
 def read_model_code(run: Run, told: EagerOps | CompiledSites | None) -> dict[str, SourceLines]:
     """The code of each `file:line` in the user's model that work comes from, by that place; empty for models of
     libraries."""
-    return {} if told is None else read_lines(run, _places(told))
+    if told is None:
+        return {}
+    lines = (
+        (each.line for each in told.ops)
+        if isinstance(told, EagerOps)
+        else (node.line for graph in told.graphs for node in graph.nodes)
+    )
+    return read_lines(run, filter(None, lines))
 
 
 def read_lines(run: Run, places: Iterable[str]) -> dict[str, SourceLines]:
@@ -81,12 +88,3 @@ def _folder_of_model(settings: Settings) -> Path | None:
     except (OSError, RuntimeError, ValueError):
         return None
     return folder if folder.is_relative_to(here) else None
-
-
-def _places(told: EagerOps | CompiledSites) -> Iterable[str]:
-    lines = (
-        (op.line for op in told.ops)
-        if isinstance(told, EagerOps)
-        else (node.line for graph in told.graphs for node in graph.nodes)
-    )
-    return (line for line in lines if line is not None)

@@ -69,7 +69,7 @@ class CompilationObserver:
         from tracekit.capture.forms import marked
 
         if self.workload.call_at is None:
-            raise TracekitError(f"{self.workload.info.name} cannot be called at other sizes: leave --warmup out")
+            raise TracekitError(f"{self.workload.info.name} has a fixed input size: leave --warmup out")
         call = self.workload.call_at(self.warmup)
         if form.name == "compiled":
             call = marked(call, self.workload.settings.mode)
@@ -77,9 +77,11 @@ class CompilationObserver:
 
     def explained(self, run: Run) -> Run:
         """The run, with why torch.compile made no graph of the compiled form, and no part told as compiled."""
+        from tracekit.workloads.parts import repeated_blocks
         from tracekit.workloads.scopes import with_shares
 
-        why = self._logs["compiled"].why_nothing(self.workload.targets)
+        blocks = repeated_blocks(self.workload.modules).values()
+        why = self._logs["compiled"].why_nothing(self.workload.targets, blocks)
         return replace(run, not_compiled=why, components=with_shares(replace(self.workload, targets=())).components)
 
     def begin(self, phase: CallPhase) -> None:

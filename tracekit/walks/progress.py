@@ -63,10 +63,23 @@ class Stages:
             left = self._expected - (self._clock() - self._began)
         elif total and elapsed is not None and done >= PACE_CALLS:
             left, word = elapsed / done * (total - done), "about"
-        return f", {word} {left:.0f} s left of it" if left is not None and left >= 1 else ""
+        return f", {word} {left:.0f} s left" if left is not None and left >= 1 else ""
 
 
-class LiveProgress:
+class Staged:
+    """Passes on what is told of stages."""
+
+    def __init__(self, stages: Stages) -> None:
+        self._stages = stages
+
+    def stages(self, names: Sequence[str]) -> None:
+        self._stages.names = tuple(names)
+
+    def stage(self, name: str, *, at_most_seconds: float | None = None, like: Sequence[str] = ()) -> None:
+        self._stages.begin(name, at_most_seconds, like)
+
+
+class LiveProgress(Staged):
     """One line of a plan, else a bar a phase; its clock runs on while torch is busy, so nobody wonders.
 
     Drawing takes milliseconds of this process: while something is measured it is done between calls, unless a call
@@ -74,17 +87,11 @@ class LiveProgress:
     """
 
     def __init__(self, bars: Bars, stages: Stages) -> None:
+        super().__init__(stages)
         self._bars = bars
-        self._stages = stages
         self._task: TaskID | None = None
         self._still = False
         self._drawn = time.monotonic()
-
-    def stages(self, names: Sequence[str]) -> None:
-        self._stages.names = tuple(names)
-
-    def stage(self, name: str, *, at_most_seconds: float | None = None, like: Sequence[str] = ()) -> None:
-        self._stages.begin(name, at_most_seconds, like)
 
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
         self.close()
@@ -140,22 +147,16 @@ class PhaseColumn(ProgressColumn):
         return Text.assemble(task.description, left, "  ", (task.fields["detail"], "dim"))
 
 
-class PlainProgress:
+class PlainProgress(Staged):
     """A line a phase, and a sign of life every so often while it lasts."""
 
     def __init__(self, console: Console) -> None:
+        super().__init__(Stages())
         self._console = console
-        self._stages = Stages()
         self._name = self._detail = ""
         self._began = time.monotonic()
         self._total: int | None = None
         self._done = 0
-
-    def stages(self, names: Sequence[str]) -> None:
-        self._stages.names = tuple(names)
-
-    def stage(self, name: str, *, at_most_seconds: float | None = None, like: Sequence[str] = ()) -> None:
-        self._stages.begin(name, at_most_seconds, like)
 
     def phase(self, name: str, total: int | None = None, *, still: bool = False) -> None:
         self.close()

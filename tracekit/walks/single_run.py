@@ -13,10 +13,8 @@ from tracekit.walks.model_code import read_lines
 from tracekit.walks.sides import load_side
 
 if TYPE_CHECKING:
-    from tracekit.model.compilation import NotCompiled
     from tracekit.model.run import FormName, Run
     from tracekit.model.single_run import SingleRun
-    from tracekit.model.source_lines import SourceLines
     from tracekit.walks.reading import Reading
 
 
@@ -25,13 +23,9 @@ def look_at_run(folder: Path, run: Run, reading: Reading, form: FormName | None 
     single = look_at(load_side(folder, form=form, reading=reading))
     if run.not_compiled is None:
         return single
-    source = _lines_of(run.not_compiled[0], run) if run.not_compiled else None
+    source = None
+    if run.not_compiled and (place := run.not_compiled[0].where) and (found := read_lines(run, [place]).get(place)):
+        # Not where the file has other code now. A long line is cut shorter here than in the run.
+        now = found.lines[found.line - found.first].strip()
+        source = found if now and (run.not_compiled[0].line or "").startswith(now) else None
     return replace(single, nothing_compiled=NothingCompiled(run.not_compiled, find_remedies(run), source))
-
-
-def _lines_of(reason: NotCompiled, run: Run) -> SourceLines | None:
-    """The lines around the one that was in Dynamo's way; None where the file is not there, or has other code now."""
-    found = read_lines(run, [reason.where]).get(reason.where) if reason.where else None
-    # A long line is cut shorter there than in the run.
-    now = found.lines[found.line - found.first].strip() if found else ""
-    return found if now and (reason.line or "").startswith(now) else None

@@ -4,8 +4,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.advised import command_of
-from tests.sides import COMPILED, EAGER, ORDER, STEADY, make_analysis, make_form, make_settings, make_side, scaled
+from tests.sides import (
+    COMPILED,
+    EAGER,
+    ORDER,
+    STEADY,
+    command_of,
+    make_analysis,
+    make_form,
+    make_settings,
+    make_side,
+    scaled,
+)
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.timed import find_compiling_costs

@@ -4,14 +4,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
-from tests.advised import command_of
-from tests.committed import VIT
 from tests.sequences import make_activity, make_sequence
 from tests.sides import (
     COMPILED,
     EAGER,
     ORDER,
     STEADY,
+    command_of,
     make_analysis,
     make_form,
     make_pair,
@@ -19,6 +18,7 @@ from tests.sides import (
     make_side,
     scaled,
 )
+from tests.traces import VIT
 
 from tracekit.comparison import compare
 from tracekit.comparison.findings.eager_code import find_uncompiled_component
@@ -129,7 +129,7 @@ def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(
 def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too(compared):
     comparison = compared(VIT)
     (finding,) = (each for each in comparison.findings if each.code == "lost_attention")
-    # Under max-autotune the products are Triton templates, of which the library's family knows nothing.
+    # Also where no product is known by its family.
     b = comparison.b
     families = tuple(each for each in b.analysis.kernels.by_family if each.family != "gemm")
     kernels = replace(b.analysis.kernels, by_family=families)

@@ -1,8 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.advised import command_of
-from tests.sides import make_analysis, make_form, make_settings, make_side, scaled
+from tests.sides import command_of, make_analysis, make_form, make_settings, make_side, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.findings.precision import find_single_precision

@@ -2,8 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.advised import command_of
-from tests.sides import ORDER, make_pair, make_settings, scaled
+from tests.sides import ORDER, command_of, make_pair, make_settings, scaled
 
 from tracekit.comparison import compare
 from tracekit.comparison.judging.accuracy import judge_accuracy

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.report.conftest import timed_comparison
-from tests.report.showing import comparison_markdown, comparison_page, printed, rows_of
+from tests.report.showing import comparison_markdown, comparison_page, rows_of, told_in_full
 from tests.sides import make_pair, make_run, scaled
 
 from tracekit.comparison import compare
@@ -11,7 +11,6 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.gpu import FormMemory, MemoryUse
 from tracekit.model.note import Note
 from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, PictureFile, TensorDifference
-from tracekit.report.composition.summaries import comparison_summary
 from tracekit.report.sections.outputs import accuracy_sentence, memory_table, numerics_table, picture_sources
 from tracekit.report.sections.setting import gpu_state_table
 from tracekit.report.sides import both_sides
@@ -70,7 +69,9 @@ def test_the_answer_stands_in_every_report():
     assert sentence in comparison_markdown(comparison, make_run())
     assert comparison_page(comparison, make_run()).count(sentence.replace("'", "&#39;")) == 1
     assert comparison_page(comparison, make_run()).count("Outputs are as accurate as eager&#39;s: error 0.01") == 1
-    assert sentence in " ".join(printed(comparison_summary(comparison, ())).split())
+    assert "as accurate as eager's: error 0.01 vs float32, eager 0.011, tolerance 0.037" in told_in_full(
+        comparison, 100
+    )
     # Outputs that differ are a finding of the page.
     page = comparison_page(checked_comparison(0.5), make_run())
     assert "compiled outputs differ from eager" in page and "Outputs differ by more than rounding" in page
@@ -90,7 +91,7 @@ def test_what_makes_the_verdict_mislead_stands_before_every_figure():
     grave, other = Note("throttled", facts=facts, grave=True), Note("cache_not_empty")
     told = "eager and compiled: GPU throttled, power limit active 97 % of the time."
     comparison = replace(checked_comparison(), notes=(other, grave))
-    text = " ".join(printed(comparison_summary(comparison, ())).split())
+    text = " ".join(told_in_full(comparison).split())
     assert text.count(told) == 1 and text.index(told) < text.index("Figures, per step")
     assert "note: Inductor's cache was not empty" in text
     page, markdown = comparison_page(comparison, make_run()), comparison_markdown(comparison)

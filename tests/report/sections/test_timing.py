@@ -10,7 +10,6 @@ from tracekit.model.timing import BreakEven, ControlCall, FormTiming, ProcessTim
 from tracekit.report.method import how_measured
 from tracekit.report.sections.single_run import compiled_too_late
 from tracekit.report.sections.timing import (
-    break_even_sentence,
     certainty_table,
     pays_after,
     process_table,
@@ -49,10 +48,8 @@ def test_compilation_in_a_repeat_withholds_the_verdict_in_words_too():
     assert verdict_sentence(compare(*sides, ORDER)).startswith("Recompiles inside timed calls (eager and compiled)")
     assert "recompiled_during_timing" in {each.code for each in one.findings}
     # Of repeats nobody knows which rounds those were.
-    assert "without the rounds" not in (verdict_evidence(one) or "")
-    assert compiled_too_late(one.b) == (
-        "compiled: 2 compilations inside 30 timed calls: times are not of compiled code alone."
-    )
+    assert "without the rounds" not in verdict_evidence(one)
+    assert str(compiled_too_late(one.b)).startswith("compiled: 2 compilations inside 30 timed calls")
 
 
 def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():
@@ -83,9 +80,9 @@ def test_the_verdicts_numbers_are_all_there_and_each_of_several_processes_has_a_
 
 def test_the_evidence_says_how_many_rounds_and_why_no_more():
     one = verdict_evidence(timed())
-    assert "median of 10 interleaved runs, profiler off; time budget reached" in one
+    assert "10 interleaved rounds in 1 process, profiler off" in one and "time budget reached" in one
     several = verdict_evidence(timed(1.02, 0.98))
-    assert "mean over 3 processes, 30 interleaved runs, profiler off" in several
+    assert "30 interleaved rounds in 3 processes, profiler off" in several
     assert "time budget reached" in several
 
 
@@ -102,7 +99,6 @@ def test_an_estimate_from_the_warm_up_says_that_it_is_one():
     assert "the speed-up's CI. " in table.note
     assert "eager's process spread" in startup_table(timed(1.02, 0.98)).note
     assert [row[0] for row in table.rows] == ["eager", "compiled, no cache"]
-    assert "estimated from warm-up" in str(break_even_sentence(comparison))
 
 
 def test_break_even_is_told_in_calls_never_or_not_at_all():
@@ -116,7 +112,7 @@ def test_break_even_is_told_in_calls_never_or_not_at_all():
 def test_runs_of_several_processes_say_of_how_many_their_ratio_is():
     several, one = timed(0.5, 0.5).b, compare(*make_pair(STEADY, scaled(0.5)), ()).a
     comparison = compare(one, several)
-    assert "medians of 1 and 3 processes" in (verdict_evidence(comparison) or "")
+    assert "medians of 1 and 3 processes" in verdict_evidence(comparison)
     told = rows_of(certainty_table(comparison))
     assert told["Processes, fewer side"] == ("1",)
     assert told["Calls, fewer side"] == ("10",)

@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from tests.browser import opened
 from tests.report.conftest import HOSTILE_NAMES
-from tests.report.showing import printed, sweep_markdown, sweep_page, text_of, written
+from tests.report.showing import printed, sweep_markdown, sweep_page, text_of, told_in_full, written
 from tests.sweeps import compiled_cell, eager_cell, make_asked, make_failure, make_result
 
 from tracekit.comparison.sweeping.works import read_sweep
@@ -20,7 +20,7 @@ from tracekit.model.note import Note
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import MISSING
-from tracekit.report.composition.summaries import sweep_summary
+from tracekit.report.composition.summaries import sweep_details
 from tracekit.report.contract import sweep_json
 from tracekit.report.document import Name
 from tracekit.report.sweep import tables
@@ -67,11 +67,11 @@ def with_run(result: CellResult, **changes: Any) -> CellResult:
 
 
 def rendered(sweep: Sweep, width: int = 100) -> str:
-    return printed(sweep_summary(sweep), width)
+    return told_in_full(sweep, width)
 
 
-def test_the_terminal_shows_every_cell_and_what_is_best(text_file):
-    assert rendered(vision()) == text_file
+def test_the_terminal_shows_every_cell_and_what_is_best(snapshot):
+    assert rendered(vision()) == snapshot
 
 
 def test_the_markdown_twin_is_told_in_full(markdown_file):
@@ -117,11 +117,9 @@ def test_the_page_is_one_file_that_may_fetch_nothing_and_run_its_own_script_alon
 
 
 def test_every_command_has_a_line_of_its_own():
-    commands = "# measures it\ntracekit sweep vit\n# goes on with what is missing\ntracekit sweep --resume sweeps/vit"
+    commands = "# one\ntracekit sweep vit\n# other\ntracekit sweep --resume sweeps/vit"
     assert f"```sh\n{commands}\n```" in sweep_markdown(vision(), commands)
-    shown = re.search(
-        "<pre>\n(# measures it.*?)</pre>", re.sub("</?span[^>]*>", "", sweep_page(vision(), commands)), re.S
-    )
+    shown = re.search("<pre>\n(# one.*?)</pre>", re.sub("</?span[^>]*>", "", sweep_page(vision(), commands)), re.S)
     assert shown is not None and shown[1].strip() == commands
 
 
@@ -186,7 +184,7 @@ def test_without_compiled_times_there_is_nothing_of_compiling():
     page, table = sweep_page(sweep), eager_table(sweep)
     assert "Compiling and memory" not in page and '<a href="#cost">Memory</a>' in page
     # One process alone is not apart from itself.
-    assert table.rows[0][-1] == MISSING and "a process's own of one" in table.note
+    assert table.rows[0][-1] == MISSING
     failed = sweep_page(swept(make_failure(eager_cell())))
     assert not re.search('(href="#|id=")(cost|times)"', failed)
 
@@ -243,11 +241,11 @@ def test_forms_are_named_by_their_scope_where_several_have_one_mode():
 
 
 def test_a_narrow_terminal_parts_no_figure_and_shortens_no_name():
-    shown = rendered(vision(), 60)
+    shown = printed(sweep_details(vision()), 60)
     assert "…" not in shown
     assert all(f" {work.cells[0].eager.median_us / 1e3:.3f} " in shown for work in vision().works)
     names = [f"/home/somebody/a/rather/long/path/to/experiments/my_model.py:build_{each}" for each in ("big", "small")]
-    shown = "".join(rendered(swept(*(make_result(eager_cell(each)) for each in names)), 80).split())
+    shown = "".join(printed(sweep_details(swept(*(make_result(eager_cell(each)) for each in names))), 80).split())
     assert all(f"{name},batch1" in shown for name in names)
 
 

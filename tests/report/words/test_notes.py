@@ -137,9 +137,9 @@ EVERY = {
 
 
 @pytest.mark.parametrize("about", EVERY)
-def test_every_note_reads_well(about: str, text_file: object) -> None:
+def test_every_note_reads_well(about: str, snapshot: object) -> None:
     told = "".join(f"{each.code}\n    {note_sentence(each)}\n" for each in EVERY[about])
-    assert told == text_file
+    assert told == snapshot
 
 
 def test_each_code_that_a_room_gives_has_a_sentence_and_each_sentence_an_example() -> None:

@@ -70,14 +70,14 @@ def bound(kind: str | None = "mixed", basis: str = "unprofiled", starved: float 
     return Bound(kind, basis, {**NONE, **parts}, starved)  # type: ignore[arg-type]
 
 
-def test_every_bound_reads_well(text_file: object) -> None:
+def test_every_bound_reads_well(snapshot: object) -> None:
     by_part = [bound(**{part: 70.0}, launch=100.0) for part in reasons.PARTS if part != "launch"]
     unknown = [replace(bound(launch=90.0, unknown=10.0), unknown_because=why) for why in get_args(UnknownLimit)]
     alone = bound("launch-bound", "trace", 0.98, launch=95.0, compute=5.0)
     slowed = [BoundIfSlowed(2.0, "launch-bound", kind) for kind in ("launch-bound", "compute-bound", None)]
     traces = [replace(alone, if_slowed=each) for each in slowed]
     every = (bound(), bound("launch-bound", starved=0.98, launch=95.0, compute=5.0), *by_part, *unknown, *traces)
-    assert "".join(f"{reasons.bound_because(each)}\n" for each in every) == text_file
+    assert "".join(f"{reasons.bound_because(each)}\n" for each in every) == snapshot
 
 
 def test_work_of_unknown_limit_is_worth_a_word_from_two_percent_on() -> None:

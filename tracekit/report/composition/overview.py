@@ -2,16 +2,20 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from tracekit.model.comparison import Comparison, Finding, Side, WaterfallPart
-from tracekit.model.timing import BreakEven
-from tracekit.numbers import calls_span, count, duration, percent, scale_of, size, size_change, times_within
+from tracekit.names import clipped_within, printable
+from tracekit.numbers import duration, figure_change, scale_of, size, size_change, times_within
 from tracekit.report.document import Account, AccountRow, Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
 from tracekit.report.sections.findings import listed
 from tracekit.report.sections.headline import gate_text
+from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sections.modules import main_parts, part_words
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
+from tracekit.report.sections.timing import pays_after
+from tracekit.report.sides import both_sides
 from tracekit.report.words import common as words
 from tracekit.report.words import short
 
@@ -21,11 +25,13 @@ REST = "all other GPU work"
 #: A cause of idle time has this share of the largest one's change at least.
 LEAST_CAUSE = 0.05
 #: The other causes are shown together from this share of it on.
-LEAST_REST = 0.005
+LEAST_REST = 0.0005
 #: What is not attributed is shown from this share of A's call on.
-LEAST_RESIDUAL = 0.01
+LEAST_RESIDUAL = 0.001
 #: A change of memory below this share is none.
 SAME_MEMORY = 0.01
+#: Characters of what a side is called.
+LABEL = 40
 
 #: Notes that say already what one process is worth.
 OF_ONE_PROCESS = ("one_process_waits_for_host", "one_process_small_change")
@@ -34,6 +40,8 @@ WINDOWS = {"steps": "call", "span": "span", "whole": "recording"}
 
 
 def comparison_overview(comparison: Comparison) -> Overview:
+    a, b = (replace(side, label=clipped_within(printable(side.label), LABEL)) for side in (comparison.a, comparison.b))
+    comparison = replace(comparison, a=a, b=b)
     notes = short.headline_notes(comparison.notes, (comparison.a.label, comparison.b.label))
     advice = tuple(advice_of(comparison.findings, comparison.b))
     bound = comparison.b_bound
@@ -46,7 +54,7 @@ def comparison_overview(comparison: Comparison) -> Overview:
         walls=walls,
         spread=f"95 % CI {interval[0]:.3f}-{interval[2]:.3f}" if interval else "",
         interval=interval,
-        evidence=_evidence(comparison),
+        evidence=words.verdict_evidence(comparison),
         notes=notes[:MOST_NOTES],
         bars=bars((comparison,), (comparison.a, comparison.b)),
         account=_account(comparison),
@@ -73,9 +81,7 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
     walls = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} per call"
     if verdict.apart is not None and verdict.result == "inconclusive":
         return words.verdict_sentence(comparison), walls, None
-    slower = verdict.result == "slower"
-    interval = (1 / verdict.ci95[1], 1 / verdict.ci95[0]) if verdict.ci95 and slower else verdict.ci95
-    value = 1 / verdict.speedup if slower else verdict.speedup
+    value, interval = words.as_told(verdict)
     ratio = times_within(value, interval)
     beside = b if (a, b) == ("eager", "compiled") else f"B ({b})"
     said = {
@@ -84,20 +90,6 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
         "inconclusive": f"no difference established, {ratio}",
     }[verdict.result]
     return said, walls, (interval[0], value, interval[1]) if interval else None
-
-
-def _evidence(comparison: Comparison) -> str:
-    """`217 interleaved rounds in 1 process, profiler off; noise floor 3 %`; empty where nothing was timed."""
-    verdict = comparison.verdict
-    if verdict.speedup is None:
-        return ""
-    how = "timed in separate runs, not interleaved"
-    if verdict.basis in ("rounds", "processes"):
-        processes = verdict.processes or 1
-        how = f"{count(verdict.n)} interleaved rounds in {processes} process{'es' if processes > 1 else ''}"
-    floor = f"; noise floor {float(f'{verdict.noise_floor * 100:.1g}'):g} %" if verdict.noise_floor else ""
-    stopped = "; time budget reached" if verdict.stopped == "budget spent" else ""
-    return f"{how}, profiler off{floor}{stopped}"
 
 
 def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar, ...]:
@@ -124,8 +116,9 @@ def _account(comparison: Comparison) -> Account | None:
     if a_idle is not None and b_idle is not None:
         rows.append(AccountRow("GPU idle", 0, (a_idle, b_idle), b_idle - a_idle))
     rows += _causes(waterfall.parts)
+    # What the causes leave of the idle time's change.
     if abs(waterfall.residual_us) >= LEAST_RESIDUAL * waterfall.a_us:
-        rows.append(AccountRow("not attributed", 0, (None, None), waterfall.residual_us))
+        rows.append(AccountRow("not attributed", 1, (None, None), waterfall.residual_us))
     profiled = "" if waterfall.basis == "unprofiled" else ", with profiler"
     return Account(f"Where a {WINDOWS[a.analysis.window.kind]} goes{profiled}", (a.label, b.label), tuple(rows))
 
@@ -145,20 +138,18 @@ def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
 
 def _families(comparison: Comparison) -> tuple[AccountRow, ...]:
     """The families of kernels with the largest changes, where no module is known."""
-    times: dict[str, list[float]] = {}
-    for at, side in enumerate((comparison.a, comparison.b)):
-        for each in side.analysis.kernels.by_family if side.analysis.kernels else ():
-            times.setdefault(each.family, [0.0, 0.0])[at] = each.total_us / side.steps
+    times = {family: (a, b) for family, ((_, a), (_, b)) in times_by_family(both_sides(comparison)).items()}
     largest = sorted(times.items(), key=lambda item: -abs(item[1][1] - item[1][0]))[:MOST_FAMILIES]
-    return tuple(AccountRow(family, 1, tuple(us), us[1] - us[0]) for family, us in largest)
+    return tuple(AccountRow(family, 1, us, us[1] - us[0]) for family, us in largest)
 
 
 def _causes(parts: Iterable[WaterfallPart]) -> Iterator[AccountRow]:
-    idle = sorted((part for part in parts if part.kind == "idle"), key=lambda part: -abs(part.delta_us))
-    for part in idle[:MOST_CAUSES]:
-        if abs(part.delta_us) >= LEAST_CAUSE * abs(idle[0].delta_us):
-            yield AccountRow(short.CAUSES.get(str(part.label), str(part.label)), 1, (None, None), part.delta_us)
-    rest = math.fsum(part.delta_us for part in idle[MOST_CAUSES:])
+    changed = [part for part in parts if part.kind == "idle" and part.delta_us]
+    idle = sorted(changed, key=lambda part: -abs(part.delta_us))
+    large = [part for part in idle[:MOST_CAUSES] if abs(part.delta_us) >= LEAST_CAUSE * abs(idle[0].delta_us)]
+    for part in large:
+        yield AccountRow(words.cause_words(str(part.label)), 1, (None, None), part.delta_us)
+    rest = math.fsum(part.delta_us for part in idle[len(large) :])
     if idle and abs(rest) >= LEAST_REST * abs(idle[0].delta_us):
         yield AccountRow("other causes", 1, (None, None), rest)
 
@@ -212,20 +203,18 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         change = peaks[1] - peaks[0]
         small = abs(change) < SAME_MEMORY * peaks[0]
         said = "unchanged" if change == 0 else size_change(change)
-        said += "" if small else f" ({percent(change / peaks[0], 0)})"
+        said += "" if small else f" ({figure_change(change / peaks[0] * 100, 0)} %)"
         yield Check("ok" if small or change < 0 else "+", f"Peak memory {size(peaks[1])}, {said}")
     compilation = b.compilation if b else None
     if compilation is not None:
         paid = [each for each in comparison.break_even if each.calls is not None]
-        even = ", ".join(f"{calls_to_pay(each)}{short.STARTS.get(each.kind or '', '')}" for each in paid[:2])
+        even = ", ".join(
+            f"{pays_after(each, with_interval=False)}{short.STARTS.get(each.kind or '', '')}" for each in paid[:2]
+        )
         pays = f"; pays off after {even}" if even else ""
+        if paid and math.isinf(paid[0].calls or 0.0):
+            pays = "; never pays off"
         yield Check("", f"Compile time {duration(compilation.seconds * 1e6)}{pays}")
     told = {note.code for note in comparison.notes} & set(OF_ONE_PROCESS)
     if comparison.verdict.basis == "rounds" and (comparison.verdict.processes or 1) == 1 and not told:
         yield Check("", short.ONE_PROCESS)
-
-
-def calls_to_pay(each: BreakEven) -> str:
-    if each.calls is None or math.isinf(each.calls):
-        return "never"
-    return f"{calls_span(each.calls, each.calls_at_most)} calls"

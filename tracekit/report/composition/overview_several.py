@@ -1,10 +1,12 @@
 """Several ways to compile: which is fastest, a row a way."""
 
+import math
+
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MISSING, percent, scale_of, times_within
-from tracekit.report.composition.overview import MOST_NOTES, bars, calls_to_pay
+from tracekit.numbers import MISSING, calls_span, percent, scale_of, times_within
+from tracekit.report.composition.overview import MOST_NOTES, bars
 from tracekit.report.document import Check, Column, Overview, Table, columns
 from tracekit.report.sections import several
 from tracekit.report.sections.findings import listed
@@ -35,7 +37,8 @@ def comparisons_overview(compared: Comparisons) -> Overview:
     walls = (side.wall_us or 0.0 for each in ways for side in (each.a, each.b))
     unit, scale, decimals = scale_of(max(walls, default=0.0))
     heads = (Column(f"Each vs its own eager, {unit}", numeric=False), *map(Column, COLUMNS))
-    figures = Table("", heads, tuple(_row(each, scale, decimals) for each in ways))
+    left = len(compared.comparisons) - len(ways)
+    figures = Table("", heads, tuple(_row(each, scale, decimals) for each in ways), f"and {left} more" if left else "")
     findings = [Table("", columns("Gravest finding", ""), tuple(found))] if found else []
     told = min(len(notes), MOST_NOTES) + len(found)
     return Overview(
@@ -54,6 +57,7 @@ def _row(each: Comparison, scale: float, decimals: int) -> tuple[str, ...]:
     verdict, side = each.verdict, each.b
     compilation = side.form.compilation if side.form else None
     even = each.break_even[0] if each.break_even else None
+    calls = even.calls if even and even.calls_at_most is None else even.calls_at_most if even else None
     times = ("" if us is None else f"{us / scale:,.{decimals}f}" for us in (each.a.wall_us, side.wall_us, side.busy_us))
     return (
         f" {clipped_within(printable(side.label), NAME)}",
@@ -62,5 +66,5 @@ def _row(each: Comparison, scale: float, decimals: int) -> tuple[str, ...]:
         *times,
         percent(side.idle_share, 0),
         f"{compilation.seconds:.1f}" if compilation else MISSING,
-        calls_to_pay(even).rpartition(" to ")[2].removesuffix(" calls") if even else MISSING,
+        MISSING if calls is None else "never" if math.isinf(calls) else calls_span(calls),
     )

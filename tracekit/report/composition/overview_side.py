@@ -1,14 +1,17 @@
 """What one recording says: where its time goes, by family of kernels and cause of idle time, and what to try."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
 from tracekit.model.comparison import Side
 from tracekit.model.single_run import NothingCompiled, Remedy, SingleRun
-from tracekit.names import clipped, clipped_within, printable, short_kernel_name
-from tracekit.numbers import count, duration, percent
-from tracekit.report.composition.overview import MOST_NOTES, WINDOWS, advice_of, hidden
-from tracekit.report.document import Account, AccountRow, Advice, Line, Name, Overview, Table, columns
+from tracekit.names import clipped, clipped_within, printable
+from tracekit.numbers import count, counted, duration, percent
+from tracekit.report.composition.overview import LEAST_REST, MOST_NOTES, REST, WINDOWS, advice_of, hidden
+from tracekit.report.document import Account, AccountRow, Advice, Line, Overview, Table, columns, filled_table
+from tracekit.report.sections.kernels import kernel_name, times_by_family
+from tracekit.report.sides import with_letters
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled, short
 from tracekit.report.words.health import health_sentence
@@ -19,13 +22,12 @@ MOST_FAMILIES, MOST_CAUSES, MOST_KERNELS = 4, 3, 6
 MOST_REASONS, MOST_REMEDIES = 2, 5
 #: Characters of a kernel's name where there is much room, of a note, and of the file's name.
 NAME, NOTE, FILE = 160, 96, 40
-GAP = "    "
 
 
 def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     """`top` is how many kernels are listed."""
     side, nothing = single.side, single.nothing_compiled
-    headline, _, walls = _headline(side).partition(GAP)
+    headline, *figures = _answer(side)
     found = [clipped_within(printable(health_sentence(each)), NOTE) for each in side.health]
     notes = (*short.headline_notes(single.notes), *found)
     if nothing is not None:
@@ -33,7 +35,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
             subject=words.subject(side),
             headline=not_compiled.HEADLINE,
             result=("", "inconclusive"),
-            evidence=f"eager: {_headline(side)}",
+            evidence=f"eager: {' · '.join((headline, *figures))}",
             notes=notes[:MOST_NOTES],
             why=tuple(_why(nothing)),
             advice=tuple(map(_remedy, nothing.remedies[:MOST_REMEDIES])),
@@ -43,11 +45,11 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     return Overview(
         subject=f"{clipped_within(printable(PurePath(side.path).name), FILE)} · {words.subject(side)}",
         headline=headline,
-        walls=walls,
+        walls=" · ".join(figures),
         notes=notes[:MOST_NOTES],
         account=_account(side),
         bottleneck=f"Bottleneck: {short.bottleneck(side, single.bound)}" if single.bound else "",
-        tables=tuple(_kernels(side, top)),
+        tables=tuple(filter(None, (_kernels(side, top), _operators(side, top)))),
         advice=advice,
         hidden=hidden((*single.notes, *found), single.findings, notes, advice),
     )
@@ -75,8 +77,8 @@ def _remedy(remedy: Remedy) -> Advice:
     return Advice(remedy.option or words, words if remedy.option else "", "", False, remedy.command or "")
 
 
-def _headline(side: Side) -> str:
-    """`3.39 ms per call    GPU idle 76 %    200 kernels, 200 launches`."""
+def _answer(side: Side) -> list[str]:
+    """`3.39 ms per call`, `GPU idle 76 %`, `200 kernels, 200 launches`."""
     told = [f"{duration(side.wall_us)} per call"] if side.wall_us is not None else []
     if side.idle_share is not None:
         told.append(f"GPU idle {percent(side.idle_share, 0)}")
@@ -85,34 +87,59 @@ def _headline(side: Side) -> str:
     if side.kernels_per_step is not None:
         launches = f", {count(side.launches_per_step)} launches" if side.launches_per_step is not None else ""
         told.append(f"{count(side.kernels_per_step)} kernels{launches}")
-    return GAP.join(told) or "no GPU activity was recorded"
+    if side.analysis.cpu is not None:
+        operators = counted(round(side.analysis.cpu.operator_count / side.steps), "operator")
+        told.append(f"{operators}, {duration(side.analysis.cpu.operator_us / side.steps)} {words.scope(side)}")
+    return told or ["no GPU activity was recorded"]
 
 
 def _account(side: Side) -> Account | None:
     """GPU time by family of kernels, idle time by cause."""
-    kernels, profiled = side.analysis.kernels, side.unprofiled_idle_us is None
-    if side.busy_us is None or kernels is None:
+    profiled = side.unprofiled_idle_us is None
+    if side.busy_us is None or side.analysis.kernels is None:
         return None
     idle = side.recorded_idle_us if profiled else side.unprofiled_idle_us
     causes = (None if profiled else side.calibrated_idle_by_cause()) or side.idle_by_cause()
-    parts = [part for each in kernels.by_family for part in words.family_parts(each)]
-    families = sorted(parts, key=lambda part: -part[-1])[:MOST_FAMILIES]
-    rows = [("GPU kernels", 0, side.busy_us), *((family, 1, us / side.steps) for family, _, us in families)]
+    families = ((family, us) for family, ((_, us),) in times_by_family(with_letters(side)).items())
+    rows = [("GPU kernels", 0, side.busy_us), *_largest(families, MOST_FAMILIES, side.busy_us, REST)]
     if idle is not None:
-        largest = sorted(causes.items(), key=lambda item: -item[1])[:MOST_CAUSES]
-        rows += [("GPU idle", 0, idle), *((short.CAUSES.get(cause, cause), 1, us) for cause, us in largest if us)]
+        found = [(words.cause_words(cause), us) for cause, us in causes.items()]
+        rows += [("GPU idle", 0, idle), *_largest(found, MOST_CAUSES, idle, "other causes")]
     title = f"Where a {WINDOWS[side.analysis.window.kind]} goes{', with profiler' if profiled else ''}"
     return Account(title, (side.label,), tuple(AccountRow(name, level, (us,)) for name, level, us in rows))
 
 
-def _kernels(side: Side, top: int) -> Iterator[Table]:
+def _largest(
+    parts: Iterable[tuple[str, float]], most: int, whole_us: float, rest: str
+) -> Iterator[tuple[str, int, float]]:
+    """The largest parts of the whole, and what is left of it."""
+    shown = [part for part in sorted(parts, key=lambda part: -part[1])[:most] if part[1]]
+    yield from ((name, 1, us) for name, us in shown)
+    left = whole_us - math.fsum(us for _, us in shown)
+    if abs(left) >= LEAST_REST * whole_us:
+        yield rest, 1, left
+
+
+def _kernels(side: Side, top: int) -> Table | None:
+    """The kernels with the largest total time; None of a CPU run."""
     kernels = side.analysis.kernels
-    if kernels is None or not kernels.by_name:
-        return
-    rows = tuple(
-        (Name(each.name, short_kernel_name(each.name, NAME)), count(each.count / side.steps), duration(us))
+    if kernels is None:
+        return None
+    rows = (
+        (kernel_name(each.name, NAME), words.family_words(each), count(each.count / side.steps), duration(us))
         for each in kernels.by_name[:top]
         for us in [each.total_us / side.steps]
     )
-    heads = columns(f"Largest of {kernels.unique:,} kernels, {words.scope(side)}", figures=("count", "time"))
-    yield Table("", heads, rows)
+    heads = columns(f"Largest of {kernels.unique:,} kernels, {words.scope(side)}", "family", figures=("count", "time"))
+    return filled_table("", heads, rows)
+
+
+def _operators(side: Side, top: int) -> Table | None:
+    """The operators with the most time of their own; None of a GPU run."""
+    if (cpu := side.analysis.cpu) is None:
+        return None
+    rows = (
+        (clipped(printable(each.name), NAME), count(each.count / side.steps), duration(each.self_us / side.steps))
+        for each in cpu.top[:top]
+    )
+    return filled_table("", columns(f"Operators, {words.scope(side)}", figures=("count", "self time")), rows)

@@ -1,4 +1,5 @@
-"""What the terminal shows of one side, of two, of several and of a sweep, from top to bottom."""
+"""What the terminal shows below the thirty lines when it is asked for all: of one side, of two, of several and of a
+sweep."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
@@ -9,32 +10,37 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
 from tracekit.model.sweep_figures import CellFigures, Sweep
-from tracekit.names import clipped, printable, short_kernel_name
+from tracekit.names import clipped, printable
 from tracekit.numbers import count, counted, duration, duration_change
-from tracekit.report.document import Cell, Commands, FindingText, GroupedTable, Line, Styled, Summary, Table, columns
+from tracekit.report.composition.overview_sweep import TONES
+from tracekit.report.document import (
+    BLANK,
+    Cell,
+    Commands,
+    FindingText,
+    GroupedTable,
+    Line,
+    Styled,
+    Summary,
+    Table,
+    columns,
+)
 from tracekit.report.sections import headline, several
 from tracekit.report.sections.compilation import compilation_sentences
 from tracekit.report.sections.figures import overview_table
 from tracekit.report.sections.findings import finding_texts, listed
 from tracekit.report.sections.groups import clipped_before, distinct_places, group_label
 from tracekit.report.sections.headline import part_labels, waterfall_note
-from tracekit.report.sections.outputs import accuracy_sentence
 from tracekit.report.sections.several import figures_table
 from tracekit.report.sections.single_run import compiled_too_late, figure_rows
-from tracekit.report.sections.timing import break_even_sentence
 from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.labels import Labels, label, named_cells
-from tracekit.report.sweep.words import slight_note
 from tracekit.report.words import common as words
 from tracekit.report.words.groups import evidence_sentences
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
-RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow", "not_timed": "bold"}
-OUTCOME_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "bold yellow"}
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
-CELL_STYLES = {"faster": "green", "slower": "red", "inconclusive": "yellow"}
-
 #: Widths in characters, for 80 columns: the waterfall's bars, and kernel names.
 BAR = 14
 NAME = 40
@@ -43,22 +49,18 @@ GROUPS = 8
 #: Of more works than this, what is best for each is for the page.
 MOST_WORKS = 8
 
-BLANK = Line("")
-
 #: Columns of a sweep's cells; the speed-up may take two lines.
 CELL_COLUMNS = ("way", "eager\nms", "compiled\nms", "speed-up\n(95 %)", "compile\ns", "even\nafter")
 WHENCE = (
     "A line is one process: both medians and the speed-up over its rounds, colour by its verdict. Means, intervals and"
     " eager over all processes are in the report."
 )
-EVEN = "Even after so many calls at most: nothing of eager's start-up is taken off. The report has both ends."
+EVEN = "Upper break-even: eager's start-up is not subtracted. The report has both ends."
 
 
-def analysis_summary(side: Side, *, top: int = 10) -> Summary:
-    """One trace at a glance, with what its run folder adds. `top` is how many kernels or operators are listed."""
-    late = compiled_too_late(side)
-    tables = (_kernels(side, top), _idle(side), _operators(side, top))
-    window, idle = side.analysis.window, headline.idle_sentence(side)
+def analysis_details(side: Side) -> Summary:
+    """One trace's figures, with what its run folder adds."""
+    window, idle, late = side.analysis.window, headline.idle_sentence(side), compiled_too_late(side)
     steps, spans = counted(window.steps, "step"), counted(window.steps, "span")
     over = {"steps": steps, "span": spans, "whole": words.extent(side)}[window.kind]
     caption = f"{clipped(printable(PurePath(side.path).name), 40)}: {over}, {duration(window.span_us)}"
@@ -68,7 +70,7 @@ def analysis_summary(side: Side, *, top: int = 10) -> Summary:
         *_lines((late,), style="yellow"),
         Table(caption, heads, tuple(figure_rows(side)), f"GPU {idle}." if idle else ""),
         *_lines(compilation_sentences(side)),
-        *(part for table in tables if table for part in (BLANK, table)),
+        *_parted(_idle(side)),
     )
 
 
@@ -89,25 +91,15 @@ def interrupted_summary(run: Run) -> Summary:
     return Table(printable(caption), heads, rows), BLANK
 
 
-def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> Summary:
-    """The verdict, the figures side by side, where the time went, what to do, and the commands to type next."""
+def comparison_details(comparison: Comparison) -> Summary:
+    """The figures side by side, where the time went, what to do, and what must be known to rely on all of it."""
     sides = (comparison.a, comparison.b)
     # That a trace marks no steps is among the warnings, said of both sides; damage stands at the top already.
     health = [each for side in sides for each in side.health if each.code != "whole_trace"]
     notes = other_sentences(each for each in comparison.notes if each.code != "damaged_recording")
-    gate: tuple[Line, ...] = ()
-    if demanded := headline.gate_text(comparison):
-        said = ((demanded.ends_as, demanded.words), *demanded.conditions)
-        gate = tuple(Line(sentence, OUTCOME_STYLES[outcome]) for outcome, sentence in said)
     return (
-        Line(words.subjects(comparison), "dim"),
-        BLANK,
-        *_parted(gate, before=False),
-        Line(words.verdict_sentence(comparison), RESULT_STYLES[comparison.verdict.result]),
-        *_lines((words.verdict_evidence(comparison),)),
         *_lines(grave_sentences(comparison.notes), lead="warning: "),
-        *_lines((break_even_sentence(comparison), headline.reason_sentence(comparison))),
-        *_lines((*headline.limit_sentences(comparison), accuracy_sentence(comparison))),
+        *_lines(headline.limit_sentences(comparison)),
         *_health(each for each in health if each.severity == "error"),
         BLANK,
         overview_table(comparison),
@@ -117,21 +109,15 @@ def comparison_summary(comparison: Comparison, next_commands: Sequence[str]) -> 
         *(part for finding in finding_texts(listed(comparison.findings)).findings for part in _finding(finding)),
         *_parted(_lines(notes, lead="note: ")),
         *_health(each for each in health if each.severity != "error"),
-        *_next(next_commands),
-        # First because it was asked for, and last because that is what is still in view.
-        *_parted(gate),
     )
 
 
-def comparisons_summary(compared: Comparisons, next_commands: Sequence[str]) -> Summary:
-    """Which is fastest, the figures side by side, the most serious finding of each, what to type next."""
+def comparisons_details(compared: Comparisons) -> Summary:
+    """Why each is faster, the figures side by side, the most serious finding of each."""
     first = [(each.b.label, finding_texts(listed(each.findings)[:1]).findings) for each in compared.comparisons]
     own = len(several.notes_of_runs(compared))
     notes = (*note_sentences(compared.notes), f"{counted(own, 'note')} on single runs in the report" if own else None)
     return (
-        Line(several.subjects(compared), "dim"),
-        BLANK,
-        Line(several.headline(compared), "bold green" if compared.fastest else "bold yellow"),
         *_lines(several.notes_of_runs(compared, grave=True), lead="warning: "),
         *_lines(several.sentences(compared)),
         BLANK,
@@ -143,11 +129,10 @@ def comparisons_summary(compared: Comparisons, next_commands: Sequence[str]) -> 
             for each in findings
         ),
         *_parted(_lines(notes, lead="note: ")),
-        *_next(next_commands),
     )
 
 
-def sweep_summary(sweep: Sweep) -> Summary:
+def sweep_details(sweep: Sweep) -> Summary:
     """Every cell, what failed, and for few works what is best for what."""
     labels = label(sweep)
     groups = tuple((labels.of(work), tuple(_cell(cell, labels) for cell in work.cells)) for work in sweep.works)
@@ -164,14 +149,9 @@ def sweep_summary(sweep: Sweep) -> Summary:
             best += [Line(f"  {each.candidates[0].command}", "dim")] if each.clear else []
     cells = sweep.cells
     return (
-        Line(sweeping.headline(sweep), "bold"),
-        Line(" · ".join(labels.common)),
-        Line(sweeping.progress_sentence(sweep)),
-        *(Line(f"! {each}", "yellow") for each in note_sentences(sweep.notes)),
-        BLANK,
         GroupedTable(CELL_COLUMNS, groups, parted=3),
         BLANK,
-        *_lines((WHENCE if any(cell.verdict for cell in cells) else None, slight_note(sweep)), style="dim"),
+        *_lines((WHENCE if any(cell.verdict for cell in cells) else None,), style="dim"),
         *_lines((EVEN if any(cell.break_even and cell.break_even.calls for cell in cells) else None,), style="dim"),
         *_lines(failed, style="red"),
         *((BLANK, *best) if len(sweep.works) <= MOST_WORKS else ()),
@@ -183,13 +163,9 @@ def _lines(texts: Iterable[str | None], *, style: str = "", lead: str = "") -> t
     return tuple(Line(each, style, lead, "yellow" if lead else "") for each in texts if each)
 
 
-def _parted(parts: Sequence[Line | Table], *, before: bool = True) -> tuple[Line | Table, ...]:
-    """The parts with an empty line before or after them, where there are any."""
-    return ((BLANK, *parts) if before else (*parts, BLANK)) if parts else ()
-
-
-def _next(commands: Sequence[str]) -> Summary:
-    return (BLANK, Line("Next:", "bold"), *map(Commands, commands)) if commands else ()
+def _parted(parts: Sequence[Line | Table]) -> tuple[Line | Table, ...]:
+    """The parts after an empty line, where there are any."""
+    return (BLANK, *parts) if parts else ()
 
 
 def _health(findings: Iterable[HealthFinding]) -> tuple[Line, ...]:
@@ -211,45 +187,14 @@ def _finding(finding: FindingText) -> Iterator[Line | Commands]:
     yield from (Line(f"  {note}", "dim") for note in finding.notes)
 
 
-def _kernels(side: Side, limit: int) -> Table | None:
-    kernels = side.analysis.kernels
-    if kernels is None or not kernels.by_name:
-        return None
-    shown = kernels.by_name[:limit]
-    totals = ((each, count(each.count / side.steps), duration(each.total_us / side.steps)) for each in shown)
-    rows = tuple((_kernel_name(each.name), words.family_words(each), *figures) for each, *figures in totals)
-    caption = f"Largest {len(rows)} of {kernels.unique:,} kernels, {words.scope(side)}"
-    return Table(caption, columns("Kernel", "Family", figures=("Count", "Total")), rows)
-
-
-def _kernel_name(name: str) -> str:
-    """Inductor numbers kernels whose names are alike for long: the number stays."""
-    rest, line, number = name.rpartition("_")
-    if len(name) <= NAME or not number.isdecimal():
-        return short_kernel_name(name, NAME)
-    return f"{short_kernel_name(rest, NAME - len(line + number))}{line}{number}"
-
-
-def _idle(side: Side) -> Table | None:
+def _idle(side: Side) -> tuple[Table, ...]:
     if side.analysis.idle is None or not side.analysis.idle.causes:
-        return None
+        return ()
     causes = sorted(side.idle_by_cause().items(), key=lambda item: -item[1])
     rows = tuple((words.cause_words(cause), duration(us)) for cause, us in causes)
-    note = "Host time that the light recording does not divide is divided as in the rich one."
+    note = "Host time that the kernel-only trace leaves unattributed is divided as in the full trace."
     caption = f"Idle time by cause, as recorded, {words.scope(side)}"
-    return Table(caption, columns("Cause", figures=("Idle",)), rows, note if side.host is side.rich else "")
-
-
-def _operators(side: Side, limit: int) -> Table | None:
-    if (cpu := side.analysis.cpu) is None:
-        return None
-    rows = tuple(
-        (clipped(printable(each.name), 48), count(each.count / side.steps), duration(each.self_us / side.steps))
-        for each in cpu.top[:limit]
-    )
-    caption = f"CPU recording: operators with the most time of their own, {words.scope(side)}"
-    note = "A CPU recording shows no kernel launches and no GPU idle time."
-    return Table(caption, columns("Operator", figures=("Count", "Own time")), rows, note)
+    return (Table(caption, columns("Cause", figures=("Idle",)), rows, note if side.host is side.rich else ""),)
 
 
 def _waterfall(comparison: Comparison) -> tuple[Table, ...]:
@@ -296,7 +241,7 @@ def _groups(comparison: Comparison) -> tuple[Table, ...]:
 
 
 def _cell(cell: CellFigures, labels: Labels) -> tuple[tuple[str, str], ...]:
-    style = "red" if cell.failure else CELL_STYLES.get(cell.verdict.result, "") if cell.verdict else ""
+    style = "red" if cell.failure else TONES.get(cell.verdict.result, "") if cell.verdict else ""
     return (
         (printable(labels.way(cell.cell)), ""),
         (sweeping.milliseconds(cell.eager.median_us if cell.eager else None), ""),

@@ -71,7 +71,7 @@ def reason_sentence(comparison: Comparison) -> str | None:
         named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
         named += [f"the rest {duration_change(share.rest_us)}"] if share.rest_us else []
         if not named and not idle:
-            named = [f"no kernel group makes {percent(NAMED_SHARE, 0)} of it"]
+            named = [f"no kernel group accounts for {percent(NAMED_SHARE, 0)} of it"]
         shares.append(f"{said} ({'; '.join(named)})" if named else said)
     if reason.unexplained_us:
         shares.append(f"unexplained {duration_change(reason.unexplained_us)}")
@@ -220,7 +220,7 @@ def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
     if differs:
         told.append(f"GPU time differs between two traces by {' and '.join(differs)}: the noise of GPU parts.")
     if comparison.verdict.basis == "processes":
-        told.append("It is of the recorded process alone.")
+        told.append("It is of the recorded process only.")
     if added:
         told.append(f"Idle parts exclude profiler overhead, {' and '.join(added)} (host causes scaled alike, est.).")
     if lacking:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from tracekit.model.comparison import Comparison, KernelGroup
-from tracekit.model.groups import GroupLabel
-from tracekit.model.modules import ModuleTime
-from tracekit.numbers import MINUS, count, counted, scale_of
+from tracekit.model.groups import GroupLabel, ModuleTime
+from tracekit.numbers import count, counted, figure_change, scale_of
 from tracekit.report.document import Table, Tree, TreeNode, columns
 from tracekit.report.sections.groups import group_label
 from tracekit.report.words.common import shared_scope
@@ -89,8 +88,7 @@ def module_tree(comparison: Comparison) -> Tree | None:
 
     def figures(a_us: float, b_us: float, delta_us: float, a_kernels: float, b_kernels: float) -> tuple[str, ...]:
         times = (f"{us / scale:,.{decimals}f}" for us in (a_us, b_us))
-        change = f"{delta_us / scale:+,.{decimals}f}".replace("-", MINUS)
-        return (*times, change, f"{count(a_kernels)} → {count(b_kernels)}")
+        return (*times, figure_change(delta_us / scale, decimals), f"{count(a_kernels)} → {count(b_kernels)}")
 
     def leaf(at: int) -> TreeNode:
         group = comparison.groups[at]
@@ -104,7 +102,7 @@ def module_tree(comparison: Comparison) -> Tree | None:
         leaves = [leaf(at) for at in module.groups[:MOST_LEAVES]]
         if left := module.groups[MOST_LEAVES:]:
             us = math.fsum(comparison.groups[at].delta_us for at in left)
-            change = f"{us / scale:+,.{decimals}f}".replace("-", MINUS)
+            change = figure_change(us / scale, decimals)
             leaves.append(TreeNode(counted(len(left), "smaller group"), ("", "", change, ""), us / largest))
         if children and leaves:
             own = _left(_whole(module), "", "", [_whole(child) for child in module.children])

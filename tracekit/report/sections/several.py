@@ -11,10 +11,9 @@ from tracekit.numbers import MISSING, count, duration, percent, times
 from tracekit.report.document import Table, columns
 from tracekit.report.sections.figures import compilation_time, figures_note, memory_figures, time_figures, work_figures
 from tracekit.report.sections.headline import reason_sentence
-from tracekit.report.sections.outputs import accuracy_sentence
 from tracekit.report.sections.timing import KINDS, pays_after
 from tracekit.report.sides import side_name, with_letters
-from tracekit.report.words.common import interval_words, result_word, scope_of, subject
+from tracekit.report.words.common import result_word, scope_of, subject
 from tracekit.report.words.notes import note_sentence
 from tracekit.shell import variable_words
 
@@ -50,9 +49,10 @@ def headline(compared: Comparisons) -> str:
 
 
 def sentences(compared: Comparisons) -> tuple[str, ...]:
-    """What stands below the headline: every form in a line, why several are called fastest, whose intervals need not
-    meet, and what a speed-up is worth."""
-    lines = [f"{printable(each.b.label)}: {_found(each)}" for each in compared.comparisons]
+    """What stands below the figures: why each form is as fast as it is, why several are called fastest, whose intervals
+    need not meet, and what a speed-up is worth."""
+    why = ((each.b.label, reason_sentence(each)) for each in compared.comparisons)
+    lines = [f"{printable(name)}: {reason}" for name, reason in why if reason]
     if len(compared.fastest) > 1 and compared.told_apart_by is not None:
         names = " and ".join(printable(compared.comparisons[at].b.label) for at in compared.fastest)
         lines.append(
@@ -60,18 +60,6 @@ def sentences(compared: Comparisons) -> tuple[str, ...]:
             " their eager calls (2 % at least)."
         )
     return (*lines, PROCESSES, *_shortest(compared))
-
-
-def _found(comparison: Comparison) -> str:
-    verdict = comparison.verdict
-    if verdict.speedup is None:
-        return "not timed."
-    text = f"{result_word(comparison).lower()}, {times(verdict.speedup)} as fast as eager"
-    spread = f" ({interval_words(verdict.ci95)})" if verdict.ci95 else ""
-    ends = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} per call"
-    accuracy = comparison.accuracy
-    amiss = accuracy_sentence(comparison) if accuracy and accuracy.result == "less_accurate" else None
-    return " ".join(filter(None, (f"{text}{spread}, {ends}.", reason_sentence(comparison), amiss)))
 
 
 def _shortest(compared: Comparisons) -> Iterator[str]:
@@ -86,7 +74,7 @@ def _shortest(compared: Comparisons) -> Iterator[str]:
         return
     if (speedups[0] or 0.0) < (speedups[1] or 0.0) and (walls[0] or 0.0) < (walls[1] or 0.0):
         ends = f"{printable(shortest.b.label)} has the shortest calls ({duration(timed[at])})"
-        yield f"{ends} but a smaller speed-up: eager was faster in its process."
+        yield f"{ends} but a smaller speed-up: eager was faster in the same process."
 
 
 def notes_of_runs(compared: Comparisons, *, grave: bool = False) -> tuple[str, ...]:

@@ -10,19 +10,10 @@ from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, calls_span, count, duration, percent, size, times
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import extent
+from tracekit.report.words.common import STOPPED, extent
 from tracekit.report.words.health import health_sentence
 
-#: Why timing stopped, in words.
-STOPPED = {
-    "asked number": "number of calls reached",
-    "target reached": "target interval reached",
-    "budget spent": "time budget reached",
-    "most rounds": "maximum number of rounds reached",
-    "interrupted": "interrupted",
-}
-
-NOTE = "Control calls are second calls in a round, for the noise floor (A/A)."
+NOTE = "Control calls: second calls of a variant in a round, for the noise floor (A/A)."
 
 #: What is told of each form's timing.
 TIMING: dict[str, Callable[[FormTiming], str]] = {
@@ -33,7 +24,7 @@ TIMING: dict[str, Callable[[FormTiming], str]] = {
         if how.target is None or how.budget_seconds is None
         else f"±{how.target * 100:g} % within {how.budget_seconds:g} s"
     ),
-    "Timing took, whole run": lambda how: duration(how.seconds * 1e6),
+    "Timing duration, whole run": lambda how: duration(how.seconds * 1e6),
 }
 
 #: What is told of each recording.
@@ -132,11 +123,11 @@ KINDS = {
     None: "compiled, cache unknown",
 }
 
-FRESH = "Each start is in a fresh process, without imports and building the model ({load})."
+FRESH = "Each start is in a new process; imports and model building ({load}) are excluded."
 
 WARM_UP = (
-    "Estimated from the run's warm-up, where eager went first and alone paid for process start-up: the smaller number "
-    "subtracts all of that, the larger none. --startup measures each start in a fresh process."
+    "Estimated from the run's warm-up, where eager ran first and so includes process start-up: the lower number "
+    "subtracts all of it, the upper none. --startup measures each start in a new process."
 )
 
 
@@ -162,23 +153,14 @@ def startup_table(comparison: Comparison) -> Table | None:
     loads = [start.load_seconds for each in forms if each for start in each.startups]
     source = WARM_UP if of_own_warm_up else FRESH.format(load=f"{min(loads):.1f} to {max(loads):.1f} s")
     note = (
-        "Start-up: warm-up calls minus steady calls. Break-even: calls after which compiled and eager took as long. "
+        "Start-up: warm-up calls minus steady calls. Break-even: calls after which compiled and eager are equal. "
         f"{spread}{source}"
     )
     heads = columns("Start", figures=("First call", "Start-up", "Graphs from cache", "Break-even"))
     return Table("Cold start", heads, tuple(rows), note)
 
 
-def break_even_sentence(comparison: Comparison) -> str | None:
-    """The answer for the first start, for the terminal; None where nothing is known or established."""
-    if not comparison.break_even or comparison.break_even[0].calls is None:
-        return None
-    estimate = ", estimated from warm-up" if comparison.break_even[0].source == "warm_up" else ""
-    paid = ", ".join(f"{pays_after(each)} ({KINDS[each.kind]})" for each in comparison.break_even)
-    return f"Break-even: {paid}{estimate}."
-
-
-def pays_after(each: BreakEven) -> str:
+def pays_after(each: BreakEven, *, with_interval: bool = True) -> str:
     """`1,200 calls (1,100 to 1,350)`, `never`, or a dash where no saving was established."""
     if each.calls is None:
         return MISSING
@@ -186,6 +168,5 @@ def pays_after(each: BreakEven) -> str:
         return "never"
     if each.calls == 0 and not each.calls_at_most:
         return "the first call"
-    low, high = each.calls_ci95 or (each.calls, each.calls)
-    spread = f" ({count(math.ceil(low))} to {count(math.ceil(high))})" if each.calls_ci95 else ""
+    spread = f" ({calls_span(*each.calls_ci95)})" if each.calls_ci95 and with_interval else ""
     return f"{calls_span(each.calls, each.calls_at_most)} calls{spread}"

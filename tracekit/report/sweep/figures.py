@@ -21,18 +21,18 @@ CALLS_NOTE = (
     " differ by more than their intervals."
 )
 EAGER_NOTE = (
-    "Geometric mean over processes, with Student's t interval from three on, none of two, a process's own of one."
-    " Speed-ups are within a process (docs/timing.md)."
+    "Geometric mean over processes. Interval: Student's t from three processes on, none for two, the process's own for"
+    " one. Speed-ups are within a process (docs/timing.md)."
 )
 MEMORY_NOTE = "Peak reserved by torch in a steady call, with weights and CUDA-graph pools; eager in its own process."
 WARMUP_MEMORY_NOTE = (
     "Peak reserved by torch during warm-up, with compilation and autotuning; of eager the median over processes. The"
-    " larger of this and the steady peak is surely enough."
+    " larger of this and the steady peak is the memory to plan for."
 )
 COMPILE_NOTE = "Wall time of the calls that compiled, with an empty Inductor cache; `cached` counts cache hits."
 EVEN_NOTE = (
-    "Calls until compiling has paid off; a dash where no change was established. Eager went first and alone paid for"
-    " process start-up: the smaller number subtracts all of that, the larger none. Reckon with the larger."
+    "Calls until compile time is paid off; a dash where no change was established. Eager ran first and so includes"
+    " process start-up: the lower number subtracts all of it, the upper none. Plan with the upper."
 )
 
 Interval = tuple[float, float] | None

@@ -1,20 +1,22 @@
 """The sentences and terms that all reports share."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from tracekit.model.analysis import FAMILIES, FamilyTime, KernelTime, Place
-from tracekit.model.comparison import Comparison, KernelGroup, Side
+from tracekit.model.comparison import Comparison, KernelGroup, Side, Verdict
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.run import Settings
+from tracekit.model.timing import StopReason
 from tracekit.names import is_triton, printable
-from tracekit.numbers import count, counted, duration, times
+from tracekit.numbers import count, counted, times, times_within
 from tracekit.report.sides import Sides
 from tracekit.report.words.reasons import reason_words
 from tracekit.shell import variable_words
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
-    "sync_wait": ("synchronisation", "the host waited for the GPU, whose queue then was empty"),
+    "sync_wait": ("synchronisation", "the host waited for the GPU, whose queue was then empty"),
     "launch_call": ("launch calls", "the host was inside the driver's launch call"),
     "op_dispatch": ("operator dispatch", "the host was dispatching the next operator"),
     "guards": ("guards", "torch.compile was checking guards"),
@@ -40,11 +42,11 @@ FAMILY_WORDS = {
 #: docs/kinds.md has the rules.
 KINDS = {
     "unchanged": "same kernels, counts, sizes and types",
-    "fused": "fewer kernels, or one of Inductor's",
+    "fused": "fewer kernels, or one by Inductor",
     "substituted": "another library kernel, template or input",
     "defused": "unfused or split: more kernels",
-    "eliminated": "gone from B",
-    "added": "new in B",
+    "eliminated": "not in B",
+    "added": "only in B",
     "unmatched": "no counterpart found",
 }
 
@@ -59,9 +61,9 @@ def became(group: KernelGroup) -> str:
 
 #: How a group was told, and how far that goes.
 WAYS = {
-    "provenance": "matched via Inductor provenance",
-    "anchors": "aligned by library calls of the same shapes, between them by operators and order",
-    "names": "by kernel name or family only",
+    "provenance": "Inductor provenance",
+    "anchors": "library calls of equal shapes, and operators and order between them",
+    "names": "kernel name or family only",
     "unmatched": "not matched",
 }
 
@@ -158,6 +160,14 @@ def verdict_sentence(comparison: Comparison) -> str:
     return sentence[:1].upper() + sentence[1:] if first in ("eager", "compiled") else sentence
 
 
+def as_told(verdict: Verdict) -> tuple[float, tuple[float, float] | None]:
+    """How many times as fast B is, or where it is slower how many times as long it takes; and that one's interval."""
+    ratio, ci95 = verdict.speedup or math.nan, verdict.ci95
+    if verdict.result != "slower":
+        return ratio, ci95
+    return 1 / ratio, (1 / ci95[1], 1 / ci95[0]) if ci95 else None
+
+
 def _answer(comparison: Comparison) -> str:
     verdict, a, b = comparison.verdict, comparison.a.label, comparison.b.label
     if verdict.result == "not_timed" or verdict.speedup is None:
@@ -165,9 +175,9 @@ def _answer(comparison: Comparison) -> str:
         why = f"{untimed[0]} has no unprofiled times" if len(untimed) == 1 else "traces only, without unprofiled times"
         return f"Speed of {a} and {b} was not compared: {why}."
     if verdict.result == "faster":
-        return f"{b} is {times(verdict.speedup)} as fast as {a}."
+        return f"{b} is {times_within(*as_told(verdict))} as fast as {a}."
     if verdict.result == "slower":
-        return f"{b} is slower than {a}: a call takes {times(1 / verdict.speedup)} the time."
+        return f"{b} is slower than {a}: a call takes {times_within(*as_told(verdict))} as long."
     if compiled := [side.label for side in comparison.compiled_while_timed]:
         return f"Recompiles inside timed calls ({' and '.join(compiled)}): no verdict."
     if verdict.apart is not None:
@@ -196,22 +206,21 @@ def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
     )
 
 
-def verdict_evidence(comparison: Comparison) -> str | None:
-    """What the verdict rests on; None when nothing was timed."""
+def verdict_evidence(comparison: Comparison) -> str:
+    """`217 interleaved rounds in 1 process, profiler off; noise floor 3 %`; empty where nothing was timed."""
     verdict = comparison.verdict
     if verdict.speedup is None:
-        return None
-    text = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} per call, {times(verdict.speedup)}"
-    if verdict.ci95:
-        text += f" ({interval_words(verdict.ci95)})"
+        return ""
+    told = [_what_was_timed(comparison)]
     if any(side.diagnostics and side.diagnostics.timed_calls() for side in comparison.compiled_while_timed):
-        text += ", without the rounds that compiled"
-    text += f"; {_what_was_timed(comparison)}"
-    if verdict.noise_floor is not None:
-        text += f"; noise floor {_roughly(verdict.noise_floor)}"
+        told.append("without the rounds that compiled")
+    if verdict.noise_floor:
+        told.append(f"noise floor {_roughly(verdict.noise_floor)}")
+    if verdict.stopped not in (None, "asked number", "target reached"):
+        told.append(STOPPED[verdict.stopped])
     if verdict.apart is not None and (assumed := reason_words(verdict.apart.assumptions)):
-        text += f"; the range above is wider: {assumed}"
-    return text + "."
+        told.append(f"the range above is wider: {assumed}")
+    return "; ".join(told)
 
 
 def _roughly(share: float) -> str:
@@ -220,12 +229,13 @@ def _roughly(share: float) -> str:
     return f"{float(f'{share * 100:.{figures}g}'):g} %" if share >= 1e-4 else "below 0.01 %"
 
 
-#: Why timing stopped, where it was left to it.
-STOPPED = {
-    "target reached": "; target interval reached",
-    "budget spent": "; time budget reached",
-    "most rounds": "; maximum reached",
-    "interrupted": "; interrupted",
+#: Why timing stopped.
+STOPPED: dict[StopReason, str] = {
+    "asked number": "number of calls reached",
+    "target reached": "target interval reached",
+    "budget spent": "time budget reached",
+    "most rounds": "maximum number of rounds reached",
+    "interrupted": "interrupted",
 }
 
 
@@ -237,11 +247,10 @@ def _what_was_timed(comparison: Comparison) -> str:
         if max(numbers) > 1:
             return f"mean of the medians of {numbers[0]} and {numbers[1]} processes, profiler off"
         a, b = (count(len(side.form.wall_us)) if side.form else "0" for side in (comparison.a, comparison.b))
-        return f"medians of {a} and {b} calls, profiler off"
-    rounds = f"median of {counted(verdict.n or 0, 'interleaved run')}"
-    if verdict.basis == "processes":
-        rounds = f"mean over {count(verdict.processes)} processes, {counted(verdict.n or 0, 'interleaved run')}"
-    return f"{rounds}, profiler off{STOPPED.get(verdict.stopped or '', '')}"
+        return f"medians of {a} and {b} calls in separate runs, profiler off"
+    processes = verdict.processes or 1
+    in_processes = f"{processes} process{'es' if processes > 1 else ''}"
+    return f"{counted(verdict.n or 0, 'interleaved round')} in {in_processes}, profiler off"
 
 
 def machine(side: Side) -> str:

@@ -7,12 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from tracekit.model.comparison import Bound, Finding, Side
 from tracekit.model.note import Note
 from tracekit.numbers import count, duration, percent
-from tracekit.report.words import common
 from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.saying import Sentence, say
-
-#: What an idle cause is called where there is no room to explain it.
-CAUSES = {cause: name for cause, (name, _) in common.CAUSES.items()}
 
 BOUNDS = {
     "sync": "idle, host was synchronising",
@@ -28,7 +24,7 @@ BOUNDS = {
 }
 
 
-ONE_PROCESS = "One process: how much processes differ was not measured (--repeat-process 4)"
+ONE_PROCESS = "One process: process spread was not measured (--repeat-process 4)"
 
 #: How a start was, after what it costs.
 STARTS = {"compiled_warm_cache": " with a warm cache"}
@@ -49,7 +45,7 @@ HEADLINE: dict[str, Sentence] = {
     "cpu_run": "CPU run: it says nothing about a GPU",
     "too_few_calls": "{calls:counted timed call} a side, {needed} needed (--iterations)",
     "not_alternated": "the sides were not interleaved: drift counts as a difference",
-    "windows_differ": "A and B were read over different windows (--window)",
+    "windows_differ": "A and B cover different windows (--window)",
     "steps_differ": "A has {a} steps, B {b}; figures are per step",
     "throttled": throttled,
     "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
