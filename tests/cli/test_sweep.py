@@ -376,8 +376,9 @@ def test_cells_without_what_was_asked_are_shown(children: Children) -> None:
 
 
 @pytest.mark.slow
-def test_a_real_sweep_of_a_small_model_on_a_cpu() -> None:
+def test_a_real_sweep_of_a_small_model_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
+    monkeypatch.setenv("TORCHINDUCTOR_VEC_ISA_OK", "0")
     asked = ("--mode", "default", "--batch-size", "1,2000000000", "--iterations", "10")
     result = sweep("mlp", "--size", "tiny", *asked, "--json", "out.json")
     assert result.exit_code == 0, result.output

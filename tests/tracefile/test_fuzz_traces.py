@@ -155,7 +155,7 @@ def is_in_order(trace: Trace, window: str) -> None:
 QUESTIONS = (analyzed, listed, gaps_listed, worked, cached, is_in_order, is_in_order)
 
 
-@fuzzed(180)
+@fuzzed(80)
 @given(damages, st.booleans(), st.sampled_from(("auto", "whole")), st.sampled_from(QUESTIONS))
 def test_damaged_keys_and_values_give_a_result_or_one_line(
     tmp_path_factory: pytest.TempPathFactory,
