@@ -1,6 +1,7 @@
 """Jobs of many ranks made by hand: digests as `tracekit.analysis.digest` makes them of recordings."""
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
