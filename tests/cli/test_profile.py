@@ -6,16 +6,15 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.cli.runs import ROOT, invoke, make_run_folder, tracekit
-from tests.sides import make_form, make_run
+from tests.cli.runs import ROOT, edited, invoke, make_run_folder, tracekit
 
 from tracekit import store
-from tracekit.cli.profile import _next_command, profile_workload
+from tracekit.cli.profile import profile_workload, report_run
+from tracekit.model.run import FormName
 from tracekit.model.workload import Request
 from tracekit.tracefile import read_trace
 from tracekit.walks.plan import Plan
@@ -74,7 +73,7 @@ BOTH = "would both be"
         (("flux", "--compiled", "--warmup", "hight=256"), 1, "did you mean height?"),
         (("mlp", "--compiled", "--warmup", "steps=2"), 1, "mlp has no steps"),
         (("flux", "--warmup", "batch=2"), 1, "pass --compiled"),
-        ((*WARM, "--repeat-process", "2"), 1, "--repeat-process in others that warm up as usual"),
+        ((*WARM, "--repeat-process", "2"), 1, "--warmup and --repeat-process"),
         *(((*WARM, each), 1, each) for each in ("--verify-advice", "--startup")),
         (("flux", "--json", "."), 1, "--json '.' is a folder"),
         (("flux", "--compiled", "--json", "reports/flux-compiled.html"), 1, f"--json and the page {BOTH}"),
@@ -351,9 +350,19 @@ def test_a_configuration_that_is_not_here_is_one_line(tmp_path: Path) -> None:
         ("elsewhere/mine", "eager", "elsewhere/mine-compared"),
     ],
 )
-def test_the_next_command_keeps_the_settings_and_overwrites_no_run(folder: str, form: str, out: str | None) -> None:
-    run = make_run(forms=(make_form(form),))  # type: ignore[arg-type]
-    run = replace(run, settings=replace(run.settings, batch_size=4))
-    command = _next_command(Path(folder), run)
+def test_the_next_command_keeps_the_settings_and_overwrites_no_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: str,
+    form: FormName,
+    out: str | None,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = make_run_folder(Path(folder).parent, Path(folder).name, forms=(form,))
+    with edited(place) as manifest:
+        manifest["settings"]["batch_size"] = 4
+    report_run(place, None, force=False)
+    command = " ".join(capsys.readouterr().out.split()).partition("Compare: ")[2]
     assert "--batch-size 4" in command and "--force" not in command
-    assert command.endswith(f"--out {out}") if out else "--out" not in command
+    assert (f"--out {out}" in command) if out else ("--out" not in command)

@@ -41,7 +41,7 @@ def test_a_report_replaces_its_own_and_nothing_else(tmp_path: Path, write: Write
     assert write(ours) == (tmp_path / "x.html", tmp_path / "x.md")
     write(ours, "# Another\n")
     assert (tmp_path / "x.md").read_text().startswith("# Another\n")
-    with pytest.raises(TracekitError, match=r"x\.html is already there and is the report of something else; pass --fo"):
+    with pytest.raises(TracekitError, match=r"x\.html .*the report of something else; pass --force"):
         write(others)
     assert find_mark((tmp_path / "x.html").read_bytes(), b"") == OURS
     write(replace(others, replaces=(OURS,)))
@@ -59,7 +59,7 @@ def test_what_is_no_report_of_tracekit_stays_and_neither_file_is_written(
 ) -> None:
     path = tmp_path / name
     there = reports.Destination(tmp_path, "x", OURS, ways=Ways("force=True", "another folder"))
-    ends = r"not marked as a report of tracekit; pass force=True to replace it, or another folder"
+    ends = "not a report of tracekit; pass force=True to replace it, or another folder"
     for make in (
         lambda: path.write_text(f"my own notes, which quote {OURS}"),
         lambda: path.write_text(""),
@@ -178,7 +178,7 @@ def test_other_work_and_gpus_are_refused_and_other_software_is_not(other: Side, 
         refuse_side_by_side([ONE, ONE, other], ("one", "same", "other"))
         refuse_to_gate(ONE, other)
         return
-    with pytest.raises(TracekitError, match=r"one and other cannot stand side by side: The sides differ in|GPU"):
+    with pytest.raises(TracekitError, match=r"one and other .*The sides differ in|GPU"):
         refuse_side_by_side([ONE, other], ("one", "other"))
     with pytest.raises(TracekitError, match=str(message)):
         refuse_to_gate(ONE, other)

@@ -73,9 +73,8 @@ def analyze(
 
     check_output_path("--json", json_path, trace)
     asked = _page_place(html_path, trace)
-    # A page tells more of the work than figures: its operators, their sizes, and when it ran. So do a run's findings.
-    shapes = html_path is not None or (json_path is not None and is_run_folder(trace))
-    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=shapes)
+    # Sizes tell what limits a kernel: without them the bottleneck would not be the one that `compare` names.
+    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)
     if interrupted:

@@ -161,9 +161,10 @@ def compare(
         shlex.join(("tracekit", "open", *places)),
         detail,
         console.width,
-        repeating_command(comparison),
+        repeating_command(pair.run),
     )
-    publish(comparison_report(comparison, pair.run, commands_of_page(pair.run)), there, summary, console)
+    report = comparison_report(comparison, pair.run, commands_of_page(pair.run), repeating_command(pair.run))
+    publish(report, there, summary, console)
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(comparison.a, comparison.b, strict=strict)
     if comparison.gate is not None:

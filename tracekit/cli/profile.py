@@ -247,9 +247,9 @@ def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail,
 
     comparison = compare_forms(folder, run)
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
-    open_it, repeat = shlex.join(("tracekit", "open", str(folder))), repeating_command(comparison)
+    open_it, repeat = shlex.join(("tracekit", "open", str(folder))), repeating_command(run)
     summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
-    publish(comparison_report(comparison, run, measuring_command(run)), there, summary, console)
+    publish(comparison_report(comparison, run, measuring_command(run), repeat), there, summary, console)
     for noted in run.noted:
         if noted.code in (NO_ADVICE, ADVICE_FAILED):
             say(console, noted_sentence(noted))

@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
-from tracekit.model.comparison import Side
+from tracekit.model.comparison import Bound, Side
 from tracekit.model.single_run import NothingCompiled, Remedy, SingleRun
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import count, counted, duration, percent
-from tracekit.report.composition.overview import LEAST_REST, MOST_NOTES, REST, WINDOWS, advice_of, hidden
+from tracekit.report.composition.overview import MOST_NOTES, advice_of, hidden
+from tracekit.report.composition.overview_account import OTHER, REST, WINDOWS, idle_causes
 from tracekit.report.document import Account, AccountRow, Advice, Line, Overview, Table, columns, filled_table
 from tracekit.report.sections.kernels import kernel_name, times_by_family
 from tracekit.report.sides import with_letters
@@ -20,6 +21,8 @@ from tracekit.report.words.health import health_sentence
 MOST_FAMILIES, MOST_CAUSES, MOST_KERNELS = 4, 3, 6
 #: Reasons beside the first why nothing was compiled, and what may mend it.
 MOST_REASONS, MOST_REMEDIES = 2, 5
+#: What is left of a whole is shown from this share of it on.
+LEAST_REST = 0.0005
 #: Characters of a kernel's name where there is much room, of a note, and of the file's name.
 NAME, NOTE, FILE = 160, 96, 40
 
@@ -48,7 +51,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
         walls=" · ".join(figures),
         notes=notes[:MOST_NOTES],
         account=_account(side),
-        bottleneck=f"Bottleneck: {short.bottleneck(side, single.bound)}" if single.bound else "",
+        bottleneck=_bottleneck(side, single.bound) if single.bound else "",
         tables=tuple(filter(None, (_kernels(side, top), _operators(side, top)))),
         advice=advice,
         hidden=hidden((*single.notes, *found), single.findings, notes, advice),
@@ -99,14 +102,19 @@ def _account(side: Side) -> Account | None:
     if side.busy_us is None or side.analysis.kernels is None:
         return None
     idle = side.recorded_idle_us if profiled else side.unprofiled_idle_us
-    causes = (None if profiled else side.calibrated_idle_by_cause()) or side.idle_by_cause()
+    causes = idle_causes(side, profiled=profiled)
     families = ((family, us) for family, ((_, us),) in times_by_family(with_letters(side)).items())
     rows = [("GPU kernels", 0, side.busy_us), *_largest(families, MOST_FAMILIES, side.busy_us, REST)]
     if idle is not None:
         found = [(words.cause_words(cause), us) for cause, us in causes.items()]
-        rows += [("GPU idle", 0, idle), *_largest(found, MOST_CAUSES, idle, "other causes")]
+        rows += [("GPU idle", 0, idle), *_largest(found, MOST_CAUSES, idle, OTHER)]
     title = f"Where a {WINDOWS[side.analysis.window.kind]} goes{', with profiler' if profiled else ''}"
     return Account(title, (side.label,), tuple(AccountRow(name, level, (us,)) for name, level, us in rows))
+
+
+def _bottleneck(side: Side, bound: Bound) -> str:
+    what, why = short.bottleneck(side, bound)
+    return f"{what[:1].upper()}{what[1:]}: {why}"
 
 
 def _largest(

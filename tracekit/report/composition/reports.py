@@ -71,8 +71,10 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     return doc.Report(title, side_overview(single), tuple(filter(None, sections)))
 
 
-def comparison_report(comparison: Comparison, run: Run | None = None, command: str | None = None) -> doc.Report:
-    """Two sides; `command` is the one that reproduces the report."""
+def comparison_report(
+    comparison: Comparison, run: Run | None = None, command: str | None = None, repeat: str = ""
+) -> doc.Report:
+    """Two sides; `command` is the one that reproduces the report, `repeat` measures both again."""
     sides, drawn, groups = both_sides(comparison), timelines(comparison), every_group(comparison)
     numerics, pictures = numerics_table(comparison), picture_sources(comparison)
     what = accuracy_sentence(comparison) or "Outputs of the sides and of the reference."
@@ -119,7 +121,7 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
         shared.command_section(command),
     )
     title = words.verdict_sentence(comparison)
-    return doc.Report(title, comparison_overview(comparison), tuple(filter(None, sections)))
+    return doc.Report(title, comparison_overview(comparison, repeat), tuple(filter(None, sections)))
 
 
 def comparisons_report(compared: Comparisons, command: str | None = None) -> doc.Report:

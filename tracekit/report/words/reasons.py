@@ -99,7 +99,7 @@ def accuracy_because(code: str, facts: Mapping[str, Any]) -> str:
 #: What a part of the call is, after its share.
 PARTS = {
     "sync": "GPU idle behind synchronising calls",
-    "launch": "GPU idle, waiting for launches",
+    "launch": "GPU idle, waiting for the host",
     "compile": "GPU idle during compilation",
     "device": "gaps between queued kernels",
     "unseen": "GPU idle, cause not recorded",
@@ -119,7 +119,7 @@ SECOND, UNKNOWN = 0.1, 0.02
 
 
 def bound_because(bound: Bound) -> str:
-    """`59 % of the call GPU idle, waiting for launches ...`, with what a bare trace leaves open."""
+    """`59 % of the call GPU idle, waiting for the host ...`, with what a bare trace leaves open."""
     said = [_shares(bound)]
     if bound.starved_share is not None and bound.kind == "launch-bound":
         said.append(f"{bound.starved_share * 100:.0f} % of launches hit an empty queue")

@@ -184,6 +184,14 @@ SENTENCES: dict[str, Sentence] = {
         "One process, and {subject} is host-bound: GPU idle {idle_share:percent 0}. On an H200 such speed-ups moved by"
         " up to {seen_apart:percent 0} between processes (--repeat-process 4)."
     ),
+    "one_process_large_change": (
+        "One process, and {subject} is host-bound (GPU idle {idle_share:percent 0}): the sign of so large a change is"
+        " sure, its size is not. Such speed-ups moved by up to {seen_apart:percent 0} between processes"
+        " (--repeat-process 4)."
+    ),
+    "one_process_gpu_bound": (
+        "One process is enough: GPU-bound speed-ups moved by at most {seen_apart:percent 0} between processes."
+    ),
     "two_processes": "Two processes: the interval is wide (--repeat-process 4).",
     "eager_differs_between_runs": (
         "Eager took {ratio:.2f}x as long in {slowest}'s process as in {fastest}'s: compare speed-ups, not times."
