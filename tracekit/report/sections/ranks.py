@@ -74,8 +74,8 @@ def late_table(told: Ranks, most: int) -> Table | None:
 def collective_table(told: Ranks, most: int) -> Table | None:
     """The kinds of collectives, those with most time first."""
     rows = (_collective(each) for each in told.collectives[:most])
-    heads = columns("Collectives", figures=("count", "bytes", "transfer", "waiting", "bus GB/s", "arrivals apart"))
-    return filled_table("", (*heads, *columns("last", "mostly")), rows)
+    heads = columns("Collectives", figures=("count", "bytes", "transfer", "waiting", "GB/s", "spread"))
+    return filled_table("", (*heads, *columns("last", "")), rows)
 
 
 def _collective(each: CollectiveUse) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _collective(each: CollectiveUse) -> tuple[str, ...]:
         duration(waited),
         f"{each.busbw_gbps:,.1f}" if each.busbw_gbps is not None else MISSING,
         duration(each.arrival_spread_us),
-        f"rank {late.rank}, {late.times}x" if late else MISSING,
+        f"rank {late.rank} ({late.times})" if late else MISSING,
         each.kind,
     )
 

@@ -129,8 +129,6 @@ def note_sentence(note: Note) -> str:
 
 
 def causes_told(causes: Sequence[CauseShare], most: int) -> str:
-    """`Python 51.9 ms (63 %), kernels 8.37 ms (10 %)`."""
+    """`Python 63 %, kernels 10 %`."""
     total = sum(each.us for each in causes)
-    return ", ".join(
-        f"{cause_name(each.cause)} {duration(each.us)} ({percent(each.us / total, 0)})" for each in causes[:most]
-    )
+    return ", ".join(f"{cause_name(each.cause)} {percent(each.us / total, 0)}" for each in causes[:most])
