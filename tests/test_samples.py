@@ -16,7 +16,6 @@ from tracekit.model.comparison import Comparison
 from tracekit.report.contract import comparison_json
 from tracekit.walks.sides import compare_forms
 
-from .browser import open_page
 from .traces import FLUX, PRIVATE, ROOT, RUNS, VIT
 
 RUN = ROOT / FLUX
@@ -112,15 +111,3 @@ def without_places(told: Any) -> Any:
 def test_a_committed_twin_is_what_its_run_says_now(run: Path, reported: Callable[[Path], tuple[Path, Path]]) -> None:
     _, twin = reported(run)
     assert twin.read_text(encoding="utf-8") == (SAMPLES / twin.name).read_text(encoding="utf-8")
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("run", RUNS, ids=lambda folder: folder.name)
-def test_the_page_of_a_committed_run_opens_without_network_or_complaint(
-    run: Path, reported: Callable[[Path], tuple[Path, Path]]
-) -> None:
-    path, _ = reported(run)
-    visit = open_page(path)
-    assert (visit.complaints, visit.requests, visit.spilled) == ((), (), ())
-    assert len(visit.charts) >= 3 and "faster compiled" in visit.text
-    assert path.stat().st_size < 2_000_000

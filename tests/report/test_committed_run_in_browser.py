@@ -90,14 +90,18 @@ def pages(
 
 
 @pytest.mark.parametrize("name", ["vit", "graphed", "several", "flux", "qwen"])
-def test_a_page_is_a_few_screens_a_few_sheets_and_not_heavy(pages, name):
+def test_a_page_is_quiet_a_few_screens_a_few_sheets_and_not_heavy(pages, name):
     assert pages(name).stat().st_size < BYTES
     for (width, height), most in SCREENS.items():
         with opened(pages(name), width=width) as visited:
             visited.page.set_viewport_size({"width": width, "height": height})
             visited.page.wait_for_selector("main > section:last-of-type.laid")
             assert visited.page.evaluate("document.documentElement.scrollHeight") <= most * height
+            assert (visited.complaints, visited.requests) == ([], [])
             if width > 1000:
+                assert visited.page.locator("figure > .js-plotly-plot").count() >= 3
+                assert visited.page.evaluate(CHARTS_WITHIN, [1, width])
+                assert name == "several" or "faster compiled" in visited.page.inner_text("body")
                 sheets = visited.page.pdf(format="A4").count(b"/Type /Page\n")
                 assert 0 < sheets <= SHEETS
 
