@@ -128,11 +128,11 @@ def operator_table(comparison: Comparison) -> Table | None:
         return (name, *(MISSING if each is None else f"{each / scale:,.{decimals}f}" for each in us), change)
 
     largest = sorted({*own[0], *own[1]}, key=lambda name: -max(each.get(name, 0.0) for each in own))
-    rows = [row("all operators", *wholes)]
-    for name in largest[:MOST_OPERATORS]:
-        rows.append(row(f"  {clipped_within(printable(name), OPERATOR)}", *(each.get(name) for each in own)))
+    names = {name: f"  {clipped_within(printable(name), OPERATOR)}" for name in largest[:MOST_OPERATORS]}
+    told = (row(shown, *(each.get(name) for each in own)) for name, shown in names.items())
+    rows = (row("all operators", *wholes), *told)
     heads = columns(f"Operators, {words.shared_scope(comparison)}, {unit}", figures=(a.label, b.label, "change"))
-    return Table("", heads, tuple(rows))
+    return Table("", heads, rows)
 
 
 def slower_words(comparison: Comparison, account: Account | None) -> str:
