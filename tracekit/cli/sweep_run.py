@@ -167,6 +167,6 @@ def outcome_line(result: CellResult) -> str:
     if cell.compiled is None or cell.eager is None:
         return f"{milliseconds(cell.eager.median_us if cell.eager else None)} ms; took {took}"
     return (
-        f"{milliseconds(cell.eager.median_us)} to {milliseconds(cell.compiled.median_us)} ms, {speedup(cell)},"
+        f"{milliseconds(cell.compiled.median_us)} ms, {speedup(cell)} vs eager,"
         f" compile time {seconds(cell.compile_seconds)} s; took {took}"
     )

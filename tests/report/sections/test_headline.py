@@ -98,7 +98,7 @@ def test_every_report_begins_with_the_outcome_and_every_condition():
     ("factor", "words"),
     [
         (1.08, r"In separate runs, new takes 1\.08× as long as base \(1\.0\d+× to 1\.1\d×\), if all else.*"),
-        (0.5, r"In separate runs, new is 2\.00× as fast as base \(1\.9\d× to 2\.0\d×\), if all else was.*"),
+        (0.5, r"In separate runs, new is 2\.00× faster than base \(1\.9\d× to 2\.0\d×\), if all else was.*"),
         (1.0, r"Separate runs leave open which is faster: new takes 0\.97.*"),
     ],
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import duration, figure_change, scale_of, size, size_change, times_within
-from tracekit.report.composition.overview_account import call_account, slower_words
+from tracekit.report.composition.overview_account import call_account, operator_table, slower_words
 from tracekit.report.document import Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
 from tracekit.report.sections.findings import listed
@@ -62,6 +62,7 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
         notes=notes[:MOST_NOTES],
         bars=bars((comparison,), (comparison.a, comparison.b)),
         account=account,
+        tables=tuple(filter(None, (operator_table(comparison),))),
         slower=slower_words(comparison, account),
         bottleneck=f"{b.label} is {': '.join(short.bottleneck(b, bound))}" if bound else "",
         advice=advice,

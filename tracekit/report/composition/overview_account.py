@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Comparison, Side
-from tracekit.numbers import figure_change, scale_of
-from tracekit.report.document import Account, AccountRow
+from tracekit.names import clipped_within, printable
+from tracekit.numbers import MISSING, figure_change, scale_of
+from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sections.modules import OWN, GpuPart, main_parts, part_words
 from tracekit.report.sides import both_sides
@@ -14,6 +15,8 @@ from tracekit.report.words import short
 
 #: Families of kernels and causes of idle time that find room.
 MOST_FAMILIES, MOST_CAUSES = 3, 5
+#: Operators of a CPU run that find room, and characters of their names.
+MOST_OPERATORS, OPERATOR = 6, 40
 #: Operators that are named of what a module does itself.
 MOST_NAMED = 2
 REST, OTHER = "all other GPU work", "other causes"
@@ -105,6 +108,31 @@ def _causes(comparison: Comparison, b_idle: float) -> Iterator[AccountRow]:
         yield _row(f"{name} and other" if more else name, before, after, what)
     if any(rest) and not is_little:
         yield _row(OTHER, rest[0], rest[1])
+
+
+def operator_table(comparison: Comparison) -> Table | None:
+    """The operators with the most time of their own, of two CPU runs; None of all else."""
+    a, b = comparison.a, comparison.b
+    if a.analysis.cpu is None or b.analysis.cpu is None:
+        return None
+    wholes = [side.analysis.cpu.operator_us / side.steps for side in (a, b) if side.analysis.cpu]
+    own = [
+        {each.name: each.self_us / side.steps for each in (side.analysis.cpu.top if side.analysis.cpu else ())}
+        for side in (a, b)
+    ]
+    unit, scale, decimals = scale_of(max(wholes))
+
+    def row(name: str, *us: float | None) -> tuple[str, ...]:
+        before, after = us
+        change = MISSING if before is None or after is None else figure_change((after - before) / scale, decimals)
+        return (name, *(MISSING if each is None else f"{each / scale:,.{decimals}f}" for each in us), change)
+
+    largest = sorted({*own[0], *own[1]}, key=lambda name: -max(each.get(name, 0.0) for each in own))
+    names = {name: f"  {clipped_within(printable(name), OPERATOR)}" for name in largest[:MOST_OPERATORS]}
+    told = (row(shown, *(each.get(name) for each in own)) for name, shown in names.items())
+    rows = (row("all operators", *wholes), *told)
+    heads = columns(f"Operators, {words.shared_scope(comparison)}, {unit}", figures=(a.label, b.label, "change"))
+    return Table("", heads, rows)
 
 
 def slower_words(comparison: Comparison, account: Account | None) -> str:

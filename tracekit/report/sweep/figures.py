@@ -4,11 +4,10 @@ import math
 from collections.abc import Callable
 
 from tracekit.model.sweep_figures import CallFigures, CellFigures, Sweep, Work
-from tracekit.numbers import MISSING, count, percent, size, times
+from tracekit.numbers import MISSING, count, percent, size
 from tracekit.report.document import HeatCell, HeatMap, Table, columns
 from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.labels import label
-from tracekit.report.words.notes import SLIGHT
 
 SPEEDUP_NOTE = (
     "Eager time over compiled time, interleaved in the cell's own process, with the 95 % CI; above 1 compiled is"
@@ -200,7 +199,7 @@ def heat(cell: CellFigures) -> HeatCell:
         return HeatCell(MISSING, "missing")
     interval = f"{verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
     tone = {"faster": "gain", "slower": "loss"}.get(verdict.result, "even")
-    text = f"{times(verdict.speedup)}{SLIGHT if cell.within_eager_spread else ''}"
     share = min(abs(math.log(verdict.speedup)) / math.log(FULL), 1.0)
     percent_of_colour = 0 if tone == "even" else round(LEAST_PERCENT + share * (MOST_PERCENT - LEAST_PERCENT))
-    return HeatCell(text, tone, percent_of_colour, (interval, f"{sweeping.both_medians(cell)} ms"))
+    below = (interval, f"{sweeping.both_medians(cell)} ms")
+    return HeatCell(sweeping.speedup_alone(cell), tone, percent_of_colour, below)

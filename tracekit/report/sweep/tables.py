@@ -164,7 +164,7 @@ def published_table(sweep: Sweep) -> Table | None:
     years = ("2023 A100 eager, ms", "2023 A100 compiled, ms", "2023 speed-up")
     note = (
         f"2023: {sweep.published_source}, mean call, mode default. Ours: mean (median), and the median speed-up over"
-        " interleaved runs with its 95 % CI."
+        " interleaved rounds with its 95 % CI."
         f" {' '.join(filter(None, (sweeping.slight_note(sweep), *sweeping.published_differences(sweep))))}"
     )
     heads = columns("Model", "Setup", figures=(*years, "Eager, ms", "Compiled, ms", "Speed-up"))

@@ -213,7 +213,7 @@ def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
         )
     ratio, low, high, said = change.ratio, change.low, change.high, "takes {} as long as"
     if ratio < 1 and low > 0:
-        ratio, low, high, said = 1 / ratio, 1 / high, 1 / low, "is {} as fast as"
+        ratio, low, high, said = 1 / ratio, 1 / high, 1 / low, "is {} faster than"
     return (
         f"In separate runs, {b} {said.format(times(ratio))} {a} ({times(low)} to {times(high)}), if all else was equal."
     )
