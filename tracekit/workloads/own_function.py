@@ -89,7 +89,7 @@ def _explained(shown: str, file: str, error: BaseException) -> TracekitError:
         lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
         place = f"{shown}, line {lines[-1]}," if lines else shown
         # No name to install: one that was mistyped may be somebody else's package.
-        return TracekitError(f"{place} imports {error.name}, which is not installed here: install it or correct the name")
+        return TracekitError(f"{place} imports {error.name}, which is not installed: install it, or correct the name")
     if isinstance(error, SystemExit):
         return TracekitError(f'{shown} exited on import: move the script\'s code under `if __name__ == "__main__":`')
     return their_error(f"importing {shown}", error)
