@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracekit.analysis import nesting
-from tracekit.analysis.interval import Intervals, complement, covered_within, touching, union
 from tracekit.analysis.nesting import Nesting, nest
+from tracekit.interval import Intervals, complement, covered_within, touching, union
 
 Events = list[tuple[int, int]]
 

@@ -102,7 +102,7 @@ def test_the_entries_not_used_for_longest_make_room(
     for number in range(3):
         path = write_trace(tmp_path, [make_kernel(0, number + 1)])
         read_and_keep(path, folder)
-        entries.append(cache.entry_of(path, folder))
+        entries.append(cache.entry_of(path, folder, "plain"))
         os.utime(entries[-1], (number, number))
     # One that is read is used.
     assert cache.load(entries[0], "it") is not None

@@ -7,11 +7,11 @@ torch's own) stand around the launches.
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import interval
-from tracekit.analysis.interval import Ints
+from tracekit import interval
 from tracekit.analysis.kernels import in_launch_order
 from tracekit.analysis.nesting import nest
 from tracekit.analysis.window import columns, find_scope
+from tracekit.interval import Ints
 from tracekit.model.provenance import CompiledActivity, TaggedActivity
 from tracekit.model.trace import Trace
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import interval
+from tracekit import interval
 from tracekit.analysis.regions import find_regions
 from tracekit.analysis.timeline import lay_flat
 from tracekit.analysis.window import Span, beginning_within, columns, union_of

@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import interval
-from tracekit.analysis.interval import Intervals
+from tracekit import interval
 from tracekit.analysis.window import Scope, columns
+from tracekit.interval import Intervals
 from tracekit.model.analysis import DeviceUse, GpuUse, StepUse
 from tracekit.model.trace import Trace
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import interval
+from tracekit import interval
 from tracekit.analysis.devices import busy_intervals
-from tracekit.analysis.interval import Intervals, Ints
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, is_sync_call
 from tracekit.analysis.window import Scope, columns, touching
+from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import Place, SyncTime
 from tracekit.model.trace import Trace
 
@@ -51,6 +51,10 @@ class Gaps:
     def at(self, rows: Ints) -> Gaps:
         """The gaps at these positions."""
         return replace(self, **{name: getattr(self, name)[rows] for name in PER_GAP})
+
+    def within(self, rows: Ints, starts: Ints, ends: Ints) -> Gaps:
+        """Parts of the gaps at these positions, each from its start to its end."""
+        return replace(self.at(rows), starts=starts, ends=ends)
 
     def name_of(self, activity: int) -> str | None:
         """The name of one that `after` or `before` gives; None for -1."""
@@ -104,9 +108,8 @@ def cut_by_steps(scope: Scope, gaps: Gaps) -> tuple[Gaps, Ints]:
     """
     windows: Intervals = scope.step_windows.get(gaps.device, interval.EMPTY)
     rows, steps = interval.overlaps(np.stack((gaps.starts, gaps.ends), axis=1), windows)
-    taken = gaps.at(rows)
-    starts, ends = np.maximum(taken.starts, windows[steps, 0]), np.minimum(taken.ends, windows[steps, 1])
-    return replace(taken, starts=starts, ends=ends), steps
+    starts, ends = np.maximum(gaps.starts[rows], windows[steps, 0]), np.minimum(gaps.ends[rows], windows[steps, 1])
+    return gaps.within(rows, starts, ends), steps
 
 
 @dataclass(frozen=True, slots=True)

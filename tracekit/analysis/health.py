@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import interval
+from tracekit import interval
 from tracekit.analysis.links import CLOCK_NS, count_ambiguous
 from tracekit.analysis.timeline import COMPILING
 from tracekit.analysis.window import Scope, columns, touching

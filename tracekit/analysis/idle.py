@@ -21,10 +21,10 @@ from tracekit.analysis.gaps import (
     measure_syncs,
     syncing_threads,
 )
-from tracekit.analysis.interval import Ints
 from tracekit.analysis.links import launching_calls
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, lay_flat
 from tracekit.analysis.window import Scope
+from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES, CauseTime, DeviceIdle, HostWork, IdleGap, IdleSummary, Place, StepIdle
 from tracekit.model.trace import Trace
 
@@ -80,10 +80,21 @@ def main_cause(gap: IdleGap) -> str:
     return max(gap.causes, key=lambda cause: gap.causes[cause], default="unattributed")
 
 
+def divide_gaps(trace: Trace, scope: Scope, gaps: Gaps) -> Ints:
+    """Nanoseconds of each cause (columns, in the order of IDLE_CAUSES) of each gap (rows)."""
+    (parts,) = _study(trace, scope, [gaps]).divided
+    return parts
+
+
+def name_gaps(trace: Trace, scope: Scope, gaps: Gaps, longest: int) -> tuple[IdleGap, ...]:
+    """The longest few of the gaps, with their causes and where in the program they were made."""
+    study = _study(trace, scope, [gaps])
+    return _as_gaps(scope, study, _chosen(study, longest))
+
+
 def leading_causes(trace: Trace, scope: Scope, gaps: Gaps) -> list[str]:
     """For each gap the cause that most of it is due to."""
-    (parts,) = _study(trace, scope, [gaps]).divided
-    return [IDLE_CAUSES[code] for code in parts.argmax(axis=1).tolist()]
+    return [IDLE_CAUSES[code] for code in divide_gaps(trace, scope, gaps).argmax(axis=1).tolist()]
 
 
 def _study(trace: Trace, scope: Scope, gaps: list[Gaps]) -> _Study:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tracekit.analysis.interval import NEVER, Ints
+from tracekit.interval import NEVER, Ints
 
 
 @dataclass(frozen=True)

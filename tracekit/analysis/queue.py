@@ -3,11 +3,11 @@
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import interval
+from tracekit import interval
 from tracekit.analysis.devices import busy_intervals
-from tracekit.analysis.interval import Intervals, Ints
 from tracekit.analysis.kernels import GRAPH_LAUNCH
 from tracekit.analysis.window import Scope, columns
+from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import DeviceQueue, Percentiles
 from tracekit.model.trace import Trace
 

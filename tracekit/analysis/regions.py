@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import interval
+from tracekit import interval
 from tracekit.analysis.nesting import nest
 from tracekit.analysis.timeline import COMPILED_REGION, GUARD_OPS, INDUCTOR_CALL
 from tracekit.analysis.window import Scope, Span, beginning_within, columns

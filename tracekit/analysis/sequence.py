@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import interval
-from tracekit.analysis.interval import Ints
+from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of, in_launch_order
 from tracekit.analysis.nesting import nest
 from tracekit.analysis.window import Scope, columns, find_scope
+from tracekit.interval import Ints
 from tracekit.model.sequence import Activity, Operator, OperatorSource, Sequence
 from tracekit.model.trace import INPUT_COLUMNS, Trace
 

@@ -10,12 +10,12 @@ import polars as pl
 
 from tracekit.analysis.gaps import cut_by_steps, find_gaps
 from tracekit.analysis.idle import leading_causes
-from tracekit.analysis.interval import Ints
 from tracekit.analysis.kernels import family_of
 from tracekit.analysis.links import launching_calls
 from tracekit.analysis.sequence import OrderedWork, order_work
 from tracekit.analysis.timeline import lay_flat
 from tracekit.analysis.window import Scope, columns, find_scope
+from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.sequence import Sequence
 from tracekit.model.timeline import Bars, Label, StepTimeline

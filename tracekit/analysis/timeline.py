@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import interval
-from tracekit.analysis.interval import Bools, Intervals, Ints
+from tracekit import interval
 from tracekit.analysis.nesting import nest
+from tracekit.interval import Bools, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES, Place
 from tracekit.model.trace import Trace
 

@@ -7,10 +7,10 @@ from typing import Literal, NoReturn
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import interval
-from tracekit.analysis.interval import Bools, Intervals, Ints
+from tracekit import interval
 from tracekit.analysis.links import link_launches
 from tracekit.errors import TracekitError
+from tracekit.interval import Bools, Intervals, Ints
 from tracekit.model.trace import Trace
 
 WindowKind = Literal["steps", "span", "whole"]

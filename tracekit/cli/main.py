@@ -29,6 +29,7 @@ COMMANDS = {
     "sweep": "Measure many settings of a model and report the best one.",
     "analyze": "Analyze one trace.",
     "compare": "Compare two runs or traces: what changed and why.",
+    "ranks": "Compare the ranks of one job: who waited for whom and why.",
     "open": "Open a trace in Perfetto.",
     "export": "Export a trace for other tools.",
     "schema": "Print the JSON Schemas of tracekit's JSON output.",
@@ -38,7 +39,7 @@ COMMANDS = {
 }
 
 #: The commands that read traces and run no model, as they stand in sys.argv.
-READERS = (["analyze"], ["compare"], ["export"])
+READERS = (["analyze"], ["compare"], ["ranks"], ["export"])
 
 
 class MendableError(click.ClickException):

@@ -31,6 +31,34 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectiveSignature:
+    """What the profiler says of a collective, by the names of PyTorch's `ParamCommsUtils`. None, or an empty list, for
+    what it does not say; a rank list that was cut off counts as not said."""
+
+    collective: str | None  #: `allreduce`, `_allgather_base`, `all_to_allv`, `send` ...
+    dtype: str | None  #: `BFloat16`.
+    elements_in: int | None  #: Of one rank's input.
+    elements_out: int | None  #: Of one rank's output.
+    split_in: tuple[int, ...]  #: Of an all-to-all: how many elements go to each rank.
+    split_out: tuple[int, ...]
+    group: str | None  #: The process group's name.
+    group_size: int | None
+    group_ranks: tuple[int, ...]
+    source: int | None  #: Of a send or receive: the ranks at its ends, counted in the group.
+    target: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Distributed:
+    """What a recording says of the job it is a part of (`distributedInfo`)."""
+
+    rank: int
+    world_size: int
+    backend: str | None
+    groups: dict[str, tuple[int, ...]]  #: The ranks of each process group, by its name.
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """One recording. Times are integer nanoseconds since the first event, so sums are exact.
 
@@ -46,7 +74,10 @@ class Trace:
     ended before its JSON did. `record_flags` are the profiler settings the file states
     (`record_shapes`, `with_stack`, `profile_memory`, ...). `allocations` counts the profiler's GPU memory events, and
     `peak_allocated_bytes` is the largest total they state; None where there are none. `resolution_ns` is what the times
-    are exact to.
+    are exact to. `origin_ns` is the moment that times are counted from, by the file's own clock, `host_name` the
+    machine it names. `distributed` says which rank of which job it is. Read with collectives, activities and host
+    events have `signature` (a position in `signatures`), `sequence` (of the group), `external` (the operator's id) and
+    `grid`.
     """
 
     path: str
@@ -65,3 +96,7 @@ class Trace:
     record_flags: dict[str, bool]
     resolution_ns: float
     metadata: dict[str, object]
+    origin_ns: int = 0
+    host_name: str | None = None
+    distributed: Distributed | None = None
+    signatures: tuple[CollectiveSignature, ...] = ()

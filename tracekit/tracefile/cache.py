@@ -22,14 +22,15 @@ import polars as pl
 import xxhash
 
 from tracekit import __version__
-from tracekit.model.trace import Device, Thread, Trace
+from tracekit.model.trace import CollectiveSignature, Device, Distributed, Thread, Trace
+from tracekit.tracefile.events import Detail
 from tracekit.tracefile.tables import SCHEMAS, schemas
 
 #: Part of an entry's name: to be raised when the tables, or how they are filled, change.
-FORMAT = 6
+FORMAT = 7
 ABOUT = "trace.json"
-#: What the name of an entry with shapes ends in.
-SHAPES = "-shapes"
+#: What the name of an entry ends in that was read in more detail.
+ENDINGS: dict[Detail, str] = {"plain": "", "shapes": "-shapes", "collectives": "-collectives"}
 #: Files below this are read as fast as their entry would be.
 SMALLEST_BYTES = 1 << 20
 #: The folder's size above which entries that were not used for longest are removed.
@@ -55,6 +56,10 @@ class About:
     record_flags: dict[str, bool]
     resolution_ns: float
     metadata: dict[str, object]
+    origin_ns: int
+    host_name: str | None
+    distributed: Distributed | None
+    signatures: tuple[CollectiveSignature, ...]
 
 
 KEPT = tuple(field.name for field in fields(About) if field.name != "sums")
@@ -66,15 +71,14 @@ def default_folder() -> Path:
     return Path(platformdirs.user_cache_dir("tracekit", appauthor=False)) / "traces"
 
 
-def entry_of(path: Path, folder: Path, *, shapes: bool = False) -> Path:
+def entry_of(path: Path, folder: Path, detail: Detail) -> Path:
     """Where the entry of this file is, or will be. Reads the whole file, for its name is made of its content.
 
-    A trace that was read with shapes has an entry of its own: it has columns more.
+    A trace that was read in another detail has an entry of its own: it has other columns.
     """
     with path.open("rb") as file:
         content = hashlib.file_digest(file, xxhash.xxh3_128)
-    name = f"{content.hexdigest()}-{__version__}-{FORMAT}"
-    return folder / (name + SHAPES if shapes else name)
+    return folder / f"{content.hexdigest()}-{__version__}-{FORMAT}{ENDINGS[detail]}"
 
 
 def load(entry: Path, name: str) -> Trace | None:
@@ -93,7 +97,10 @@ def load(entry: Path, name: str) -> Trace | None:
     except (OSError, msgspec.MsgspecError, RecursionError, pl.exceptions.PolarsError) as error:
         log.info("damaged cache entry %s: %s", entry, error)
         return None
-    expected = schemas(shapes=entry.name.endswith(SHAPES))
+    detail: Detail = "plain"
+    for each, ending in ENDINGS.items():
+        detail = each if ending and entry.name.endswith(ending) else detail
+    expected = schemas(detail)
     if any(tables[table].schema != pl.Schema(schema) for table, schema in expected.items()):
         return None
     return Trace(path=name, **{each: getattr(about, each) for each in KEPT}, **tables)

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from tracekit.tracefile.events import (
     MOST_DEVICES,
     NONE,
+    SIGNATURE,
     Arguments,
+    CollectiveArguments,
+    Detail,
     Event,
     Identifier,
     ShapedArguments,
@@ -69,6 +72,7 @@ VALUED = ("conv", "attention")
 
 NO_ARGUMENTS = Arguments()
 NO_SHAPES = ShapedArguments()
+NO_COLLECTIVE = CollectiveArguments()
 
 
 @cache
@@ -136,10 +140,13 @@ class Begun:
 
 @dataclass
 class Columns:
-    """The tables as they grow; the host's with the inputs of operators if `shapes`."""
+    """The tables as they grow, with what is read in more `detail`."""
 
-    shapes: bool = False
+    detail: Detail = "plain"
     inputs: Numbered[bytes] = field(default_factory=Numbered)  # of JSON texts
+    signatures: Numbered[tuple[bytes, ...]] = field(
+        default_factory=Numbered
+    )  # of JSON texts, in the order of SIGNATURE
     names: Numbered[str | None] = field(default_factory=Numbered)
     threads: Numbered[tuple[Identifier | None, Identifier | None]] = field(default_factory=Numbered)  # pid and tid
     tables: dict[TableName, list[Block]] = field(default_factory=lambda: {"activities": [], "calls": [], "host": []})
@@ -224,8 +231,10 @@ class Columns:
         self.tables[table].append(block)
 
     def _more(self, table: TableName, events: list[Event]) -> Extra:
+        more = self._collectives(events) if self.detail == "collectives" and table != "calls" else {}
         if table == "host":
-            return {"thread": self._threads(events), **(self._shapes(events) if self.shapes else {})}
+            more |= self._shapes(events) if self.detail == "shapes" else {}
+            return {"thread": self._threads(events), **more}
         arguments = [event.args or NO_ARGUMENTS for event in events]
         correlation = identifiers([each.correlation for each in arguments])
         # 0 and less are what writers put where there is no correlation id.
@@ -242,6 +251,7 @@ class Columns:
             "stream": stream,
             "correlation": correlation,
             "bytes": identifiers([each.bytes for each in arguments]),
+            **more,
         }
 
     def _shapes(self, events: list[Event]) -> Extra:
@@ -254,6 +264,24 @@ class Columns:
         ]
         stated = {"dims": shaped, "dtypes": shaped, "values": valued, "strides": valued}
         return {key: self.inputs.of(bytes(getattr(each, key)) for each in of) for key, of in stated.items()}
+
+    def _collectives(self, events: list[Event]) -> Extra:
+        """The number in `signatures` of what each states of a collective, NONE where it states nothing, its number in
+        the sequence of its group, the operator around it, and of a kernel how many blocks it has."""
+        stated = [event.args if isinstance(event.args, CollectiveArguments) else NO_COLLECTIVE for event in events]
+        # Of a kernel's name only that of a collective is worth keeping.
+        named = [bool(each.collective or each.group) for each in stated]
+        signatures = [
+            self.signatures[tuple(bytes(getattr(each, key)) for key in SIGNATURE)] if some else NONE
+            for each, some in zip(stated, named, strict=True)
+        ]
+        sequence = [bytes(each.sequence) for each in stated]
+        return {
+            "signature": np.array(signatures, dtype=np.int64),
+            "sequence": np.array([int(text) if text.isdigit() and len(text) < 18 else NONE for text in sequence]),
+            "external": identifiers([each.external for each in stated]),
+            "grid": self.inputs.of(bytes(each.grid) for each in stated),
+        }
 
     def _threads(self, events: list[Event]) -> NDArray[np.int32]:
         pids, tids = [event.pid for event in events], [event.tid for event in events]

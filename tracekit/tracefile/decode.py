@@ -20,6 +20,10 @@ import msgspec
 from tracekit.errors import TracekitError
 from tracekit.tracefile.events import (
     Arguments,
+    CollectiveArguments,
+    CollectiveEnding,
+    CollectiveEvent,
+    Detail,
     Ending,
     Event,
     Header,
@@ -62,27 +66,34 @@ LONGEST_BEGINNING = 1 << 22
 LONGEST_TAIL = 1 << 22
 LONGEST_KEY = 256
 
-#: By whether shapes are read. What is read with them is a kind of what is read without.
-EVENTS: dict[bool, msgspec.json.Decoder[Any]] = {
-    False: msgspec.json.Decoder(list[Event]),
-    True: msgspec.json.Decoder(list[ShapedEvent]),
+#: What is read in more detail is a kind of what is read plainly.
+KINDS: dict[Detail, tuple[type[Event], type[Arguments], type[Header]]] = {
+    "plain": (Event, Arguments, Ending),
+    "shapes": (ShapedEvent, ShapedArguments, ShapedEnding),
+    "collectives": (CollectiveEvent, CollectiveArguments, CollectiveEnding),
 }
-ENDINGS: dict[bool, msgspec.json.Decoder[Any]] = {
-    False: msgspec.json.Decoder(Ending),
-    True: msgspec.json.Decoder(ShapedEnding),
+EVENTS: dict[Detail, msgspec.json.Decoder[Any]] = {
+    detail: msgspec.json.Decoder(list[kinds[0]])  # type: ignore[valid-type]
+    for detail, kinds in KINDS.items()
 }
-SHAPES = ("Input Dims", "Input type", "Concrete Inputs", "Input Strides")
+ENDINGS: dict[Detail, msgspec.json.Decoder[Any]] = {
+    detail: msgspec.json.Decoder(kinds[2]) for detail, kinds in KINDS.items()
+}
+#: The arguments that are left as the JSON they are.
+RAW: dict[Detail, tuple[str, ...]] = {
+    detail: tuple(each.encode_name for each in msgspec.structs.fields(kinds[1]) if each.type is msgspec.Raw)
+    for detail, kinds in KINDS.items()
+}
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
 
 @dataclass
 class Decoding:
     """What is known of a file besides its events, complete once they are over: what it says of itself, what was left
-    out and why, whether its end is missing, and whether its events stand in an object or are the file's own list. With
-    `shapes` events are read with the inputs of operators."""
+    out and why, whether its end is missing, and whether its events stand in an object or are the file's own list."""
 
     name: str
-    shapes: bool = False
+    detail: Detail = "plain"
     header: Header = field(default_factory=Header)
     skipped: Counter[str] = field(default_factory=Counter)
     truncated: bool = False
@@ -90,7 +101,7 @@ class Decoding:
 
     def events(self, text: bytes) -> list[Event]:
         """The events of a JSON list."""
-        found: list[Event] = EVENTS[self.shapes].decode(text)
+        found: list[Event] = EVENTS[self.detail].decode(text)
         return found
 
     def merge(self, behind: Header) -> None:
@@ -226,7 +237,7 @@ def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
         # Of two lists of events the decoder would keep the second.
         second = EVENTS_KEY.search(rest)
         if not second:
-            ending = ENDINGS[decoding.shapes].decode(b'{"traceEvents":[' + rest)
+            ending = ENDINGS[decoding.detail].decode(b'{"traceEvents":[' + rest)
             decoding.merge(ending)
             yield ending.traceEvents
             return
@@ -286,7 +297,7 @@ def _salvage(chunk: bytes, decoding: Decoding, *, final: bool) -> _Stretch:
             decoding.skipped["not an object"] += 1
             continue
         try:
-            events.append(_as_event(raw, shapes=decoding.shapes))
+            events.append(_as_event(raw, decoding.detail))
         except (msgspec.ValidationError, OverflowError):
             decoding.skipped["wrong type"] += 1
     return _Stretch([events])
@@ -402,13 +413,13 @@ def _as_text(json_bytes: bytes) -> str:
     return ESCAPES.sub(lambda found: r"\ufffd" if found["lone"] else found[0], text) if "\\u" in text else text
 
 
-def _as_event(raw: dict[str, Any], *, shapes: bool) -> Event:
+def _as_event(raw: dict[str, Any], detail: Detail) -> Event:
     """The event; of its arguments only those that can be used. Raises ValidationError for what cannot be placed."""
     arguments = raw.get("args")
-    if shapes and isinstance(arguments, dict):
-        inputs = {key: msgspec.Raw(json.dumps(arguments[key]).encode()) for key in SHAPES if key in arguments}
+    of_event, kind, _ = KINDS[detail]
+    if RAW[detail] and isinstance(arguments, dict):
+        inputs = {key: msgspec.Raw(json.dumps(arguments[key]).encode()) for key in RAW[detail] if key in arguments}
         raw = {**raw, "args": (arguments := {**arguments, **inputs})}
-    of_event, kind = (ShapedEvent, ShapedArguments) if shapes else (Event, Arguments)
     try:
         return msgspec.convert(raw, of_event)
     except (msgspec.ValidationError, OverflowError):

@@ -5,9 +5,12 @@ Field names are those of Kineto's JSON (libkineto/src/output_json.cpp).
 """
 
 import re
+from typing import Literal
 
 import msgspec
 
+#: How much of an event's arguments is read: `shapes` adds operators' inputs, `collectives` what collectives state.
+Detail = Literal["plain", "shapes", "collectives"]
 Number = int | float
 Identifier = int | float | str
 
@@ -42,6 +45,33 @@ class ShapedArguments(Arguments, gc=False):
     strides: msgspec.Raw = msgspec.field(name="Input Strides", default=msgspec.Raw(b""))
 
 
+class CollectiveArguments(Arguments, gc=False):
+    """An event's arguments with those of a collective, as Kineto writes them on its kernels or, in older traces,
+    only on the host's `record_param_comms`. Left as the JSON they are: most are the same few texts."""
+
+    collective: msgspec.Raw = msgspec.field(name="Collective name", default=msgspec.Raw(b""))
+    dtype: msgspec.Raw = msgspec.field(name="dtype", default=msgspec.Raw(b""))
+    elements_in: msgspec.Raw = msgspec.field(name="In msg nelems", default=msgspec.Raw(b""))
+    elements_out: msgspec.Raw = msgspec.field(name="Out msg nelems", default=msgspec.Raw(b""))
+    split_in: msgspec.Raw = msgspec.field(name="In split size", default=msgspec.Raw(b""))
+    split_out: msgspec.Raw = msgspec.field(name="Out split size", default=msgspec.Raw(b""))
+    group: msgspec.Raw = msgspec.field(name="Process Group Name", default=msgspec.Raw(b""))
+    group_size: msgspec.Raw = msgspec.field(name="Group size", default=msgspec.Raw(b""))
+    group_ranks: msgspec.Raw = msgspec.field(name="Process Group Ranks", default=msgspec.Raw(b""))
+    source: msgspec.Raw = msgspec.field(name="Src Rank", default=msgspec.Raw(b""))
+    target: msgspec.Raw = msgspec.field(name="Dst Rank", default=msgspec.Raw(b""))
+    sequence: msgspec.Raw = msgspec.field(name="Seq", default=msgspec.Raw(b""))
+    external: Identifier | None = msgspec.field(name="External id", default=NONE)
+    grid: msgspec.Raw = msgspec.Raw(b"")
+
+
+#: The arguments that tell one kind of collective from another.
+SIGNATURE = (
+    *("collective", "dtype", "elements_in", "elements_out", "split_in", "split_out"),
+    *("group", "group_size", "group_ranks", "source", "target"),
+)
+
+
 class Event(msgspec.Struct, gc=False):
     """One element of `traceEvents`. Times are microseconds, which some tools write in words ("1.5")."""
 
@@ -61,6 +91,12 @@ class ShapedEvent(Event, gc=False):
     args: ShapedArguments | None = None
 
 
+class CollectiveEvent(Event, gc=False):
+    """An event that is read with what collectives state."""
+
+    args: CollectiveArguments | None = None
+
+
 class DeviceProperties(msgspec.Struct, gc=False):
     id: object = None
     name: object = None
@@ -71,6 +107,9 @@ class Header(msgspec.Struct, gc=False):
 
     deviceProperties: tuple[DeviceProperties, ...] = ()  # noqa: N815 (the file's own spelling)
     tracekit: dict[str, object] = {}
+    distributedInfo: object = None  # noqa: N815
+    baseTimeNanoseconds: object = None  # noqa: N815
+    host_name: object = None
     record_shapes: Number | bool = 0
     with_stack: Number | bool = 0
     profile_memory: Number | bool = 0
@@ -92,6 +131,12 @@ class ShapedEnding(Header, gc=False):
     """The same, read with shapes."""
 
     traceEvents: list[ShapedEvent] = []  # noqa: N815
+
+
+class CollectiveEnding(Header, gc=False):
+    """The same, read with what collectives state."""
+
+    traceEvents: list[CollectiveEvent] = []  # noqa: N815
 
 
 def whole(value: object) -> int | None:

@@ -10,9 +10,9 @@ from tracekit.model.trace import Thread, Trace
 from tracekit.tracefile import cache
 from tracekit.tracefile.columns import Columns
 from tracekit.tracefile.decode import Decoding, decode_events, read_beginning
-from tracekit.tracefile.events import RECORD_FLAGS
+from tracekit.tracefile.events import RECORD_FLAGS, Detail, whole
 from tracekit.tracefile.source import Source, opened
-from tracekit.tracefile.tables import build_tables, list_devices
+from tracekit.tracefile.tables import build_tables, list_devices, read_distributed, read_signatures
 from tracekit.tracefile.unpack import OnBytes, unpacked
 
 
@@ -22,6 +22,7 @@ def read_trace(
     on_bytes: OnBytes | None = None,
     cache_folder: Path | None = None,
     shapes: bool = False,
+    collectives: bool = False,
 ) -> Trace:
     """Reads a Chrome/Kineto JSON trace, plain or packed with gzip or zstd, in the object or the array form.
 
@@ -30,15 +31,17 @@ def read_trace(
     be read is kept, the rest is counted in `skipped`. `on_bytes(done, total)` is told how much of the file has been
     read; the total is None where nobody knows it. With a `cache_folder` a large local trace is read from there if it
     was read before, and put there if not. With `shapes` the host events have columns for the inputs of operators
-    (`INPUT_COLUMNS`), which takes longer. Raises TracekitError when there is no such file, it is no trace, it has no
+    (`INPUT_COLUMNS`), which takes longer; or, with `collectives`, activities and host events have columns for what
+    collectives state. Raises TracekitError when there is no such file, it is no trace, it has no
     events, or nothing of it can be read.
     """
+    detail: Detail = "shapes" if shapes else "collectives" if collectives else "plain"
     with opened(place) as source:
-        entry = cache.entry_of(source.path, cache_folder, shapes=shapes) if cache_folder and source.path else None
+        entry = cache.entry_of(source.path, cache_folder, detail) if cache_folder and source.path else None
         cached = cache.load(entry, source.name) if entry else None
         if cached is not None:
             return cached
-        trace = _read(source, on_bytes, shapes=shapes)
+        trace = _read(source, on_bytes, detail)
     if entry and trace.bytes >= cache.SMALLEST_BYTES:
         cache.save_beside(trace, entry)
     return trace
@@ -50,8 +53,8 @@ def check_is_trace(path: Path) -> None:
         read_beginning(content.pieces, Decoding(source.name))
 
 
-def _read(source: Source, on_bytes: OnBytes | None, *, shapes: bool) -> Trace:
-    decoding, columns = Decoding(source.name, shapes), Columns(shapes)
+def _read(source: Source, on_bytes: OnBytes | None, detail: Detail) -> Trace:
+    decoding, columns = Decoding(source.name, detail), Columns(detail)
     with collector_paused(), unpacked(source, on_bytes) as content:
         for events in decode_events(content.pieces, decoding):
             columns.add(events)
@@ -63,7 +66,8 @@ def _read(source: Source, on_bytes: OnBytes | None, *, shapes: bool) -> Trace:
         if decoding.truncated or columns.skipped:
             raise TracekitError(f"{source.name} is damaged: no event can be read; copy or record it again")
         raise TracekitError(f"{source.name} has no events; record it again")
-    tables = build_tables(columns)
+    tables, begin_us = build_tables(columns)
+    header = decoding.header
     return Trace(
         path=source.name,
         events=columns.events,
@@ -73,12 +77,16 @@ def _read(source: Source, on_bytes: OnBytes | None, *, shapes: bool) -> Trace:
         truncated=decoding.truncated,
         **tables,
         threads=tuple(Thread(*map(str, pair)) for pair in columns.threads),
-        devices=list_devices(decoding.header.deviceProperties, tables["activities"]),
+        devices=list_devices(header.deviceProperties, tables["activities"]),
         allocations=columns.allocations,
         peak_allocated_bytes=columns.peak_allocated_bytes,
-        record_flags={flag: bool(getattr(decoding.header, flag)) for flag in RECORD_FLAGS},
+        record_flags={flag: bool(getattr(header, flag)) for flag in RECORD_FLAGS},
         resolution_ns=columns.resolution_ns,
-        metadata=decoding.header.tracekit,
+        metadata=header.tracekit,
+        origin_ns=(whole(header.baseTimeNanoseconds) or 0) + begin_us * 1000,
+        host_name=header.host_name if isinstance(header.host_name, str) else None,
+        distributed=read_distributed(header),
+        signatures=read_signatures(columns.signatures),
     )
 
 

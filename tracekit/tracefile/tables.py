@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 
+import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tracekit.model.trace import INPUT_COLUMNS, Device
+from tracekit.model.trace import INPUT_COLUMNS, CollectiveSignature, Device, Distributed
 from tracekit.tracefile.columns import Block, Columns, TableName
-from tracekit.tracefile.events import NONE, DeviceProperties, device_number
+from tracekit.tracefile.events import NONE, SIGNATURE, Detail, DeviceProperties, Header, device_number, whole
 
 #: Events beyond a silence of this length do not belong to the recording.
 LONGEST_SILENCE_US = 3600e6
@@ -29,14 +30,29 @@ SCHEMAS: dict[TableName, dict[str, type[pl.DataType]]] = {
 }
 
 
-def schemas(*, shapes: bool) -> dict[TableName, dict[str, type[pl.DataType]]]:
-    """The columns of each table, of a trace that was read with or without shapes."""
-    more = dict.fromkeys(INPUT_COLUMNS, pl.String) if shapes else {}
-    return {**SCHEMAS, "host": {**SCHEMAS["host"], **more}}
+#: Columns more of activities and host events that were read with what collectives state.
+COLLECTIVE_COLUMNS: dict[str, type[pl.DataType]] = {
+    "signature": pl.Int64,
+    "sequence": pl.Int64,
+    "external": pl.Int64,
+    "grid": pl.String,
+}
 
 
-def build_tables(columns: Columns) -> dict[TableName, pl.DataFrame]:
-    """The three tables, each sorted by start, longer events first so that a parent stands before its children.
+def schemas(detail: Detail) -> dict[TableName, dict[str, type[pl.DataType]]]:
+    """The columns of each table, of a trace that was read in this detail."""
+    of_collectives = COLLECTIVE_COLUMNS if detail == "collectives" else {}
+    of_inputs = dict.fromkeys(INPUT_COLUMNS, pl.String) if detail == "shapes" else {}
+    return {
+        "activities": {**SCHEMAS["activities"], **of_collectives},
+        "calls": SCHEMAS["calls"],
+        "host": {**SCHEMAS["host"], **of_collectives, **of_inputs},
+    }
+
+
+def build_tables(columns: Columns) -> tuple[dict[TableName, pl.DataFrame], int]:
+    """The three tables, each sorted by start, longer events first so that a parent stands before its children; and the
+    file's whole microsecond that their times are counted from.
 
     Events whose clock is broken are left out and counted in `columns.skipped`. The blocks of `columns` are used up.
     """
@@ -46,7 +62,7 @@ def build_tables(columns: Columns) -> dict[TableName, pl.DataFrame]:
     # What is no list was written by something else than the profiler.
     inputs = pl.Series([text if text.startswith("[") else None for text in texts], dtype=pl.String)
     built: dict[TableName, pl.DataFrame] = {}
-    for table, schema in schemas(shapes=columns.shapes).items():
+    for table, schema in schemas(columns.detail).items():
         blocks, columns.tables[table] = columns.tables[table], []
         if not blocks:
             built[table] = pl.DataFrame(schema=schema)
@@ -58,7 +74,7 @@ def build_tables(columns: Columns) -> dict[TableName, pl.DataFrame]:
             columns.skipped["time far from all others"] += int(far.sum())
             frame = frame.filter(~far)
         built[table] = frame.sort(["start_ns", "end_ns"], descending=[False, True], maintain_order=True)
-    return built
+    return built, begin_us
 
 
 def _build(
@@ -77,7 +93,7 @@ def _build(
         "end_ns": pl.Series(starts + np.concatenate([block.long_ns for block in blocks])),
         **{key: _nullable(np.concatenate([block.more[key] for block in blocks])) for key in blocks[0].more},
     }
-    found |= {key: inputs.gather(found[key]) for key in INPUT_COLUMNS if key in found}
+    found |= {key: inputs.gather(found[key]) for key in (*INPUT_COLUMNS, "grid") if key in found}
     return pl.DataFrame({name: found[name].cast(dtype) for name, dtype in schema.items()})
 
 
@@ -113,3 +129,60 @@ def list_devices(stated: Iterable[DeviceProperties], activities: pl.DataFrame) -
     """The devices that did something, with their names where the trace states them."""
     named = {device_number(each.id): str(each.name) for each in stated if each.name is not None}
     return tuple(Device(id_, named.get(id_)) for id_ in sorted(activities["device"].unique()))
+
+
+def read_signatures(stated: Iterable[tuple[bytes, ...]]) -> tuple[CollectiveSignature, ...]:
+    """What collectives state, from the JSON they state it in; None for what is missing or makes no sense."""
+    return tuple(_signature(dict(zip(SIGNATURE, each, strict=True))) for each in stated)
+
+
+def _signature(stated: dict[str, bytes]) -> CollectiveSignature:
+    found = {key: _plain(text) for key, text in stated.items()}
+    collective, dtype, group = (
+        str(found[key]) if found[key] not in (None, "") else None for key in ("collective", "dtype", "group")
+    )
+    return CollectiveSignature(
+        collective,
+        dtype,
+        elements_in=whole(found["elements_in"]),
+        elements_out=whole(found["elements_out"]),
+        split_in=_whole_numbers(found["split_in"]),
+        split_out=_whole_numbers(found["split_out"]),
+        group=group,
+        group_size=whole(found["group_size"]),
+        group_ranks=_whole_numbers(found["group_ranks"]),
+        source=whole(found["source"]),
+        target=whole(found["target"]),
+    )
+
+
+def _plain(text: bytes) -> object:
+    """The value of a JSON text; None for what is no JSON."""
+    try:
+        return msgspec.json.decode(text) if text else None
+    except msgspec.DecodeError:
+        return None
+
+
+def _whole_numbers(value: object) -> tuple[int, ...]:
+    """A list, which Kineto writes as text (`"[0, 1]"`); empty where it is cut off (`"[0, 1, ...]"`) or no list."""
+    listed = _plain(value.encode()) if isinstance(value, str) else value
+    numbers = [whole(each) for each in listed] if isinstance(listed, list) else []
+    return tuple(each for each in numbers if each is not None) if None not in numbers else ()
+
+
+def read_distributed(header: Header) -> Distributed | None:
+    """What the file says of the job it is a rank of; None where it says nothing."""
+    stated = header.distributedInfo
+    if not isinstance(stated, dict):
+        return None
+    rank, size = whole(stated.get("rank")), whole(stated.get("world_size"))
+    if rank is None or size is None or not 0 <= rank < size:
+        return None
+    groups: dict[str, tuple[int, ...]] = {}
+    listed = stated.get("pg_config")
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and "pg_name" in each:
+            groups[str(each["pg_name"])] = _whole_numbers(each.get("ranks"))
+    backend = stated.get("backend")
+    return Distributed(rank, size, backend if isinstance(backend, str) else None, groups)

@@ -73,6 +73,9 @@ def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | N
         raise_if_absent(a)
         refuse_sweep(a)
         if not Path(a).is_dir():
+            from tracekit.tracefile.read import check_is_trace
+
+            check_is_trace(Path(a))
             raise TracekitError(f"{a} is one trace: pass a second one to compare it with")
         # It holds traces, and nothing that says that they are one run's.
         missing = f"it has no {store.MANIFEST}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tracekit.model.sweep import Asked, CellResult
     from tracekit.report.document import Report
 
-ReportKind = Literal["analysis", "comparison", "several", "sweep"]
+ReportKind = Literal["analysis", "comparison", "several", "sweep", "ranks"]
 
 
 @dataclass(frozen=True, slots=True)

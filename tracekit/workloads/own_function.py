@@ -88,8 +88,8 @@ def _explained(shown: str, file: str, error: BaseException) -> TracekitError:
     if isinstance(error, ModuleNotFoundError) and error.name:
         lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
         place = f"{shown}, line {lines[-1]}," if lines else shown
-        package = error.name.partition(".")[0]
-        return TracekitError(f"{place} imports {error.name}, which is not installed: pip install {package}?")
+        # No name to install: one that was mistyped may be somebody else's package.
+        return TracekitError(f"{place} imports {error.name}, which is not installed: install it, or correct the name")
     if isinstance(error, SystemExit):
         return TracekitError(f'{shown} exited on import: move the script\'s code under `if __name__ == "__main__":`')
     return their_error(f"importing {shown}", error)
@@ -165,7 +165,7 @@ def _check_name(name: str, parameters: Mapping[str, inspect.Parameter], place: s
             takes[each.name] = f"{each.name} ({', '.join(known)})" if known else each.name
     near = difflib.get_close_matches(name, takes, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}? " if near else ""
-    raise TracekitError(f"{place} takes no {name}: {hint}It takes {', '.join(takes.values()) or 'nothing'}")
+    raise TracekitError(f"{place} takes no {name}: {hint}its options: {', '.join(takes.values()) or 'none'}")
 
 
 def _kind(parameter: inspect.Parameter) -> Any:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from tracekit.analysis import interval
+from tracekit import interval
 from tracekit.analysis.devices import busy_intervals, measure_steps
 from tracekit.analysis.drawing.kernels import Known, draw_groups, draw_streams, place_work
 from tracekit.analysis.drawing.slices import Row, as_slices, details, in_order

@@ -26,7 +26,7 @@ def comparison_text(
     `repeat` the command that measures it again."""
     overview = comparison_overview(comparison, repeat)
     all_else = summaries.comparison_details(comparison) if detail == "all" else ()
-    return _shown(overview, all_else, page, (f"Timeline: {open_it}",), detail, width)
+    return shown_overview(overview, all_else, page, (f"Timeline: {open_it}",), detail, width)
 
 
 def comparisons_text(
@@ -34,12 +34,12 @@ def comparisons_text(
 ) -> Summary:
     """`look_at` is the command that shows one of the runs."""
     all_else = summaries.comparisons_details(compared) if detail == "all" else ()
-    return _shown(comparisons_overview(compared), all_else, page, (look_at,), detail, width)
+    return shown_overview(comparisons_overview(compared), all_else, page, (look_at,), detail, width)
 
 
 def sweep_text(sweep: Sweep, page: Path, detail: Detail = "brief", width: int = WIDTH) -> Summary:
     all_else = summaries.sweep_details(sweep) if detail == "all" else ()
-    return _shown(sweep_overview(sweep), all_else, page, (), detail, width)
+    return shown_overview(sweep_overview(sweep), all_else, page, (), detail, width)
 
 
 def analysis_text(
@@ -53,7 +53,7 @@ def analysis_text(
     """`page` is None where none was written, `more` is said after it, `top` is how many kernels are listed."""
     overview = side_overview(single, top or (10 if detail == "all" else MOST_KERNELS))
     all_else = summaries.analysis_details(single.side) if detail == "all" else ()
-    return _shown(overview, all_else, page, more, detail, width)
+    return shown_overview(overview, all_else, page, more, detail, width)
 
 
 def overview_html(overview: Overview) -> str:
@@ -61,7 +61,7 @@ def overview_html(overview: Overview) -> str:
     return as_html(overview_lines(overview, None), WIDTH)
 
 
-def _shown(
+def shown_overview(
     overview: Overview, all_else: Summary, page: Path | None, more: tuple[str, ...], detail: Detail, width: int
 ) -> Summary:
     places = (*((f"Report {page}",) if page else ()), *more)

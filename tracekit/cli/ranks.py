@@ -1,0 +1,73 @@
+"""`tracekit ranks`: who waited for whom in the recordings of many ranks, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tracekit.cli.options import WIDE_HELP, with_detail, with_steps, with_window
+from tracekit.cli.output import check_output_path, console_beside, destination, write_json
+
+if TYPE_CHECKING:
+    from tracekit.report.composition.detail import Detail
+
+
+@click.command(epilog="Example: tracekit ranks traces/job --json -", context_settings=WIDE_HELP)
+@click.argument("places", metavar="FOLDER|FILE...", nargs=-1, required=True)
+@with_window
+@with_steps
+@click.option(
+    "--html",
+    "html_path",
+    is_flag=False,
+    flag_value="",
+    metavar="[PATH]",
+    help="Write a page and its markdown twin: PATH.html, or a folder for them; reports if not given. Stands last.",
+)
+@click.option("--force", is_flag=True, help="Replace whatever has the page's name.")
+@click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON; - is standard output.")
+@click.option("--no-cache", is_flag=True, help="Read the files anew, and keep nothing of them.")
+@with_detail
+def ranks(
+    places: tuple[str, ...],
+    window: str,
+    steps: str | None,
+    html_path: str | None,
+    force: bool,
+    json_path: str | None,
+    no_cache: bool,
+    detail: Detail,
+) -> None:
+    """Say who waited for whom in a job of many ranks, and why.
+
+    FOLDER holds one trace of torch.profiler for each rank; or name the files, their URLs, or digests of `tracekit
+    digest`.
+    """
+    from pathlib import Path
+
+    from tracekit.ranks.joining import join_ranks
+    from tracekit.report.composition.ranks import ranks_report, ranks_text
+    from tracekit.report.contract import ranks_json
+    from tracekit.report.terminal import shown
+    from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
+    from tracekit.walks.reading import parse_steps
+    from tracekit.walks.reports import identity_of_report, write_report
+
+    check_output_path("--json", json_path, *places)
+    console = console_beside(json_path)
+    found = find_recordings(places)
+    there = None
+    if html_path is not None:
+        name = f"{Path(places[0]).resolve().name.partition('.')[0]}-ranks"
+        identity = identity_of_report("ranks", found)
+        asked = Path(html_path) if html_path else None
+        there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
+    reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
+    told = join_ranks(read_ranks(found, reading))
+    if there is not None:
+        write_report(ranks_report(told), there)
+    page = there.page if there else None
+    console.print(shown(ranks_text(told, page, (), detail, console.width)), crop=False)
+    if json_path is not None:
+        write_json(ranks_json(told), json_path)

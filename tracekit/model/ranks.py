@@ -1,0 +1,216 @@
+"""Many ranks of one job: what is kept of each recording, and what they say together. Field names of the latter are
+those of the JSON contract `tracekit.ranks/1`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from tracekit.model.note import Note, Severity
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: How a collective of one rank was joined to those of the others, the surest first.
+MatchedBy = Literal["sequence", "signature", "order", "ends"]
+#: Why a collective could not be joined.
+Unmatched = Literal["missing_rank", "counts_differ", "ends_disagree", "not_at_once"]
+CollectiveClass = Literal["transfer", "waiting", "mixed", "inconclusive"]
+ClockBasis = Literal["one_host", "aligned", "bound"]
+
+
+@dataclass(frozen=True, slots=True)
+class RankDigest:
+    """What one recording tells of its rank, small enough to hold those of all ranks at once.
+
+    Times are whole nanoseconds since `origin_ns`, which is by the recording's own clock. `activities` has a row for
+    each GPU activity of the rank's device in the window, sorted by start: `kind`, `name`, `family`, `stream`, `step`,
+    `start_ns`, `end_ns`, `called_ns` (its launch; None where not recorded or of a CUDA graph), `grid`. `collectives`
+    has one for each communication kernel, by start: `start_ns`, `end_ns`, `ready_ns` (when all that was launched before
+    it was done and its launch had begun, at most its start), `stream`, `step`, `kernel` (its name), `collective`,
+    `group`, `ranks` (those of the group), `size` (how many they are), `dtype`, `bytes` (of the larger side; None where
+    not recorded), `signature` (text, by which equal ones are told), `sequence`, `in_graph`. `gaps` has the idle time,
+    cut wherever a collective starts or is ready: `start_ns`, `end_ns` and a column of nanoseconds for each cause.
+    `places` names the longest gaps: `start_ns`, `end_ns`, `cause`, `where`.
+    """
+
+    path: str
+    rank: int | None
+    world_size: int | None
+    host_name: str | None
+    device_name: str | None
+    origin_ns: int
+    #: When its first event was recorded.
+    first_ns: int
+    groups: dict[str, tuple[int, ...]]
+    window: Literal["steps", "span", "whole"]
+    #: The analysed stretches, in order; of a whole recording one.
+    windows: tuple[tuple[int, int], ...]
+    activities: pl.DataFrame
+    collectives: pl.DataFrame
+    gaps: pl.DataFrame
+    places: pl.DataFrame
+    skipped: int
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The job that was recorded."""
+
+    size: int | None  #: Its ranks, as the recordings state it; None where they do not.
+    recorded: tuple[int, ...]
+    missing: tuple[int, ...]
+    hosts: int  #: How many clocks the recordings were made by.
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How the times of ranks were put on one clock."""
+
+    basis: ClockBasis  #: `bound`: they were not, and waiting is a lower bound.
+    uncertainty_us: (
+        float | None
+    )  #: By how much the ends of one collective lie apart, the median; None: nothing matched.
+
+
+@dataclass(frozen=True, slots=True)
+class CauseShare:
+    """Of lateness."""
+
+    cause: str  #: Of idle time, or `compute`, or `communication`.
+    us: float
+
+
+@dataclass(frozen=True, slots=True)
+class RankUse:
+    """How one rank spent the window: span = compute + exposed transfer + exposed waiting + idle."""
+
+    rank: int
+    path: str
+    span_us: float
+    compute_us: float
+    communication_us: float
+    waiting_us: float | None
+    transfer_us: float | None
+    exposed_us: float
+    exposed_waiting_us: float | None
+    exposed_transfer_us: float | None
+    idle_us: float
+    idle_causes: tuple[CauseShare, ...]
+    overlap_price_us: float | None  #: By how much compute took longer beside collectives than alone.
+    overlap_price_ci95: tuple[float, float] | None
+    slower: float  #: Time of the kernels that all ranks ran alike, by the median rank's, less one.
+    collectives: int
+    last_arrivals: int
+    start_skew_us: float = 0.0  #: Of its first collectives, before all ranks were recording; in no other figure.
+
+
+@dataclass(frozen=True, slots=True)
+class RankTimes:
+    """A rank, and how often."""
+
+    rank: int
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankWait:
+    """A rank, and how long it waited."""
+
+    rank: int
+    us: float
+
+
+@dataclass(frozen=True, slots=True)
+class WaitedFor:
+    """How long one rank waited for another, in all collectives."""
+
+    rank: int
+    late: int
+    us: float
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveUse:
+    """All collectives of one kind, group and size. Figures are sums over them and the ranks, unless said otherwise."""
+
+    name: str
+    group: str | None
+    ranks: tuple[int, ...]
+    dtype: str | None
+    bytes: int | None
+    count: int
+    transfer_us: float | None
+    arrival_spread_us: float | None  #: Between the first and the last to arrive, the median.
+    late_ranks: tuple[RankTimes, ...]
+    waiting_us: tuple[RankWait, ...]
+    algbw_gbps: float | None  #: Bytes by the median transfer; NCCL tests' PERFORMANCE.md.
+    busbw_gbps: float | None
+    kind: CollectiveClass
+    matched_by: MatchedBy
+
+
+@dataclass(frozen=True, slots=True)
+class LateRank:
+    """A rank that others waited for, and why it was late."""
+
+    rank: int
+    waited_for_us: float  #: By all others together.
+    causes: tuple[CauseShare, ...]  #: They add up to `waited_for_us`.
+    where: tuple[str, ...]
+    most_waited_us: float = 0.0  #: By the rank that waited longest for it.
+    waiter: int | None = None  #: That rank.
+    behind_us: float = 0.0  #: How far it fell behind, each time from where the ranks were level, in all.
+    times_behind: int = 0  #: How often it did.
+    one_gap_share: float = 0.0  #: Of `waited_for_us`: fell behind in one idle gap, not little by little.
+
+
+@dataclass(frozen=True, slots=True)
+class UnevenKernel:
+    """A kernel that one rank ran more, or less, often than is usual among the ranks."""
+
+    rank: int
+    name: str
+    count: int
+    usual_count: float
+    more_us: float  #: Its time, less what is usual.
+
+
+@dataclass(frozen=True, slots=True)
+class RankFinding:
+    """What a reader should know or do; `report/words/ranks.py` says it in English."""
+
+    code: str
+    severity: Severity
+    rank: int | None  #: Whom it is about; None for the job.
+    facts: dict[str, Any]  #: Figures and names, with units in their keys.
+    saving_us: float | None = None  #: Of the window at most, by estimate; None where nobody can say.
+
+
+@dataclass(frozen=True, slots=True)
+class UnmatchedCollectives:
+    """Collectives of one rank that were joined to none of another."""
+
+    rank: int
+    reason: Unmatched
+    count: int
+    total_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """What the recordings of many ranks say together."""
+
+    world: World
+    clock: Clock
+    window: Literal["steps", "span", "whole"]
+    steps: int
+    ranks: tuple[RankUse, ...]
+    collectives: tuple[CollectiveUse, ...]
+    late: tuple[LateRank, ...]
+    unmatched: tuple[UnmatchedCollectives, ...]
+    waits: tuple[WaitedFor, ...] = ()
+    uneven: tuple[UnevenKernel, ...] = ()
+    findings: tuple[RankFinding, ...] = ()
+    notes: tuple[Note, ...] = ()

@@ -1,0 +1,70 @@
+"""A rank's digest as one Parquet file, of a versioned schema: tables below each other, what is no table in the file's
+metadata."""
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from tracekit.errors import TracekitError
+from tracekit.model.ranks import RankDigest
+
+#: To be raised when the tables, or how they are filled, change.
+SCHEMA = "tracekit.digest/1"
+TABLES = ("activities", "collectives", "gaps", "places")
+#: What a Parquet file begins with.
+MAGIC = b"PAR1"
+
+
+@dataclass(frozen=True)
+class _About:
+    """All of a digest but its tables."""
+
+    schema: str
+    path: str
+    rank: int | None
+    world_size: int | None
+    host_name: str | None
+    device_name: str | None
+    origin_ns: int
+    first_ns: int
+    groups: dict[str, tuple[int, ...]]
+    window: str
+    windows: tuple[tuple[int, int], ...]
+    skipped: int
+    truncated: bool
+    columns: dict[str, list[str]]
+
+
+def digest_bytes(digest: RankDigest) -> bytes:
+    """The file's content."""
+    tables = {name: getattr(digest, name) for name in TABLES}
+    plain = {name: getattr(digest, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
+    about = _About(schema=SCHEMA, columns={name: table.columns for name, table in tables.items()}, **plain)
+    every = pl.concat([table.with_columns(table=pl.lit(name)) for name, table in tables.items()], how="diagonal")
+    content = io.BytesIO()
+    every.write_parquet(content, compression="zstd", metadata={"tracekit": msgspec.json.encode(about).decode()})
+    return content.getvalue()
+
+
+def read_digest(content: bytes, path: str) -> RankDigest:
+    """The digest of a file's content. Raises TracekitError for another file, and for one of another version."""
+    try:
+        stated = pl.read_parquet_metadata(io.BytesIO(content)).get("tracekit", "")
+        about = msgspec.json.decode(stated, type=_About)
+        every = pl.read_parquet(io.BytesIO(content))
+    except (msgspec.MsgspecError, pl.exceptions.PolarsError, OSError) as error:
+        raise TracekitError(
+            f"{path} is no digest of tracekit, or is damaged; make it again: tracekit digest"
+        ) from error
+    if about.schema != SCHEMA:
+        raise TracekitError(f"{path} is of another version ({about.schema}); make it again: tracekit digest")
+    tables: dict[str, Any] = {
+        name: every.filter(pl.col("table") == name).select(about.columns[name])
+        for name in TABLES
+        if name in about.columns
+    }
+    plain = {name: getattr(about, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
+    return RankDigest(**plain, **tables)

@@ -1,0 +1,265 @@
+"""The walk from the digests of many ranks to what they say together."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracekit.model.note import Note
+from tracekit.model.ranks import (
+    CollectiveClass,
+    CollectiveUse,
+    RankDigest,
+    Ranks,
+    RankTimes,
+    RankUse,
+    RankWait,
+    Unmatched,
+    UnmatchedCollectives,
+    WaitedFor,
+    World,
+)
+from tracekit.ranks import findings
+from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
+from tracekit.ranks.lateness import explain_lateness, find_lateness
+from tracekit.ranks.matching import Collective, Matching, candidates, list_rows, match_collectives, times_of
+from tracekit.ranks.overlap import OverlapPrice, price_overlap
+from tracekit.ranks.waiting import Account, Waits, account_of, measure_waits
+from tracekit.ranks.work import compare_work
+from tracekit.ranks.world import begin_at, gather_job
+
+Ints = NDArray[np.int64]
+
+#: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
+MOSTLY, HARDLY = 2 / 3, 1 / 3
+#: Of the collectives of the rank that recorded fewest, so many end at once where clocks are one.
+LEAST_AT_ONCE = 0.8
+#: What ranks waited longer for others to be recorded is no time of the job's.
+LEAST_SKEW_NS = 100_000_000
+#: What a rank sends, by what the collective carries: NCCL tests' doc/PERFORMANCE.md.
+BUS_FACTORS = {
+    "all_reduce": lambda n: 2 * (n - 1) / n,
+    "all_gather": lambda n: (n - 1) / n,
+    "reduce_scatter": lambda n: (n - 1) / n,
+    "all_to_all": lambda n: (n - 1) / n,
+}
+
+
+def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
+    """What the recordings of one job's ranks say together. Raises TracekitError where no recording can be used."""
+    job = gather_job(recordings)
+    clocks = _clocks(job.digests)
+    digests, skews = _cut_start(job.digests, clocks)
+    matching = match_collectives(digests, clocks)
+    waits = measure_waits(digests, matching, clocks)
+    accounts = {rank: account_of(digest, waits.waiting_ns[rank]) for rank, digest in digests.items()}
+    work, prices = compare_work(digests), price_overlap(digests)
+    late = explain_lateness(digests, find_lateness(digests, matching, waits, clocks))
+    last = Counter(waits.last)
+    uses = tuple(
+        _use(rank, digest, accounts[rank], prices[rank], work.slower[rank], last[rank], skews[rank])
+        for rank, digest in digests.items()
+    )
+    collectives = _collectives(digests, matching, waits, clocks)
+    unmatched = _unmatched(digests, matching)
+    return Ranks(
+        world=World(job.size, tuple(digests), job.missing, clocks.hosts),
+        clock=clocks.told(),
+        window=next(iter(digests.values())).window,
+        steps=max(len(each.windows) for each in digests.values()),
+        ranks=uses,
+        collectives=collectives,
+        late=late,
+        unmatched=unmatched,
+        waits=_who_for_whom(matching, waits),
+        uneven=work.uneven,
+        findings=findings.find(uses, collectives, late, work.uneven),
+        notes=(*job.notes, *_notes(digests, clocks, skews, unmatched)),
+    )
+
+
+def _clocks(digests: dict[int, RankDigest]) -> Clocks:
+    """From the ends of those collectives that names alone join."""
+    found, _ = candidates(list_rows(digests), sorted(digests))
+    ends = times_of(digests, one_clock(digests), "end_ns")
+    kinds = {
+        (rank, row): name for rank, each in digests.items() for row, name in enumerate(each.collectives["collective"])
+    }
+    barriers = [each for each in found if kinds[each.members[0].rank, each.members[0].row] not in ("send", "recv")]
+    clocks = align_clocks(digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in barriers])
+    if clocks.known or found:
+        return clocks
+    # Where names join nothing, ranks whose collectives mostly end at once share a clock.
+    as_one = replace(one_clock(digests), tolerance_ns=ONE_CLOCK_NS)
+    together = match_collectives(digests, as_one)
+    fewest = min(each.collectives.height for each in digests.values())
+    if len(together.collectives) < max(LEAST_AT_ONCE * fewest, 2):
+        return clocks
+    return align_clocks(
+        digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in together.collectives]
+    )
+
+
+def _cut_start(digests: dict[int, RankDigest], clocks: Clocks) -> tuple[dict[int, RankDigest], dict[int, float]]:
+    """Without what ranks waited in a collective before all were being recorded, and how much that is, in microseconds:
+    profilers start at different moments."""
+    none = dict.fromkeys(digests, 0.0)
+    if not clocks.known or len(digests) < 2:
+        return digests, none
+    first = {rank: int(clocks.common(rank, np.array([each.first_ns]))[0]) for rank, each in digests.items()}
+    began = max(first.values())
+    cut: dict[int, RankDigest] = {}
+    for rank, digest in digests.items():
+        own_ns = digest.first_ns + began - first[rank]
+        starts, ends = (digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns"))
+        over = (starts < own_ns) & (ends > own_ns)
+        skew_ns = int((own_ns - starts[over]).max()) if over.any() else 0
+        cut[rank] = begin_at(digest, own_ns) if skew_ns >= LEAST_SKEW_NS else digest
+        none[rank] = skew_ns / 1e3 if skew_ns >= LEAST_SKEW_NS else 0.0
+    return cut, none
+
+
+def _use(
+    rank: int,
+    digest: RankDigest,
+    account: Account,
+    price: OverlapPrice | None,
+    slower: float,
+    last: int,
+    skew_us: float,
+) -> RankUse:
+    # Nothing was joined: what communication is waiting nobody can tell.
+    told = account.unknown_ns < account.communication_ns or not account.communication_ns
+    return RankUse(
+        rank=rank,
+        path=digest.path,
+        span_us=account.span_ns / 1e3,
+        compute_us=account.compute_ns / 1e3,
+        communication_us=account.communication_ns / 1e3,
+        waiting_us=account.waiting_ns / 1e3 if told else None,
+        transfer_us=account.transfer_ns / 1e3 if told else None,
+        exposed_us=account.exposed_ns / 1e3,
+        exposed_waiting_us=account.exposed_waiting_ns / 1e3 if told else None,
+        exposed_transfer_us=account.exposed_transfer_ns / 1e3 if told else None,
+        idle_us=account.idle_ns / 1e3,
+        idle_causes=account.idle_causes,
+        overlap_price_us=price.price_us if price else None,
+        overlap_price_ci95=(price.low_us, price.high_us) if price else None,
+        slower=slower,
+        collectives=digest.collectives.height,
+        last_arrivals=last,
+        start_skew_us=skew_us,
+    )
+
+
+def _collectives(
+    digests: dict[int, RankDigest], matching: Matching, waits: Waits, clocks: Clocks
+) -> tuple[CollectiveUse, ...]:
+    """A row for each kind, group and size; the one with most time first."""
+    lasting = {
+        rank: (each.collectives["end_ns"] - each.collectives["start_ns"]).to_numpy() for rank, each in digests.items()
+    }
+    told = {
+        rank: each.collectives.select("collective", "group", "size", "dtype", "bytes").rows()
+        for rank, each in digests.items()
+    }
+    kinds: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for k, each in enumerate(matching.collectives):
+        first = each.members[0]
+        kinds[*told[first.rank][first.row], each.group, each.matched_by].append(k)
+    rows = [_kind(key, some, matching.collectives, waits, lasting, clocks) for key, some in kinds.items()]
+    return tuple(sorted(rows, key=lambda each: -((each.transfer_us or 0.0) + sum(it.us for it in each.waiting_us))))
+
+
+def _kind(
+    key: tuple[object, ...],
+    some: list[int],
+    collectives: tuple[Collective, ...],
+    waits: Waits,
+    lasting: dict[int, Ints],
+    clocks: Clocks,
+) -> CollectiveUse:
+    name, group, size, dtype, width, _, how = key
+    waiting: Counter[int] = Counter()
+    transfers: list[int] = []
+    for k in some:
+        for it in collectives[k].members:
+            waited = int(waits.waiting_ns[it.rank][it.row])
+            waiting[it.rank] += waited
+            transfers.append(int(lasting[it.rank][it.row]) - waited)
+    transfer_ns, usual_ns = sum(transfers), median(transfers)
+    n = size if isinstance(size, int) else len(collectives[some[0]].group)
+    algorithm = width / usual_ns if isinstance(width, int) and usual_ns > 0 else None
+    factor = BUS_FACTORS.get(str(name))
+    late = Counter(waits.last[k] for k in some if waits.spread_ns[k] > 0)
+    return CollectiveUse(
+        name=str(name),
+        group=group if isinstance(group, str) else None,
+        ranks=collectives[some[0]].group,
+        dtype=dtype if isinstance(dtype, str) else None,
+        bytes=width if isinstance(width, int) else None,
+        count=len(some),
+        transfer_us=transfer_ns / 1e3,
+        arrival_spread_us=median(waits.spread_ns[k] for k in some) / 1e3 if clocks.known else None,
+        late_ranks=tuple(RankTimes(rank, times) for rank, times in late.most_common()),
+        waiting_us=tuple(RankWait(rank, ns / 1e3) for rank, ns in sorted(waiting.items())),
+        algbw_gbps=algorithm,
+        busbw_gbps=algorithm * factor(n) if algorithm and factor and n else algorithm,
+        kind=_class(sum(waiting.values()), transfer_ns, waits, some, clocks),
+        matched_by=how,  # type: ignore[arg-type]
+    )
+
+
+def _who_for_whom(matching: Matching, waits: Waits) -> tuple[WaitedFor, ...]:
+    found: Counter[tuple[int, int]] = Counter()
+    for each, late in zip(matching.collectives, waits.last, strict=True):
+        for it in each.members:
+            if it.rank != late:
+                found[it.rank, late] += int(waits.waiting_ns[it.rank][it.row])
+    return tuple(WaitedFor(rank, late, ns / 1e3) for (rank, late), ns in sorted(found.items()) if ns)
+
+
+def _class(waiting_ns: int, transfer_ns: int, waits: Waits, some: list[int], clocks: Clocks) -> CollectiveClass:
+    share = waiting_ns / (waiting_ns + transfer_ns) if waiting_ns + transfer_ns else 0.0
+    spread = median(waits.spread_ns[k] for k in some)
+    if not clocks.known or (share > HARDLY and spread <= (clocks.uncertainty_ns or 0.0)):
+        return "inconclusive"
+    return "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
+
+
+def _unmatched(digests: dict[int, RankDigest], matching: Matching) -> tuple[UnmatchedCollectives, ...]:
+    found: list[UnmatchedCollectives] = []
+    for rank, rows in matching.unmatched.items():
+        table = digests[rank].collectives
+        lasting = (table["end_ns"] - table["start_ns"]).to_list()
+        by_reason: dict[Unmatched, list[int]] = defaultdict(list)
+        for row, reason in rows.items():
+            by_reason[reason].append(lasting[row])
+        found += [UnmatchedCollectives(rank, why, len(some), sum(some) / 1e3) for why, some in by_reason.items()]
+    return tuple(found)
+
+
+def _notes(
+    digests: dict[int, RankDigest],
+    clocks: Clocks,
+    skews: dict[int, float],
+    unmatched: tuple[UnmatchedCollectives, ...],
+) -> list[Note]:
+    notes: list[Note] = []
+    if not any(each.collectives.height for each in digests.values()):
+        notes.append(Note("no_collectives", "warning"))
+    elif len(digests) > 1 and not clocks.known:
+        notes.append(Note("clocks_unknown", "warning", None, {"hosts": clocks.hosts}))
+    if any(skews.values()):
+        rank = max(skews, key=lambda each: skews[each])
+        notes.append(Note("start_skew", "info", None, {"rank": rank, "most_us": skews[rank]}))
+    if unmatched and len(digests) > 1:
+        count, total_us = sum(each.count for each in unmatched), sum(each.total_us for each in unmatched)
+        reason = max(unmatched, key=lambda each: each.count).reason
+        notes.append(
+            Note("unmatched_collectives", "warning", None, {"count": count, "total_us": total_us, "reason": reason})
+        )
+    return notes

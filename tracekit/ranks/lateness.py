@@ -1,0 +1,234 @@
+"""Why was the rank late that others waited for?
+
+A rank that arrives late at a collective may have fallen behind long before it: in a DDP step a host that slept before
+the forward is late at every bucket of the backward. So both ranks are followed back to where they were last level, and
+their accounts from there on are compared: what the late one did more of made it late.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tracekit import interval
+from tracekit.interval import Intervals
+from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.ranks import CauseShare, LateRank, RankDigest
+from tracekit.ranks.clocks import Clocks
+from tracekit.ranks.matching import Matching, times_of
+from tracekit.ranks.waiting import Waits, compute_of
+
+Ints = NDArray[np.int64]
+
+#: Ranks are level where the one was behind by at most this share of what it is behind now.
+LEVEL = 0.1
+#: The collectives with most waiting are looked at for places.
+PLACED = 40
+PLACES = 3
+#: A host that was held up once shows in one gap; one that is slow throughout, in many.
+ONE_GAP = 0.4
+#: What a rank did between two collectives, in the order of a report.
+CAUSES = ("compute", "communication", *IDLE_CAUSES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One rank's time, to be asked for stretches of it."""
+
+    digest: RankDigest
+    compute: Intervals
+    exposed: Intervals
+    starts: Ints
+    ends: Ints
+    sums: Ints  #: Nanoseconds of each cause before each gap.
+    over: Ints
+    held: NDArray[np.bool_]
+
+    def account(self, begin: int, end: int) -> Ints:
+        """Nanoseconds of each of CAUSES from `begin` to `end`, between which gaps are cut."""
+        within = np.array([[begin, end]], dtype=np.int64)
+        first, last = np.searchsorted(self.starts, (begin, end), side="left")
+        busy = [int(interval.covered_within(some, within)[0]) for some in (self.compute, self.exposed)]
+        return np.concatenate((np.array(busy, dtype=np.int64), self.sums[last] - self.sums[first]))
+
+    def end_of(self, row: int) -> int:
+        """When the collective was over."""
+        return int(self.over[row])
+
+    def held_by(self, row: int) -> bool:
+        """Whether the rank had nothing else to do from being ready for the collective until it was over."""
+        return bool(self.held[row])
+
+    def longest_gap(self, begin: int, end: int) -> int:
+        """Nanoseconds of the longest idle gap in that stretch, whatever cuts it."""
+        first, last = np.searchsorted(self.starts, (begin, end), side="left")
+        starts, ends = self.starts[first:last], self.ends[first:last]
+        if not len(starts):
+            return 0
+        # Parts of one gap follow on each other.
+        fresh = np.concatenate(([0], np.flatnonzero(starts[1:] != ends[:-1]) + 1))
+        return int(np.add.reduceat(ends - starts, fresh).max())
+
+
+def _line(digest: RankDigest) -> _Line:
+    compute = compute_of(digest)
+    talk = interval.union(*(digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns")))
+    parts = digest.gaps.select(IDLE_CAUSES).to_numpy()
+    sums = np.concatenate((np.zeros((1, len(IDLE_CAUSES)), dtype=np.int64), np.cumsum(parts, axis=0)))
+    starts, ends = digest.gaps.select("start_ns", "end_ns").to_numpy().T
+    ready, over = digest.collectives.select("ready_ns", "end_ns").to_numpy().T
+    covered = interval.covered_within(compute, np.stack((ready, over), axis=1))
+    held = covered <= LEVEL * (over - ready)
+    return _Line(digest, compute, interval.complement(compute, talk), starts, ends, sums, over, held)
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """One collective that a rank was late for: the stretches, by each rank's own clock, in which it fell behind the
+    rank that waited longest, and what it did more of there."""
+
+    late: int
+    waiter: int
+    waited_ns: int  #: By all ranks together.
+    of_late: tuple[int, int]
+    of_waiter: tuple[int, int]
+    more_ns: Ints  #: Of CAUSES; they add up to the lateness, what the late rank did less of is negative.
+    waiter_ns: int  #: By the one that waited longest.
+    one_gap: bool  #: Whether most of it is one idle gap.
+
+
+def find_lateness(
+    digests: dict[int, RankDigest], matching: Matching, waits: Waits, clocks: Clocks
+) -> tuple[Lateness, ...]:
+    """Every collective that somebody waited in, in order; none where the clocks are unknown."""
+    if not clocks.known:
+        return ()
+    ready = times_of(digests, clocks, "ready_ns")
+    own_ready = {rank: digest.collectives["ready_ns"].to_numpy() for rank, digest in digests.items()}
+    lines = {rank: _line(digest) for rank, digest in digests.items()}
+    rows = [{it.rank: it.row for it in each.members} for each in matching.collectives]
+    found: list[Lateness] = []
+    for k, late in enumerate(waits.last):
+        waited = {rank: int(waits.waiting_ns[rank][row]) for rank, row in rows[k].items()}
+        waiter = max(waited, key=lambda rank: (waited[rank], -rank))
+        if waiter == late or waited[waiter] <= 0:
+            continue
+        lag = int(ready[late][rows[k][late]] - ready[waiter][rows[k][waiter]])
+        begins = _level(k, lag, late, waiter, rows, ready, own_ready, lines)
+        if begins is None:
+            begins = (digests[late].windows[0][0], digests[waiter].windows[0][0])
+        ends = (int(own_ready[late][rows[k][late]]), int(own_ready[waiter][rows[k][waiter]]))
+        of_late, of_waiter = (begins[0], ends[0]), (begins[1], ends[1])
+        more = lines[late].account(*of_late) - lines[waiter].account(*of_waiter)
+        longest = lines[late].longest_gap(*of_late) - lines[waiter].longest_gap(*of_waiter)
+        one_gap = longest >= ONE_GAP * max(int(more[more > 0].sum()), 1)
+        found.append(Lateness(late, waiter, sum(waited.values()), of_late, of_waiter, more, waited[waiter], one_gap))
+    return tuple(found)
+
+
+def _level(
+    k: int,
+    lag: int,
+    late: int,
+    waiter: int,
+    rows: list[dict[int, int]],
+    ready: dict[int, Ints],
+    own_ready: dict[int, Ints],
+    lines: dict[int, _Line],
+) -> tuple[int, int] | None:
+    """When the two ranks were last level, by their own clocks: ready for a collective at about the same time, or both
+    with nothing else to do until one was over."""
+    for j in range(k - 1, -1, -1):
+        if late in rows[j] and waiter in rows[j]:
+            if lines[late].held_by(rows[j][late]) and lines[waiter].held_by(rows[j][waiter]):
+                return lines[late].end_of(rows[j][late]), lines[waiter].end_of(rows[j][waiter])
+            behind = int(ready[late][rows[j][late]] - ready[waiter][rows[j][waiter]])
+            if behind <= LEVEL * max(lag, 0):
+                return int(own_ready[late][rows[j][late]]), int(own_ready[waiter][rows[j][waiter]])
+    return None
+
+
+def explain_lateness(digests: dict[int, RankDigest], found: Iterable[Lateness]) -> tuple[LateRank, ...]:
+    """For each rank that was waited for, by whom how long and why; the most waited for first."""
+    of_rank: dict[int, list[Lateness]] = defaultdict(list)
+    for each in found:
+        of_rank[each.late].append(each)
+    late: list[LateRank] = []
+    for rank, some in of_rank.items():
+        spent = np.zeros(len(CAUSES))
+        for each in some:
+            spent += each.waited_ns * _shares(each.more_ns)
+        total = sum(each.waited_ns for each in some)
+        causes = sorted(zip(CAUSES, spent.tolist(), strict=True), key=lambda pair: -pair[1])
+        shares = tuple(CauseShare(cause, ns / 1e3) for cause, ns in causes if ns > 0)
+        waiters: Counter[int] = Counter()
+        for each in some:
+            waiters[each.waiter] += each.waiter_ns
+        # Collectives that a rank is late for from one point on share one falling behind.
+        behind: dict[tuple[int, int], int] = {}
+        for each in some:
+            since = (each.waiter, each.of_late[0])
+            behind[since] = max(behind.get(since, 0), int(each.more_ns.sum()))
+        waiter, most_ns = waiters.most_common(1)[0]
+        late.append(
+            LateRank(
+                rank,
+                total / 1e3,
+                shares,
+                _places(digests, some),
+                most_waited_us=most_ns / 1e3,
+                waiter=waiter,
+                behind_us=sum(behind.values()) / 1e3,
+                times_behind=len(behind),
+                one_gap_share=sum(each.waited_ns for each in some if each.one_gap) / total,
+            )
+        )
+    return tuple(sorted(late, key=lambda each: -each.waited_for_us))
+
+
+def _shares(more: Ints) -> NDArray[np.float64]:
+    """What the late rank did more of, as shares of one; `unattributed` where it did nothing more."""
+    gained = np.maximum(more, 0).astype(np.float64)
+    if not gained.sum():
+        gained[CAUSES.index("unattributed")] = 1.0
+    shares: NDArray[np.float64] = gained / gained.sum()
+    return shares
+
+
+def _places(digests: dict[int, RankDigest], some: list[Lateness]) -> tuple[str, ...]:
+    """Where most of it was made: kernels that the late rank ran more or longer, and the places of its gaps."""
+    weights: Counter[str] = Counter()
+    for each in sorted(some, key=lambda one: -one.waited_ns)[:PLACED]:
+        shares = dict(zip(CAUSES, _shares(each.more_ns).tolist(), strict=True))
+        slower = _kernels(digests[each.late], each.of_late)
+        slower.subtract(_kernels(digests[each.waiter], each.of_waiter))
+        total = sum(ns for ns in slower.values() if ns > 0)
+        for name, ns in slower.items():
+            if ns > 0:
+                weights[name] += round(each.waited_ns * shares["compute"] * ns / total)
+        gaps = digests[each.late].places.filter(
+            (pl.col("start_ns") < each.of_late[1])
+            & (pl.col("end_ns") > each.of_late[0])
+            & pl.col("where").is_not_null()
+        )
+        lengths: Counter[tuple[str, str]] = Counter()
+        for start, end, cause, where in gaps.iter_rows():
+            lengths[cause, where] += min(end, each.of_late[1]) - max(start, each.of_late[0])
+        of_cause: Counter[str] = Counter()
+        for (cause, _), ns in lengths.items():
+            of_cause[cause] += ns
+        for (cause, where), ns in lengths.items():
+            weights[where] += round(each.waited_ns * shares[cause] * ns / of_cause[cause])
+    return tuple(name for name, weight in weights.most_common(PLACES) if weight > 0)
+
+
+def _kernels(digest: RankDigest, stretch: tuple[int, int]) -> Counter[str]:
+    """Nanoseconds of each kernel that began in the stretch, communication apart."""
+    within = digest.activities.filter(
+        (pl.col("family") != "communication") & pl.col("start_ns").is_between(*stretch, closed="left")
+    )
+    grouped = within.group_by("name").agg(ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
+    return Counter(dict(grouped.iter_rows()))

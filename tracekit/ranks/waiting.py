@@ -1,0 +1,119 @@
+"""How long did each rank wait in each collective, and how is its time divided?
+
+A rank waits from its kernel's start to the last participant's start, at most for as long as the kernel runs; the rest
+is transfer. Exposed is what no other GPU work covers. span = compute + exposed transfer + exposed waiting + idle, in
+whole nanoseconds.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tracekit import interval
+from tracekit.interval import Intervals
+from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.ranks import CauseShare, RankDigest
+from tracekit.ranks.clocks import Clocks
+from tracekit.ranks.matching import Matching, times_of
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Of each rank's collectives, row by row: nanoseconds of waiting, -1 where it cannot be told."""
+
+    waiting_ns: dict[int, Ints]
+    #: Of each collective in turn: who arrived last, and how long after the first.
+    last: tuple[int, ...]
+    spread_ns: tuple[int, ...]
+
+
+def measure_waits(digests: dict[int, RankDigest], matching: Matching, clocks: Clocks) -> Waits:
+    """Who waited for whom. On unknown clocks the shortest kernel of a collective is taken for its transfer: what others
+    took longer they waited at least."""
+    starts, ends = (times_of(digests, clocks, column) for column in ("start_ns", "end_ns"))
+    waiting = {rank: np.full(len(each), -1, dtype=np.int64) for rank, each in starts.items()}
+    last: list[int] = []
+    spread: list[int] = []
+    for each in matching.collectives:
+        begun = {it.rank: int(starts[it.rank][it.row]) for it in each.members}
+        lasting = {it.rank: int(ends[it.rank][it.row]) - begun[it.rank] for it in each.members}
+        if clocks.known:
+            late = max(begun, key=lambda rank: (begun[rank], rank))
+            spread.append(begun[late] - min(begun.values()))
+            for it in each.members:
+                waiting[it.rank][it.row] = min(begun[late] - begun[it.rank], lasting[it.rank])
+        else:
+            late = min(lasting, key=lambda rank: (lasting[rank], rank))
+            spread.append(max(lasting.values()) - lasting[late])
+            for it in each.members:
+                waiting[it.rank][it.row] = lasting[it.rank] - lasting[late]
+        last.append(late)
+    return Waits(waiting, tuple(last), tuple(spread))
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How one rank spent its window, in nanoseconds: span = compute + exposed + idle. Waiting and transfer are None
+    where some collective was joined to none of another rank."""
+
+    span_ns: int
+    compute_ns: int
+    communication_ns: int
+    exposed_ns: int
+    idle_ns: int
+    waiting_ns: int
+    transfer_ns: int
+    unknown_ns: int  #: Of communication that is neither: collectives that were not joined.
+    exposed_waiting_ns: int
+    exposed_transfer_ns: int
+    exposed_unknown_ns: int
+    idle_causes: tuple[CauseShare, ...]
+
+
+def compute_of(digest: RankDigest) -> Intervals:
+    """When the rank's GPU did anything but communicate."""
+    own = digest.activities.filter(pl.col("family") != "communication")
+    return interval.union(own["start_ns"].to_numpy(), own["end_ns"].to_numpy())
+
+
+def account_of(digest: RankDigest, waiting_ns: Ints) -> Account:
+    """The rank's account, from its digest and how long it waited in each of its collectives."""
+    window = np.array(digest.windows, dtype=np.int64).reshape(-1, 2)
+    compute = compute_of(digest)
+    starts, ends = (digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns"))
+    known = waiting_ns >= 0
+    waits = interval.union(starts[known], starts[known] + waiting_ns[known])
+    transfers = interval.union(starts[known] + waiting_ns[known], ends[known])
+    communication = interval.union(starts, ends)
+
+    def within(some: Intervals) -> int:
+        return int(interval.covered_within(some, window).sum())
+
+    def alone(some: Intervals, *others: Intervals) -> int:
+        """Of `some` what none of the others covers."""
+        edges = np.concatenate([others_.reshape(-1, 2) for others_ in others])
+        covered = interval.union(edges[:, 0], edges[:, 1])
+        return int(interval.covered_within(interval.complement(covered, some), window).sum())
+
+    span, busy_ns, exposed = interval.length(window), within(compute), alone(communication, compute)
+    exposed_waiting = alone(waits, compute)
+    exposed_transfer = alone(transfers, compute, waits)
+    causes = {cause: int(digest.gaps[cause].sum()) for cause in IDLE_CAUSES}
+    return Account(
+        span_ns=span,
+        compute_ns=busy_ns,
+        communication_ns=int((ends - starts).sum()),
+        exposed_ns=exposed,
+        idle_ns=span - busy_ns - exposed,
+        waiting_ns=int(waiting_ns[known].sum()),
+        transfer_ns=int((ends - starts - waiting_ns)[known].sum()),
+        unknown_ns=int((ends - starts)[~known].sum()),
+        exposed_waiting_ns=exposed_waiting,
+        exposed_transfer_ns=exposed_transfer,
+        exposed_unknown_ns=exposed - exposed_waiting - exposed_transfer,
+        idle_causes=tuple(CauseShare(cause, ns / 1e3) for cause, ns in causes.items() if ns),
+    )

@@ -1,0 +1,56 @@
+"""Do all ranks do the same work? Kernels that one rank runs more often, or slower, than the others."""
+
+from dataclasses import dataclass
+from statistics import median
+
+import polars as pl
+
+from tracekit.model.ranks import RankDigest, UnevenKernel
+
+#: A kernel's difference below this share of the window is not listed.
+LEAST_SHARE = 0.0005
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The compute of each rank beside the others'."""
+
+    uneven: tuple[UnevenKernel, ...]
+    #: Of kernels that all ranks ran equally often: a rank's time by the median rank's, less one.
+    slower: dict[int, float]
+
+
+def compare_work(digests: dict[int, RankDigest]) -> Work:
+    """Kernels that ranks ran unequally often, and how fast each ran those that all ran alike."""
+    frames = []
+    for rank, digest in digests.items():
+        own = digest.activities.filter((pl.col("kind") == "kernel") & (pl.col("family") != "communication"))
+        lasting = pl.col("end_ns") - pl.col("start_ns")
+        # Recordings may hold a step more or less: counts are by window.
+        frames.append(own.group_by("name").agg(count=pl.len(), ns=lasting.sum()).with_columns(rank=pl.lit(rank)))
+    every = pl.concat(frames) if frames else pl.DataFrame()
+    ranks = sorted(digests)
+    uneven: list[UnevenKernel] = []
+    alike: dict[int, int] = dict.fromkeys(ranks, 0)
+    span_us = median((end - start) / 1e3 for digest in digests.values() for start, end in digest.windows)
+    for (name,), rows in every.group_by("name", maintain_order=True):
+        found = {rank: (count, ns) for rank, count, ns in rows.select("rank", "count", "ns").iter_rows()}
+        counts = {rank: found.get(rank, (0, 0))[0] for rank in ranks}
+        if len(set(counts.values())) == 1:
+            for rank in ranks:
+                alike[rank] += found[rank][1]
+            continue
+        usual = median(counts.values()) if len(ranks) > 2 else min(counts.values())
+        usual_ns = (
+            median(found.get(rank, (0, 0))[1] for rank in ranks)
+            if len(ranks) > 2
+            else min(found.get(rank, (0, 0))[1] for rank in ranks)
+        )
+        for rank in ranks:
+            count, ns = found.get(rank, (0, 0))
+            more_us = (ns - usual_ns) / 1e3
+            if count != usual and abs(more_us) >= LEAST_SHARE * span_us:
+                uneven.append(UnevenKernel(rank, str(name), count, usual, more_us))
+    usual_alike = median(alike.values())
+    slower = {rank: ns / usual_alike - 1 if usual_alike else 0.0 for rank, ns in alike.items()}
+    return Work(tuple(sorted(uneven, key=lambda each: -abs(each.more_us))), slower)

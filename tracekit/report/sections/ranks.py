@@ -1,0 +1,170 @@
+"""Many ranks: how each spent its time, who waited for whom, and in which collectives."""
+
+from collections.abc import Iterable
+from statistics import median
+
+from tracekit.model.ranks import CollectiveUse, Ranks, RankUse
+from tracekit.names import clipped_within, printable
+from tracekit.numbers import MISSING, duration, scale_of, size
+from tracekit.report.document import Table, columns, filled_table
+from tracekit.report.words import ranks as words
+
+ACCOUNT = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "waiting", "overlap price", "last")
+#: Characters of a place.
+PLACE = 32
+NO_CAUSE = "no cause found"
+
+
+def account_table(told: Ranks, most: int) -> Table:
+    """A row a rank: compute, exposed communication and idle time add up to its span. Where there are more than `most`,
+    those that waited or were waited for most, and the median of the others."""
+    shown = sorted(told.ranks, key=lambda each: -_weight(told, each.rank))[:most]
+    numbers = {each.rank for each in shown}
+    others = [each for each in told.ranks if each.rank not in numbers]
+    unit, scale, decimals = scale_of(max(each.span_us for each in told.ranks))
+    rows = [_row(each, f" rank {each.rank}", scale, decimals) for each in told.ranks if each.rank in numbers]
+    if others:
+        rows.append((f" median of {len(others)} others", *_medians(others, scale, decimals)))
+    return Table("", columns(f"Time, {unit}", figures=ACCOUNT), tuple(rows))
+
+
+def _weight(told: Ranks, rank: int) -> float:
+    return sum(each.us for each in told.waits if rank in (each.rank, each.late))
+
+
+def _figures(use: RankUse) -> tuple[float | None, ...]:
+    return (
+        use.span_us,
+        use.compute_us,
+        use.exposed_transfer_us,
+        use.exposed_waiting_us,
+        use.idle_us,
+        use.waiting_us,
+        use.overlap_price_us,
+    )
+
+
+def _row(use: RankUse, name: str, scale: float, decimals: int) -> tuple[str, ...]:
+    written = (MISSING if us is None else f"{us / scale:,.{decimals}f}" for us in _figures(use))
+    return name, *written, str(use.last_arrivals)
+
+
+def _medians(others: list[RankUse], scale: float, decimals: int) -> tuple[str, ...]:
+    found = []
+    for values in zip(*map(_figures, others), strict=True):
+        known = [each for each in values if each is not None]
+        found.append(f"{median(known) / scale:,.{decimals}f}" if known else MISSING)
+    return *found, f"{median(each.last_arrivals for each in others):,.0f}"
+
+
+def late_table(told: Ranks, most: int) -> Table | None:
+    """The ranks that were waited for, and why they were late."""
+    rows = (
+        (
+            f" rank {each.rank}",
+            duration(each.waited_for_us),
+            words.causes_told(each.causes, 2) or NO_CAUSE,
+            clipped_within(printable(each.where[0]), PLACE) if each.where else MISSING,
+        )
+        for each in told.late[:most]
+    )
+    return filled_table("", columns("Late", "others waited", "because of", "mostly at"), rows)
+
+
+def collective_table(told: Ranks, most: int) -> Table | None:
+    """The kinds of collectives, those with most time first."""
+    rows = (_collective(each) for each in told.collectives[:most])
+    heads = columns("Collectives", figures=("count", "bytes", "transfer", "waiting", "GB/s", "spread"))
+    return filled_table("", (*heads, *columns("last", "")), rows)
+
+
+def _collective(each: CollectiveUse) -> tuple[str, ...]:
+    waited = sum(one.us for one in each.waiting_us)
+    late = each.late_ranks[0] if each.late_ranks else None
+    return (
+        f" {each.name}{f' {each.dtype}' if each.dtype else ''}",
+        f"{each.count:,}",
+        size(each.bytes) if each.bytes is not None else MISSING,
+        duration(each.transfer_us),
+        duration(waited),
+        f"{each.busbw_gbps:,.1f}" if each.busbw_gbps is not None else MISSING,
+        duration(each.arrival_spread_us),
+        f"rank {late.rank} ({late.times})" if late else MISSING,
+        each.kind,
+    )
+
+
+def matrix_table(told: Ranks, most: int = 16) -> Table | None:
+    """Who waits (rows) for whom (columns)."""
+    lates = sorted({each.late for each in told.waits}, key=lambda late: -_sum(told, late))[:most]
+    waiters = sorted({each.rank for each in told.waits if each.late in lates})[: 4 * most]
+    cells = {(each.rank, each.late): each.us for each in told.waits}
+    rows = ((f"rank {rank}", *(duration(cells.get((rank, late))) for late in lates)) for rank in waiters)
+    heads = columns("waits", figures=(f"for rank {late}" for late in lates))
+    return filled_table("Who waits for whom", heads, rows)
+
+
+def _sum(told: Ranks, late: int) -> float:
+    return sum(each.us for each in told.waits if each.late == late)
+
+
+def idle_table(told: Ranks) -> Table | None:
+    causes = list(dict.fromkeys(share.cause for each in told.ranks for share in each.idle_causes))
+    rows = ((f"rank {each.rank}", *(_cause(each, cause) for cause in causes)) for each in told.ranks)
+    return filled_table("Idle time by cause", columns("", figures=map(words.cause_name, causes)), rows)
+
+
+def _cause(use: RankUse, cause: str) -> str:
+    return duration(next((each.us for each in use.idle_causes if each.cause == cause), None))
+
+
+def uneven_table(told: Ranks, most: int = 20) -> Table | None:
+    rows = (
+        (
+            f"rank {each.rank}",
+            printable(each.name),
+            f"{each.count:,}",
+            f"{each.usual_count:,.0f}",
+            duration(each.more_us),
+        )
+        for each in told.uneven[:most]
+    )
+    heads = (*columns("", "kernel"), *columns(figures=("runs", "usually", "more")))
+    return filled_table("Kernels that ranks run unequally often", heads, rows)
+
+
+def unmatched_table(told: Ranks) -> Table | None:
+    rows = (
+        (f"rank {each.rank}", words.UNMATCHED[each.reason], f"{each.count:,}", duration(each.total_us))
+        for each in told.unmatched
+    )
+    heads = (*columns("", "why"), *columns(figures=("collectives", "time")))
+    return filled_table("Collectives that match no other rank's", heads, rows)
+
+
+def matching_table(told: Ranks) -> Table | None:
+    rows = (
+        (
+            each.name,
+            each.group or MISSING,
+            _listed(each.ranks),
+            words.MATCHED[each.matched_by],
+            f"{each.count:,}",
+            f"{each.algbw_gbps:,.1f}" if each.algbw_gbps is not None else MISSING,
+            ", ".join(f"{one.rank}: {duration(one.us)}" for one in each.waiting_us[:8]),
+        )
+        for each in told.collectives
+    )
+    heads = (*columns("collective", "group", "ranks", "matched by"), *columns(figures=("count", "algorithm GB/s")))
+    return filled_table("How collectives were matched", (*heads, *columns("waiting by rank")), rows)
+
+
+def _listed(ranks: Iterable[int]) -> str:
+    listed = list(ranks)
+    return ", ".join(map(str, listed)) if len(listed) <= 8 else f"{len(listed)} ranks"
+
+
+def spread_words(told: Ranks) -> str:
+    """How far the clocks can be trusted."""
+    apart = told.clock.uncertainty_us
+    return words.CLOCKS[told.clock.basis] + (f", ends {duration(apart)} apart (median)" if apart is not None else "")

@@ -1,0 +1,134 @@
+"""What is said of many ranks: collectives, causes of lateness, findings and notes."""
+
+from collections.abc import Sequence
+
+from tracekit.model.note import Note
+from tracekit.model.ranks import CauseShare, RankFinding
+from tracekit.names import clipped_within, printable
+from tracekit.numbers import counted, duration, percent
+from tracekit.report.words.common import cause_words
+from tracekit.report.words.saying import Sentence, say
+
+#: As a table has room for.
+CAUSES = {
+    "compute": "kernels",
+    "communication": "an earlier collective",
+    "python": "Python",
+    "device": "gaps between kernels",
+    "memory": "allocation",
+    "profiler": "profiler",
+}
+CLOCKS = {
+    "one_host": "one clock",
+    "aligned": "clocks aligned on the ends of collectives",
+    "bound": "clocks unknown: waiting is a lower bound",
+}
+MATCHED = {
+    "sequence": "sequence number of the group",
+    "signature": "group, type, size and occurrence",
+    "order": "order of kernels of one name",
+    "ends": "equal ends",
+}
+UNMATCHED = {
+    "missing_rank": "other ranks of the group were not recorded",
+    "counts_differ": "ranks recorded unequally many",
+    "not_at_once": "over on one rank before another began",
+}
+#: Characters of a kernel's name in a sentence.
+NAME = 48
+
+HOW = (
+    "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
+    "Exposed is what no other GPU work covers. span = compute + exposed transfer + exposed waiting + idle.",
+    "The price of overlap is how much longer kernels took beside a collective than alone. A dash: none ran alone.",
+    "A late rank is followed back to where it was level with the rank that waited longest for it.",
+    "What it did more of since then is the cause of its lateness.",
+    "Bus bandwidth is defined as in the NCCL tests (PERFORMANCE.md), over transfer alone.",
+)
+
+#: By code: the title, and what it rests on.
+FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
+    "late_rank": (
+        "Rank {rank} is late: rank {waiter} waits {most_waited_us:duration} for it",
+        lambda last, of, cause, cause_us, where, waiter, exposed_us, price_us, share, **_: (
+            f"Last in {last:,} of {counted(of, 'collective')}. Largest cause: {cause_name(cause)},"
+            f" {duration(cause_us)}{_at(where)}. It costs rank {waiter} {percent(share, 1)} of its time:"
+            f" {duration(exposed_us)} exposed{_price(price_us)}."
+        ),
+    ),
+    "slow_host": (
+        "Rank {rank}'s host launches later: rank {waiter} waits {most_waited_us:duration} for it while recorded",
+        lambda cause, cause_us, where, **_: (
+            f"Largest cause: {cause_name(cause)}, {duration(cause_us)}{_at(where)}. The profiler slows hosts unequally:"
+            " steps without it may have no late rank."
+        ),
+    ),
+    "uneven_work": (
+        "Rank {rank} runs {more_us:duration} of kernels that other ranks do not, {share:percent 1} of the window",
+        lambda kernel, count, usual_count, kernels, **_: (
+            f"{clipped_within(printable(kernel), NAME)}: {count:,} times, usually {usual_count:,.0f}"
+            + (f"; {counted(kernels - 1, 'more kernel')}." if kernels > 1 else ".")
+        ),
+    ),
+    "slow_gpu": (
+        "Rank {rank}'s GPU is {slower:percent 1} slower at the same kernels",
+        "{compute_us:duration} of compute. Clocks, power limits or a neighbour's work: nvidia-smi -q -d PERFORMANCE.",
+    ),
+    "exposed_communication": (
+        "{exposed_transfer_us:duration} of transfer is not overlapped on rank {rank}, {share:percent 0} of the window",
+        "Largest collective: {collective}. Waiting for late ranks is not in it.",
+    ),
+    "small_collectives": (
+        "{count:counted collective} of at most 64 KiB: latency, not bandwidth",
+        "Merge them: larger buckets, coalesced calls, or fewer tensors.",
+    ),
+}
+NOTES: dict[str, Sentence] = {
+    "other_job": "{subject} is of a job of {size} ranks, the others of {usual_size}: left out.",
+    "rank_unknown": "{subject} does not say its rank, and its name does not: left out.",
+    "rank_twice": "{subject} is rank {rank} too: left out, {kept} counts.",
+    "ranks_numbered": "No recording says its rank: ranks are numbered in the order of the files.",
+    "rank_damaged": lambda subject, rank, truncated, skipped: (
+        f"Rank {rank}'s recording is {'cut off' if truncated else 'damaged'} ({subject};"
+        f" {counted(skipped, 'event')} left out)."
+    ),
+    "steps_differ": "Ranks recorded unequally many steps: {usual} usually, not ranks {ranks:list}.",
+    "ranks_missing": "{missing} of {size} ranks are missing: who is late among the others is told, no more.",
+    "one_rank": ("One rank alone cannot tell transfer from waiting for other ranks: name the recordings of all ranks."),
+    "no_collectives": "No communication kernels: nothing is known of waiting.",
+    "clocks_unknown": "Clocks of the ranks could not be aligned: waiting is a lower bound, nobody is called late.",
+    "start_skew": ("Rank {rank} waited {most_us:duration} for others to start recording; that is in no figure."),
+    "unmatched_collectives": lambda count, total_us, reason: (
+        f"{counted(count, 'collective')} ({duration(total_us)}) matched with no other rank: {UNMATCHED[reason]}."
+    ),
+}
+
+
+def cause_name(cause: str) -> str:
+    return CAUSES.get(cause) or cause_words(cause)
+
+
+def _at(where: str | None) -> str:
+    return f" ({clipped_within(printable(where), NAME)})" if where else ""
+
+
+def _price(us: float | None) -> str:
+    return f", {duration(us)} in kernels slower beside collectives" if us is not None else ", price of overlap unknown"
+
+
+def finding_title(finding: RankFinding) -> str:
+    return say(FINDINGS[finding.code][0], {"rank": finding.rank, **finding.facts})
+
+
+def finding_evidence(finding: RankFinding) -> str:
+    return say(FINDINGS[finding.code][1], {"rank": finding.rank, **finding.facts})
+
+
+def note_sentence(note: Note) -> str:
+    return say(NOTES[note.code], note.facts, printable(note.subject) if note.subject else None)
+
+
+def causes_told(causes: Sequence[CauseShare], most: int) -> str:
+    """`Python 63 %, kernels 10 %`."""
+    total = sum(each.us for each in causes)
+    return ", ".join(f"{cause_name(each.cause)} {percent(each.us / total, 0)}" for each in causes[:most])

@@ -1,0 +1,148 @@
+"""From the traces of many ranks to their digests, in worker processes where they are large."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracekit.analysis.digest import digest_rank
+from tracekit.console import PrintableConsole
+from tracekit.errors import TracekitError
+from tracekit.model.ranks import RankDigest
+from tracekit.ranks.digest_file import MAGIC, read_digest
+from tracekit.tracefile import read_trace
+from tracekit.tracefile.cache import default_folder
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+#: What recorders call traces, and what `tracekit digest` writes.
+ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
+#: A rank's number in a file's name, as recorders write it: `rank3`, `rank_3`, `worker3_step_12`, `gpu-3`.
+RANK_IN_NAME = re.compile(r"(?:rank|worker|gpu|device)[-_.]?(\d{1,6})(?!\d)", re.IGNORECASE)
+#: Reading less than this takes less time than starting a process does.
+WORTH_A_PROCESS_BYTES = 24 << 20
+#: Packed JSON is so many times as large unpacked, about.
+PACKED = 12
+
+
+@dataclass(frozen=True)
+class RanksReading:
+    """What of each recording is to be read, as the options of `ranks` say it."""
+
+    window: str = "auto"
+    steps: tuple[int, int] | None = None
+    cached: bool = True
+
+    def digest(self, place: str) -> RankDigest:
+        """The digest of one recording, read or made. Raises TracekitError where it is neither."""
+        path = Path(place)
+        if path.is_file():
+            with path.open("rb") as file:
+                begin = file.read(len(MAGIC))
+            if begin == MAGIC:
+                return _named(read_digest(path.read_bytes(), place), place)
+        folder = default_folder() if self.cached else None
+        trace = read_trace(place, cache_folder=folder, collectives=True)
+        return _named(digest_rank(trace, window=self.window, steps=self.steps), place)
+
+
+def _named(digest: RankDigest, place: str) -> RankDigest:
+    """With the rank that the file's name has, where the recording itself states none."""
+    if digest.rank is not None:
+        return digest
+    found = RANK_IN_NAME.findall(Path(place).name)
+    return replace(digest, rank=int(found[-1])) if found else digest
+
+
+def find_recordings(places: Sequence[str]) -> tuple[str, ...]:
+    """The traces of a folder by name, or the files and URLs that are named. Raises TracekitError for a folder that has
+    none."""
+    found: list[str] = []
+    for place in places:
+        path = Path(place)
+        if not path.is_dir():
+            found.append(place)
+            continue
+        inside = sorted(
+            (each for each in path.iterdir() if each.is_file() and each.name.endswith(ENDINGS)), key=_by_number
+        )
+        # A folder may hold what else was written beside the traces.
+        traces = [each for each in inside if RANK_IN_NAME.search(each.name)] or inside
+        if not traces:
+            raise TracekitError(f"{place} has no traces (.json, .json.gz, .json.zst); name the folder that has")
+        found += map(str, traces)
+    return tuple(dict.fromkeys(found))
+
+
+def _by_number(path: Path) -> tuple[list[int], str]:
+    return [int(each) for each in re.findall(r"\d{1,9}", path.name)], path.name
+
+
+def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]:
+    """The digest of each recording, in the order of `places`. Raises TracekitError for one that cannot be read, and
+    names it."""
+    sizes = [_unpacked_bytes(place) for place in places]
+    workers = min(len(places), os.cpu_count() or 1)
+    with _progress(len(places)) as advance:
+        if workers < 2 or sum(sizes) < WORTH_A_PROCESS_BYTES * workers:
+            found = []
+            for place in places:
+                found.append(reading.digest(place))
+                advance()
+            return found
+        # Forked processes would inherit polars' threads in the middle of their work.
+        with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_alone) as pool:
+            futures = {pool.submit(partial(reading.digest, place)): place for place in places}
+            by_place: dict[str, RankDigest] = {}
+            try:
+                for future in as_completed(futures):
+                    by_place[futures[future]] = future.result()
+                    advance()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    return [by_place[place] for place in places]
+
+
+def _alone() -> None:
+    """One thread a process: there is a process for each core."""
+    os.environ["POLARS_MAX_THREADS"] = "1"
+
+
+def _unpacked_bytes(place: str) -> int:
+    path = Path(place)
+    size = path.stat().st_size if path.is_file() else 0
+    return size * (PACKED if path.suffix in (".gz", ".zst") else 1)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[partial[None]]:
+    """A bar on a terminal; gives what is called as each recording is read."""
+    console = PrintableConsole(stderr=True)
+    bar: Progress | None = None
+    if console.is_terminal:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        bar = Progress(*columns, console=console, transient=True)
+        bar.add_task("reading ranks", total=total)
+        bar.start()
+    try:
+        yield partial(_advance, bar)
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def _advance(bar: Progress | None) -> None:
+    if bar is not None:
+        bar.advance(bar.task_ids[0])
