@@ -25,6 +25,7 @@ from tracekit.comparison import compare
 from tracekit.comparison.comparing import look_at
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Comparison
+from tracekit.report.advised import advised
 from tracekit.report.composition.detail import analysis_text, comparison_text, comparisons_text, sweep_text
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_side import side_overview
@@ -126,3 +127,32 @@ def test_a_table_without_room_for_its_columns_says_how_many_are_left_out() -> No
     table = Table("", heads, (("reduce-overhead", *("1,234.5",) * 9),))
     told = printed(overview_lines(Overview("", "", tables=(table,)), None, 60), 60)
     assert (told.count("1,234.5"), "more columns" in told) == (4, True)
+
+
+def test_without_an_established_difference_there_is_no_ratio_to_contradict_the_times() -> None:
+    overview = comparison_overview(compare(*make_pair(STEADY, scaled(1.0)), ORDER))
+    assert overview.result is not None and overview.result[1] == "inconclusive"
+    assert "\N{MULTIPLICATION SIGN}" not in overview.headline and overview.interval is not None
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_each_cause_has_both_times_and_what_became_slower_has_a_reason(
+    name: Path, compared: Callable[[Path], Comparison]
+) -> None:
+    account = comparison_overview(compared(name)).account
+    assert account is not None
+    at = next(at for at, row in enumerate(account.rows) if row.name == "GPU idle")
+    causes = account.rows[at + 1 :]
+    assert all(None not in row.us for row in causes)
+    for side in (0, 1):
+        assert math.isclose(math.fsum(row.us[side] or 0.0 for row in causes), account.rows[at].us[side] or 0.0)
+    guards = next(row for row in causes if "guards" in row.name)
+    assert guards.what and (guards.delta_us or 0.0) > 0
+
+
+def test_what_only_shortens_compiling_is_not_among_what_speeds_up_calls(compared: Callable[[Path], Comparison]) -> None:
+    (name,) = (each for each in RUNS if "qwen" in each.name)
+    overview = comparison_overview(compared(name), "tracekit profile x")
+    assert [each.starts for each in overview.advice] == [True]
+    assert [len(some) for _, some in advised(overview)] == [0, 1]
+    assert "Repeat tracekit profile x" in printed(overview_lines(overview, ()))
