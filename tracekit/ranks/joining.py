@@ -17,6 +17,7 @@ from tracekit.model.ranks import (
     RankTimes,
     RankUse,
     RankWait,
+    StepsRead,
     Unmatched,
     UnmatchedCollectives,
     WaitedFor,
@@ -68,8 +69,7 @@ def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
     return Ranks(
         world=World(job.size, tuple(digests), job.missing, clocks.hosts),
         clock=clocks.told(),
-        window=next(iter(digests.values())).window,
-        steps=max(len(each.windows) for each in digests.values()),
+        steps=StepsRead(next(iter(digests.values())).window, max(len(each.windows) for each in digests.values())),
         ranks=uses,
         collectives=collectives,
         late=late,
