@@ -1,6 +1,6 @@
 """Two ranks with a planted cause of lateness: what a job that `tracekit ranks` should see through looks like.
 
-    torchrun --nproc-per-node 2 benchmarks/planted_ranks.py OUT [--parallel ddp,fsdp2,tp] [--form eager,compiled,graphed]
+    torchrun --nproc-per-node 2 benchmarks/planted_ranks.py OUT [--parallel ddp,fsdp2,tp] [--form eager,compiled]
 
 Writes OUT/PARALLEL-FORM-PLANT/rankN.json.gz, three steps each, and OUT/truth-rankN.json: what was planted, and how long
 it took by the host's clock. Rank 1 is the late one. Nothing of a recording is checked here.

@@ -1,9 +1,24 @@
+import contextlib
 import os
-from collections.abc import Iterator
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from tests import browser
+from tests.traces import ROOT
+
+from tracekit import store
+from tracekit.model.comparison import Comparison
+from tracekit.walks.sides import compare_forms
+
+# Tests start hundreds of short processes, and several workers import every test: each would compile the same modules.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Inductor would build and load six programs for each new cache, and in each new process, to learn which vectors this
 # machine has. Without vectors it need not ask, its C++ compiles in less time, and is as right. Read where torch is
@@ -11,10 +26,29 @@ from tests import browser
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every worker begins with its share of the long tests, or the last of them would run while the others have none
+    left. `--dist worksteal` gives each an equal stretch of this order, and the end of another's when it is done."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers == 1:
+        return
+    long = [item for item in items if item.get_closest_marker("slow")]
+    others = iter([item for item in items if not item.get_closest_marker("slow")])
+    order: list[pytest.Item] = []
+    for worker in range(workers):
+        share = long[worker::workers]
+        size = (len(items) - len(order)) // (workers - worker)
+        order += [*share, *islice(others, size - len(share))]
+    items[:] = [*order, *others]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """No test reads or fills the user's cache, nor do the processes it starts."""
-    folder = tmp_path_factory.mktemp("cache")
+    """No test reads or fills the user's cache, nor do the processes it starts. All workers have one."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    folder.mkdir(exist_ok=True)
     before = os.environ.get("XDG_CACHE_HOME")
     # torch and Hugging Face have caches of their own there, which may stay.
     os.environ.setdefault("HF_HOME", str(Path(before or "~/.cache").expanduser() / "huggingface"))
@@ -24,6 +58,39 @@ def cache_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator
         del os.environ["XDG_CACHE_HOME"]
     else:
         os.environ["XDG_CACHE_HOME"] = before
+
+
+@pytest.fixture(scope="session")
+def compared(cache_of_the_tests_own: Path) -> Callable[[Path], Comparison]:
+    """Committed runs compared: Flux takes seconds, so whichever worker comes first does it for all."""
+
+    @cache
+    def compare(folder: Path) -> Comparison:
+        kept = cache_of_the_tests_own / f"{folder.name}.pickle"
+        with FileLock(f"{kept}.lock"), contextlib.chdir(ROOT):
+            if kept.exists():
+                return pickle.loads(kept.read_bytes())
+            made = compare_forms(folder, store.load(folder))
+            kept.write_bytes(pickle.dumps(made))
+            return made
+
+    return compare
+
+
+@pytest.fixture(scope="session")
+def reported(
+    cache_of_the_tests_own: Path, compared: Callable[[Path], Comparison]
+) -> Callable[[Path], tuple[Path, Path]]:
+    """The page of a committed run and its twin, written once for all workers; `make samples` writes them anew."""
+    from docs.making.samples import write_sample
+
+    def report(folder: Path) -> tuple[Path, Path]:
+        page = cache_of_the_tests_own / "reports" / f"{folder.name}.html"
+        twin = page.with_suffix(".md")
+        with FileLock(cache_of_the_tests_own / f"{folder.name}.page.lock"), contextlib.chdir(ROOT):
+            return (page, twin) if twin.exists() else write_sample(folder, page.parent, compared(folder))
+
+    return report
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -104,7 +104,7 @@ def test_a_recorded_run_is_drawn_and_shown_in_a_notebook() -> None:
     assert {type(each).__name__ for each in figures.values()} == {"Figure"}
     comparison = run.compare()
     for shown in (run._repr_html_(), comparison._repr_html_()):
-        assert shown.startswith("<pre") and "faster compiled" in shown and "Try next" in shown
+        assert shown.startswith("<pre") and "faster compiled" in shown and "To speed up" in shown
         assert "-v" not in shown and "\x1b" not in shown
 
 
@@ -116,7 +116,7 @@ def test_the_eager_form_alone_can_be_asked_for() -> None:
     assert page == Path("reports/function-eager.html")
     assert "function" in page.read_text() and "eager" in page.with_suffix(".md").read_text()
     assert run.figures() == {} and "function" in run._repr_html_()
-    with pytest.raises(TracekitError, match=r"it holds eager; tracekit\.profile without compile=False records"):
+    with pytest.raises(TracekitError, match=r"tracekit\.profile without compile=False"):
         run.compare()
 
 
@@ -125,7 +125,7 @@ def test_a_run_and_its_report_are_kept_unless_told_otherwise() -> None:
     first = tracekit.profile(model(), torch.ones(1, 8), **asked)
     page = first.report()
     assert tracekit.load(first.folder).report() == page
-    with pytest.raises(TracekitError, match="pass force=True to record it again, or out= for another place"):
+    with pytest.raises(TracekitError, match=r"pass force=True .*out="):
         tracekit.profile(model(), torch.ones(1, 8), **asked)
     again = tracekit.profile(model(), torch.ones(1, 8), force=True, **asked)
     # What comes later knows nothing of the run that was there.
@@ -135,7 +135,7 @@ def test_a_run_and_its_report_are_kept_unless_told_otherwise() -> None:
     assert tracekit.load(again.folder).report() == page
     for path in (page, page.with_suffix(".md")):
         path.write_text("mine")
-        with pytest.raises(TracekitError, match=rf"{path.name} is already there and is not marked as a report"):
+        with pytest.raises(TracekitError, match=rf"{path.name} .*not a report"):
             again.report()
         assert path.read_text() == "mine"
         again.report(force=True)
@@ -150,11 +150,11 @@ def test_what_the_model_raises_comes_as_it_is_and_leaves_nothing() -> None:
 @pytest.mark.parametrize(
     ("asked", "options", "message"),
     [
-        (model, {"compile": {"backend": "eager"}}, "takes mode, fullgraph and dynamic, and not backend"),
+        (model, {"compile": {"backend": "eager"}}, "backend"),
         (model, {"compile": {"mode": "fast"}}, "no mode 'fast'"),
-        (model, {"iterations": 3, "target": 1.0}, "fixed number"),
-        (lambda: torch.compile(model()), {}, "compiled already"),
-        (lambda: torch.compile(lambda x: x), {}, "compiled already"),
+        (model, {"iterations": 3, "target": 1.0}, "--target"),
+        (lambda: torch.compile(model()), {}, "without torch.compile"),
+        (lambda: torch.compile(lambda x: x), {}, "without torch.compile"),
         (lambda: 3, {}, "takes a module, a function or a Workload, not an int"),
     ],
 )
@@ -223,7 +223,7 @@ def test_what_is_not_recorded_is_not_profiled() -> None:
 
 def test_too_short_a_loop_warns_and_does_not_end_the_program() -> None:
     with (
-        pytest.warns(UserWarning, match="2 steps, and recording begins after 3"),
+        pytest.warns(UserWarning, match=r"2 steps, .*after 3"),
         tracekit.record("traces/mine", steps=2) as recorder,
     ):
         train(recorder, 2)
@@ -254,14 +254,14 @@ def test_a_recording_that_is_there_is_kept_unless_told_otherwise() -> None:
     for force in (False, True):
         with tracekit.record("traces/mine", force=force):
             torch.ones(1)
-    with pytest.raises(TracekitError, match="already there; pass force=True"), tracekit.record("traces/mine"):
+    with pytest.raises(TracekitError, match="pass force=True"), tracekit.record("traces/mine"):
         pytest.fail("the block is not to begin")
 
 
 def test_one_recording_at_a_time() -> None:
     with (
         tracekit.record("traces/mine"),
-        pytest.raises(TracekitError, match="recorded already"),
+        pytest.raises(TracekitError, match=r"tracekit\.record"),
         tracekit.record("traces/other"),
     ):
         pytest.fail("the block is not to begin")

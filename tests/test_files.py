@@ -27,7 +27,7 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "zeros").symlink_to("/dev/zero")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "zeros", "folder"):
-        with pytest.raises(TracekitError, match="no regular file"):
+        with pytest.raises(TracekitError, match="regular file"):
             read_bounded(tmp_path / name, 1000)
 
 
@@ -43,7 +43,7 @@ def test_a_file_that_unpacks_to_more_than_may_be_held_is_refused(tmp_path: Path)
 def test_a_damaged_gzip_file_is_an_error(tmp_path: Path, damage: object) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(damage(gzip.compress(os.urandom(1000))))  # type: ignore[operator]
-    with pytest.raises(TracekitError, match="no sound gzip"):
+    with pytest.raises(TracekitError, match="gzip file"):
         unpack_gzip(path, 10_000, 10_000)
 
 

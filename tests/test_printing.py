@@ -96,3 +96,8 @@ def test_a_line_of_a_live_display_is_text(monkeypatch: pytest.MonkeyPatch) -> No
         told.detail("[red]\x9b2J")
     assert "drawing [/]\N{REPLACEMENT CHARACTER}]0;x" in out.getvalue()
     assert "[red]\N{REPLACEMENT CHARACTER}2J" in out.getvalue()
+
+
+def test_signs_that_an_encoding_lacks_keep_their_meaning_and_their_width():
+    assert "−0.067 → 1.14× …\udcff".encode("ascii", "tracekit-alike") == b"-0.067 > 1.14x .?"
+    assert "−0.067 µs".encode("latin-1", "tracekit-alike").decode("latin-1") == "-0.067 µs"

@@ -1,28 +1,29 @@
 """The committed runs and reports: they must stay readable, agree with each other, and name nobody's machine."""
 
-import contextlib
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from docs.making.samples import SAMPLES, write_sample
+from docs.making.samples import SAMPLES
 from docs.making.trimming import main as trim
 from docs.making.trimming import trimmed, unpacked
 from tracekit import store
-from tracekit.analysis import analyze
-from tracekit.comparison import compare
+from tracekit.model.comparison import Comparison
 from tracekit.report.contract import comparison_json
-from tracekit.tracefile import read_trace
-from tracekit.walks.sides import compare_forms, load_side
+from tracekit.walks.sides import compare_forms
 
-from .browser import open_page
-from .traces import PRIVATE, RUNS
+from .traces import FLUX, PRIVATE, ROOT, RUNS, VIT
 
-ROOT = Path(__file__).parents[1]
-RUN = ROOT / "traces" / "h200-flux-compiled"
+RUN = ROOT / FLUX
+
+
+@pytest.fixture
+def flux(compared: Callable[[Path], Comparison]) -> Comparison:
+    return compared(FLUX)
 
 
 def test_the_sample_run_is_of_the_published_model_on_a_real_gpu() -> None:
@@ -42,10 +43,10 @@ def test_every_sample_is_one_that_readme_leads_to() -> None:
 
 
 @pytest.mark.parametrize("form", ["eager", "compiled"])
-def test_light_and_rich_recordings_of_the_sample_agree(form: str) -> None:
-    run = store.load(RUN)
-    result = next(each for each in run.forms if each.name == form)
-    light, rich = (analyze(read_trace(store.recording_path(RUN, result, kind))) for kind in ("light", "rich"))  # type: ignore[arg-type]
+def test_light_and_rich_recordings_of_the_sample_agree(form: str, flux: Comparison) -> None:
+    side = flux.a if form == "eager" else flux.b
+    light, rich = side.analysis, side.rich
+    assert rich is not None and side.label == form
     assert {step.kernels for step in light.steps} == {step.kernels for step in rich.steps}
     for analysis in (light, rich):
         assert analysis.launches is not None and analysis.launches.unlinked_kernels == 0
@@ -54,9 +55,8 @@ def test_light_and_rich_recordings_of_the_sample_agree(form: str) -> None:
     assert light.steps[0].busy_us == pytest.approx(rich.steps[0].busy_us, rel=0.04)
 
 
-def test_the_waterfall_closes_and_idle_causes_keep_what_the_light_recording_measured() -> None:
-    sides = (load_side(RUN, form="eager"), load_side(RUN, form="compiled"))
-    waterfall = compare(*sides, store.load(RUN).order).waterfall
+def test_the_waterfall_closes_and_idle_causes_keep_what_the_light_recording_measured(flux: Comparison) -> None:
+    sides, waterfall = (flux.a, flux.b), flux.waterfall
     assert waterfall is not None
     closing = waterfall.a_us + sum(part.delta_us for part in waterfall.parts)
     assert closing + waterfall.residual_us == pytest.approx(waterfall.b_us)
@@ -88,13 +88,14 @@ def test_a_trimmed_run_holds_what_is_read_and_nothing_else() -> None:
         assert len(trace["traceEvents"]) > 20_000
 
 
-def test_trimming_a_run_leaves_its_figures(tmp_path: Path) -> None:
-    whole = ROOT / "traces" / "h200-vit"
+def test_trimming_a_run_leaves_its_figures(tmp_path: Path, compared: Callable[[Path], Comparison]) -> None:
+    whole = ROOT / VIT
     folder = tmp_path / whole.name
     shutil.copytree(whole, folder)
     trim(folder)
     assert sum(path.stat().st_size for path in folder.iterdir()) < sum(path.stat().st_size for path in whole.iterdir())
-    (one, other) = (json.loads(comparison_json(compare_forms(each, store.load(each)))) for each in (whole, folder))
+    comparisons = compared(VIT), compare_forms(folder, store.load(folder))
+    (one, other) = (json.loads(comparison_json(each)) for each in comparisons)
     for key in ("verdict", "deltas", "waterfall", "coverage", "findings", "groups", "traffic", "break_even"):
         assert without_places(one[key]) == without_places(other[key]), key
 
@@ -106,22 +107,7 @@ def without_places(told: Any) -> Any:
     return [without_places(each) for each in told] if isinstance(told, list) else told
 
 
-@pytest.fixture(scope="module", params=RUNS, ids=lambda folder: folder.name)
-def sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The page of a committed run, and its twin; `make samples` writes them anew."""
-    with contextlib.chdir(ROOT):
-        return write_sample(request.param, tmp_path_factory.mktemp("sample"))
-
-
-def test_a_committed_twin_is_what_its_run_says_now(sample: tuple[Path, Path]) -> None:
-    _, twin = sample
+@pytest.mark.parametrize("run", RUNS, ids=lambda folder: folder.name)
+def test_a_committed_twin_is_what_its_run_says_now(run: Path, reported: Callable[[Path], tuple[Path, Path]]) -> None:
+    _, twin = reported(run)
     assert twin.read_text(encoding="utf-8") == (SAMPLES / twin.name).read_text(encoding="utf-8")
-
-
-@pytest.mark.browser
-def test_the_page_of_a_committed_run_opens_without_network_or_complaint(sample: tuple[Path, Path]) -> None:
-    path, _ = sample
-    visit = open_page(path)
-    assert (visit.complaints, visit.requests, visit.spilled) == ((), (), ())
-    assert len(visit.charts) >= 3 and "faster compiled" in visit.text
-    assert path.stat().st_size < 2_000_000

@@ -9,11 +9,12 @@ from tracekit import analysis
 from tracekit.model.trace import Trace
 from tracekit.tracefile import read_trace
 
-DATA = Path(__file__).parent / "data"
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "tests" / "data"
 #: Folders that only exist on the machine a run was made on.
 PRIVATE = re.compile(r"/(home|root|tmp|work|opt|mnt|Users|var)/[\w.-]+")
 #: From the repository's top. Others lie beside them as soon as somebody measures something.
-RUNS = tuple(
+RUNS = FLUX, QWEN, VIT, GRAPHED = tuple(
     Path("traces", name)
     for name in ("h200-flux-compiled", "h200-qwen2.5-vl-decode", "h200-vit", "h200-vit-reduce-overhead")
 )

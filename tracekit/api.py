@@ -81,7 +81,7 @@ class ProfiledRun(Run):
         """Writes the report, an HTML page with a markdown twin beside it, into `folder`; returns the page's path. Of a
         run of one form it is that form's own page. It replaces reports of this run, and of the one that this run
         replaced. Raises TracekitError where anything else is there and `force` is not set."""
-        from tracekit.comparison.commands import measuring_command
+        from tracekit.comparison.commands import measuring_command, repeating_command
         from tracekit.report.composition.reports import comparison_report, side_report
         from tracekit.walks.reports import Destination, identity_of_report_on, write_report
 
@@ -90,7 +90,7 @@ class ProfiledRun(Run):
         there.check()
         command = measuring_command(self)
         if len(self.forms) > 1:
-            report = comparison_report(self.compare(), self, command)
+            report = comparison_report(self.compare(), self, command, repeating_command(self))
         else:
             report = side_report(self._single(), self, command)
         page, _twin = write_report(report, there)
@@ -195,10 +195,10 @@ def _compile_options(given: Mapping[str, object] | bool) -> dict[str, Any]:
     options = dict(given) if isinstance(given, Mapping) else {}
     unknown = sorted(set(options) - {"mode", "fullgraph", "dynamic"})
     if unknown:
-        raise TracekitError(f"compile takes mode, fullgraph and dynamic, and not {', '.join(unknown)}")
+        raise TracekitError(f"compile takes mode, fullgraph and dynamic, not {', '.join(unknown)}")
     mode = options.get("mode") or "default"
     if mode not in MODES:
-        raise TracekitError(f"compile has no mode {mode!r}: it has {', '.join(MODES)}")
+        raise TracekitError(f"compile has no mode {mode!r}: pass one of {', '.join(MODES)}")
     return {**options, "mode": mode}
 
 
@@ -230,13 +230,13 @@ def record(
     folder = Path(out)
     trace, raw = folder / TRACE, folder / ".trace.json"
     if folder.exists() and (not folder.is_dir() or any(each != trace for each in folder.iterdir())):
-        raise TracekitError(f"{folder} is there and holds other things than a recording: name another place")
+        raise TracekitError(f"{folder} exists and is not a recording: pass another path")
     if trace.exists() and not force:
-        raise TracekitError(f"{trace} is already there; pass force=True to record it again, or name another place")
+        raise TracekitError(f"{trace} already exists; pass force=True to replace it, or another path")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise TracekitError(f"cannot write to {folder}: {error.strerror}; name another place") from None
+        raise TracekitError(f"cannot write to {folder}: {error.strerror}; pass another path") from None
 
     def publish(device: str, recorded: int) -> None:
         from tracekit.tracefile.publish import publish as published

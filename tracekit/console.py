@@ -2,8 +2,9 @@
 
 import io
 import os
+import re
 from collections.abc import Iterable
-from typing import IO
+from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -37,6 +38,15 @@ class PrintableConsole(Console):
         super().__init__(stderr=stderr, file=file, markup=False, emoji=False, highlight=False)
         if not self.is_terminal and "COLUMNS" not in os.environ:
             self.width = WITHOUT_TERMINAL
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Files and pipes get no spaces at the ends of lines."""
+        if self.is_terminal:
+            super().print(*objects, **how)
+            return
+        with self.capture() as said:
+            super().print(*objects, **how)
+        self.file.write(re.sub(" +(?=\n)", "", said.get()))
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         # Colours are still styles here, and become escape sequences later.

@@ -28,10 +28,10 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode):
         os.close(handle)
-        raise TracekitError(f"{path} is no regular file")
+        raise TracekitError(f"{path} is not a regular file")
     with os.fdopen(handle, "rb") as file:
         if found.st_size > most_bytes or len(content := file.read(most_bytes + 1)) > most_bytes:
-            raise TracekitError(f"{path} is larger than the {most_bytes:,} bytes that such a file may have")
+            raise TracekitError(f"{path} is larger than the limit of {most_bytes:,} bytes")
         return content
 
 
@@ -43,13 +43,11 @@ def unpack_gzip(path: Path, most_packed: int, most_bytes: int) -> bytes:
     try:
         content = member.decompress(packed, most_bytes + 1)
     except zlib.error as error:
-        raise TracekitError(
-            f"{path} cannot be read: it is no sound gzip file ({error}); copy or record it again"
-        ) from None
+        raise TracekitError(f"{path} is not a valid gzip file ({error}); copy or record it again") from None
     if len(content) > most_bytes:
-        raise TracekitError(f"{path} unpacks to more than the {most_bytes:,} bytes that such a file may have")
+        raise TracekitError(f"{path} unpacks to more than the limit of {most_bytes:,} bytes")
     if not member.eof:
-        raise TracekitError(f"{path} cannot be read: it is no sound gzip file (it ends early); copy or record it again")
+        raise TracekitError(f"{path} is a truncated gzip file; copy or record it again")
     return content
 
 
@@ -106,4 +104,4 @@ def write_named(path: Path, content: bytes) -> None:
         with written(path) as file:
             file.write(content)
     except OSError as error:
-        raise TracekitError(f"cannot write {path}: {error.strerror}; name another place") from error
+        raise TracekitError(f"cannot write {path}: {error.strerror}; pass another path") from error

@@ -4,6 +4,7 @@ Names of spans, kernels, files and folders, and all of a stranger's run.json, ma
 None of them reaches it.
 """
 
+import codecs
 import sys
 import traceback
 from types import TracebackType
@@ -11,6 +12,18 @@ from types import TracebackType
 import click
 
 from tracekit.names import printable
+
+#: What stands in for signs that a terminal's encoding lacks, one character for each: a minus sign still is one.
+ALIKE = dict(zip("−×→…·µ≈█░─│▏“”–—", '-x>.-u~#:-||""--', strict=True))
+
+
+def _alike(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(ALIKE.get(each, "?") for each in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("tracekit-alike", _alike)
 
 
 def echo(line: str, *, err: bool = False) -> None:

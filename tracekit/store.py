@@ -59,8 +59,8 @@ class Ways:
     out: str
 
 
-ON_THE_COMMAND_LINE = Ways("--force", "--out for another place")
-IN_A_PROGRAM = Ways("force=True", "out= for another place")
+ON_THE_COMMAND_LINE = Ways("--force", "another path to --out")
+IN_A_PROGRAM = Ways("force=True", "another path as out=")
 
 Decoded = TypeVar("Decoded")
 
@@ -76,11 +76,11 @@ def begun(folder: Path, *, force: bool, ways: Ways = ON_THE_COMMAND_LINE) -> Ite
     when another process is writing it; and for whatever tracekit did not make. They say `ways`.
     """
     if folder.is_symlink() and not folder.exists():
-        raise TracekitError(f"{folder} is a link that leads nowhere; remove it, or pass {ways.out}")
+        raise TracekitError(f"{folder} is a broken link; remove it, or pass {ways.out}")
     if folder.exists() and not force:
-        raise TracekitError(f"{folder} is already there; pass {ways.force} to record it again, or {ways.out}")
+        raise TracekitError(f"{folder} already exists; pass {ways.force} to record it again, or {ways.out}")
     if folder.exists() and not is_run(folder):
-        raise TracekitError(f"{folder} is there and is no run of tracekit; pass {ways.out}")
+        raise TracekitError(f"{folder} exists and is not a run of tracekit; pass {ways.out}")
     draft = folder.with_name(folder.name + INCOMPLETE)
     if draft.is_symlink():
         # What it leads to would be emptied.
@@ -93,10 +93,10 @@ def begun(folder: Path, *, force: bool, ways: Ways = ON_THE_COMMAND_LINE) -> Ite
         raise TracekitError(f"cannot write to {draft}; pass {ways.out}")
     with _held(draft, ways):
         if not is_run(draft) and any(path.name != OUTPUT for path in draft.iterdir()):
-            raise TracekitError(f"{draft} is there and was not made by tracekit; move it, or pass {ways.out}")
+            raise TracekitError(f"{draft} exists and was not written by tracekit; move it, or pass {ways.out}")
         if not force and holds_measurements(draft):
-            ended = "measured until it failed" if load(draft).failure else "measured until it was interrupted"
-            raise TracekitError(f"{draft} holds what a run {ended}; pass {ways.force} to replace it, or {ways.out}")
+            ended = "failed" if load(draft).failure else "was interrupted"
+            raise TracekitError(f"{draft} holds a run that {ended}; pass {ways.force} to replace it, or {ways.out}")
         clear(draft)
         try:
             yield draft
@@ -122,7 +122,7 @@ def _held(draft: Path, ways: Ways) -> Iterator[None]:
         found = folder.lstat()
         # Anybody may make folders here, with links in them.
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-            raise TracekitError(f"{folder} is not this user's own folder; remove it, or set TMPDIR to another place")
+            raise TracekitError(f"{folder} is owned by another user; remove it, or set TMPDIR to another folder")
         lock = FileLock(folder / f"{name}.lock")
         lock.acquire(blocking=False)
     except Timeout:
@@ -208,13 +208,13 @@ def load(folder: Path) -> Run:
 
     path = folder / MANIFEST
     if was_interrupted(folder):
-        raise TracekitError(f"{folder} was never finished: what was measured of it is in {folder}{INCOMPLETE}")
+        raise TracekitError(f"{folder} was interrupted: pass {folder}{INCOMPLETE} to see what was measured")
     if not path.is_file():
         # A user may have meant one of those in it.
         runs = sorted(each for each in folder.iterdir() if is_run(each)) if folder.is_dir() else []
         raise TracekitError(
-            f"{folder} is no run folder, it has no {MANIFEST}: name one that `tracekit profile` wrote, or a trace file"
-            + (f"; in it are {', '.join(map(str, runs[:5]))}" if runs else "")
+            f"{folder} is not a run folder (no {MANIFEST}): pass one that `tracekit profile` wrote, or a trace file"
+            + (f"; it contains {', '.join(map(str, runs[:5]))}" if runs else "")
         )
     content = read_bounded(inside(folder, MANIFEST), MOST_MANIFEST_BYTES)
     try:
@@ -233,14 +233,14 @@ def inside(folder: Path, name: str) -> Path:
     try:
         resolved, root = path.resolve(strict=True), folder.resolve(strict=True)
     except FileNotFoundError:
-        raise TracekitError(f"{path} is missing; copy the run's folder whole, or record the run again") from None
+        raise TracekitError(f"{path} is missing; copy the whole run folder, or record the run again") from None
     except (OSError, RuntimeError, ValueError) as error:
         # A loop of links, a name that is too long, one with a zero in it.
         raise TracekitError(f"{folder} names a file that cannot be read ({error})") from None
     if not resolved.is_relative_to(root):
-        raise TracekitError(f"{path} leads out of its folder, to {resolved}: what a run names must lie in it")
+        raise TracekitError(f"{path} leads out of the run folder, to {resolved}; record the run again")
     if not resolved.is_file():
-        raise TracekitError(f"{path} is no regular file; record the run again")
+        raise TracekitError(f"{path} is not a regular file; record the run again")
     return path
 
 
@@ -248,7 +248,7 @@ def recording_path(folder: Path, form: FormResult, kind: RecordingKind) -> Path:
     """The trace file of a form's light or rich recording."""
     recording = next((each for each in form.recordings if each.kind == kind), None)
     if recording is None:
-        raise TracekitError(f"{folder} holds no {kind} recording of the {form.name} form; record the run again")
+        raise TracekitError(f"{folder} has no {kind} recording of {form.name}; record the run again")
     return inside(folder, recording.path)
 
 
@@ -286,7 +286,7 @@ def load_pictures(folder: Path, form: FormResult) -> tuple[Picture, ...]:
         path = inside(folder, file.path)
         content = read_bounded(path, MOST_PICTURE_BYTES)
         if not content.startswith(PNG_MAGIC):
-            raise TracekitError(f"{path} is no PNG picture; record the run again")
+            raise TracekitError(f"{path} is not a PNG image; record the run again")
         scale = f", times {file.scale:,.0f}" if file.scale > 1 else ""
         found.append(Picture(form.name if file.kind == "output" else f"{form.name} less eager{scale}", content))
     return tuple(found)

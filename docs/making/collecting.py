@@ -18,6 +18,7 @@ from tracekit import store
 from tracekit.cli.profile import profile
 from tracekit.cli.sweep_report import load_sweep
 from tracekit.comparison.sweeping.cells import option_words
+from tracekit.model.comparison import Comparison
 from tracekit.model.workload import Request
 from tracekit.report.contract import comparison_json, sweep_json
 from tracekit.shell import split_variables, with_variables
@@ -74,10 +75,10 @@ def asked_for(request: Request) -> str:
     return shlex.join(words)
 
 
-def collect_run(folder: Path) -> dict[str, Any]:
-    """What a run folder says, without its recordings."""
+def collect_run(folder: Path, comparison: Comparison | None = None) -> dict[str, Any]:
+    """What a run folder says, without its recordings; its forms are compared unless they were."""
     run = store.load(folder)
-    told = json.loads(comparison_json(compare_forms(folder, run)))
+    told = json.loads(comparison_json(comparison or compare_forms(folder, run)))
     compilation = told["b"]["form"]["compilation"]
     environment = told["b"]["environment"]
     return {

@@ -12,24 +12,25 @@ import io
 import sys
 from pathlib import Path
 
-from tests.traces import RUNS, SWEEP
+from tests.traces import ROOT, RUNS, SWEEP
 
 from tracekit import store
 from tracekit.cli.sweep_report import show_sweep
-from tracekit.comparison.commands import measuring_command
+from tracekit.comparison.commands import measuring_command, repeating_command
+from tracekit.model.comparison import Comparison
 from tracekit.report.composition.reports import comparison_report
 from tracekit.walks.reports import Destination, identity_of_report_on, write_report
 from tracekit.walks.sides import compare_forms
 
-ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
 
 
-def write_sample(folder: Path, reports: Path) -> tuple[Path, Path]:
-    """The page and the twin of a run folder, into `reports`."""
+def write_sample(folder: Path, reports: Path, comparison: Comparison | None = None) -> tuple[Path, Path]:
+    """The page and the twin of a run folder, into `reports`; its forms are compared unless they were."""
     run = store.load(folder)
+    comparison = comparison or compare_forms(folder, run)
     there = Destination(reports, folder.name, identity_of_report_on(run), force=True)
-    return write_report(comparison_report(compare_forms(folder, run), run, measuring_command(run)), there)
+    return write_report(comparison_report(comparison, run, measuring_command(run), repeating_command(run)), there)
 
 
 def write_samples(folder: Path) -> list[Path]:

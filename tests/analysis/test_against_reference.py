@@ -95,13 +95,13 @@ def check(found: Analysis, events: list[Json], steps: list[Json]) -> None:
         assert (step.busy_us, step.idle_us) == (us[expected.step_busy[i]], us[expected.step_idle[i]])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(random_events())
 def test_a_whole_recording(tmp_path_factory: pytest.TempPathFactory, events: list[Json]) -> None:
     check(analyze(make_trace(tmp_path_factory.getbasetemp(), events)), events, [])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(random_events(), random_steps() | random_spans())
 def test_steps(tmp_path_factory: pytest.TempPathFactory, events: list[Json], steps: list[Json]) -> None:
     # One kernel that surely belongs, so that the window is never empty.

@@ -70,7 +70,7 @@ def test_where_no_launch_is_recorded_there_is_no_queue_model(tmp_path: Path) -> 
     assert analyze(make_trace(tmp_path, [make_kernel(0, 1), make_op(0, 1)])).queue is None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(random_events(), random_steps() | st.just([]))
 def test_the_four_states_divide_the_window_exactly(
     tmp_path_factory: pytest.TempPathFactory, events: list[Json], steps: list[Json]

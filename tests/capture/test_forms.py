@@ -106,7 +106,7 @@ def test_a_call_that_makes_torch_forget_what_it_compiled_is_refused(
         return block(x)
 
     form = make(make_workload(call, (CompileTarget("block", block),)))
-    with pytest.raises(TracekitError, match=rf"a call of the {form.name} form calls torch\.compiler\.reset\(\)"):
+    with pytest.raises(TracekitError, match=rf"{form.name} .*torch\.compiler\.reset\(\)"):
         warm_up(form, Silent())
 
 

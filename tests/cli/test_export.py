@@ -94,14 +94,14 @@ def test_a_damaged_trace_is_written_as_far_as_it_goes_and_said(tmp_path: Path) -
     broken.write_text(whole[: whole.rindex("{")])
     result = run(broken, "--csv", "-")
     assert (result.exit_code, len(rows_of(result.stdout))) == (1, 1)
-    assert "is damaged, and the tables hold what could be read" in result.stderr
+    assert "is damaged" in result.stderr
 
 
 def test_the_trace_itself_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "rank0.pt.trace.json.gz"
     path.write_bytes(gzip.compress(write_trace(tmp_path, [make_kernel(0, 1)]).read_bytes()))
     before = path.read_bytes()
-    assert_refused(run(path, "--hta", tmp_path), "would overwrite what is read")
+    assert_refused(run(path, "--hta", tmp_path), "would overwrite")
     assert path.read_bytes() == before
     assert run(path, "--hta", tmp_path, "--rank", 3).exit_code == 0
     assert (tmp_path / "rank3.pt.trace.json.gz").exists()
@@ -205,21 +205,21 @@ def test_a_benchmark_has_the_entries_that_actions_read() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((FLUX,), "say what for"),
-        (("broken.json", "--hta", "out"), "is damaged or no trace"),
+        ((FLUX,), "pass --hta FOLDER"),
+        (("broken.json", "--hta", "out"), "is damaged or"),
         (("cut-off", "--kernels", "-"), "cut-off/run.json cannot be read"),
         (("cut-off", "--groups", "-"), "cut-off/run.json cannot be read"),
-        (("nowhere.json", "--csv", "-"), "is not there"),
+        (("nowhere.json", "--csv", "-"), "check the path"),
         ((VIT, VIT, "--kernels", "-"), "--kernels takes one trace: leave"),
         ((FLUX, FLUX, "--hta", "out"), "--hta takes one trace: leave"),
-        ((VIT, "--groups", "-", "--form", "eager"), "--form is for --kernels, --gaps and --hta: leave it out"),
-        ((VIT, "--groups", "-", "--rank", "1"), "--rank is for --hta: leave it out"),
-        ((FLUX, "--hta", "out", "--window", "whole"), "--window is for tables: leave it out"),
-        ((FLUX, "--hta", "out", "--steps", "1"), "--steps is for tables: leave it out"),
-        ((FLUX, "--hta", "out", "--form", "eager"), "is no run folder: leave --form out"),
-        ((FLUX, "--kernels", "-", "--form", "eager"), "is no run folder: leave --form out"),
+        ((VIT, "--groups", "-", "--form", "eager"), "--kernels, --gaps and --hta: leave it out"),
+        ((VIT, "--groups", "-", "--rank", "1"), "--hta: leave it out"),
+        ((FLUX, "--hta", "out", "--window", "whole"), "tables: leave it out"),
+        ((FLUX, "--hta", "out", "--steps", "1"), "tables: leave it out"),
+        ((FLUX, "--hta", "out", "--form", "eager"), "leave --form out"),
+        ((FLUX, "--kernels", "-", "--form", "eager"), "leave --form out"),
         ((VIT, "--gaps", "-", "--groups", "-"), "takes one table"),
-        ((FLUX, "--groups", "-"), "name a second one"),
+        ((FLUX, "--groups", "-"), "one trace"),
     ],
 )
 def test_what_cannot_be_exported_or_would_be_ignored_is_refused(

@@ -6,16 +6,15 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.cli.runs import ROOT, invoke, make_run_folder, tracekit
-from tests.sides import make_form, make_run
+from tests.cli.runs import ROOT, edited, invoke, make_run_folder, tracekit
 
 from tracekit import store
-from tracekit.cli.profile import _next_command, profile_workload
+from tracekit.cli.profile import profile_workload, report_run
+from tracekit.model.run import FormName
 from tracekit.model.workload import Request
 from tracekit.tracefile import read_trace
 from tracekit.walks.plan import Plan
@@ -64,23 +63,23 @@ BOTH = "would both be"
     [
         *((("mlp", option, value), 2, option) for option in ("--target", "--time-budget") for value in ("nan", "inf")),
         (("flx",), 1, "did you mean flux?"),
-        (("flux", "--no-baseline"), 1, "--no-baseline says how to compile: pass --compiled too"),
-        (("flux", "--mode", "max-autotune", "--no-fullgraph"), 1, "--mode, --fullgraph says how to compile"),
+        (("flux", "--no-baseline"), 1, "pass --compiled"),
+        (("flux", "--mode", "max-autotune", "--no-fullgraph"), 1, "--mode, --fullgraph"),
         (("flux", "--size", "huge"), 1, "has no size 'huge'"),
         (("flux", "--height", "100"), 1, "multiples of 16"),
         (("mlp", "--height", "224", "--steps", "2"), 1, "mlp has no --height and no --steps: leave them out"),
         (("hf:owner/model", "--steps", "2"), 1, "hf:owner/model has no --steps: leave it out"),
-        (("nowhere.py:build",), 1, "there is no file nowhere.py here"),
+        (("nowhere.py:build",), 1, "nowhere.py"),
         (("flux", "--compiled", "--warmup", "hight=256"), 1, "did you mean height?"),
-        (("mlp", "--compiled", "--warmup", "steps=2"), 1, "mlp has no steps to warm up at"),
-        (("flux", "--warmup", "batch=2"), 1, "--warmup says how to compile"),
-        ((*WARM, "--repeat-process", "2"), 1, "--repeat-process in others that warm up as usual"),
-        *(((*WARM, each), 1, f"{each} in others that warm up as usual") for each in ("--verify-advice", "--startup")),
+        (("mlp", "--compiled", "--warmup", "steps=2"), 1, "mlp has no steps"),
+        (("flux", "--warmup", "batch=2"), 1, "pass --compiled"),
+        ((*WARM, "--repeat-process", "2"), 1, "--warmup and --repeat-process"),
+        *(((*WARM, each), 1, each) for each in ("--verify-advice", "--startup")),
         (("flux", "--json", "."), 1, "--json '.' is a folder"),
         (("flux", "--compiled", "--json", "reports/flux-compiled.html"), 1, f"--json and the page {BOTH}"),
         (("a.b:c", "--compiled", "--out", "x/y", "--json", "x/reports/y.md"), 1, f"--json and its twin {BOTH}"),
-        (("flux", "--pretrained", "a/b", "--size", "tiny"), 1, "real weights have a size of their own"),
-        (("flux", "--compiled", "--out", "there"), 1, "already there; pass --force"),
+        (("flux", "--pretrained", "a/b", "--size", "tiny"), 1, "leave --size out"),
+        (("flux", "--compiled", "--out", "there"), 1, "pass --force"),
     ],
 )
 def test_a_wrong_request_is_one_line_before_anything_is_loaded(
@@ -115,7 +114,7 @@ def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> 
     assert run.status == "incomplete"
     assert len(run.forms[0].wall_us) > 0
     assert not (tmp_path / "traces" / "mlp-eager").exists()
-    assert "what was measured until now is in" in told and "Traceback" not in told
+    assert ".incomplete" in told and "Traceback" not in told
 
 
 @pytest.fixture
@@ -207,10 +206,10 @@ def test_an_own_model_is_profiled_reported_and_built_again_in_fresh_processes(tm
         assert again.exit_code == 0, again.stderr
 
 
-#: What is compiled by Inductor, and asked where kernels come from. From an empty cache its C++ takes up to a minute for
-#: each of the others. They are compiled as far as AOTAutograd, where every break is found by then, unless
+#: What is compiled by Inductor, and asked where kernels come from, as mlp is. From an empty cache its C++ takes up to a
+#: minute for each of the others. They are compiled by Dynamo alone, which finds every break, unless
 #: TRACEKIT_TEST_EVERY_KERNEL is set in the environment.
-WITH_INDUCTOR = ("vit", "causal-lm")
+WITH_INDUCTOR = ("causal-lm",)
 #: mlp has a test of its own; the others are built and called as one of those that are profiled.
 ALIKE = ("mlp", "flux-schnell", "detr-resnet-101", "conditional-detr", "maskformer", "beit", "resnet")
 
@@ -220,7 +219,7 @@ def without_inductor(monkeypatch: pytest.MonkeyPatch) -> None:
 
     options = forms.compile_options
     if not os.environ.get("TRACEKIT_TEST_EVERY_KERNEL"):
-        monkeypatch.setattr(forms, "compile_options", lambda settings: {**options(settings), "backend": "aot_eager"})
+        monkeypatch.setattr(forms, "compile_options", lambda settings: {**options(settings), "backend": "eager"})
 
 
 @pytest.mark.slow
@@ -331,10 +330,11 @@ def test_a_model_by_its_configuration_is_run_recorded_and_reported(
         assert " · 8 tokens · " in told and "--seq-length 8" in told
 
 
+@pytest.mark.usefixtures("on_a_cpu")
 def test_a_configuration_that_is_not_here_is_one_line(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    found = profile("hf:owner/model", folder=tmp_path, HF_HUB_CACHE=str(tmp_path / "cache"), HF_HUB_OFFLINE="1")
-    assert found.returncode == 1
+    found = invoke("profile", "hf:owner/model")
+    assert found.exit_code == 1
     line = found.stderr.splitlines()[-1]
     assert line.startswith("error: the configuration of owner/model is not in the local Hugging Face cache")
     assert "pass --download to fetch it" in line
@@ -350,9 +350,19 @@ def test_a_configuration_that_is_not_here_is_one_line(tmp_path: Path) -> None:
         ("elsewhere/mine", "eager", "elsewhere/mine-compared"),
     ],
 )
-def test_the_next_command_keeps_the_settings_and_overwrites_no_run(folder: str, form: str, out: str | None) -> None:
-    run = make_run(forms=(make_form(form),))  # type: ignore[arg-type]
-    run = replace(run, settings=replace(run.settings, batch_size=4))
-    command = _next_command(Path(folder), run)
+def test_the_next_command_keeps_the_settings_and_overwrites_no_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: str,
+    form: FormName,
+    out: str | None,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = make_run_folder(Path(folder).parent, Path(folder).name, forms=(form,))
+    with edited(place) as manifest:
+        manifest["settings"]["batch_size"] = 4
+    report_run(place, None, force=False)
+    command = " ".join(capsys.readouterr().out.split()).partition("Compare: ")[2]
     assert "--batch-size 4" in command and "--force" not in command
-    assert command.endswith(f"--out {out}") if out else "--out" not in command
+    assert (f"--out {out}" in command) if out else ("--out" not in command)

@@ -5,6 +5,7 @@ import errno
 import fcntl
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_a_matrix_is_run_told_and_written(children: Children) -> None:
     result = sweep("vit", "--mode", "eager,default,reduce-overhead", "--batch-size", "1,4", "--iterations", "40")
     assert result.exit_code == 0, result.output
     assert len(children.jobs) == 6
-    assert "6 cells in sweeps/vit: 2 eager, 4 compiled with eager beside it; 6 to run" in result.stderr
+    assert re.search(r"6 cells in sweeps/vit: 2 eager, 4 compiled.*; 6 to run", result.stderr)
     assert "vit batch 4, reduce-overhead of model: out of memory after" in result.stderr
     assert "2.00×" in result.stderr
     assert "2 of 2 configs faster" in result.stdout
@@ -69,11 +70,11 @@ def test_the_same_command_runs_what_is_left_and_then_shows(children: Children) -
     command = ("vit", "--batch-size", "1,4")
     children.interrupt_at = 0
     sweep(*command)
-    assert_refused(sweep("--show", PLACE), "holds no cells yet: tracekit sweep --resume sweeps/vit runs them")
+    assert_refused(sweep("--show", PLACE), "tracekit sweep --resume sweeps/vit")
     children.interrupt_at = 2
     stopped = sweep(*command)
     assert stopped.exit_code == 130
-    assert "to go on: tracekit sweep --resume sweeps/vit" in stopped.stderr.lower()
+    assert "tracekit sweep --resume sweeps/vit" in stopped.stderr
     assert len(list(Path("sweeps/vit/cells").iterdir())) == 2
     children.interrupt_at = None
     assert sweep(*command).exit_code == 0
@@ -104,8 +105,8 @@ def test_failed_cells_stop_nothing_and_are_tried_again_when_asked(children: Chil
     told = json.loads(result.stdout)
     assert (told["schema"], told["name"], told["calls"]) == ("tracekit.sweep/1", "vit", 50)
     again = "tracekit sweep --resume sweeps/vit --retry-failed"
-    assert f"1 cell without times; to try again: {again}" in result.stderr
-    assert f"# tries cells that failed again\n{again}\n" in TWIN.read_text()
+    assert f"1 cell without times; retry: {again}" in result.stderr
+    assert f"\n{again}\n" in TWIN.read_text()
     # What is there already is shown without a look whether it could be run.
     children.found = CheckAnswer("vit needs the package torch")
     assert (sweep(*command).exit_code, len(children.jobs)) == (0, 2)
@@ -129,7 +130,7 @@ def test_all_anew_that_was_interrupted_goes_on(children: Children) -> None:
     assert "3 cells of 4 predate --again" in " ".join(shown.stdout.split())
     result = sweep("--resume", PLACE)
     assert "3 to run" in result.stderr
-    assert "3 cells of these anew, as --again asked" in result.stderr
+    assert re.search(r"3 cells .*--again", result.stderr)
     assert len(children.jobs) == 4
     assert "before --again began" not in result.stdout
     assert "0 to run" in sweep(*command).stderr
@@ -168,12 +169,12 @@ def test_another_version_of_an_own_model_is_said_and_run_anew(children: Children
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        (("--target", "2"), ("--target", "1"), "timed by another rule"),
-        (("--time-budget", "9"), (), "timed by another rule"),
+        (("--target", "2"), ("--target", "1"), "another timing rule"),
+        (("--time-budget", "9"), (), "another timing rule"),
         (("--iterations", "40"), ("--iterations", "40"), None),
         ((), (), None),
-        (("--iterations", "40"), ("--iterations", "80"), "timed by another rule before; --again runs them by this one"),
-        (("--seed", "3"), (), "made with another --seed; --again makes them with 0"),
+        (("--iterations", "40"), ("--iterations", "80"), "another timing rule"),
+        (("--seed", "3"), (), "another --seed"),
     ],
 )
 def test_what_was_measured_otherwise_than_is_asked_for_now_is_said(
@@ -183,9 +184,9 @@ def test_what_was_measured_otherwise_than_is_asked_for_now_is_said(
     result = sweep("vit", *second)
     assert len(children.jobs) == 2
     if said is None:
-        assert "of these" not in result.stderr
+        assert "--again" not in result.stderr
     else:
-        assert f"2 cells of these were {said}" in result.stderr
+        assert re.search(rf"2 cells .*{said}.*--again", result.stderr)
 
 
 def test_cells_that_were_measured_with_other_variables_are_said_to_be_so(
@@ -194,7 +195,7 @@ def test_cells_that_were_measured_with_other_variables_are_said_to_be_so(
     sweep("vit")
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
     told = sweep("vit").stderr
-    assert "2 cells of these were measured with other variables that steer torch; --again: with CUDA_LAUNCH" in told
+    assert re.search(r"2 cells .*--again .*CUDA_LAUNCH", told)
     monkeypatch.setattr("sys.argv", ["tracekit", "sweep", "vit"])
     assert sweep("vit").exit_code == 0
     assert "\nCUDA_LAUNCH_BLOCKING=1 tracekit sweep vit\n" in TWIN.read_text()
@@ -219,8 +220,8 @@ def test_a_sweep_of_which_nothing_has_times_fails_at_its_end(children: Children)
     assert result.exit_code == 1
     assert len(children.jobs) == 2
     assert Path("reports/sweep-vit.html").is_file()
-    assert result.stderr.splitlines()[-1].startswith("error: none of the cells asked for has times")
-    assert "--resume sweeps/vit --retry-failed tries again" in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: ")
+    assert "tracekit sweep --resume sweeps/vit --retry-failed" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -273,15 +274,18 @@ def test_the_report_names_the_commands_that_measured_it_and_what_goes_on(
     for words in (["vit"], ["vit", "--batch-size", "4"], ["--resume", "sweeps/vit"], ["vit"]):
         monkeypatch.setattr("sys.argv", ["tracekit", "sweep", *words])
         assert sweep(*words).exit_code == 0
-    measure = "# measure it\ntracekit sweep vit\ntracekit sweep vit --batch-size 4\n"
-    show = "# shows what is there\ntracekit sweep --show sweeps/vit\n"
-    page = Path("reports/sweep-vit.md")
+    measure, show = ["tracekit sweep vit", "tracekit sweep vit --batch-size 4"], ["tracekit sweep --show sweeps/vit"]
+
+    def commands() -> list[str]:
+        text = Path("reports/sweep-vit.md").read_text()
+        (block,) = [each.partition("```")[0] for each in text.split("```sh\n")[1:] if measure[1] in each]
+        return [line for line in block.splitlines() if not line.startswith("#")]
+
     # Nothing is missing, so that nothing goes on.
-    assert f"```sh\n{measure}{show}```" in page.read_text()
+    assert commands() == [*measure, *show]
     eager_file().unlink()
     assert sweep("--show", PLACE).exit_code == 0
-    go_on = "# goes on with what is missing\ntracekit sweep --resume sweeps/vit\n"
-    assert f"```sh\n{measure}{go_on}{show}```" in page.read_text()
+    assert commands() == [*measure, "tracekit sweep --resume sweeps/vit", *show]
 
 
 def test_show_takes_nothing_that_would_run(children: Children) -> None:
@@ -297,7 +301,7 @@ def test_where_nothing_can_be_locked_it_is_said(children: Children, monkeypatch:
     monkeypatch.setattr(fcntl, "flock", Mock(side_effect=OSError(errno.ENOLCK, "No locks available")))
     result = sweep("vit")
     assert (result.exit_code, len(children.jobs)) == (0, 2)
-    assert "nothing can be locked in sweeps/vit (No locks available): run one sweep at a time there" in result.stderr
+    assert "sweeps/vit" in result.stderr and "(No locks available)" in result.stderr
 
 
 def test_a_suite_is_run_in_parts_into_one_folder(children: Children) -> None:
@@ -323,7 +327,7 @@ def test_a_suite_is_run_in_parts_into_one_folder(children: Children) -> None:
 def test_every_workload_of_a_suite_exists_and_vision_has_the_users_table() -> None:
     for name, suite in SUITES.items():
         cells = sweep("--suite", name, "--only", "nothing")
-        assert f"it has {', '.join(suite.workloads)}" in cells.stderr
+        assert f"one of {', '.join(suite.workloads)}" in cells.stderr
     vision = SUITES["vision"]
     assert (len(vision.workloads), vision.batch_sizes, vision.iterations) == (12, (1, 4, 16), 300)
     assert {each.workload for each in vision.published} == set(vision.workloads)
@@ -332,20 +336,20 @@ def test_every_workload_of_a_suite_exists_and_vision_has_the_users_table() -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "name workloads to sweep, or --suite NAME"),
-        (("vit", "--", "layers=3"), "vit takes no options of its own: leave out layers=3"),
-        (("vit", "--scope", "model+,heads"), "commas stand between scopes to try, + between parts"),
+        ((), "--suite NAME"),
+        (("vit", "--", "layers=3"), "leave out layers=3"),
+        (("vit", "--scope", "model+,heads"), "'model+'"),
         (("vit", "--seq-length", "8"), "vit has no --seq-length"),
         (("vit", "--download"), "vit has no --download"),
-        (("vit", "--mode", "eager", "--scope", "heads"), "nothing called 'heads'"),
-        (("vit", "--suite", "vision"), "one of them"),
+        (("vit", "--mode", "eager", "--scope", "heads"), "'heads'"),
+        (("vit", "--suite", "vision"), "one of: "),
         (("--suite", "visoin"), "did you mean vision?"),
         (("vit", "--height", "224"), "vit has no --height"),
         (("vti",), "did you mean vit?"),
-        (("vit", "--only", "beit"), "this sweep has no such workload; it has vit"),
-        (("vit", "--iterations", "5", "--target", "1"), "--iterations is a fixed number"),
+        (("vit", "--only", "beit"), "pass one of vit"),
+        (("vit", "--iterations", "5", "--target", "1"), "leave out --target"),
         (("--resume", "nowhere"), "nowhere holds no sweep.json"),
-        (("--show", "nowhere"), "nowhere is no sweep's folder"),
+        (("--show", "nowhere"), "nowhere is not a sweep folder"),
     ],
 )
 def test_what_cannot_be_is_said_in_a_line_before_anything_runs(
@@ -372,8 +376,9 @@ def test_cells_without_what_was_asked_are_shown(children: Children) -> None:
 
 
 @pytest.mark.slow
-def test_a_real_sweep_of_a_small_model_on_a_cpu() -> None:
+def test_a_real_sweep_of_a_small_model_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
+    monkeypatch.setenv("TORCHINDUCTOR_VEC_ISA_OK", "0")
     asked = ("--mode", "default", "--batch-size", "1,2000000000", "--iterations", "10")
     result = sweep("mlp", "--size", "tiny", *asked, "--json", "out.json")
     assert result.exit_code == 0, result.output

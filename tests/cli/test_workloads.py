@@ -32,7 +32,7 @@ def test_what_stands_for_any_model_is_listed_apart(listed: Result) -> None:
     document = json.loads(listed.stdout)
     assert [entry["name"] for entry in document["any"]] == ["hf:ORG/NAME", "diffusers:ORG/NAME"]
     assert not any(":" in entry["name"] for entry in document["workloads"])
-    assert "memory as computed from it" in " ".join(listed.stderr.split())
+    assert "memory computed from" in " ".join(listed.stderr.split())
 
 
 def test_the_list_fits_80_columns(tmp_path: Path) -> None:
@@ -43,13 +43,13 @@ def test_the_list_fits_80_columns(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_unknown_or_missing_is_one_line() -> None:
-    assert_refused(invoke("workloads", "flx"), "did you mean flux? (`tracekit workloads` lists them)")
-    assert_refused(invoke("workloads", "--parts"), "--parts lists the modules of the workloads that are named")
+    assert_refused(invoke("workloads", "flx"), "did you mean flux?")
+    assert_refused(invoke("workloads", "--parts"), "tracekit workloads vit --parts")
 
 
 def test_every_workload_says_its_inputs_parameters_and_breaks() -> None:
     result = invoke("workloads", "vit", "qwen2.5-vl")
-    for words in ("pixel_values 1x3x224x224", "86,567,656", "none: one graph", "the vision tower breaks"):
+    for words in ("pixel_values 1x3x224x224", "86,567,656", "none: one graph", "in the vision tower"):
         assert words in result.output
 
 

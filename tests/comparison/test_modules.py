@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 from tests.traces import RUNS
 
-import tracekit
 from tracekit.comparison.modules import time_by_module
 from tracekit.model.comparison import GroupMember, KernelGroup
 from tracekit.model.groups import GroupLabel, ModuleTime
@@ -75,8 +74,8 @@ def test_no_module_is_known_of_bare_traces():
 
 
 @pytest.mark.parametrize("folder", RUNS, ids=lambda folder: folder.name)
-def test_modules_of_recorded_runs_add_up_to_the_change_of_all_groups(folder):
-    comparison = tracekit.load(folder).compare()
+def test_modules_of_recorded_runs_add_up_to_the_change_of_all_groups(folder, compared):
+    comparison = compared(folder)
     root = comparison.modules
     assert root is not None
     modules = list(every(root))

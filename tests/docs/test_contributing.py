@@ -99,19 +99,18 @@ def test_each_line_that_is_added_is_on_the_page() -> None:
 
 
 @pytest.mark.slow
-def test_the_workload_is_listed_and_keeps_the_promises_of_all_workloads(copy: Path) -> None:
+def test_the_workload_the_question_and_the_finding_pass_their_tests_and_reach_reports(copy: Path) -> None:
     pytest.importorskip("transformers")
     assert "distilbert" in run(copy, "tracekit", "workloads")
-    files = ("tests/workloads/test_one_forward.py", "tests/workloads/test_workloads.py")
-    assert " passed" in run(copy, "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", "distilbert")
-
-
-@pytest.mark.slow
-def test_the_question_and_the_finding_pass_their_tests_and_reach_reports(copy: Path) -> None:
     run(copy, "tracekit", "schema", "--out", "docs/schemas")
-    files = ("tests/analysis/test_short_kernels.py", "tests/comparison/findings/test_short_kernels.py")
-    assert "3 passed" in run(copy, "pytest", "-q", "-p", "no:cacheprovider", *files)
-    run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/report/test_schemas.py", "-k", "schemas_in_docs")
+    of_workloads = ("tests/workloads/test_one_forward.py", "tests/workloads/test_workloads.py")
+    of_kernels = ("tests/analysis/test_short_kernels.py", "tests/comparison/findings/test_short_kernels.py")
+    files, asked = (
+        (*of_workloads, *of_kernels, "tests/report/test_schemas.py"),
+        "distilbert or short_kernels or schemas_in_docs",
+    )
+    told = run(copy, "pytest", "-v", "-p", "no:cacheprovider", *files, "-k", asked)
+    assert [told.count(f"{name}::") for name in of_kernels] == [1, 2] and "test_workloads.py::" in told
     told = run(copy, "tracekit", "compare", "traces/h200-vit", "--out", "out.html", "-v")
     assert "Nearly all kernels of compiled are short" in told
     for report in ("out.html", "out.md"):

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
-from tests.cli.runs import tracekit
+from tests.cli.runs import invoke
 
 from tracekit import store
 
@@ -178,16 +178,18 @@ def test_the_benchmark_step_writes_the_file_that_the_next_step_reads(place: Path
 
 
 @pytest.mark.slow
-def test_the_ten_line_example_runs_as_printed(tmp_path: Path) -> None:
+def test_the_ten_line_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cpu")
     code, command = blocks(OWN, "python")[0], blocks(OWN, "sh")[0]
     assert len(code.splitlines()) <= 10
     (tmp_path / "my_model.py").write_text(code)
     first, *words = shlex.split(command)
     assert first == "tracekit"
     at = words.index("--")
-    found = tracekit(*words[:at], "--iterations", 3, *words[at:], folder=tmp_path, CUDA_VISIBLE_DEVICES="")
-    assert found.returncode == 0, found.stderr
+    found = invoke(*words[:at], "--iterations", 3, *words[at:])
+    assert found.exit_code == 0, found.output
     run = store.load(tmp_path / "traces" / "my_model-build-compiled")
     assert run.settings.own is not None and run.settings.own.options == ("layers=4",)
     facts = run.forms[1].compilation

@@ -1,12 +1,14 @@
 """docs/results.md and README's table are what results/ holds, and that is what committed runs and sweeps say."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from docs.making.collecting import RESULTS, asked_for, collect_run, collect_sweep, read_runs, shortened, write
 from docs.making.results import PAGE, README, page, pays_after, readme, row, runs, sweep
+from tracekit.model.comparison import Comparison
 from tracekit.model.workload import Request
 
 from ..traces import PRIVATE, RUNS, SWEEP
@@ -21,9 +23,9 @@ def test_the_page_is_what_the_results_make() -> None:
 
 
 @pytest.mark.parametrize("folder", RUNS, ids=lambda folder: folder.name)
-def test_what_is_kept_of_a_run_is_what_its_folder_says(folder: Path) -> None:
+def test_what_is_kept_of_a_run_is_what_its_folder_says(folder: Path, compared: Callable[[Path], Comparison]) -> None:
     kept = {run["name"]: run for run in read_runs()}
-    found = collect_run(ROOT / folder)
+    found = collect_run(ROOT / folder, compared(folder))
     assert kept[found["name"]] == json.loads(json.dumps(found))
 
 

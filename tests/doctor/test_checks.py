@@ -33,7 +33,7 @@ def test_a_check_that_breaks_is_told_as_a_problem_and_ctrl_c_stops_the_checks() 
         raise KeyboardInterrupt
 
     found = answer(broken)
-    assert (found.status, found.message) == ("problem", "the check broke: RuntimeError: CUDA error: unknown")
+    assert (found.status, found.message.endswith(": RuntimeError: CUDA error: unknown")) == ("problem", True)
     with pytest.raises(KeyboardInterrupt):
         answer(interrupted)
 
@@ -84,16 +84,16 @@ UNSEEN = {"no_gpu": "no GPU"}
         (check_gpu, OLD_CARD, "problem", "card 0 has compute capability 6.1"),
         # AMD's GPUs count in another way.
         (check_gpu, {**OLD_CARD, "cuda": None, "hip": "6.4"}, "ok", "card 0"),
-        (check_gpu, {**UNSEEN, "driver": GONE, "cuda": None}, "warning", "none seen"),
+        (check_gpu, {**UNSEEN, "driver": GONE, "cuda": None}, "warning", "CPU"),
         (check_gpu, {**UNSEEN, "hidden": ""}, "problem", "unset CUDA_VISIBLE_DEVICES"),
-        (check_gpu, {**UNSEEN, "cuda": None}, "problem", "build without CUDA"),
+        (check_gpu, {**UNSEEN, "cuda": None}, "problem", "pip uninstall -y torch"),
         (check_driver, {"driver": GONE, "cuda": None}, "skipped", "no NVIDIA driver (gone)"),
         (check_driver, {"driver": NoDriver("no_library")}, "warning", "pip install nvidia-ml-py"),
         (check_driver, {"cuda": "13.0"}, "problem", "https://download.pytorch.org/whl/cu128"),
         # One of the same major version is enough.
-        (check_driver, {"driver": Driver("525.1", (12, 0), ("NVIDIA H200",))}, "ok", "runs CUDA up to 12.0"),
+        (check_driver, {"driver": Driver("525.1", (12, 0), ("NVIDIA H200",))}, "ok", "CUDA up to 12.0"),
         (check_gpu_memory, {}, "ok", "139.0 of 140.0 GiB free"),
-        (check_gpu_memory, {"free_gib": 20}, "warning", "20.0 of 140.0 GiB free: others use this GPU"),
+        (check_gpu_memory, {"free_gib": 20}, "warning", "20.0 of 140.0 GiB free"),
     ],
 )
 def test_what_is_said_of_a_gpu_and_its_driver(
@@ -136,7 +136,7 @@ def test_a_compiler_that_fails_is_told_with_its_first_complaint(
 ) -> None:
     monkeypatch.setenv("CC", str(make_compiler(tmp_path, "echo 'cannot find cc1' >&2; echo more >&2; exit 1")))
     found = check_c_compiler()
-    assert (found.status, found.message.endswith("does not work: cannot find cc1")) == ("problem", True)
+    assert (found.status, found.message.endswith(": cannot find cc1")) == ("problem", True)
 
 
 def test_a_compiler_with_a_wrapper_in_front_is_understood(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

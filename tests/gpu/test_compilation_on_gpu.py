@@ -44,7 +44,6 @@ def test_a_warm_up_of_another_batch_compiles_in_a_timed_call(tmp_path: Path, mod
     assert first.call == 1
     (frame,) = (each for each in side.diagnostics.frames if (each.phase, each.call) == ("timed", 1))
     assert frame.because[0].facts == {"kind": "size", "name": "kwargs['input']", "index": "0", "then": "2", "now": "4"}
-    assert "compiled again" in (tmp_path / "reports" / "run.md").read_text()
     assert store.load(tmp_path / "run").status == "complete"
 
 

@@ -274,7 +274,8 @@ def test_a_graph_break_with_item_names_the_call_that_waits(tmp_path: Path, cycle
     data = torch.ones(4096, device="cuda")
 
     def step(number: int) -> None:
-        torch.cuda._sleep(int(500 * cycles))
+        # Longer than a host that others load too takes from here to the wait.
+        torch.cuda._sleep(int(5000 * cycles))
         compiled(data)
 
     found = record(tmp_path, step, warm=5)
@@ -358,7 +359,7 @@ def test_pauses_inside_a_cuda_graph_are_the_device_s(tmp_path: Path, small: Any)
     assert found.queue.delayed_us == pytest.approx(found.us("device"), rel=0.02, abs=STEPS * 5)
 
 
-def test_backward_on_another_thread(tmp_path: Path) -> None:
+def test_backward_on_another_thread(tmp_path: Path, cycles: float) -> None:
     layers = [torch.nn.Linear(512, 512) for _ in range(8)]
     model = torch.nn.Sequential(*layers).cuda()
     data = torch.ones(64, 512, device="cuda")
@@ -370,6 +371,7 @@ def test_backward_on_another_thread(tmp_path: Path) -> None:
 
     def step(number: int) -> None:
         loss = model(data).sum()
+        torch.cuda._sleep(int(2000 * cycles))
         loss.item()
         # Between the wait and backward, which another thread launches: work of the host's that is recorded ...
         multiplied.append(host_us(lambda: torch.mm(host_data, host_data)))
@@ -383,7 +385,6 @@ def test_backward_on_another_thread(tmp_path: Path) -> None:
     assert launching == 2
     assert found.us("python") >= 0.98 * sum(slept[-STEPS:])
     assert found.us("op_dispatch") >= 0.95 * sum(multiplied[-STEPS:])
-    # The GPU may just have run dry before the wait began, once.
-    assert STEPS - 1 <= found.drained("cudaStreamSynchronize", "cudaMemcpyAsync") <= STEPS
+    assert found.drained("cudaStreamSynchronize", "cudaMemcpyAsync") == STEPS
     syncs = {each.sync for each in found.idle.largest if each.duration_us > 3_000}
     assert syncs - {None} and syncs <= {"cudaStreamSynchronize", "cudaMemcpyAsync", None}

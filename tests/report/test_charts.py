@@ -3,15 +3,15 @@
 import gzip
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
+from pathlib import Path
 
 import pytest
 from plotly.offline import get_plotlyjs_version
 from tests.report.showing import written
 from tests.traces import RUNS
 
-import tracekit
 from tracekit.model.comparison import Comparison
 from tracekit.model.groups import ModuleTime
 from tracekit.report.charts import (
@@ -34,8 +34,8 @@ from .conftest import bare_comparison, cpu_comparison, timed_comparison
 
 
 @pytest.fixture(scope="module", params=RUNS, ids=lambda folder: folder.name)
-def recorded(request: pytest.FixtureRequest) -> Comparison:
-    return tracekit.load(request.param).compare()
+def recorded(request: pytest.FixtureRequest, compared: Callable[[Path], Comparison]) -> Comparison:
+    return compared(request.param)
 
 
 def figure(chart: Chart | None) -> dict:

@@ -1,21 +1,19 @@
 """Pages of committed runs as they are looked at: nothing cut, nothing over something else, on paper at full size."""
 
 import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-
-from tracekit.cli.main import main
+from tests.cli.runs import invoke
+from tests.traces import FLUX, GRAPHED, QWEN, ROOT, VIT
 
 from ..browser import opened
 
 pytestmark = pytest.mark.browser
 
-TRACES = Path(__file__).parents[2] / "traces"
-VIT = str(TRACES / "h200-vit")
-GRAPHED = str(TRACES / "h200-vit-reduce-overhead")
-FLUX, QWEN = str(TRACES / "h200-flux-compiled"), str(TRACES / "h200-qwen2.5-vl-decode")
+PAGES = {"flux": FLUX, "qwen": QWEN, "vit": VIT, "graphed": GRAPHED}
 
 #: Tables that have to be scrolled sideways.
 SCROLLING = "[...document.querySelectorAll('.scroll.wider')].map((each) => each.dataset.label)"
@@ -72,34 +70,45 @@ ENDS = """(parts) => Object.fromEntries(parts.map((part) => [
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The page of one run, of one with CUDA graphs, and of both side by side with a third."""
-    folder = tmp_path_factory.mktemp("pages")
-    again = folder / "h200-vit-max-autotune"
-    shutil.copytree(GRAPHED, again)
-    asked = {"vit": [VIT], "graphed": [GRAPHED], "several": [VIT, GRAPHED, str(again)], "flux": [FLUX], "qwen": [QWEN]}
-    for name, runs in asked.items():
-        done = CliRunner().invoke(main, ["compare", *runs, "--out", str(folder / f"{name}.html")])
+def pages(
+    reported: Callable[[Path], tuple[Path, Path]], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """The page of a run by its name, or of one, of one with CUDA graphs and of a third side by side."""
+
+    @cache
+    def page(name: str) -> Path:
+        if name in PAGES:
+            return reported(PAGES[name])[0]
+        folder = tmp_path_factory.mktemp("several")
+        runs = [ROOT / VIT, ROOT / GRAPHED, folder / "h200-vit-max-autotune"]
+        shutil.copytree(*runs[1:])
+        done = invoke("compare", *runs, "--out", folder / "several.html")
         assert done.exit_code == 0, done.output
-    return {name: folder / f"{name}.html" for name in asked}
+        return folder / "several.html"
+
+    return page
 
 
 @pytest.mark.parametrize("name", ["vit", "graphed", "several", "flux", "qwen"])
-def test_a_page_is_a_few_screens_a_few_sheets_and_not_heavy(pages, name):
-    assert pages[name].stat().st_size < BYTES
+def test_a_page_is_quiet_a_few_screens_a_few_sheets_and_not_heavy(pages, name):
+    assert pages(name).stat().st_size < BYTES
     for (width, height), most in SCREENS.items():
-        with opened(pages[name], width=width) as visited:
+        with opened(pages(name), width=width) as visited:
             visited.page.set_viewport_size({"width": width, "height": height})
             visited.page.wait_for_selector("main > section:last-of-type.laid")
             assert visited.page.evaluate("document.documentElement.scrollHeight") <= most * height
+            assert (visited.complaints, visited.requests) == ([], [])
             if width > 1000:
+                assert visited.page.locator("figure > .js-plotly-plot").count() >= 3
+                assert visited.page.evaluate(CHARTS_WITHIN, [1, width])
+                assert name == "several" or "faster compiled" in visited.page.inner_text("body")
                 sheets = visited.page.pdf(format="A4").count(b"/Type /Page\n")
                 assert 0 < sheets <= SHEETS
 
 
 @pytest.mark.parametrize("name", ["vit", "flux", "qwen"])
 def test_the_first_screen_answers(pages, name):
-    with opened(pages[name], width=1300) as visited:
+    with opened(pages(name), width=1300) as visited:
         visited.page.set_viewport_size({"width": 1300, "height": 900})
         ends = visited.page.evaluate(ENDS, FIRST)
         assert {part for part, end in ends.items() if end is None or end > 900} == set()
@@ -107,14 +116,14 @@ def test_the_first_screen_answers(pages, name):
 
 @pytest.mark.parametrize("name", ["vit", "graphed", "several"])
 def test_on_a_wide_screen_no_table_of_a_run_has_to_be_scrolled(pages, name):
-    with opened(pages[name]) as visited:
+    with opened(pages(name)) as visited:
         visited.page.wait_for_selector("main > section:last-of-type.laid")
         assert visited.page.evaluate(SCROLLING) == []
 
 
 @pytest.mark.parametrize("name", ["vit", "several"])
 def test_paper_takes_the_page_at_its_full_size(pages, name):
-    with opened(pages[name]) as visited:
+    with opened(pages(name)) as visited:
         page = visited.page
         page.wait_for_selector("main > section:last-of-type.laid")
         # As a browser does when it prints a page that was looked at: a sheet of A4 within its margins.
@@ -133,20 +142,20 @@ def test_paper_takes_the_page_at_its_full_size(pages, name):
 
 @pytest.mark.parametrize("width", [400, 1280])
 def test_figures_beside_the_bars_of_a_waterfall_stand_clear_of_its_labels(pages, width):
-    with opened(pages["graphed"], width=width) as visited:
+    with opened(pages("graphed"), width=width) as visited:
         labels, figures, over = visited.page.evaluate(OVER_LABELS)
         assert labels == figures > 8
         assert over == 0
 
 
 def test_on_a_phone_the_figures_of_several_forms_stand_in_lines_and_are_whole(pages):
-    with opened(pages["several"], width=400) as visited:
+    with opened(pages("several"), width=400) as visited:
         assert visited.page.evaluate(HEIGHTS, ".columns tbody tr") == [1, 1, 1]
         assert visited.page.evaluate(BROKEN) == []
         assert visited.page.evaluate(SCROLLING) == []
 
 
 def test_on_a_phone_words_and_figures_of_a_kernel_group_stand_in_lines(pages):
-    with opened(pages["vit"], width=400) as visited:
+    with opened(pages("vit"), width=400) as visited:
         visited.page.wait_for_selector("main > section:last-of-type.laid")
         assert visited.page.evaluate(HEIGHTS, ".explorer tbody tr") == [1, 1, 1]

@@ -72,7 +72,11 @@ def test_a_call_s_bars_have_communication_where_there_is_any(between: Comparison
         assert math.fsum(us for _, us in bar.segments) == pytest.approx(bar.total_us)
         assert call_time(side, "trace").communication_us == pytest.approx(side.exposed_us)
     without = compare(make_side("a"), make_side("b"))
-    assert {kind for bar in comparison_overview(without).bars for kind, _ in bar.segments} == {"library", "other", "idle"}
+    assert {kind for bar in comparison_overview(without).bars for kind, _ in bar.segments} == {
+        "library",
+        "other",
+        "idle",
+    }
     drawn = [len(call_chart(each).figure.to_dict()["data"]) for each in (between, without)]
     assert drawn == [4, 3]
 

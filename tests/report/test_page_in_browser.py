@@ -69,7 +69,7 @@ def test_kernel_groups_are_sorted_by_any_column_both_ways(page):
     assert page.get_attribute(".explorer th[aria-sort]", "aria-sort") == "descending"
     page.click(".explorer thead button:text-is('time A')")
     assert figures(page) == sorted(values)
-    page.click(".explorer thead button:text-is('Became')")
+    page.click(".explorer thead button:text-is('Change kind')")
     kinds = columns(page, 1)
     assert kinds == sorted(kinds)
     assert page.locator(".explorer th[aria-sort]").count() == 1
@@ -130,6 +130,15 @@ def test_a_group_opens_by_a_click_and_tells_the_timeline(page):
     assert page.evaluate("window.told") == told
     page.click("#group-1 td >> nth=0")
     assert not page.is_visible(".drawer") and page.evaluate("location.hash") == ""
+
+
+def test_on_a_narrow_screen_the_row_stays_in_view_above_its_drawer(page):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_selector(".opens")
+    row, drawer = page.locator("#group-1"), page.locator(".drawer")
+    row.evaluate("(each) => each.scrollIntoView({ block: 'end' })")
+    row.locator(".opens").click()
+    assert row.bounding_box()["y"] + row.bounding_box()["height"] <= drawer.bounding_box()["y"] + 1
 
 
 PIN = """(group) => document.dispatchEvent(

@@ -1,6 +1,7 @@
 """What tracekit writes keeps to the schemas it publishes: real runs, and sides with every kind of gap in them."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -8,26 +9,21 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
-from tracekit import store
-from tracekit.comparison import compare
 from tracekit.comparison.comparing import look_at
 from tracekit.comparison.judging.gate import check, parse_conditions
+from tracekit.model.comparison import Comparison
 from tracekit.model.compilation import NotCompiled
 from tracekit.model.provenance import SourceLines
 from tracekit.model.single_run import NothingCompiled, Remedy
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.schemas import UNITS, SchemaName, schema, schema_text
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
 
 from ..sides import make_analysis, make_cpu_analysis, make_side
-from ..traces import RUNS
+from ..traces import ROOT, RUNS, VIT
 from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed_comparison
 
-ROOT = Path(__file__).parents[2]
 PUBLISHED = ROOT / "docs" / "schemas"
 FOLDERS = [ROOT / each for each in RUNS]
-SMALL = ROOT / "traces" / "h200-vit"
 every_schema = pytest.mark.parametrize("name", get_args(SchemaName))
 
 
@@ -61,10 +57,9 @@ def test_the_manifests_of_the_committed_runs_keep_to_theirs(folder: Path) -> Non
     assert list(validator.iter_errors(json.loads((folder / "run.json").read_text(encoding="utf-8")))) == []
 
 
-def test_a_real_comparison_with_a_gate_keeps_to_its_schema() -> None:
-    reading = Reading(shapes=True, cached=False)
-    sides = [load_side(SMALL, form=name, reading=reading) for name in ("eager", "compiled")]  # type: ignore[arg-type]
-    comparison = compare(sides[0], sides[1], store.load(SMALL).order)
+def test_a_real_comparison_with_a_gate_keeps_to_its_schema(compared: Callable[[Path], Comparison]) -> None:
+    comparison = compared(VIT)
+    sides = comparison.a, comparison.b
     gated = replace(comparison, gate=check(comparison, parse_conditions("wall<=+3%,kernels<=500")))
     for each in (comparison, gated):
         assert faults("comparison", comparison_json(each)) == []

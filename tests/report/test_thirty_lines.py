@@ -1,5 +1,6 @@
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,13 +18,14 @@ from tests.sides import (
     make_side,
     scaled,
 )
-from tests.traces import RUNS, SWEEP
+from tests.traces import ROOT, RUNS, SWEEP
 
-import tracekit
 from tracekit.cli.sweep_report import load_sweep
 from tracekit.comparison import compare
 from tracekit.comparison.comparing import look_at
 from tracekit.comparison.judging.gate import check, parse_conditions
+from tracekit.model.comparison import Comparison
+from tracekit.report.advised import advised
 from tracekit.report.composition.detail import analysis_text, comparison_text, comparisons_text, sweep_text
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_side import side_overview
@@ -31,9 +33,6 @@ from tracekit.report.document import Overview, Table, columns
 from tracekit.report.thirty_lines import overview_lines
 from tracekit.walks.pairs import load_comparisons
 from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
-
-ROOT = Path(__file__).parents[2]
 
 
 def lines(text: str, width: int = 100, most: int = 30) -> list[str]:
@@ -45,23 +44,24 @@ def lines(text: str, width: int = 100, most: int = 30) -> list[str]:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_is_told_in_thirty_lines_that_end_with_where_its_report_is(name: str) -> None:
-    comparison = tracekit.load(ROOT / name).compare()
+def test_a_run_is_told_in_thirty_lines_that_end_with_where_its_report_is(
+    name: Path, compared: Callable[[Path], Comparison]
+) -> None:
+    comparison = compared(name)
     told = lines(printed(comparison_text(comparison, PAGE, OPEN), 100))
     assert (told[0].count("·") > 2, str(PAGE) in told[-1] or str(PAGE) in told[-2]) == (True, True)
     lines(printed(comparison_text(comparison, PAGE, OPEN, width=80), 80), 80, 38)
     assert len(lines(printed(comparison_text(comparison, PAGE, OPEN, "verdict"), 100))) == 3
     assert len(printed(comparison_text(comparison, PAGE, OPEN, "all"), 100).splitlines()) > 60
     gated = replace(comparison, gate=check(comparison, parse_conditions("wall<=+3%")))
-    assert lines(printed(comparison_text(gated, PAGE, OPEN), 100))[2].startswith("Gate: ")
-    for form in ("eager", "compiled"):
-        single = look_at(load_side(ROOT / name, form=form, reading=Reading()))
-        lines(printed(analysis_text(single, PAGE), 100))
+    assert any(line.startswith("Gate: ") for line in lines(printed(comparison_text(gated, PAGE, OPEN), 100))[1:3])
+    for side in (comparison.a, comparison.b):
+        lines(printed(analysis_text(look_at(side), PAGE), 100))
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_what_a_call_consists_of_adds_up_to_it(name: str) -> None:
-    comparison = tracekit.load(ROOT / name).compare()
+def test_what_a_call_consists_of_adds_up_to_it(name: Path, compared: Callable[[Path], Comparison]) -> None:
+    comparison = compared(name)
     overview, waterfall = comparison_overview(comparison), comparison.waterfall
     assert overview.account is not None and waterfall is not None
     wholes = [row for row in overview.account.rows if row.level == 0]
@@ -127,3 +127,32 @@ def test_a_table_without_room_for_its_columns_says_how_many_are_left_out() -> No
     table = Table("", heads, (("reduce-overhead", *("1,234.5",) * 9),))
     told = printed(overview_lines(Overview("", "", tables=(table,)), None, 60), 60)
     assert (told.count("1,234.5"), "more columns" in told) == (4, True)
+
+
+def test_without_an_established_difference_there_is_no_ratio_to_contradict_the_times() -> None:
+    overview = comparison_overview(compare(*make_pair(STEADY, scaled(1.0)), ORDER))
+    assert overview.result is not None and overview.result[1] == "inconclusive"
+    assert "\N{MULTIPLICATION SIGN}" not in overview.headline and overview.interval is not None
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_each_cause_has_both_times_and_what_became_slower_has_a_reason(
+    name: Path, compared: Callable[[Path], Comparison]
+) -> None:
+    account = comparison_overview(compared(name)).account
+    assert account is not None
+    at = next(at for at, row in enumerate(account.rows) if row.name == "GPU idle")
+    causes = account.rows[at + 1 :]
+    assert all(None not in row.us for row in causes)
+    for side in (0, 1):
+        assert math.isclose(math.fsum(row.us[side] or 0.0 for row in causes), account.rows[at].us[side] or 0.0)
+    guards = next(row for row in causes if "guards" in row.name)
+    assert guards.what and (guards.delta_us or 0.0) > 0
+
+
+def test_what_only_shortens_compiling_is_not_among_what_speeds_up_calls(compared: Callable[[Path], Comparison]) -> None:
+    (name,) = (each for each in RUNS if "qwen" in each.name)
+    overview = comparison_overview(compared(name), "tracekit profile x")
+    assert [each.starts for each in overview.advice] == [True]
+    assert [len(some) for _, some in advised(overview)] == [0, 1]
+    assert "Repeat tracekit profile x" in printed(overview_lines(overview, ()))

@@ -6,6 +6,7 @@ import re
 import resource
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,18 +17,34 @@ from hypothesis import strategies as st
 from tests.fuzzing import fuzzed
 from tests.traces import Json, make_call, make_copy, make_event, make_kernel, make_op, make_span
 
+from tracekit.analysis.digest import digest_rank
 from tracekit.analysis.listing import list_activities, list_idle
 from tracekit.analysis.sequence import list_work
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
+from tracekit.ranks.joining import join_ranks
 from tracekit.tracefile import cache, read_trace
+from tracekit.tracefile.events import Detail
 
 from .test_damage import adding_up
 
 #: What one example may take; most take a hundredth of it.
 MOST_SECONDS = 5
 MOST_GROWTH_MIB = 400
+
+
+COLLECTIVE: Json = {
+    "Collective name": "allreduce",
+    "In msg nelems": 64,
+    "Out msg nelems": 64,
+    "dtype": "BFloat16",
+    "Group size": 2,
+    "Process Group Name": "0",
+    "Process Group Ranks": "[0, 1]",
+    "In split size": "[]",
+    "External id": 9,
+}
 
 
 def pair(start_us: float, end_us: float, *, name: str, thread: int) -> list[Json]:
@@ -55,7 +72,14 @@ def step(number: int, start_us: float) -> list[Json]:
         make_kernel(start_us + 45, start_us + 55, device=1, correlation=first + 2),
         make_call(start_us + 35, start_us + 60, name="cudaDeviceSynchronize", correlation=first + 3),
         make_event("python_function", start_us + 1, start_us + 80, name="model.py(12): forward"),
+        {**make_op(start_us + 60, start_us + 64, name="record_param_comms"), "args": COLLECTIVE},
+        make_call(start_us + 61, start_us + 62, correlation=first + 4),
+        talk(make_kernel(start_us + 65, start_us + 80, name="ncclDevKernel_AllReduce", correlation=first + 4)),
     ]
+
+
+def talk(kernel: Json) -> Json:
+    return {**kernel, "args": {**kernel["args"], **COLLECTIVE, "Seq": 4, "grid": [24, 1, 1]}}
 
 
 MEMORY: Json = {
@@ -75,7 +99,9 @@ SOUND = json.dumps(
         "record_shapes": 1,
         "with_stack": 0,
         "traceEvents": [*step(0, 0), MEMORY, *step(1, 100), {"ph": "M", "name": "process_name", "pid": 0, "args": {}}],
-        "distributedInfo": {"rank": 0},
+        "distributedInfo": {"rank": 0, "world_size": 2, "pg_config": [{"pg_name": "0", "ranks": [0, 1]}]},
+        "baseTimeNanoseconds": 1700000000,
+        "host_name": "a",
     }
 )
 #: Every key and every value that is no list or object, as they stand in the text.
@@ -136,9 +162,26 @@ def worked(trace: Trace, window: str) -> None:
         assert len(list_work(trace, window).activities) <= trace.activities.height
 
 
+def detail_of(trace: Trace) -> Detail:
+    columns = trace.host.columns
+    return "shapes" if "dims" in columns else "collectives" if "signature" in columns else "plain"
+
+
+def joined(trace: Trace, window: str) -> None:
+    """Of two ranks, one of which recorded the same a little later."""
+    if detail_of(trace) != "collectives":
+        return
+    digest = digest_rank(trace, window=window)
+    other = replace(digest, rank=1, origin_ns=digest.origin_ns + 3000, path="other.json")
+    for each in join_ranks([replace(digest, rank=0), replace(other, world_size=digest.world_size)]).ranks:
+        parts = each.compute_us + each.exposed_us + each.idle_us
+        assert parts == pytest.approx(each.span_us, abs=1e-3)
+        assert sum(cause.us for cause in each.idle_causes) == pytest.approx(each.idle_us, abs=1e-3)
+
+
 def cached(trace: Trace, window: str) -> None:
     with TemporaryDirectory() as folder:
-        entry = Path(folder) / f"entry{cache.SHAPES if 'dims' in trace.host.columns else ''}"
+        entry = Path(folder) / f"entry{cache.ENDINGS[detail_of(trace)]}"
         cache.save(trace, entry)
         again = cache.load(entry, trace.path)
         assert again is not None
@@ -152,15 +195,16 @@ def is_in_order(trace: Trace, window: str) -> None:
 
 
 #: What commands ask of a trace; each example asks one, which is most of its time.
-QUESTIONS = (analyzed, listed, gaps_listed, worked, cached, is_in_order, is_in_order)
+QUESTIONS = (analyzed, listed, gaps_listed, worked, cached, joined, is_in_order, is_in_order)
+DETAILS: tuple[Detail, ...] = ("plain", "shapes", "collectives")
 
 
-@fuzzed(180)
-@given(damages, st.booleans(), st.sampled_from(("auto", "whole")), st.sampled_from(QUESTIONS))
+@fuzzed(80)
+@given(damages, st.sampled_from(DETAILS), st.sampled_from(("auto", "whole")), st.sampled_from(QUESTIONS))
 def test_damaged_keys_and_values_give_a_result_or_one_line(
     tmp_path_factory: pytest.TempPathFactory,
     damages: list[tuple[int, str | int]],
-    shapes: bool,
+    detail: Detail,
     window: str,
     ask: Callable[[Trace, str], None],
 ) -> None:
@@ -169,7 +213,7 @@ def test_damaged_keys_and_values_give_a_result_or_one_line(
     seconds, kib = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # Its line may say that there is nothing to analyse; any other error is a bug.
     with contextlib.suppress(TracekitError):
-        ask(read_trace(path, shapes=shapes), window)
+        ask(read_trace(path, shapes=detail == "shapes", collectives=detail == "collectives"), window)
     assert time.process_time() - seconds < MOST_SECONDS
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - kib < MOST_GROWTH_MIB << 10
 
@@ -178,7 +222,8 @@ def test_damaged_keys_and_values_give_a_result_or_one_line(
 def test_the_trace_that_is_damaged_is_whole_before(tmp_path: Path, ask: Callable[[Trace, str], None]) -> None:
     path = tmp_path / "sound.json"
     path.write_text(SOUND)
-    trace = read_trace(path, shapes=True)
-    assert (trace.skipped, trace.truncated, trace.activities.height, trace.host.height) == ({}, False, 8, 8)
+    trace = read_trace(path, shapes=ask is not joined, collectives=ask is joined)
+    assert (trace.skipped, trace.truncated, trace.activities.height, trace.host.height) == ({}, False, 10, 10)
+    assert len(trace.signatures) == (1 if ask is joined else 0)
     assert (len(trace.metadata), trace.peak_allocated_bytes, len(trace.devices)) == (3, 1024, 2)
     ask(trace, "auto")

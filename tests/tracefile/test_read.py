@@ -96,13 +96,13 @@ def test_one_broken_event_costs_only_itself(tmp_path: Path, sound: str, broken: 
         (b'{"a": 1}', 'no "traceEvents"'),
         (b'{"a": ', "is not a trace"),
         (b'{"traceEvents": []}', "has no events"),
-        (b'{"traceEvents": [{"ph": "X", "na', "no event of it can be read"),
+        (b'{"traceEvents": [{"ph": "X", "na', "no event can be read"),
         (b"\x1f\x8b\x08\x00garbage", "nothing can be read"),
         (gzip.compress(b"{}", mtime=0)[:11], "damaged gzip"),
         (b"\x28\xb5\x2f\xfd\x00", "zstd"),
         (b"\xff\xfe\x00\x01", "is not a trace"),
-        (b"[1, 2, 3]", "no event of it can be read"),
-        (None, "is not there"),
+        (b"[1, 2, 3]", "no event can be read"),
+        (None, "check the path"),
     ],
 )
 def test_what_is_no_trace_is_one_line(tmp_path: Path, content: bytes | None, message: str) -> None:

@@ -38,7 +38,7 @@ def test_the_host_goes_rule_by_rule_before_the_gpu_and_each_is_said() -> None:
     whole = estimate_bytes(picture)
     without_python = slimmed(picture, whole - 1)
     assert tracks(without_python) == ["GPU 0 stream 7", "thread 2", "thread 3"]
-    assert without_python.notes == ("left out to keep the page fast: Python functions (400 events)",)
+    assert [note.partition(": ")[2] for note in without_python.notes] == ["Python functions (400 events)"]
     without_short = slimmed(picture, estimate_bytes(without_python) - 1)
     assert tracks(without_short) == ["GPU 0 stream 7", "thread 3"]
     assert "host events shorter than 5 us (200 events)" in without_short.notes[-1]
@@ -54,7 +54,7 @@ def test_at_last_it_is_cut_in_time_and_no_arrow_hangs_in_the_air() -> None:
     kept = picture.panels[0].tracks[0].slices.height
     assert 10 < kept < 100
     assert picture.arrows.height == kept
-    assert "everything that begins later than" in picture.notes[-1]
+    assert "start after" in picture.notes[-1]
 
 
 @pytest.mark.parametrize("name", ["k" * 50, "\x01" * 50, '"' * 50, "\\" * 50, "é" * 50], ids=ascii)

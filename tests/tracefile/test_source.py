@@ -39,7 +39,7 @@ def test_a_folder_with_one_trace_is_that_trace(plain: Path) -> None:
 
 def test_a_folder_of_several_traces_asks_for_one(plain: Path) -> None:
     (plain.parent / "rank1.json.gz").write_bytes(gzip.compress(plain.read_bytes()))
-    with pytest.raises(TracekitError, match=r"holds 2 traces: name one of them \(rank1.json.gz, trace.json\)"):
+    with pytest.raises(TracekitError, match=r"holds 2 traces.*\(rank1.json.gz, trace.json\)"):
         read_trace(plain.parent)
 
 
@@ -53,7 +53,7 @@ def test_a_url_is_read_through_fsspec(plain: Path) -> None:
 
 @pytest.mark.parametrize(
     ("url", "message"),
-    [("memory://nowhere.json", "is not there"), ("gopher://host/trace.json", "cannot be read: Value")],
+    [("memory://nowhere.json", "check the URL"), ("gopher://host/trace.json", "cannot be read: Value")],
 )
 def test_a_url_that_leads_nowhere_is_one_line(url: str, message: str) -> None:
     pytest.importorskip("fsspec")
@@ -70,7 +70,7 @@ def test_a_url_whose_file_system_is_not_installed_says_what_to_install(
     monkeypatch.delitem(registry, "https", raising=False)
     monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
-    said = rf"cannot be reached.*{package}.*: pip install '\.\[remote\]' in tracekit's checkout$"
+    said = rf"^{url} .*{package}.*: pip install '\.\[remote\]' in tracekit's checkout$"
     with pytest.raises(TracekitError, match=said):
         read_trace(url)
 

@@ -35,19 +35,19 @@ def test_other_weights_have_no_size_of_the_list_and_an_unknown_need(monkeypatch:
     monkeypatch.setattr("tracekit.workloads.hub_files.count_saved", lambda _source: None)
     size, reason = chosen("causal-lm", free_gib=1, pretrained="meta-llama/Llama-3.2-1B")
     assert size == THEIR_SIZE and size not in registry.find("causal-lm").sizes
-    assert "how much memory they need is not known" in reason
+    assert "memory unknown" in reason
 
 
 def test_weights_that_are_here_are_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tracekit.workloads.hub_files.count_saved", lambda _source: 8 * 10**9)
-    with pytest.raises(DoesNotFitError, match=r"owner/model needs about 18 GiB .* by the 8\.0 B parameters"):
+    with pytest.raises(DoesNotFitError, match=r"owner/model needs about 18 GiB .*8\.0 B parameters"):
         chosen("causal-lm", free_gib=16, pretrained="owner/model")
     assert chosen("causal-lm", free_gib=24, pretrained="owner/model")[0] == THEIR_SIZE
 
 
 def test_a_batch_that_cannot_fit_is_refused_before_anything_is_built() -> None:
     pytest.importorskip("diffusers")
-    with pytest.raises(DoesNotFitError, match=r"flux at size full needs about \d+ GiB for this batch and image size"):
+    with pytest.raises(DoesNotFitError, match=r"flux at size full needs about \d+ GiB"):
         chosen("flux", free_gib=40, batch_size=100, size="full")
     with pytest.raises(DoesNotFitError, match="flux at size tiny needs about"):
         chosen("flux", free_gib=2, batch_size=1000)
@@ -63,7 +63,7 @@ def test_a_run_of_other_weights_says_no_size_of_the_list(tmp_path: Path) -> None
     info, request = registry.find("vit"), Request("vit", pretrained=str(tmp_path), scope="model")
     size, reason = choose_request_size(info, request, "cpu", 4 * GIB)
     told = parameter_count(sum(each.numel() for each in model.parameters()))
-    assert (size, reason.partition(",")[0]) == (THEIR_SIZE, f"the weights of {tmp_path}: {told} parameters")
+    assert (size, f"{tmp_path}: {told} parameters" in reason) == (THEIR_SIZE, True)
     workload = build_scoped(registry.load_builder(info), info, request, size, "cpu", Silent())
     assert workload.settings.size == THEIR_SIZE
     # Fresh processes build it again by that name.

@@ -109,8 +109,8 @@ def test_what_was_found_out_before_a_failure_is_kept_each_time(
 @pytest.mark.parametrize(
     ("asked", "mend"),
     [
-        (Request("mlp", size="tiny", iterations=3), "pass a smaller --batch-size, or close"),
-        (Request("my_model.py:build", iterations=3), "make the model or what it is called with smaller, or close"),
+        (Request("mlp", size="tiny", iterations=3), "pass a smaller --batch-size, or "),
+        (Request("my_model.py:build", iterations=3), "use a smaller model or smaller inputs, or "),
     ],
     ids=lambda each: each.workload if isinstance(each, Request) else "",
 )

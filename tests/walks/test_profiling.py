@@ -248,7 +248,7 @@ def test_a_workload_that_cannot_be_called_at_other_sizes_says_so(tmp_path: Path)
     def build(*asked: Any) -> BuiltWorkload:
         return replace(painter(*asked), call_at=None)
 
-    with pytest.raises(TracekitError, match="cannot be called at other sizes: leave --warmup out"):
+    with pytest.raises(TracekitError, match="leave --warmup out"):
         profile(tmp_path / "run", replace(EAGER, warmup={"batch_size": 2}), build)
 
 
@@ -349,8 +349,8 @@ def test_a_break_is_told_with_its_line_and_what_the_recording_says_it_costs(tmp_
     ("scope", "message"),
     [
         ("model", "--no-fullgraph"),
-        ("spare", r"no call comes to model\.spare"),
-        ("attention", "nothing called 'attention'"),
+        ("spare", r"model\.spare"),
+        ("attention", "'attention'"),
     ],
 )
 def test_a_scope_that_cannot_be_compiled_is_an_error_and_leaves_no_run(

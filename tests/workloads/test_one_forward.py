@@ -78,7 +78,7 @@ def test_weights_from_a_folder_are_loaded_with_their_image_size(tmp_path: Path) 
 
 def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
     transformers.BertConfig().save_pretrained(tmp_path)
-    with pytest.raises(TracekitError, match="type bert, which is no resnet"):
+    with pytest.raises(TracekitError, match=r"type bert, .*resnet"):
         build("resnet", "full", pretrained=str(tmp_path))
 
 
@@ -89,7 +89,7 @@ def test_a_transformers_that_masks_in_float32_takes_no_other_type(monkeypatch: p
     def masker(self: Any, input_resolution: Any) -> None: ...
 
     monkeypatch.setattr(MaskFormerSwinLayer, "get_attn_mask", masker)
-    with pytest.raises(TracekitError, match="runs MaskFormer in float32 alone"):
+    with pytest.raises(TracekitError, match=r"MaskFormer .*leave --dtype out"):
         build("maskformer", dtype="bfloat16")
     assert built("maskformer", batch_size=2).settings.dtype == "float32"
     # Windows are shifted at tiny size too.

@@ -40,7 +40,7 @@ def built(code: str, name: str = "mine.py:build", **asked: Any) -> Any:
     info = registry.find(name)
     check_request(info, request)
     # Without asking for memory.
-    assert choose_size(info, request, "cpu", 0) == ("own", f"as {name.rpartition(':')[2]}() makes it")
+    assert choose_size(info, request, "cpu", 0)[0] == "own"
     workload = build(request, "own", "cpu", Silent())
     workload.trial()
     return workload
@@ -120,33 +120,33 @@ def test_a_package_in_the_folder_one_stands_in_is_found_and_what_it_lacks_is_nam
     Path("shapes/__init__.py").touch()
     Path("shapes/net.py").write_text(HEAD + "def build(): return nn.Linear(2, 2), (torch.ones(1, 2),)")
     assert built("", "shapes.net:build").call() is not None
-    with pytest.raises(TracekitError, match=r"there is no module shapes\.nett here"):
+    with pytest.raises(TracekitError, match=r"shapes\.nett"):
         built("", "shapes.nett:build")
-    with pytest.raises(TracekitError, match=r"shapes has no function 'buid': it has none at all"):
+    with pytest.raises(TracekitError, match=r"shapes has no function 'buid'"):
         built("", "shapes:buid")
 
 
 REFUSED = {
     "def biuld(): pass": "no function 'build': did you mean biuld",
     "def one(): ...\ndef two(): ...": r"^mine\.py has no function 'build': it has one, two$",
-    "x = 1": "no function 'build': it has none at all",
-    "build = 3": "is an int: name a function",
-    "build = nn.Linear(2, 2)": "is a Linear: name a function",
+    "x = 1": "no function 'build'",
+    "build = 3": "build is an int",
+    "build = nn.Linear(2, 2)": "build is a Linear",
     "def build(): return 'model'": "returned a str: return a callable",
     "def build(): ...": "returned None: return a callable",
     "def build(): return tracekit.Workload": "returned a type",
     "def build(): return nn.Linear(2, 2)": r"a Linear without inputs .*'input'\): return \(module, args\), as in",
     "def build(): return nn.Linear(2, 2), ()": "a Linear without inputs",
-    "def build(): return nn.Linear(2, 2), {'x': 1}": "a Linear with inputs that it does not take",
+    "def build(): return nn.Linear(2, 2), {'x': 1}": "a Linear with inputs .*'input'",
     "def build(): return lambda x: x": r"a function without inputs .*'x'\): return one that takes none",
     "def build(): return nn.Linear(2, 2), 3": r"returned \(Linear, int\)",
-    "def build(): return torch.compile(nn.Linear(2, 2)), (torch.ones(2),)": "compiled already",
-    "def build(): return tracekit.Workload(call=print, modules={})": "names no modules",
+    "def build(): return torch.compile(nn.Linear(2, 2)), (torch.ones(2),)": "already compiled",
+    "def build(): return tracekit.Workload(call=print, modules={})": "no modules",
     "def build(): return tracekit.Workload(call=print, modules={'a': nn.Linear(1, 1)}, compiled=('b',))": "compiles b",
     "import no_such_package_at_all\ndef build(): ...": "line 3, imports no_such_package_at_all, which is not",
-    "def build(:": "mine.py, line 3 is no Python",
-    "def build():\n\treturn 1\n        return 2": r"^mine\.py, line 5 is no Python: ",
-    "raise SystemExit(2)\ndef build(): ...": "ended the process itself",
+    "def build(:": "mine.py, line 3 ",
+    "def build():\n\treturn 1\n        return 2": r"^mine\.py, line 5 ",
+    "raise SystemExit(2)\ndef build(): ...": "__main__",
 }
 
 
@@ -205,7 +205,7 @@ def test_inputs_that_do_not_fit_are_said_once_with_their_shapes() -> None:
     ("asked", "message"),
     [
         ({"batch_size": 2}, "takes no batch_size"),
-        ({"dtype": "float16"}, "made a model of float32"),
+        ({"dtype": "float16"}, "of float32: leave --dtype float16 out"),
         ({"size": "tiny"}, "has no size 'tiny'"),
         ({"height": 5}, "has no --height"),
         ({"options": ("width=3",)}, "takes no width"),

@@ -48,7 +48,7 @@ def test_a_call_writes_as_many_tokens_as_asked_after_each_prompt(cache: str) -> 
     prompts = built("qwen2.5-vl", batch_size=2, max_new_tokens=1, cache=cache).call().shape[1] - 1
     assert found.shape == (2, prompts + 3)
     assert torch.equal(found, workload.call())
-    assert f"Prompts are {prompts} tokens" in workload.notes[0]
+    assert f" {prompts} tokens" in workload.notes[0]
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
@@ -106,8 +106,8 @@ def test_parts_add_up_to_the_model_and_the_processor_is_timed() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"phase": "decode", "scope": "visual"}, "decoding looks at no image"),
-        ({"phase": "prefill", "max_new_tokens": 3}, "says nothing of prefill alone"),
+        ({"phase": "decode", "scope": "visual"}, "another --scope"),
+        ({"phase": "prefill", "max_new_tokens": 3}, "--max-new-tokens .* prefill"),
     ],
 )
 def test_what_a_phase_has_not_is_refused(asked: dict[str, Any], message: str) -> None:

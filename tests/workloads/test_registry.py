@@ -29,7 +29,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_names_of_a_scope_are_cleared_of_spaces_and_repetition() -> None:
     assert registry.check_scope(FLUX, "transformer, vae.decoder,transformer") == "transformer,vae.decoder"
     assert registry.check_scope(FLUX, None) == "transformer"
-    with pytest.raises(TracekitError, match="names nothing at one place"):
+    with pytest.raises(TracekitError, match="--scope"):
         registry.check_scope(FLUX, "transformer,,vae")
 
 
@@ -56,7 +56,7 @@ def test_listing_imports_no_torch() -> None:
     ("asked", "meant"),
     [
         ("flx", "did you mean flux?"),
-        ("qqqqqq", "there is flux, "),
+        ("qqqqqq", "pass one of flux, "),
         ("schnell", "did you mean flux-schnell?"),
         ("qwen", "did you mean qwen2.5-vl?"),
         ("Qwen2-VL", "did you mean qwen2.5-vl?"),
@@ -71,7 +71,7 @@ def test_listing_imports_no_torch() -> None:
 def test_what_was_meant_is_guessed(asked: str, meant: str) -> None:
     with pytest.raises(TracekitError) as caught:
         registry.find(asked)
-    assert f"no workload is called {asked!r}: {meant}" in str(caught.value)
+    assert f"{asked!r}: {meant}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_was_meant_is_guessed(asked: str, meant: str) -> None:
         ("diffusers:", "diffusers: names no model: write diffusers:"),
         ("my_modle.py:build", "did you mean my_model.py:build?"),
         ("inner/othr.py:build", "did you mean inner/other.py:build?"),
-        ("nowhere.py:build", "): name one as my_model.py:build"),
+        ("nowhere.py:build", "pass one as my_model.py:build"),
         ("my_model.py", "as in my_model.py:build"),
     ],
 )
@@ -120,7 +120,7 @@ def test_what_can_be_built_passes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (Request("mlp", scope="nonsense"), "nothing called 'nonsense'"),
+        (Request("mlp", scope="nonsense"), "'nonsense'"),
         (Request("hf:nobody/has-this"), "pass --download to fetch it"),
         (Request("hf:bert", seq_length=8, scope="bert.encodr"), r"did you mean model\.bert\.encoder"),
         (Request("my_model.py:build", options=("layerz=3",)), "did you mean layers"),
@@ -140,9 +140,9 @@ def test_a_module_that_is_not_here_is_found_without_importing_anything() -> None
     Path("pkg/__init__.py").write_text("raise SystemExit('nobody imports this')")
     for name in ("pkg.net:build", "math:sqrt", "sys:exit", "mine.py:build"):
         check_module(name)
-    with pytest.raises(TracekitError, match=r"there is no module pkk\.net here \(.*\) nor among what is installed"):
+    with pytest.raises(TracekitError, match=r"pkk\.net"):
         check_module("pkk.net:build")
-    with pytest.raises(TracekitError, match=r"^there is no module hff here: did you mean hf:gpt2\?$"):
+    with pytest.raises(TracekitError, match=r"did you mean hf:gpt2\?$"):
         check_module("hff:gpt2")
 
 

@@ -32,28 +32,28 @@ def _refuse(trace: Trace) -> NoReturn:
     """Says why there is no GPU activity, and what to do about it."""
     if trace.truncated:
         raise TracekitError(
-            f"{trace.path} ends before its JSON does, and what is left of it has no GPU activity;"
-            " copy or record it again, or pass --cpu to look at its host operators"
+            f"{trace.path} is truncated, and the readable part has no GPU activity;"
+            " copy or record it again, or pass --cpu to analyze its host operators"
         )
     if trace.skipped:
         reasons = ", ".join(f"{reason}: {count:,}" for reason, count in sorted(trace.skipped.items()))
-        raise TracekitError(f"{trace.path} has no GPU activity that can be read; events were left out ({reasons})")
+        raise TracekitError(
+            f"{trace.path} has no readable GPU activity; events were skipped ({reasons}); record it again"
+        )
     if trace.calls.height:
         raise TracekitError(
-            f"{trace.path} has no GPU activity though the host called the GPU: the profiler was not allowed to see"
-            " kernels (CUPTI permission); `tracekit doctor` says what to change"
+            f"{trace.path} has kernel launches but no GPU activity: the profiler had no CUPTI permission;"
+            " `tracekit doctor` prints the fix"
         )
     raise TracekitError(
         f"{trace.path} has no GPU activity: record it with ProfilerActivity.CUDA,"
-        " or pass --cpu to look at its host operators alone"
+        " or pass --cpu to analyze its host operators"
     )
 
 
 def _analyze_gpu(trace: Trace, scope: Scope) -> Analysis:
     if not scope.activities.height:
-        raise TracekitError(
-            f"no GPU activity of {trace.path} belongs to the window; pass --window whole or another span"
-        )
+        raise TracekitError(f"{trace.path} has no GPU activity inside the window; pass --window whole or another span")
     used = devices.measure_devices(trace, scope)
     gpu = devices.sum_devices(used)
     peak = trace.peak_allocated_bytes

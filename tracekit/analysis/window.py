@@ -84,14 +84,16 @@ def find_named_or_steps(
     if steps is not None:
         first, last = steps
         if window not in ("auto", "steps"):
-            raise TracekitError(f"--steps chooses among marked steps: leave --window {window} out")
+            raise TracekitError(f"--steps selects marked steps: leave --window {window} out")
         marked = find_steps(trace)
         if not marked:
-            raise TracekitError(f"{trace.path} has no step {first} to {last}: it marks no steps")
+            raise TracekitError(
+                f"{trace.path} has no steps {first} to {last}: it has no marked steps; pass --window whole"
+            )
         numbers = [span.index for span in marked]
         if not any(first <= number <= last for number in numbers):
             raise TracekitError(
-                f"{trace.path} has no step {first} to {last}: its steps are {min(numbers)} to {max(numbers)}"
+                f"{trace.path} has no steps {first} to {last}: its steps are {min(numbers)} to {max(numbers)}"
             )
         return "steps", tuple(span for span in marked if first <= span.index <= last)
     if window == "whole":
@@ -99,7 +101,7 @@ def find_named_or_steps(
     if window in ("auto", "steps"):
         spans = find_steps(trace)
         if not spans and window == "steps":
-            raise TracekitError(f"{trace.path} marks no steps; pass --window whole, or the name of a span in it")
+            raise TracekitError(f"{trace.path} has no marked steps; pass --window whole, or the name of a span")
         return ("steps", spans) if spans else ("whole", ())
     spans = _outermost(_named(trace, window))
     if not spans:
@@ -132,7 +134,9 @@ def _named(trace: Trace, name: str) -> pl.DataFrame:
     try:
         pattern = re.compile(name)
     except re.error as error:
-        raise TracekitError(f"--window {name!r} is neither a span's name nor a regular expression ({error})") from None
+        raise TracekitError(
+            f"--window {name!r} is neither the name of a span nor a regular expression ({error})"
+        ) from None
     return host.filter(pl.col("name").is_in([each for each in host["name"].unique() if pattern.fullmatch(each)]))
 
 
@@ -144,8 +148,8 @@ def _refuse_name(trace: Trace, name: str) -> NoReturn:
     parts = host.filter(pl.col("name").str.contains(name, literal=True))["name"].head(1)
     near = f" (--window {'.*' + re.escape(name) + '.*'!r} matches {parts[0]})" if len(parts) else ""
     raise TracekitError(
-        f"no span of {trace.path} is called {name!r}, nor matches it as a pattern of the whole name{near}: {listed};"
-        " or pass --window whole"
+        f"{trace.path} has no span named {name!r}, and none matches it as a regular expression{near}: {listed}; or pass"
+        " --window whole"
     )
 
 

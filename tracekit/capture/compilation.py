@@ -60,7 +60,7 @@ def watch_compilation(on_start: Callable[[int, bool], None] | None = None) -> It
 
         register, remove = callback_handler.register_start_callback, callback_handler.remove_start_callback
     except (ImportError, AttributeError):
-        _refuse_torch("says when it compiles")
+        _refuse_torch("for the start of a compilation")
     watch = CompilationWatch(on_start=on_start)
     register(watch.start)
     try:
@@ -73,9 +73,7 @@ def watch_compilation(on_start: Callable[[int, bool], None] | None = None) -> It
 
 
 def _refuse_torch(what: str) -> NoReturn:
-    raise TracekitError(
-        f"torch {torch.__version__} {what} in no known way; tracekit knows 2.9 to 2.15: install one of those"
-    ) from None
+    raise TracekitError(f"torch {torch.__version__} has no known API {what}; install torch 2.9 to 2.15") from None
 
 
 def dynamo_counters() -> Any:
@@ -83,7 +81,7 @@ def dynamo_counters() -> Any:
     try:
         from torch._dynamo.utils import counters
     except ImportError:
-        _refuse_torch("counts its graphs")
+        _refuse_torch("for counting graphs")
     return counters
 
 
@@ -144,7 +142,9 @@ def check_compilers(device: str) -> None:
 
     if getattr(config, "disable", False):
         # Everything would run eager, in silence.
-        raise TracekitError("torch.compile is switched off here: unset TORCH_COMPILE_DISABLE and TORCHDYNAMO_DISABLE")
+        raise TracekitError(
+            "torch.compile is disabled by the environment: unset TORCH_COMPILE_DISABLE and TORCHDYNAMO_DISABLE"
+        )
     if device != "cpu":
         if torch.cuda.is_available():
             _check_triton()
@@ -158,8 +158,8 @@ def check_compilers(device: str) -> None:
         get_cpp_compiler()
     except InvalidCxxCompiler:
         raise TracekitError(
-            "torch.compile needs a C++ compiler on a CPU and finds none that works: apt install g++, or set CXX;"
-            " `tracekit doctor` says more"
+            "torch.compile on a CPU needs a working C++ compiler: apt install g++, or set CXX; `tracekit doctor` checks"
+            " it"
         ) from None
 
 
@@ -168,8 +168,8 @@ def _check_triton() -> None:
     major, minor = (99, 0) if torch.version.hip else torch.cuda.get_device_capability()
     if (major, minor) < OLDEST_CAPABILITY:
         raise TracekitError(
-            f"{torch.cuda.get_device_name()} has compute capability {major}.{minor}, and torch.compile makes kernels"
-            " for 7.0 (Volta) and newer: leave --compiled out, or use another GPU"
+            f"{torch.cuda.get_device_name()} has compute capability {major}.{minor}, and torch.compile needs 7.0"
+            " (Volta) or newer: leave --compiled out, or use another GPU"
         )
     try:
         import triton  # noqa: F401

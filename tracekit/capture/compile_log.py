@@ -168,7 +168,7 @@ def read_break(text: str, id_: str | None) -> GraphBreak:
     return GraphBreak(
         where=where,
         function=function_name(own[-1][2]) if own else None,
-        reason=(lines or ["no reason was told"])[-1].rstrip("."),
+        reason=(lines or ["no reason given"])[-1].rstrip("."),
         explanation=explanation[1].strip() if explanation else None,
         hint=find_hint(text),
         code=code[1] if code else None,

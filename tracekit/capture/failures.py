@@ -71,7 +71,9 @@ def out_of_memory_explained(size: str, mend: str) -> Iterator[None]:
         if not is_out_of_memory(error):
             raise
         where = "not enough GPU memory" if isinstance(error, torch.OutOfMemoryError) else "not enough memory"
-        raise TracekitError(f"{where} at size {size} ({_needed(error)}); {mend}, or close what else uses it") from error
+        raise TracekitError(
+            f"{where} at size {size} ({_needed(error)}); {mend}, or end other processes that use it"
+        ) from error
 
 
 @contextmanager
@@ -89,15 +91,14 @@ def explained(settings: Settings) -> Iterator[None]:
             at, code = _user_line(str(error))
             hint = find_hint(str(error))
             raise CompileError(
-                f"{settings.scope} does not compile as one graph: {_clipped(_first_line(error))}{at}. Two ways out:"
-                f" pass {_no_fullgraph(settings)}, which lets the graph break there, or mend the line",
+                f"{settings.scope} does not compile as one graph: {_clipped(_first_line(error))}{at}. "
+                f" Pass {_no_fullgraph(settings)} to allow the graph break, or change the line",
                 (*code, *((f"  torch's hint: {_clipped(hint)}",) if hint else ())),
             ) from error
         if isinstance(error, limit):
             raise CompileError(
-                f"{settings.scope} is compiled again and again, until torch's limit: something differs from call to"
-                f" call, or from block to block. Pass {_no_fullgraph(settings)}, and the report says what differs; or"
-                " --dynamic, if it is sizes"
+                f"{settings.scope} reached torch's recompile limit: a guard fails from call to call, or from block to"
+                f" block. Pass {_no_fullgraph(settings)} to see the guard in the report, or --dynamic if shapes differ"
             ) from error
         if settings.fullgraph and any(
             type(each).__name__ in OF_VALUES or WANTS_A_VALUE.search(str(each)) for each in _led_to(error)
@@ -109,15 +110,14 @@ def explained(settings: Settings) -> Iterator[None]:
         if "found no compiled frames" in str(error):
             traceback.print_exception(error)
             raise CompileError(
-                f"torch.compile passes over all of {settings.scope}: pass a larger --scope, or"
-                f" {_no_fullgraph(settings)}"
+                f"Dynamo skipped all of {settings.scope}: pass a larger --scope, or {_no_fullgraph(settings)}"
             ) from error
         if "are not allocated in pool" in str(error):
             traceback.print_exception(error)
             raise CompileError(
-                f"torch's CUDA graphs of {settings.scope} gave back a tensor that is not in their memory, as happens"
-                " where compiled code handles tensors of the CPU: set TORCHINDUCTOR_GRAPH_PARTITION=0, or pass a"
-                " --scope without that code, or a --mode without CUDA graphs (default, max-autotune-no-cudagraphs)"
+                f"CUDA graphs of {settings.scope} returned a tensor outside their memory pool, probably a CPU tensor in"
+                " compiled code: set TORCHINDUCTOR_GRAPH_PARTITION=0, or pass a --scope without that code, or a --mode"
+                " without CUDA graphs (default, max-autotune-no-cudagraphs)"
             ) from error
         raise
 
@@ -130,11 +130,10 @@ def _raise_broken_by_a_value(settings: Settings, error: Exception) -> NoReturn:
     size = "Could not extract specialized integer" in text
     raise CompileError(
         f"{settings.scope} does not compile as one graph:"
-        f" {'a size or a number of rounds' if size else 'which way the code goes'} depends on a number that a tensor"
-        f" holds, which only the call itself can tell{at}. Two ways out: pass {_no_fullgraph(settings)}, which lets the"
-        " graph break there, or mend the line: "
-        + ("make it a plain number of Python's" if size else "keep it in its tensor (torch.where), or torch.cond"),
-        (*code, *((f"  torch's words: {_clipped(asked[0])}",) if asked else ())),
+        f" data-dependent {'size or loop count' if size else 'control flow'}{at}. Pass {_no_fullgraph(settings)} to"
+        " allow the graph break, or change the line: "
+        + ("use a Python number" if size else "use torch.where or torch.cond"),
+        (*code, *((f"  torch: {_clipped(asked[0])}",) if asked else ())),
     ) from error
 
 
@@ -144,23 +143,20 @@ def _raise_failed(settings: Settings, error: Exception) -> NoReturn:
         tunes = settings.mode.startswith("max-autotune")
         raise CompileError(
             f"not enough GPU memory to compile {settings.scope} ({_needed(cause)}); pass a smaller --size, --batch-size"
-            f"{', --mode default (tuning tries many kernels)' if tunes else ''} or --scope,"
-            " or close what else uses the GPU"
+            f"{', --mode default (autotuning needs memory)' if tunes else ''} or --scope,"
+            " or end other processes on the GPU"
         ) from error
     at, code = _user_line(f"{error}\n{cause}")
     failed = f"{settings.scope}{at}: {type(cause).__name__}: {_clipped(_first_line(cause))}"
-    mend = "`tracekit doctor` checks the compilers"
+    mend = "Run `tracekit doctor` to check the compilers"
     if any(text in str(cause) for text in TAKES_NOTHING):
-        mend = (
-            "Inductor and Triton keep what they compile on disk: make room there, or set TORCHINDUCTOR_CACHE_DIR,"
-            " TRITON_CACHE_DIR and TMPDIR to folders that can be written to"
-        )
+        mend = "Free disk space, or set TORCHINDUCTOR_CACHE_DIR, TRITON_CACHE_DIR and TMPDIR to writable folders"
     elif library := CUT_SHORT.search(str(cause)):
-        mend = f"A compilation that was killed left that file unfinished: `rm {library[1]}`, and run it again"
+        mend = f"The file is incomplete (killed compilation): `rm {library[1]}` and run again"
     elif isinstance(cause, RecursionError) or RecursionError.__name__ in str(cause):
         mend = (
-            "Calls lie deeper in each other than Python allows while torch.compile looks into them: raise that limit"
-            " with sys.setrecursionlimit(10_000) in the model's file, or pass a smaller --scope"
+            "Python's recursion limit was reached while tracing: call sys.setrecursionlimit(10_000) in the model's"
+            " file, or pass a smaller --scope"
         )
     raise CompileError(f"torch.compile failed on {failed}. {mend}", code) from error
 

@@ -103,7 +103,9 @@ class Switch:
 
     def __init__(self, target: CompileTarget, options: dict[str, Any]) -> None:
         if not hasattr(torch.nn.Module, CALL):
-            raise TracekitError(f"torch {torch.__version__} keeps compiled modules in a way tracekit does not know yet")
+            raise TracekitError(
+                f"torch {torch.__version__} keeps compiled modules in an unknown way; install torch 2.9 to 2.15"
+            )
         self.target = target
         self.entered = False
         # `forward` is called through `__call__`, other methods by their name.
@@ -165,8 +167,8 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
             if len(walls) == MOST_CALLS:
                 made = counted(watch.compilations, "compilation")
                 raise TracekitError(
-                    f"the {form.name} form still compiles after {MOST_CALLS} equal calls ({made}); look for values that"
-                    " change from call to call with TORCH_LOGS=recompiles"
+                    f"the {form.name} variant still recompiles after {MOST_CALLS} equal calls ({made}); set"
+                    " TORCH_LOGS=recompiles to see which guard fails"
                 )
             before = watch.compilations
             start = time.perf_counter_ns()
@@ -183,8 +185,8 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
         facts = _facts(form, watch, compiling_us, empty) if form.name == "compiled" else None
     if watch.lost:
         raise TracekitError(
-            f"a call of the {form.name} form calls torch.compiler.reset(), which forgets what is compiled: nobody can"
-            " tell then when it is warm; leave that out of what is called"
+            f"the {form.name} variant calls torch.compiler.reset() in every call, so that warm-up never ends: move that"
+            " call out of the measured call"
         )
     return WarmUp(tuple(walls), facts)
 
@@ -193,10 +195,10 @@ def _facts(form: Form, watch: CompilationWatch, compiling_us: float, cache_was_e
     if watch.since_start("graphs") == 0:
         if uncalled := form.uncalled():
             raise TracekitError(
-                f"nothing was compiled, for no call comes to {' or '.join(uncalled[:NAMED])}:"
-                " pass the part that is called, or one inside it, to --scope"
+                f"nothing was compiled: {' and '.join(uncalled[:NAMED])} was never called; pass a module to --scope"
+                " that the measured call does call"
             )
-        raise NothingCompiledError("torch.compile compiled nothing: `tracekit profile` says why and where")
+        raise NothingCompiledError("torch.compile compiled nothing: `tracekit profile` reports where and why")
     return CompileFacts(
         graphs=watch.since_start("graphs"),
         graph_breaks=watch.since_start("graph_breaks"),

@@ -59,7 +59,7 @@ def checked_meanwhile(device: str) -> Iterator[None]:
 def require_visible(visible: bool) -> None:
     """Raises TracekitError where the profiler does not see kernels."""
     if not visible:
-        raise TracekitError("the profiler cannot see kernels on this GPU; `tracekit doctor` says what to change")
+        raise TracekitError("the profiler records no kernels on this GPU; `tracekit doctor` prints the fix")
 
 
 def kernels_are_visible() -> bool:
@@ -133,7 +133,7 @@ class Recorder:
 
     def __enter__(self) -> Recorder:
         if is_recording():
-            raise TracekitError("something is recorded already: end that `with tracekit.record` first")
+            raise TracekitError("another recording is active: leave its `with tracekit.record` block first")
         require_visible(self._device == "cpu" or kernels_are_visible())
         if self._wanted is None:
             self._start()

@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: tracekit analyze trace.json.gz --json -", context_settings=WIDE_HELP)
 @click.argument("trace", metavar="TRACE")
-@click.option("--form", type=FORMS, help="Of a run folder; compiled if it has that.")
+@click.option("--form", type=FORMS, help="Variant of a run folder to analyze (default: compiled, if recorded).")
 @with_window
 @with_steps
 @with_rank
 @with_cpu
-@click.option("--top", type=click.IntRange(min=1), help="Kernel names listed (default 6 here, 20 in the JSON).")
+@click.option("--top", type=click.IntRange(min=1), help="Number of kernel names to list (default 6; 20 in JSON).")
 @click.option(
     "--html",
     "html_path",
     is_flag=False,
     flag_value="",
     metavar="[PATH]",
-    help="Write a page and its markdown twin: PATH.html, or a folder for them; reports if not given. Stands last.",
+    help="Write an HTML page and its markdown twin: PATH.html, or into a folder (default reports). Put it last.",
 )
-@click.option("--force", is_flag=True, help="Replace whatever has the page's name.")
+@click.option("--force", is_flag=True, help="Replace an existing file that has the page's name.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the analysis as JSON; - is standard output.")
-@click.option("--strict", is_flag=True, help="End with exit code 2, not 1, if the recording is damaged.")
-@click.option("--no-cache", is_flag=True, help="Read the file anew, and keep nothing of it.")
+@click.option("--strict", is_flag=True, help="Exit with code 2, not 1, if the recording is damaged.")
+@click.option("--no-cache", is_flag=True, help="Do not read or write the cache of parsed traces.")
 @with_detail
 def analyze(
     trace: str,
@@ -54,10 +54,10 @@ def analyze(
     strict: bool,
     detail: Detail,
 ) -> None:
-    """Say what TRACE shows: busy and idle time, kernels, launches.
+    """Analyze one trace: GPU busy and idle time, kernels, launches.
 
-    TRACE is a Chrome JSON trace of torch.profiler, plain or packed with gzip or zstd, its URL, - for standard input, or
-    a run folder of `tracekit profile`.
+    TRACE is a Chrome JSON trace of torch.profiler (plain, gzip or zstd), its URL, - for standard input, or a run folder
+    of `tracekit profile`.
     """
     from tracekit import store
     from tracekit.comparison.comparing import look_at
@@ -76,9 +76,8 @@ def analyze(
     (trace,) = of_rank((trace,), rank)
     check_output_path("--json", json_path, trace)
     asked = _page_place(html_path, trace)
-    # A page tells more of the work than figures: its operators, their sizes, and when it ran. So do a run's findings.
-    shapes = html_path is not None or (json_path is not None and is_run_folder(trace))
-    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=shapes)
+    # Sizes tell what limits a kernel: without them the bottleneck would not be the one that `compare` names.
+    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)
     if interrupted:
@@ -103,9 +102,9 @@ def analyze(
     console.print(shown(analysis_text(figures, page, detail=detail, top=top, width=console.width)), crop=False)
     if single.nothing_compiled is not None:
         more = shlex.join(("tracekit", "compare", trace))
-        say(console, f"no compiled form: {because(single.nothing_compiled.reasons)}; {more} says more")
+        say(console, f"no compiled variant: {because(single.nothing_compiled.reasons)}; details: {more}")
     elif side.form and form is None and detail != "verdict":
-        say(console, f"this is its {side.form.name} form; --form chooses")
+        say(console, f"variant shown: {side.form.name}; choose with --form")
     if json_path is not None:
         write_json(analysis_json(single, top=top or 20), json_path)
     raise_if_damaged(side, strict=strict)
@@ -121,5 +120,5 @@ def _page_place(asked: str | None, trace: str) -> Path | None:
         for each in (path.with_suffix(".html"), path.with_suffix(".md")):
             check_output_path("--html", str(each), trace)
     elif path.is_file():
-        raise TracekitError(f"--html {asked} is a file: name PATH.html or a folder, or put --html last")
+        raise TracekitError(f"--html {asked} is an existing file: pass PATH.html or a folder, or put --html last")
     return path

@@ -54,34 +54,34 @@ def read_conditions(
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="[B]", required=False)
 @click.argument("more", metavar="[C]...", nargs=-1)
-@click.option("--form-a", type=FORMS, help="Of a run folder A; compiled if it has that.")
-@click.option("--form-b", type=FORMS, help="Of a run folder B; compiled if it has that.")
+@click.option("--form-a", type=FORMS, help="Variant of run folder A (default: compiled, if recorded).")
+@click.option("--form-b", type=FORMS, help="Variant of run folder B (default: compiled, if recorded).")
 @with_window
 @with_steps
 @with_rank
 @click.option(
     "--ops",
     metavar="TRACE",
-    help="A trace or run folder of the same model compiled without CUDA graphs, which lends its operators.",
+    help="Trace or run folder of the same model compiled without CUDA graphs, to take operators from.",
 )
 @with_cpu
-@click.option("--out", type=OutputPath(), help="The report: PATH.html, or a folder for it; reports if not given.")
-@click.option("--force", is_flag=True, help="Replace whatever has the report's name.")
+@click.option("--out", type=OutputPath(), help="Report to write: PATH.html, or a folder (default reports).")
+@click.option("--force", is_flag=True, help="Replace an existing file that has the report's name.")
 @click.option(
     "--gate",
     multiple=True,
     callback=read_conditions,
     metavar="CONDITION",
-    help='What B must keep to, like "wall<=+3%"; exit code 3 if it does not, 4 if that cannot be told (docs/gate.md).',
+    help='Limit for B relative to A, like "wall<=+3%". Exit code 3: exceeded; 4: inconclusive (docs/gate.md).',
 )
 @click.option(
     "--inconclusive",
     type=click.Choice(("pass", "fail")),
-    help="End with the exit code of this if a gate cannot be decided.",
+    help="Treat an inconclusive gate as passed or failed.",
 )
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the comparison as JSON; - is standard output.")
-@click.option("--strict", is_flag=True, help="End with exit code 2, not 1, if a recording is damaged.")
-@click.option("--no-cache", is_flag=True, help="Read the files anew, and keep nothing of them.")
+@click.option("--strict", is_flag=True, help="Exit with code 2, not 1, if a recording is damaged.")
+@click.option("--no-cache", is_flag=True, help="Do not read or write the cache of parsed traces.")
 @with_detail
 @click.pass_context
 def compare(
@@ -106,18 +106,18 @@ def compare(
     strict: bool,
     detail: Detail,
 ) -> None:
-    """Say what changed from A (before) to B (after), and write a report.
+    """Compare A (before) with B (after), and write a report of what changed and why.
 
-    Each is a trace file, its URL, - for standard input, or a run folder. A run folder alone is compared with itself:
-    eager with compiled. Three or more run folders stand side by side, each compiled form beside the eager one of its
-    own process: tracekit compare traces/vit traces/vit-reduce-overhead traces/vit-max-autotune
+    Each is a trace file, its URL, - for standard input, or a run folder. Of a single run folder, eager and compiled are
+    compared. Of three or more run folders, each compiled variant is compared with eager of the same run: tracekit
+    compare traces/vit traces/vit-reduce-overhead traces/vit-max-autotune
     """
     if inconclusive and not gate:
-        raise click.UsageError("--inconclusive says what to do about a --gate: pass one, or leave it out", ctx=context)
+        raise click.UsageError("--inconclusive needs a --gate: pass one, or leave --inconclusive out", ctx=context)
     for name in OF_TWO if more else ():
         if context.params[name]:
             option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} is for two sides, not for three or more", ctx=context)
+            raise click.UsageError(f"{option} needs exactly two sides: leave it out, or compare two runs", ctx=context)
     from tracekit.comparison.commands import repeating_command
     from tracekit.report.composition.detail import comparison_text
     from tracekit.report.composition.reports import comparison_report
@@ -139,7 +139,7 @@ def compare(
     run = run_without_compiled(a) if b is None and not (form_a or form_b) else None
     if run is not None:
         if gate:
-            raise TracekitError(f"torch.compile compiled nothing in {a}: there is no change to --gate")
+            raise TracekitError(f"torch.compile compiled nothing in {a}: --gate has no change to check")
         there = destination(Path(a).resolve().name, identity_of_report_on(run), out, json_path, a, force=force)
         command, console = commands_of_page(run), console_beside(json_path)
         if run.status == "incomplete":
@@ -165,9 +165,10 @@ def compare(
         shlex.join(("tracekit", "open", *places)),
         detail,
         console.width,
-        repeating_command(comparison),
+        repeating_command(pair.run),
     )
-    publish(comparison_report(comparison, pair.run, commands_of_page(pair.run)), there, summary, console)
+    report = comparison_report(comparison, pair.run, commands_of_page(pair.run), repeating_command(pair.run))
+    publish(report, there, summary, console)
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(comparison.a, comparison.b, strict=strict)
     if comparison.gate is not None:

@@ -10,8 +10,8 @@ from tracekit.printing import hand_over
 def completion(shell: str) -> None:
     """Print the completion script of SHELL.
 
-    In ~/.bashrc or ~/.zshrc it may also stand as eval "$(tracekit completion bash)". For fish: tracekit completion fish
-    > ~/.config/fish/completions/tracekit.fish
+    In ~/.bashrc or ~/.zshrc, eval "$(tracekit completion bash)" works too. For fish: tracekit completion fish >
+    ~/.config/fish/completions/tracekit.fish
     """
     from click.shell_completion import get_completion_class
 

@@ -16,13 +16,13 @@ NAME_WIDTH = 20
 
 
 @click.command(epilog="Example: tracekit doctor --json doctor.json", context_settings=WIDE_HELP)
-@click.option("--json", "json_path", metavar="PATH|-", help="Write what was found as JSON; - is standard output.")
+@click.option("--json", "json_path", metavar="PATH|-", help="Write the results as JSON; - is standard output.")
 @click.pass_context
 def doctor(ctx: click.Context, json_path: str | None) -> None:
-    """Check that this machine can profile, and say what mends it where it cannot.
+    """Check that this machine can profile, and print the command that fixes each problem.
 
-    Looks at Python, torch, driver, GPU, triton, compilers, the profiler's permission to see kernels, and model
-    libraries. The exit code is 0 without problems, 1 with some.
+    Checks Python, torch, driver, GPU, triton, compilers, the permission to record kernels, and model libraries. Exit
+    code: 0 without problems, else 1.
     """
     from dataclasses import asdict
 

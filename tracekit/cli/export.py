@@ -28,18 +28,28 @@ FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 @click.command(epilog="Example: tracekit export trace.json.gz --hta for-hta", context_settings=WIDE_HELP)
 @click.argument("trace", metavar="TRACE|RUN")
 @click.argument("other", metavar="[B]", required=False)
-@click.option("--hta", type=click.Path(path_type=Path), metavar="FOLDER", help="For Holistic Trace Analysis.")
 @click.option(
-    "--kernels", "--csv", metavar="PATH|-", help="Kernels, copies and sets, a line each; - is standard output."
+    "--hta",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write a trace that Holistic Trace Analysis can load.",
 )
-@click.option("--gaps", metavar="PATH|-", help="Idle gaps with their causes, a line each.")
-@click.option("--groups", metavar="PATH|-", help="Kernel groups of a run's two forms, or of TRACE and B.")
-@click.option("--benchmark", metavar="PATH|-", help="A run's figures as JSON for benchmark actions of CI.")
-@click.option("--form", type=FORMS, help="Of a run, for kernels, gaps and HTA.")
-@click.option("--window", default="auto", metavar="steps|whole|NAME", help="What the tables hold; as in compare.")
-@click.option("--steps", metavar="N|N-M", help="In the tables only the marked steps with these numbers.")
-@click.option("--rank", type=click.IntRange(min=0), help="What HTA is to call it; 0 if not given.")
-@click.option("--no-cache", is_flag=True, help="Read the file anew, and keep nothing of it.")
+@click.option(
+    "--kernels", "--csv", metavar="PATH|-", help="Table of kernels, copies and memsets; - is standard output."
+)
+@click.option("--gaps", metavar="PATH|-", help="Table of idle gaps with their causes.")
+@click.option("--groups", metavar="PATH|-", help="Table of kernel groups, eager and compiled, or TRACE and B.")
+@click.option("--benchmark", metavar="PATH|-", help="Figures of a run as JSON for CI benchmark actions.")
+@click.option("--form", type=FORMS, help="Variant of a run, for --kernels, --gaps and --hta.")
+@click.option(
+    "--window",
+    default="auto",
+    metavar="steps|whole|NAME",
+    help="What the tables hold: marked steps, the whole trace, or spans by name.",
+)
+@click.option("--steps", metavar="N|N-M", help="Tables: only these marked steps.")
+@click.option("--rank", type=click.IntRange(min=0), help="Rank number in the trace for HTA (default 0).")
+@click.option("--no-cache", is_flag=True, help="Do not read or write the cache of parsed traces.")
 def export(
     trace: str,
     other: str | None,
@@ -54,13 +64,13 @@ def export(
     rank: int | None,
     no_cache: bool,
 ) -> None:
-    """Write TRACE for other tools (docs/export.md). Tables are Parquet where PATH ends so, else CSV."""
+    """Export a trace for other tools (docs/export.md). Tables are Parquet if PATH ends in .parquet, else CSV."""
     from tracekit.tracefile.hta import export_for_hta
     from tracekit.walks.reading import Reading, parse_steps
 
     asked = {"--kernels": kernels, "--gaps": gaps, "--groups": groups, "--benchmark": benchmark}
     if hta is None and not any(asked.values()):
-        raise TracekitError("say what for: --hta FOLDER, --kernels, --gaps, --groups or --benchmark PATH")
+        raise TracekitError("nothing to export: pass --hta FOLDER, --kernels, --gaps, --groups or --benchmark PATH")
     of_one = [each for each in ("--kernels", "--gaps") if asked[each]]
     # Of each option its value, whether what it is for is asked for, and what that is.
     for option, value, is_used, purpose in (
@@ -70,14 +80,14 @@ def export(
         ("--steps", steps, any(asked.values()), "tables"),
     ):
         if value is not None and not is_used:
-            raise TracekitError(f"{option} is for {purpose}: leave it out")
+            raise TracekitError(f"{option} applies only to {purpose}: leave it out")
     if other is not None and (hta is not None or of_one):
         raise TracekitError(f"{', '.join([*of_one, *(['--hta'] if hta else [])])} takes one trace: leave {other} out")
     for option, path in asked.items():
         check_output_path(option, path, trace, other)
     check_apart(asked)
     if list(asked.values()).count("-") > 1:
-        raise TracekitError("standard output takes one table: name files for the others")
+        raise TracekitError("standard output takes one table: pass file names for the others")
     console = console_beside("-" if "-" in asked.values() else None)
     if hta is not None:
         say(console, f"written: {export_for_hta(_light_of(trace, form), hta, rank=rank or 0)}")
@@ -126,14 +136,14 @@ def _export_one(
 
     trace = reading.read(_light_of(place, form))
     if not trace.activities.height:
-        echo(f"note: {trace.path} has no GPU activity: the table has no rows", err=True)
+        echo(f"note: {trace.path} has no GPU activity; the table is empty", err=True)
     if kernels is not None:
         _write_table(list_activities(trace, window=reading.window, steps=reading.steps), kernels, console)
     if gaps is not None:
         _write_table(list_idle(trace, window=reading.window, steps=reading.steps), gaps, console)
     if trace.truncated or trace.skipped:
         raise TracekitError(
-            f"{trace.path} is damaged, and the tables hold what could be read; `tracekit analyze` says more"
+            f"{trace.path} is damaged: the tables hold only what could be read. `tracekit analyze` lists the damage"
         )
 
 
@@ -147,7 +157,7 @@ def _light_of(place: str, form: FormName | None) -> str:
         chosen = choose_form(store.load(Path(place)), Path(place), form)
         return str(store.recording_path(Path(place), chosen, "light"))
     if form is not None:
-        raise TracekitError(f"{place} is no run folder: leave --form out")
+        raise TracekitError(f"{place} is not a run folder: leave --form out")
     return place
 
 

@@ -25,17 +25,18 @@ STRICT_EXIT = 2
 
 #: Each command and its line of help. Its file `tracekit/cli/NAME.py` is imported only when it is used.
 COMMANDS = {
-    "profile": "Run a model, time it, record it, compare eager with compiled.",
-    "sweep": "Measure many settings of a model, and say which is best for what.",
-    "analyze": "Say what one trace shows.",
-    "compare": "Say what changed from one run or trace to another, and why.",
-    "ranks": "Say who waited for whom in a job of many ranks, and why.",
-    "open": "Show a trace in Perfetto.",
-    "export": "Write a trace for other tools.",
-    "schema": "Print the JSON Schemas of what is written.",
+    "profile": "Run a model: time it, record it, compare eager with compiled.",
+    "sweep": "Measure many settings of a model and report the best one.",
+    "analyze": "Analyze one trace.",
+    "compare": "Compare two runs or traces: what changed and why.",
+    "ranks": "Compare the ranks of one job: who waited for whom and why.",
+    "digest": "Write what `ranks` needs of one trace as a small file.",
+    "open": "Open a trace in Perfetto.",
+    "export": "Export a trace for other tools.",
+    "schema": "Print the JSON Schemas of tracekit's JSON output.",
     "workloads": "List the models that can be profiled.",
-    "doctor": "Check that this machine can profile.",
-    "completion": "Print the completion script of a shell.",
+    "doctor": "Check that this machine can profile, and how to fix it.",
+    "completion": "Print a shell completion script.",
 }
 
 #: The commands that read traces and run no model, as they stand in sys.argv.
@@ -92,8 +93,8 @@ class LazyGroup(click.Group):
             import difflib
 
             near = difflib.get_close_matches(args[0], COMMANDS, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else "tracekit --help lists them."
-            raise click.UsageError(f"there is no command {args[0]}; {hint}", ctx=ctx)
+            hint = f"did you mean {near[0]}?" if near else "`tracekit --help` lists the commands"
+            raise click.UsageError(f"no command named {args[0]}; {hint}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -131,7 +132,7 @@ class LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="tracekit")
 def main() -> None:
-    """What did torch.compile do to this model on this GPU, and why?"""
+    """Measure what torch.compile changes for a PyTorch model on this GPU, and explain why."""
 
 
 def run() -> None:
@@ -144,8 +145,8 @@ def run() -> None:
         gc.disable()
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A name of a file that is no text, or a sign that the terminal's encoding lacks, is replaced and ends nothing.
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="replace")
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
+        sys.stdout.reconfigure(errors="tracekit-alike")
     try:
         try:
             main(prog_name="tracekit")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tracekit.model.timeline import Matching, Panel
     from tracekit.walks.reading import Reading
 
-NOT_MATCHED = "kernels could not be matched one by one, so there are no groups and no arrows"
+NOT_MATCHED = "kernels could not be matched one by one: no groups, no arrows"
 
 
 def merge(

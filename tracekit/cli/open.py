@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SHORT_WAIT_SECONDS = 0.2
 #: A page that is let through has fetched by then, unless the link was not opened yet.
 HINT_SECONDS = 15.0
-ALLOW = "in the browser's settings of the site ui.perfetto.dev allow access to the local network and to this device"
+ALLOW = "allow ui.perfetto.dev access to the local network and to this device in the browser's site settings"
 
 
 @click.command(
@@ -29,18 +29,32 @@ ALLOW = "in the browser's settings of the site ui.perfetto.dev allow access to t
 )
 @click.argument("trace", type=click.Path(path_type=Path), metavar="RUN|A")
 @click.argument("other", type=click.Path(path_type=Path), metavar="[B]", required=False)
-@click.option("--form", type=FORMS, help="Of a run: this form alone, as recorded.")
+@click.option("--form", type=FORMS, help="Run folder: open only this variant, as recorded.")
 @click.option(
-    "--recording", type=click.Choice(("light", "rich")), help="Of a run: light has the truer gaps, rich the operators."
+    "--recording",
+    type=click.Choice(("light", "rich")),
+    help="Run folder: kernel-only trace (light, less overhead) or full trace (rich).",
 )
-@click.option("--window", default="auto", metavar="steps|whole|NAME", help="What is shown of two; as in compare.")
-@click.option("--steps", metavar="N|N-M", help="Of two only these steps.")
 @click.option(
-    "--out", type=OutputPath(), help="Where two are kept, if not in the run as perfetto.json.gz, else beside A."
+    "--window",
+    default="auto",
+    metavar="steps|whole|NAME",
+    help="Two traces: what to show: marked steps, the whole trace, or spans by name.",
 )
-@click.option("--no-serve", is_flag=True, help="Write the trace of two and end.")
-@click.option("--no-browser", is_flag=True, help="Print the link and open nothing.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Give up waiting.")
+@click.option("--steps", metavar="N|N-M", help="Two traces: show only these marked steps.")
+@click.option(
+    "--out",
+    type=OutputPath(),
+    help="Where to write the merged trace (default: perfetto.json.gz in the run folder, or beside A).",
+)
+@click.option("--no-serve", is_flag=True, help="Write the merged trace and exit.")
+@click.option("--no-browser", is_flag=True, help="Print the link. Do not start a browser.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop waiting for the browser after this long.",
+)
 def open_(
     trace: Path,
     other: Path | None,
@@ -53,11 +67,11 @@ def open_(
     no_browser: bool,
     timeout: float | None,
 ) -> None:
-    """Show a run, a trace, or two in Perfetto (ui.perfetto.dev).
+    """Open a run, a trace, or two traces in Perfetto (ui.perfetto.dev).
 
-    Both forms of a run, or A and B, become one trace with the findings in it (docs/perfetto.md). It is served from
-    127.0.0.1:9001 until the page has fetched it or Ctrl-C, to no other page, and stays on this machine
-    (docs/security.md).
+    Eager and compiled of a run, or A and B, are merged into one trace with the findings in it (docs/perfetto.md). The
+    trace is served from 127.0.0.1:9001 to Perfetto's page alone until it is fetched or you press Ctrl-C. It does not
+    leave this machine (docs/security.md).
     """
     from tracekit import store
     from tracekit.walks.reading import Reading, parse_steps
@@ -65,13 +79,13 @@ def open_(
     if other is not None or (form is None and store.is_run(trace) and len(store.load(trace).forms) == 2):
         if out is not None and out.exists() and not (out.is_file() or out.is_dir() or no_serve):
             raise TracekitError(
-                f"--out {out} is no regular file, and cannot be served: pass --no-serve, or name a file"
+                f"--out {out} is not a regular file and cannot be served: pass --no-serve, or another path"
             )
         from tracekit.cli.merged_trace import merge
 
         path = merge(trace, other, form, recording, Reading(window, parse_steps(steps)), out)
     elif no_serve or out is not None or steps is not None or window != "auto":
-        raise TracekitError("--window, --steps, --out and --no-serve are for two traces: one is shown as it is")
+        raise TracekitError("--window, --steps, --out and --no-serve need two traces: leave them out")
     else:
         path = _trace_path(trace, form, recording)
     if not no_serve:
@@ -92,24 +106,24 @@ def _serve(path: Path, *, browser: bool, timeout: float | None) -> None:
         echo(server.link)
         if browser and not has_screen:
             # Without a screen the standard library may start a text browser in this terminal.
-            echo("this machine has no screen: open the link elsewhere, after")
+            echo("this machine has no display: on yours, run this and then open the link")
             echo(f"  ssh -L {server.port}:127.0.0.1:{server.port} THIS-MACHINE")
         elif browser and not webbrowser.open(server.link):
-            echo("no browser could be started: open the link yourself")
-        echo("waiting until the page has fetched it (allow it, if the browser asks); Ctrl-C stops")
+            echo("no browser could be started: open the link by hand")
+        echo("waiting for Perfetto to fetch the trace (allow it if the browser asks); Ctrl-C stops")
         # In short waits: under polars' signal handler Ctrl-C ends none that goes on.
         hint = time.monotonic() + HINT_SECONDS
         deadline = time.monotonic() + timeout if timeout is not None else math.inf
         while not server.fetched.is_set() and time.monotonic() < deadline:
             server.fetched.wait(min(SHORT_WAIT_SECONDS, max(deadline - time.monotonic(), 0)))
             if time.monotonic() >= hint and not server.fetched.is_set():
-                echo(f"not fetched for {HINT_SECONDS:g} s: {ALLOW}, or open the file there by hand")
+                echo(f"not fetched for {HINT_SECONDS:g} s: {ALLOW}, or open the file in Perfetto by hand")
                 hint = math.inf
         if not server.fetched.is_set():
             raise TracekitError(
-                f"nobody fetched {path} within {timeout:g} s; open the link on this machine in time, and {ALLOW}"
+                f"no browser fetched {path} within {timeout:g} s: open the link on this machine, and {ALLOW}"
             )
-    echo("fetched; the browser has it now")
+    echo("fetched: the browser has the trace")
 
 
 def _trace_path(trace: Path, form: FormName | None, recording: RecordingKind | None) -> Path:
@@ -123,8 +137,8 @@ def _trace_path(trace: Path, form: FormName | None, recording: RecordingKind | N
         has_rich = any(each.kind == "rich" for each in chosen.recordings)
         return store.recording_path(trace, chosen, recording or ("rich" if has_rich else "light"))
     if form or recording:
-        raise TracekitError(f"{trace} is no run folder: leave --form and --recording out")
+        raise TracekitError(f"{trace} is not a run folder: leave --form and --recording out")
     if not trace.is_file():
-        raise TracekitError(f"there is no file {trace}; name a run folder or a trace file")
+        raise TracekitError(f"{trace} does not exist: pass a run folder or a trace file")
     check_is_trace(trace)
     return trace

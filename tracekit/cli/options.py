@@ -26,7 +26,7 @@ class OutputPath(click.Path):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         if value == "":
-            self.fail("it names no place; leave it out, or write a name", param, ctx)
+            self.fail("the path is empty; leave the option out, or name a path", param, ctx)
         return Path(str(value))
 
 
@@ -36,7 +36,7 @@ class FiniteRange(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value} is no number to measure by.", param, ctx)
+            self.fail(f"{value} is not a finite number.", param, ctx)
         return number
 
 
@@ -54,21 +54,21 @@ with_pretrained = click.option(
     is_flag=False,
     flag_value=OWN_WEIGHTS,
     metavar="[ID|PATH]",
-    help="Real weights instead of random ones; hf: and diffusers: know whose.",
+    help="Real, not random weights: a model ID or folder.",
 )
 with_window = click.option(
     "--window",
     default="auto",
     metavar="steps|whole|NAME",
-    help="What is counted: the marked steps, all of it, or spans by name or regular expression.",
+    help="What to analyze: marked steps, the whole trace, or spans by name or regular expression.",
 )
-with_steps = click.option("--steps", metavar="N|N-M", help="Only the marked steps with these numbers.")
+with_steps = click.option("--steps", metavar="N|N-M", help="Analyze only these marked steps.")
 with_rank = click.option(
-    "--rank", type=click.IntRange(min=0), metavar="N", help="Of a folder with the traces of many ranks: this one's."
+    "--rank", type=click.IntRange(min=0), metavar="N", help="Analyze this rank of a folder with the traces of many."
 )
-with_cpu = click.option("--cpu", is_flag=True, help="Look at host operators where a trace has no GPU activity.")
+with_cpu = click.option("--cpu", is_flag=True, help="Analyze host operators of a trace without GPU activity.")
 with_download = click.option(
-    "--download", is_flag=True, default=None, help="A configuration may be fetched (a few kB)."
+    "--download", is_flag=True, default=None, help="Allow the download of model configurations (a few kB)."
 )
 
 
@@ -78,12 +78,12 @@ def with_detail(command: Function) -> Function:
     @functools.wraps(command)
     def with_one(*args: Any, verbose: bool, quiet: bool, **others: Any) -> Any:
         if verbose and quiet:
-            raise click.UsageError("-v shows everything and -q next to nothing: pass one of them")
+            raise click.UsageError("-v and -q exclude each other: pass one of them")
         return command(*args, detail="all" if verbose else "verdict" if quiet else "brief", **others)
 
     flags = (
-        click.option("-v", "--verbose", is_flag=True, help="Show everything, not thirty lines."),
-        click.option("-q", "--quiet", is_flag=True, help="Show the verdict and where the report is."),
+        click.option("-v", "--verbose", is_flag=True, help="Print every section, not only the summary."),
+        click.option("-q", "--quiet", is_flag=True, help="Print only the verdict and the path of the report."),
     )
     return functools.reduce(lambda made, flag: flag(made), reversed(flags), with_one)  # type: ignore[return-value]
 

@@ -41,16 +41,16 @@ def check_output_path(option: str, path_text: str | None, *inputs: str | None) -
         return
     path = Path(path_text)
     if not path_text or path.is_dir():
-        raise TracekitError(f"{option} {path_text!r} is a folder: name a file, or - for standard output")
+        raise TracekitError(f"{option} {path_text!r} is a folder: pass a file name, or - for standard output")
     if is_stream(path):
         return
     nearest = next(folder for folder in path.absolute().parents if folder.exists())
     if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
-        raise TracekitError(f"{option} {path_text}: nothing can be written in {nearest}; name another place")
+        raise TracekitError(f"{option} {path_text}: {nearest} is not writable; pass another path")
     resolved = path.resolve()
     for each in (Path(given).resolve() for given in inputs if given):
         if resolved.exists() and (resolved == each or each in resolved.parents):
-            raise TracekitError(f"{option} {path_text} would overwrite what is read; name another place")
+            raise TracekitError(f"{option} {path_text} would overwrite an input; pass another path")
 
 
 def is_stream(path: Path) -> bool:
@@ -68,7 +68,7 @@ def check_apart(outputs: Mapping[str, Path | str | None]) -> None:
         path = Path(place).resolve() if what.startswith("--") else Path(place).parent.resolve() / Path(place).name
         other = seen.setdefault(path, what)
         if other != what:
-            raise TracekitError(f"{other} and {what} would both be written to {place}: name two files")
+            raise TracekitError(f"{other} and {what} would both be written to {place}: pass two different paths")
 
 
 def destination(
@@ -86,7 +86,7 @@ def destination(
     from tracekit.store import Ways
     from tracekit.walks.reports import Destination, place_of_report
 
-    ways = Ways("--force", f"{option} for another place")
+    ways = Ways("--force", f"another path to {option}")
     there = Destination(*place_of_report(out, name), identity, force, ways=ways)
     check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
     there.check(*inputs)
@@ -149,8 +149,8 @@ def commands_of_page(run: Run | None) -> str:
     from tracekit.comparison.commands import measuring_command
 
     measured = measuring_command(run)
-    heading = "" if measured.startswith("#") else "# measures it\n"
-    return f"{heading}{measured}\n# makes this page\n{here}"
+    heading = "" if measured.startswith("#") else "# measure\n"
+    return f"{heading}{measured}\n# write this page\n{here}"
 
 
 def measuring_command_line() -> str:

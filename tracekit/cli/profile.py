@@ -51,48 +51,81 @@ COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warm
 @click.command(epilog="Example: tracekit profile flux --compiled --mode reduce-overhead", context_settings=WIDE_HELP)
 @click.argument("workload", shell_complete=complete_workload)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- NAME=VALUE...]")
-@click.option("--compiled", is_flag=True, help="Compile it too, and compare with eager.")
-@click.option("--no-baseline", is_flag=True, help="With --compiled: leave the eager form out.")
-@click.option("--mode", type=click.Choice(MODES), default="default", metavar="MODE", help=", ".join(MODES) + ".")
-@click.option("--fullgraph/--no-fullgraph", default=None, help="One graph or an error; or allow breaks.")
-@click.option("--dynamic/--no-dynamic", default=None, help="Dynamic shapes; left to torch if not given.")
-@click.option("--scope", metavar="PART", help="What is compiled: all, regional, or modules: vit.layers.*,classifier.")
-@click.option("--batch-size", type=click.IntRange(min=1), metavar="N", default=1, help="Inputs in one call.")
-@click.option("--height", type=click.IntRange(min=1), metavar="N", help="Of the image, pixels.")
-@click.option("--width", type=click.IntRange(min=1), metavar="N", help="Of the image, pixels.")
-@click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Denoising steps in one call.")
-@click.option("--prompt", metavar="TEXT", help="What to draw, or to answer.")
-@click.option("--max-new-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens that one call writes.")
-@click.option("--cache", type=click.Choice(CACHES), metavar="KIND", help="Of keys and values: dynamic or static.")
-@click.option("--phase", type=click.Choice(PHASES), metavar="PHASE", help="One call: generate, prefill or decode.")
-@click.option("--use-fast/--no-use-fast", default=None, help="The image processor: torchvision's or PIL's.")
+@click.option("--compiled", is_flag=True, help="Also run under torch.compile, and compare with eager.")
+@click.option("--no-baseline", is_flag=True, help="With --compiled: skip eager, compare nothing.")
 @click.option(
-    "--dtype", type=click.Choice(DTYPES), metavar="DTYPE", help="bfloat16 (default on a GPU), float16, float32."
+    "--mode",
+    type=click.Choice(MODES),
+    default="default",
+    metavar="MODE",
+    help=f"Mode of torch.compile: {', '.join(MODES)}.",
 )
-@click.option("--size", default="auto", metavar="SIZE", help="full, small, tiny or auto: what fits.")
-@click.option("--seq-length", type=click.IntRange(min=1), metavar="N", help="Tokens of a text that is read.")
+@click.option("--fullgraph/--no-fullgraph", default=None, help="Fail on a graph break, or allow graph breaks.")
+@click.option("--dynamic/--no-dynamic", default=None, help="Dynamic or static shapes (default: torch decides).")
+@click.option(
+    "--scope",
+    metavar="PART",
+    help="all, regional (repeated blocks) or modules: vit.layers.*,head.",
+)
+@click.option("--batch-size", type=click.IntRange(min=1), metavar="N", default=1, help="Inputs per call (default 1).")
+@click.option("--height", type=click.IntRange(min=1), metavar="N", help="Image height in pixels.")
+@click.option("--width", type=click.IntRange(min=1), metavar="N", help="Image width in pixels.")
+@click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Diffusion models: denoising steps per call.")
+@click.option("--prompt", metavar="TEXT", help="Prompt of a text-to-image or text-generation model.")
+@click.option("--max-new-tokens", type=click.IntRange(min=1), metavar="N", help="Text generation: new tokens per call.")
+@click.option(
+    "--cache", type=click.Choice(CACHES), metavar="KIND", help="Text generation: KV cache, dynamic or static."
+)
+@click.option(
+    "--phase", type=click.Choice(PHASES), metavar="PHASE", help="Text generation: measure generate, prefill or decode."
+)
+@click.option("--use-fast/--no-use-fast", default=None, help="Image processor: torchvision (fast) or PIL.")
+@click.option(
+    "--dtype",
+    type=click.Choice(DTYPES),
+    metavar="DTYPE",
+    help="Data type: bfloat16 (default on a GPU), float16, float32.",
+)
+@click.option(
+    "--size",
+    default="auto",
+    metavar="SIZE",
+    help="full, small, tiny, or auto (default): the largest that fits.",
+)
+@click.option("--seq-length", type=click.IntRange(min=1), metavar="N", help="Input sequence length in tokens.")
 @with_pretrained
 @with_download
-@click.option("--seed", type=int, default=0, metavar="N", help="Of weights, noise and the order of timing.")
+@click.option("--seed", type=int, default=0, metavar="N", help="Random seed of weights, noise and run order.")
 @click.option(
-    "--iterations", type=click.IntRange(1, MOST_CALLS), metavar="N", help="Timed calls of each form, a fixed number."
+    "--iterations", type=click.IntRange(1, MOST_CALLS), metavar="N", help="Time exactly N calls of each variant."
 )
-@click.option("--target", type=PERCENT, metavar="PERCENT", help="Time until the 95 % interval is ± this (default 1).")
-@click.option("--time-budget", type=SECONDS, metavar="SECONDS", help="But no longer (default 30, on a CPU 3).")
+@click.option("--target", type=PERCENT, metavar="PERCENT", help="Stop timing at a 95 % CI of ±PERCENT (default 1).")
 @click.option(
-    "--repeat-process", "repeats", type=click.IntRange(1, 50), metavar="K", help="Time it in K more processes."
+    "--time-budget",
+    type=SECONDS,
+    metavar="SECONDS",
+    help="Stop timing after SECONDS (default 30; CPU 3).",
 )
-@click.option("--startup", is_flag=True, help="Start it up in fresh processes: no cache, warm cache.")
-@click.option("--verify-advice", is_flag=True, help="Try the most promising advice, and say what it brought.")
 @click.option(
-    "--warmup", metavar="SIZE=N,...", help="Warm up at other sizes: batch=4,height=256. A mistake, explained."
+    "--repeat-process",
+    "repeats",
+    type=click.IntRange(1, 50),
+    metavar="K",
+    help="Repeat timing in K more processes.",
 )
-@click.option("--no-provenance", is_flag=True, help="Do not ask torch which operators each kernel stands for.")
-@click.option("--no-numerics", is_flag=True, help="Do not compare what the forms return.")
-@click.option("--out", type=OutputPath(), help="Run folder (default traces/WORKLOAD-FORM).")
-@click.option("--force", is_flag=True, help="Replace the run that is there.")
-@click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
-@click.option("--strict", is_flag=True, help="End with exit code 1 if torch.compile compiled nothing.")
+@click.option("--startup", is_flag=True, help="Measure cold start in new processes, without and with cache.")
+@click.option("--verify-advice", is_flag=True, help="Measure the speed-up of the most promising advice.")
+@click.option(
+    "--warmup",
+    metavar="SIZE=N,...",
+    help="Warm up at other sizes (batch=4), to see recompiles.",
+)
+@click.option("--no-provenance", is_flag=True, help="Skip Inductor provenance (the operators of a kernel).")
+@click.option("--no-numerics", is_flag=True, help="Do not compare the outputs of eager and compiled.")
+@click.option("--out", type=OutputPath(), help="Run folder to write (default traces/WORKLOAD-VARIANT).")
+@click.option("--force", is_flag=True, help="Replace an existing run.")
+@click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON; - is standard output.")
+@click.option("--strict", is_flag=True, help="Exit with code 1 if torch.compile compiled nothing.")
 @with_detail
 @click.pass_context
 def profile(
@@ -117,12 +150,12 @@ def profile(
     detail: Detail,
     **asked: object,
 ) -> None:
-    """Run WORKLOAD, time it without the profiler, then record it.
+    """Run WORKLOAD, time it without the profiler, then record it with the profiler.
 
-    WORKLOAD is one that `tracekit workloads` lists, or a model of your own: my_model.py:build, package.module:build.
-    What stands after -- goes to build().
+    WORKLOAD is a name that `tracekit workloads` lists, or a function that builds your own model: my_model.py:build or
+    package.module:build. Arguments after -- are passed to that function.
 
-    With --compiled both forms are run in alternation and compared: reports/RUN.html.
+    With --compiled, eager and compiled are interleaved and compared in reports/RUN.html.
     """
     from tracekit.model.workload import Request
     from tracekit.walks.plan import Plan, parse_warmup, plan_timing
@@ -131,10 +164,10 @@ def profile(
     typed = [name for name in COMPILE_OPTIONS if context.get_parameter_source(name) is COMMANDLINE]
     if typed and not compiled:
         idle = ", ".join(f"--{name.replace('_', '-')}" for name in typed)
-        raise TracekitError(f"{idle} says how to compile: pass --compiled too, or leave it out")
+        raise TracekitError(f"{idle} has no effect without --compiled: pass --compiled, or leave it out")
     check_output_path("--json", json_path)
     if verify_advice and (no_baseline or not compiled):
-        raise TracekitError("--verify-advice needs both forms: pass --compiled, and leave --no-baseline out")
+        raise TracekitError("--verify-advice needs eager and compiled: pass --compiled, and leave --no-baseline out")
     plan = Plan(
         request=Request(workload=workload, options=parse_options(options), **asked),  # type: ignore[arg-type]
         forms=("compiled",) if no_baseline else ("eager", "compiled") if compiled else ("eager",),
@@ -167,8 +200,8 @@ def profile_workload(
     console = console_of_its_own()
 
     def say_part(part: Path) -> None:
-        say(console, f"what was measured until now is in {part}")
-        say(console, f"to see it: {shlex.join(('tracekit', 'analyze', str(part)))}")
+        say(console, f"measured so far: {part}")
+        say(console, f"to analyze it: {shlex.join(('tracekit', 'analyze', str(part)))}")
 
     with shown(console) as progress:
         folder = profiling.profile(plan, progress, say_part)
@@ -199,7 +232,7 @@ def report_run(
         written = analysis_json(report_nothing_compiled(folder, run, reading, there, command, console, detail))
     write_json(written, json_path)
     if strict and run.not_compiled is not None:
-        raise TracekitError(f"torch.compile compiled nothing of {run.settings.workload}, and --strict asks for more")
+        raise TracekitError(f"torch.compile compiled nothing of {run.settings.workload} (--strict)")
 
 
 def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail, *, force: bool) -> str:
@@ -214,9 +247,9 @@ def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail,
 
     comparison = compare_forms(folder, run)
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
-    open_it, repeat = shlex.join(("tracekit", "open", str(folder))), repeating_command(comparison)
+    open_it, repeat = shlex.join(("tracekit", "open", str(folder))), repeating_command(run)
     summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
-    publish(comparison_report(comparison, run, measuring_command(run)), there, summary, console)
+    publish(comparison_report(comparison, run, measuring_command(run), repeat), there, summary, console)
     for noted in run.noted:
         if noted.code in (NO_ADVICE, ADVICE_FAILED):
             say(console, noted_sentence(noted))

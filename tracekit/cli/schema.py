@@ -15,19 +15,19 @@ from tracekit.printing import echo, hand_over
 if TYPE_CHECKING:
     from tracekit.report.schemas import SchemaName
 
-NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell")
+NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "comparisons", "ranks", "run", "sweep", "sweep-cell")
 
 
 @click.command(epilog="Example: tracekit schema comparison", context_settings=WIDE_HELP)
 @click.argument("name", type=click.Choice(NAMES), required=False)
-@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write all of them into a folder.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write all schemas into this folder.")
 def schema(name: SchemaName | None, out: Path | None) -> None:
-    """Print the JSON Schema of what `analyze --json`, `compare --json`, `sweep --json`, a run folder's run.json or a
-    sweep's cell holds."""
+    """Print the JSON Schema of a document: the --json output of `analyze`, `compare` and `sweep`, a run folder's
+    run.json, or the file of a sweep's cell."""
     from tracekit.report.schemas import schema_text
 
     if (name is None) == (out is None):
-        raise TracekitError(f"name one ({', '.join(NAMES)}) to print it, or --out FOLDER to write them all")
+        raise TracekitError(f"pass one name ({', '.join(NAMES)}) to print that schema, or --out FOLDER to write all")
     if name is not None:
         hand_over(schema_text(name))
     if out is not None:

@@ -58,43 +58,65 @@ class WithOwnOptions(click.Command):
     context_settings=WIDE_HELP,
 )
 @click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
-@click.option("--suite", metavar="NAME", help="A sweep with a name: vision, quick.")
-@several("--only", click.STRING, "NAME,...", "Run these workloads' cells alone.")
-@click.option("--resume", type=click.Path(path_type=Path), metavar="FOLDER", help="Go on with what was asked there.")
-@click.option("--show", type=click.Path(path_type=Path), metavar="FOLDER", help="Run nothing: show what is there.")
-@several("--mode", click.Choice(("eager", *MODES)), "MODE,...", "eager and torch.compile's (default eager,default).")
-@several("--scope", click.STRING, "PART,...", "What is compiled: each by itself; A+B both together.")
-@several("--batch-size", WHOLE, "N,...", "Inputs in one call (default 1).")
-@several("--height", WHOLE, "N,...", "Of the image, pixels.")
-@several("--width", WHOLE, "N,...", "Of the image, pixels (default: as the height).")
-@several("--seq-length", WHOLE, "N,...", "Tokens of a text that is read.")
-@several("--steps", WHOLE, "N,...", "Denoising steps in one call.")
-@several("--dtype", click.Choice(DTYPES), "DTYPE,...", ", ".join(DTYPES) + ".")
-@several("--size", click.STRING, "SIZE,...", "full, small, tiny or auto: what fits (default auto).")
-@several("--cache", click.Choice(CACHES), "KIND,...", "Of keys and values: dynamic, static.")
-@several("--phase", click.Choice(PHASES), "PHASE,...", "generate, prefill, decode.")
-@several("--max-new-tokens", WHOLE, "N,...", "Tokens that one call writes.")
-@click.option("--fullgraph/--no-fullgraph", default=None, help="One graph or an error; or allow breaks.")
-@click.option("--dynamic/--no-dynamic", default=None, help="Dynamic shapes; left to torch if not given.")
-@click.option("--prompt", metavar="TEXT", help="What to draw, or to answer.")
+@click.option("--suite", metavar="NAME", help="Run a predefined sweep: vision or quick.")
+@several("--only", click.STRING, "NAME,...", "Run only the cells of these workloads.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Continue the sweep in FOLDER with its own settings.",
+)
+@click.option(
+    "--show", type=click.Path(path_type=Path), metavar="FOLDER", help="Run nothing. Report the cells in FOLDER."
+)
+@several(
+    "--mode", click.Choice(("eager", *MODES)), "MODE,...", "eager, or modes of torch.compile (default eager,default)."
+)
+@several("--scope", click.STRING, "PART,...", "What to compile: A,B measures each, A+B both together.")
+@several("--batch-size", WHOLE, "N,...", "Inputs per call (default 1).")
+@several("--height", WHOLE, "N,...", "Image height in pixels.")
+@several("--width", WHOLE, "N,...", "Image width in pixels (default: the height).")
+@several("--seq-length", WHOLE, "N,...", "Input sequence length in tokens.")
+@several("--steps", WHOLE, "N,...", "Diffusion models: denoising steps per call.")
+@several("--dtype", click.Choice(DTYPES), "DTYPE,...", f"Data types: {', '.join(DTYPES)}.")
+@several("--size", click.STRING, "SIZE,...", "full, small, tiny, or auto (default): the largest that fits.")
+@several("--cache", click.Choice(CACHES), "KIND,...", "Text generation: KV cache, dynamic or static.")
+@several("--phase", click.Choice(PHASES), "PHASE,...", "Text generation: generate, prefill or decode.")
+@several("--max-new-tokens", WHOLE, "N,...", "Text generation: new tokens per call.")
+@click.option("--fullgraph/--no-fullgraph", default=None, help="Fail on a graph break, or allow graph breaks.")
+@click.option("--dynamic/--no-dynamic", default=None, help="Dynamic or static shapes (default: torch decides).")
+@click.option("--prompt", metavar="TEXT", help="Prompt of a text-to-image or text-generation model.")
 @with_pretrained
 @with_download
-@click.option("--use-fast/--no-use-fast", default=None, help="The image processor: torchvision's or PIL's.")
-@click.option("--seed", type=int, metavar="N", help="Of weights and of the order of cells and calls (default 0).")
+@click.option("--use-fast/--no-use-fast", default=None, help="Image processor: torchvision (fast) or PIL.")
+@click.option("--seed", type=int, metavar="N", help="Random seed of weights and run order (default 0).")
 @click.option(
-    "--iterations", type=click.IntRange(1, MOST_CALLS), metavar="N", help="Timed calls of each form, a fixed number."
+    "--iterations", type=click.IntRange(1, MOST_CALLS), metavar="N", help="Time exactly N calls of each variant."
 )
-@click.option("--target", type=PERCENT, metavar="PERCENT", help="Time until the 95 % interval is ± this (default 1).")
-@click.option("--time-budget", type=SECONDS, metavar="SECONDS", help="But no longer in a cell (default 30, CPU 3).")
-@click.option("--cell-timeout", type=SECONDS, metavar="SECONDS", help="End a cell that takes longer, and go on.")
-@click.option("--again", is_flag=True, help="Run cells that are there already anew.")
-@click.option("--retry-failed", is_flag=True, help="Run cells anew that failed.")
-@click.option("--calls", type=WHOLE, default=1000, metavar="N", help="Cold start: soonest done with N calls (1000).")
+@click.option("--target", type=PERCENT, metavar="PERCENT", help="Stop timing at a 95 % CI of ±PERCENT (default 1).")
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Folder (default sweeps/WORKLOAD or SUITE); of --show its report's."
+    "--time-budget",
+    type=SECONDS,
+    metavar="SECONDS",
+    help="Stop timing a cell after SECONDS (default 30; CPU 3).",
 )
-@click.option("--force", is_flag=True, help="Replace whatever has the report's name.")
-@click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON.")
+@click.option("--cell-timeout", type=SECONDS, metavar="SECONDS", help="Stop a cell that takes longer, go to the next.")
+@click.option("--again", is_flag=True, help="Measure existing cells again.")
+@click.option("--retry-failed", is_flag=True, help="Run failed cells again.")
+@click.option(
+    "--calls",
+    type=WHOLE,
+    default=1000,
+    metavar="N",
+    help="Rank cold starts over N calls (default 1000).",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder (default sweeps/NAME); with --show: of the report.",
+)
+@click.option("--force", is_flag=True, help="Replace an existing file that has the report's name.")
+@click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON; - is standard output.")
 @with_detail
 @click.pass_context
 def sweep(
@@ -112,10 +134,11 @@ def sweep(
     detail: Detail,
     **asked: Any,
 ) -> None:
-    """Measure every combination of settings, each in its own process, and say which is best for what.
+    """Measure every combination of settings, each in its own process, and report the best one.
 
-    Options that take lists span the matrix. Cells are kept as they end: the same command goes on after an interrupt,
-    and several processes may fill one folder at once. What stands after -- goes to the build() of a model of your own.
+    Each combination of the listed values is a cell. Finished cells are kept: the same command continues after an
+    interrupt. Several processes may fill one folder at once. Arguments after -- are passed to the function that builds
+    your own model.
     """
     from tracekit.cli.sweep_plan import Ask, plan_sweep
     from tracekit.cli.sweep_report import show_sweep

@@ -58,7 +58,7 @@ def plan_sweep(ask: Ask) -> Planned:
     """What the options ask for. Raises TracekitError, before anything is run, for settings that a workload has not, and
     where not exactly one thing is asked for."""
     if sum((bool(ask.workloads), ask.suite is not None, ask.resume is not None)) != 1:
-        raise TracekitError("name workloads to sweep, or --suite NAME (vision, quick), or --resume FOLDER: one of them")
+        raise TracekitError("pass exactly one of: workloads, --suite NAME (vision, quick), --resume FOLDER")
     if ask.resume is not None:
         return _resumed(ask, ask.resume)
     suite = find_suite(ask.suite) if ask.suite else None
@@ -85,8 +85,7 @@ def _scope_of_parts(scope: str) -> str:
     names = [name.strip() for name in scope.split("+")]
     if not all(names):
         raise TracekitError(
-            f"--scope {scope!r} names nothing at one place: commas stand between scopes to try, + between parts that"
-            " are compiled together"
+            f"--scope {scope!r} has an empty name: separate scopes to try by commas, and parts to compile together by +"
         )
     return ",".join(names)
 
@@ -95,7 +94,7 @@ def _plan(ask: Ask, every: tuple[Cell, ...], iterations: int | None) -> SweepPla
     there = dict.fromkeys(cell.request.workload for cell in every)
     for name in ask.only:
         if name not in there:
-            raise TracekitError(f"--only {name}: this sweep has no such workload; it has {', '.join(there)}")
+            raise TracekitError(f"--only {name}: not in this sweep; pass one of {', '.join(there)}")
     return SweepPlan(
         cells=tuple(cell for cell in every if not ask.only or cell.request.workload in ask.only),
         seed=ask.seed or 0,
@@ -112,11 +111,11 @@ def _resumed(ask: Ask, path: Path) -> Planned:
     given = [*ask.axes, *ask.fixed, *(["out"] if ask.out else [])]
     words = [f"--{name.replace('_', '-')}" for name in given] + (["-- " + " ".join(ask.options)] if ask.options else [])
     if words:
-        raise TracekitError(f"--resume goes on with what was asked for: leave {', '.join(words)} out")
+        raise TracekitError(f"--resume continues with the settings of the sweep: leave {', '.join(words)} out")
     folder = SweepFolder(path)
     asked = folder.asked() if path.is_dir() else None
     if asked is None:
-        raise TracekitError(f"{path} holds no {ASKED}: name a folder that `tracekit sweep` made")
+        raise TracekitError(f"{path} holds no {ASKED}: pass a folder that `tracekit sweep` wrote")
     last = asked.calls[-1]
     timed = ask.iterations is not None or ask.target is not None or ask.time_budget is not None
     again = replace(

@@ -44,7 +44,7 @@ def show_sweep(
     identity = identity_of_sweep(asked, results)
     there = destination(f"sweep-{folder.name}", identity, out or reports_of_sweep(path), json_path, force=force)
     with shown(console_of_its_own()) as progress:
-        progress.phase(f"working out what the cells of {path} say")
+        progress.phase(f"analyzing the cells of {path}")
         found = _figures(folder, asked, results, calls, suite)
     command = "\n".join(_commands(folder, asked, results))
     publish(sweep_report(found, command), there, sweep_text(found, there.page, detail, console.width), console)
@@ -65,14 +65,14 @@ def load_sweep(path: Path, calls: int, suite: str | None = None) -> Sweep:
 def _read(path: Path) -> tuple[SweepFolder, Asked | None, tuple[CellResult, ...]]:
     """The folder, what was asked of it and the cells that it holds, one at least."""
     if not is_sweep(path):
-        raise TracekitError(f"{path} is no sweep's folder: name one that `tracekit sweep` made")
+        raise TracekitError(f"{path} is not a sweep folder: pass one that `tracekit sweep` wrote")
     folder = SweepFolder(path)
     results, asked = folder.load_all(), folder.asked()
     if not results:
-        what = "cells that can be read" if folder.unreadable else "cells yet"
-        how = f"{resume_command(folder)} runs them"
+        what = "readable cells" if folder.unreadable else "cells yet"
+        how = f"run {resume_command(folder)}"
         if asked is None:
-            how = "copy some from where they were measured, or run the sweep's command"
+            how = "copy cells into it, or run the sweep's command"
         raise TracekitError(f"{path} holds no {what}: {how}")
     return folder, asked, results
 
@@ -104,17 +104,17 @@ def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResul
     cells again or shows it."""
     commands = dict.fromkeys(retyped(call.command) for call in asked.calls) if asked else {}
     if first := [command for command in commands if command and "--resume" not in shlex.split(command)]:
-        yield "# measures it" if len(first) == 1 else "# measure it"
+        yield "# measure"
         yield from first
     there = {each.cell.key for each in results}
     if asked and (
         any(cell.key not in there for cell in asked.cells)
         or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)
     ):
-        yield "# goes on with what is missing"
+        yield "# run missing cells"
         yield resume_command(folder)
     if asked and any(each.failure for each in results):
-        yield "# tries cells that failed again"
+        yield "# retry failed cells"
         yield resume_command(folder, "--retry-failed")
-    yield "# shows what is there"
+    yield "# report existing cells"
     yield show_command(folder.path)

@@ -56,11 +56,9 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None, detail: 
     failed = sum(result.outcome != "done" for result in found)
     again = resume_command(folder, "--retry-failed")
     if failed and failed == len(plan.cells):
-        raise TracekitError(
-            f"none of the cells asked for has times, the reasons are above: mend them, and {again} tries again"
-        )
+        raise TracekitError(f"every cell failed, for the reasons above: fix them, then run {again}")
     if failed:
-        say(console, f"{counted(failed, 'cell')} without times; to try again: {again}")
+        say(console, f"{counted(failed, 'cell')} without times; retry: {again}")
 
 
 def _run_and_say(planned: Planned, console: Console, server: ForkServer) -> None:
@@ -77,7 +75,7 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer) -> None
     )
     folder.ask(planned.suite, planned.every, call, {cell.key for cell in plan.cells} if plan.again else ())
     if why := folder.unlocked():
-        say(console, f"nothing can be locked in {folder.path} ({why}): run one sweep at a time there")
+        say(console, f"{folder.path} does not support file locks ({why}): run one sweep at a time in it")
     left = find_left(plan, folder)
     for line in _announced(planned, left):
         say(console, line)
@@ -88,10 +86,10 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer) -> None
             if result is not None:
                 say(console, f"  {each.number}/{len(left)} {cell_words(each.cell)}: {outcome_line(result)}")
     except KeyboardInterrupt:
-        say(console, f"stopped; what is done is kept. To go on: {resume_command(folder)}")
+        say(console, f"stopped; finished cells are kept. Continue: {resume_command(folder)}")
         raise
     if taken:
-        say(console, f"{counted(taken, 'cell')} are another process's; to see all: {show_command(folder.path)}")
+        say(console, f"{counted(taken, 'cell')} left to another process; report on all: {show_command(folder.path)}")
 
 
 def _announced(planned: Planned, left: Sequence[ToDo]) -> Iterator[str]:
@@ -99,8 +97,8 @@ def _announced(planned: Planned, left: Sequence[ToDo]) -> Iterator[str]:
     plan, folder = planned.plan, planned.folder
     eager = sum(cell.form == "eager" for cell in plan.cells)
     yield (
-        f"{counted(len(plan.cells), 'cell')} in {folder.path}: {eager} eager, {len(plan.cells) - eager} compiled with"
-        f" eager beside it; {len(left)} to run"
+        f"{counted(len(plan.cells), 'cell')} in {folder.path}: {eager} eager, {len(plan.cells) - eager} compiled"
+        f" (interleaved with eager); {len(left)} to run"
     )
     there = folder.load_all()
     yield from note_sentences(unreadable_cells(folder))
@@ -109,9 +107,9 @@ def _announced(planned: Planned, left: Sequence[ToDo]) -> Iterator[str]:
     for each in left:
         keys.setdefault(each.why, set()).add(each.cell.key)
     if anew := keys.get("anew"):
-        yield f"{counted(len(anew), 'cell')} of these anew, as --again asked; what it has measured anew already is kept"
+        yield f"{counted(len(anew), 'cell')} to measure again (--again); those already repeated are kept"
     if failed := keys.get("failed"):
-        yield f"{counted(len(failed), 'cell')} of these failed before"
+        yield f"{counted(len(failed), 'cell')} to retry (failed before)"
     yield from note_sentences(
         cells_of_other_versions([each for each in there if each.cell.key in keys.get("changed", ())])
     )
@@ -120,10 +118,10 @@ def _announced(planned: Planned, left: Sequence[ToDo]) -> Iterator[str]:
         return
     seconds = seconds_left(tuple(left), tuple(found for found in there if found.outcome == "done"))
     if seconds is not None:
-        yield f"about {_minutes(seconds)}, going by those that are done"
+        yield f"about {_minutes(seconds)} left, estimated from the finished cells"
     else:
         limit = f"; at most {_minutes(plan.cell_timeout_seconds * len(left))}" if plan.cell_timeout_seconds else ""
-        yield f"how long that takes is not known before the first is done{limit}"
+        yield f"time left: unknown until the first cell is finished{limit}"
 
 
 def _otherwise(planned: Planned, left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]:
@@ -132,14 +130,14 @@ def _otherwise(planned: Planned, left: Sequence[ToDo], there: Sequence[CellResul
     keys = {cell.key for cell in plan.cells} - {each.cell.key for each in left}
     kept = [found for found in there if found.cell.key in keys]
     if others := sum(not _is_by_rule(plan, found) for found in kept):
-        yield f"{counted(others, 'cell')} of these were timed by another rule before; --again runs them by this one"
+        yield f"{counted(others, 'cell')} kept with another timing rule; --again measures them with this one"
     if others := sum(found.cell.request.seed != plan.seed for found in kept):
-        yield f"{counted(others, 'cell')} of these were made with another --seed; --again makes them with {plan.seed}"
+        yield f"{counted(others, 'cell')} kept with another --seed; --again measures them with {plan.seed}"
     now = steering_variables(os.environ)
     if others := sum(found.run is not None and found.run.settings.variables != now for found in kept):
         told = variable_words(now) or "none"
-        other = f"{counted(others, 'cell')} of these were measured with other variables that steer torch"
-        yield f"{other}; --again: with {told}"
+        other = f"{counted(others, 'cell')} kept with other torch environment variables"
+        yield f"{other}; --again measures them with {told}"
 
 
 def _is_by_rule(plan: SweepPlan, found: CellResult) -> bool:
@@ -169,6 +167,6 @@ def outcome_line(result: CellResult) -> str:
     if cell.compiled is None or cell.eager is None:
         return f"{milliseconds(cell.eager.median_us if cell.eager else None)} ms; took {took}"
     return (
-        f"{milliseconds(cell.eager.median_us)} to {milliseconds(cell.compiled.median_us)} ms, {speedup(cell)},"
-        f" compiling {seconds(cell.compile_seconds)} s; took {took}"
+        f"{milliseconds(cell.compiled.median_us)} ms, {speedup(cell)} vs eager,"
+        f" compile time {seconds(cell.compile_seconds)} s; took {took}"
     )

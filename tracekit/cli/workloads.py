@@ -21,14 +21,14 @@ KEYS = {"needs_only_torch": "torch_alone"}
 
 @click.command(epilog="Example: tracekit workloads flux", context_settings=WIDE_HELP)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--parts", is_flag=True, help="List the modules of the named ones instead, as --scope takes them.")
+@click.option("--parts", is_flag=True, help="List the modules of the named workloads, as --scope takes them.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the list as JSON; - is standard output.")
 def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> None:
     """List the models that can be profiled, with their sizes and what --scope can compile.
 
-    Inputs and parameters are of the largest size at batch 1, memory is an estimate in bfloat16. The first of what
-    --scope takes is compiled by default. It also takes regional, each block that repeats by itself, and names of
-    modules, which --parts lists.
+    Inputs and parameters are of the largest size at batch size 1. Memory is an estimate in bfloat16. The first scope
+    listed is the default. --scope also takes regional (each repeated block by itself) and the module names that --parts
+    lists.
     """
     import msgspec
 
@@ -37,9 +37,7 @@ def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> Non
 
     found = tuple(registry.find(name) for name in names) or registry.all_workloads()
     if parts and (json_path or not names):
-        raise TracekitError(
-            "--parts lists the modules of the workloads that are named, as text: tracekit workloads vit --parts"
-        )
+        raise TracekitError("--parts needs the names of workloads and takes no --json: tracekit workloads vit --parts")
     unnamed = () if names else tuple(ANY.values())
     console = console_beside(json_path)
     for info in (*found, *unnamed):
@@ -71,12 +69,14 @@ def _described(info: WorkloadInfo) -> RenderableType:
     if "options" not in info.takes:
         for name, what in info.sizes.items():
             known = info.memory_gib.get(name)
-            sizes[name] = f"{what}; {known:g} GiB" if known is not None else f"{what}; memory as computed from it"
+            sizes[name] = (
+                f"{what}; {known:g} GiB" if known is not None else f"{what}; memory computed from the configuration"
+            )
     facts = {
         "inputs": info.inputs,
         "parameters": count(info.parameters) if info.parameters else None,
         "checkpoints": ", ".join(info.checkpoints.values()),
-        "graph breaks": info.breaks or "not known before it is compiled",
+        "graph breaks": info.breaks or "unknown before compilation",
     }
     table = Table.grid(padding=(0, 2))
     for name, text in facts.items():

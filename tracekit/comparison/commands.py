@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tracekit.model.advice import Action
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.comparison import Side
 from tracekit.model.run import Run, Settings
 from tracekit.model.workload import DEFAULT_PROMPT
 from tracekit.names import printable
@@ -98,19 +98,16 @@ def profile_command(
     return with_variables(shlex.join([*words, *more, *(["--", *own] if own else [])]), settings.variables)
 
 
-def repeating_command(comparison: Comparison) -> str:
-    """What measures both sides again; empty where they are not of one run, or of a program."""
-    settings, rounds = comparison.b.settings, comparison.verdict.basis in ("rounds", "processes")
-    if settings is None or not rounds or (settings.own and settings.own.in_program):
+def repeating_command(run: Run | None) -> str:
+    """What measured the run, as a shell takes it; empty without one, and where that is not known or was a program."""
+    if run is None or (run.settings.own is not None and run.settings.own.in_program):
         return ""
-    return profile_command(settings)
+    return retyped(run.command) or ""
 
 
 def measuring_command(run: Run) -> str:
     """What measured the run, as a shell takes it; a comment where that was a program, or is no command."""
-    in_program = run.settings.own is not None and run.settings.own.in_program
-    command = None if in_program else retyped(run.command)
-    return command or f"# measured by {printable(run.command)}"
+    return repeating_command(run) or f"# measured by {printable(run.command)}"
 
 
 def switched_command(settings: Settings, switches: Changes) -> str:

@@ -33,4 +33,8 @@ def answer(ask: Callable[[], Check]) -> Check:
         return ask()
     except Exception as error:  # noqa: BLE001
         said = (str(error).strip() or "no message").splitlines()[0]
-        return Check("problem", f"the check broke: {type(error).__name__}: {said}", "tell us, with this line")
+        return Check(
+            "problem",
+            f"the check itself failed: {type(error).__name__}: {said}",
+            "report this line as a bug of tracekit",
+        )

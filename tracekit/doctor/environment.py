@@ -31,10 +31,12 @@ GIB = 1 << 30
 def check_python_version() -> Check:
     version = platform.python_version()
     if sys.version_info < OLDEST_PYTHON:
-        fix = "make a new environment with Python 3.12: python3.12 -m venv .venv"
+        fix = "create an environment with Python 3.12: python3.12 -m venv .venv"
         return Check("problem", f"{version} is too old", fix)
     if sys.version_info[:2] > NEWEST_PYTHON:
-        return Check("warning", f"{version} is newer than any tried", "if torch misbehaves: python3.12 -m venv .venv")
+        return Check(
+            "warning", f"{version} is newer than any tested version", "if torch fails: python3.12 -m venv .venv"
+        )
     return Check("ok", f"{version} at {sys.executable}")
 
 
@@ -63,7 +65,7 @@ def check_torch_build() -> Check:
     if torch is None:
         try:
             importlib.import_module("torch")
-            why = "loads only at times"
+            why = "does not load reliably"
         except (ImportError, OSError) as error:
             absent = isinstance(error, ModuleNotFoundError) and error.name == "torch"
             why = "not installed" if absent else f"does not load: {str(error).splitlines()[0]}"
@@ -71,11 +73,11 @@ def check_torch_build() -> Check:
     version, oldest = str(torch.__version__), OLDEST["torch"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        other = "XPU" if torch.xpu._is_compiled() else "CPU alone"
+        other = "XPU" if torch.xpu._is_compiled() else "CPU only"
     cuda, hip = torch.version.cuda, torch.version.hip
     message = f"{version}, built for {f'CUDA {cuda}' if cuda else f'ROCm {hip}' if hip else other}"
     if is_older(version, oldest):
-        return Check("warning", f"{message}; older than {oldest}, untried", f"pip install -U 'torch>={oldest}'")
+        return Check("warning", f"{message}; older than {oldest}, not tested", f"pip install -U 'torch>={oldest}'")
     return Check("ok", message)
 
 
@@ -84,7 +86,7 @@ def check_library(name: str) -> Check:
     try:
         version = metadata.version(name)
     except metadata.PackageNotFoundError:
-        return Check("problem", "not installed; workloads are made of it", INSTALL)
+        return Check("problem", "not installed; workloads need it", INSTALL)
     if is_older(version, OLDEST[name]):
         return Check("problem", f"{version} is older than {OLDEST[name]}", f"pip install -U '{name}>={OLDEST[name]}'")
     return Check("ok", version)
@@ -106,8 +108,8 @@ def check_compile_switches() -> Check:
     """Whether the environment turns torch.compile off."""
     off = [switch for switch in SWITCHES if os.environ.get(switch, "0") == "1"]
     if off:
-        return Check("problem", f"{' and '.join(off)} set: the compiled form would run eager", f"unset {' '.join(off)}")
-    return Check("ok", "not turned off by the environment")
+        return Check("problem", f"{' and '.join(off)} set: compiled would run eager", f"unset {' '.join(off)}")
+    return Check("ok", "not disabled by the environment")
 
 
 def check_hugging_face_cache() -> Check:
@@ -125,12 +127,12 @@ def check_hugging_face_token() -> Check:
     except ImportError:
         return Check("skipped", "huggingface_hub is not installed")
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE"):
-        return Check("warning", "HF_HUB_OFFLINE is set: --pretrained loads only what is here", "unset HF_HUB_OFFLINE")
+        return Check("warning", "HF_HUB_OFFLINE is set: --pretrained loads cached models only", "unset HF_HUB_OFFLINE")
     if get_token() is None:
         return Check(
-            "warning", "none: --pretrained cannot load gated models; random weights need none", "hf auth login"
+            "warning", "no token: --pretrained cannot load gated models (random weights need no token)", "hf auth login"
         )
-    return Check("ok", "there is one")
+    return Check("ok", "found")
 
 
 def check_inductor_cache() -> Check:
@@ -152,9 +154,9 @@ def _check_folder(folder: Path, variable: str) -> Check:
     """Whether the folder can be written to or be made, how much it holds and how much still fits."""
     existing = next(each for each in (folder, *folder.parents) if each.is_dir())
     if not os.access(existing, os.W_OK | os.X_OK):
-        return Check("problem", f"{folder} cannot be written to", f"export {variable}=A-FOLDER-OF-YOURS")
-    held = f"{bytes_held(folder) / GIB:.1f} GiB" if folder.is_dir() else "not made yet"
-    return Check("ok", f"{folder}: {held}, {shutil.disk_usage(existing).free / GIB:.0f} GiB free on its disk")
+        return Check("problem", f"{folder} is not writable", f"export {variable}=A-WRITABLE-FOLDER")
+    held = f"{bytes_held(folder) / GIB:.1f} GiB" if folder.is_dir() else "does not exist yet"
+    return Check("ok", f"{folder}: {held}, {shutil.disk_usage(existing).free / GIB:.0f} GiB free on disk")
 
 
 def bytes_held(folder: Path) -> int:

@@ -16,7 +16,7 @@ WHY_NO_DRIVER = {
     "no_answer": "the NVIDIA driver does not answer ({})",
 }
 PROFILER_FIX = (
-    "run as root or with CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN), or let everyone profile:"
+    "run as root or with CAP_SYS_ADMIN (docker run --cap-add SYS_ADMIN), or allow every user to profile:"
     " echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee /etc/modprobe.d/nvidia-profiling.conf,"
     " then reboot"
 )
@@ -31,13 +31,13 @@ def check_driver() -> Check:
         if built_for is None:
             return Check("skipped", why)
         missing = driver.code == "no_library"
-        fix = "pip install nvidia-ml-py" if missing else "install or restart the driver: nvidia-smi"
+        fix = "pip install nvidia-ml-py" if missing else "install or restart the driver; nvidia-smi tests it"
         return Check("warning", f"{why}, and torch is built for CUDA {built_for}", fix)
-    message = f"{driver.version}, runs CUDA up to {driver.cuda[0]}.{driver.cuda[1]}"
+    message = f"{driver.version}, supports CUDA up to {driver.cuda[0]}.{driver.cuda[1]}"
     # Within one major version older drivers run newer builds.
     if built_for and int(built_for.partition(".")[0]) > driver.cuda[0]:
         index = f"https://download.pytorch.org/whl/cu{driver.cuda[0]}{driver.cuda[1]}"
-        fix = f"update the driver, or take an older build: pip install torch --index-url {index}"
+        fix = f"update the driver, or install an older build: pip install torch --index-url {index}"
         return Check("problem", f"{message}; torch is built for CUDA {built_for}", fix)
     return Check("ok", message)
 
@@ -52,21 +52,21 @@ def check_gpu() -> Check:
         old = [gpu for gpu in gpus if not torch.version.hip and (gpu.major, gpu.minor) < OLDEST_CAPABILITY]
         if old:
             capability = f"{old[0].name} has compute capability {old[0].major}.{old[0].minor}"
-            message = f"{capability}; torch.compile makes kernels for 7.0 and newer"
-            return Check("problem", message, "profile it without --compiled, or use a GPU of Volta or newer")
+            message = f"{capability}; torch.compile needs 7.0 or newer"
+            return Check("problem", message, "profile without --compiled, or use a Volta or newer GPU")
         return Check("ok", f"{gpus[0].name}{f', and {len(gpus) - 1} more' if len(gpus) > 1 else ''}")
     driver = read_driver()
     if isinstance(driver, NoDriver) or not driver.gpus:
-        message = "none seen: workloads run at size tiny on the CPU"
-        return Check("warning", message, "profile on a machine with a GPU for figures of one")
-    there = f"the driver has {driver.gpus[0]}, torch sees none"
+        message = "no GPU found: workloads run at size tiny on the CPU"
+        return Check("warning", message, "to measure a GPU, run tracekit on a machine that has one")
+    there = f"the driver reports {driver.gpus[0]}, torch sees no GPU"
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
     if hidden is not None:
         return Check("problem", f"{there}: CUDA_VISIBLE_DEVICES is {hidden!r}", "unset CUDA_VISIBLE_DEVICES")
     if not torch.version.cuda:
         fix = "pip uninstall -y torch && pip install torch  # from PyPI"
-        return Check("problem", f"{there}: it is a build without CUDA", fix)
-    return Check("problem", there, 'python -c "import torch; torch.cuda.init()"  # says why')
+        return Check("problem", f"{there}: torch was built without CUDA", fix)
+    return Check("problem", there, 'python -c "import torch; torch.cuda.init()"  # prints the reason')
 
 
 def check_gpu_memory() -> Check:
@@ -76,7 +76,9 @@ def check_gpu_memory() -> Check:
     free, total = map(int, torch.cuda.mem_get_info())
     message = f"{free / GIB:.1f} of {total / GIB:.1f} GiB free"
     if free < QUIET_FRACTION * total:
-        return Check("warning", f"{message}: others use this GPU and disturb timing", "nvidia-smi  # names them")
+        return Check(
+            "warning", f"{message}: other processes use this GPU and disturb timing", "nvidia-smi  # lists them"
+        )
     return Check("ok", message)
 
 
@@ -89,9 +91,9 @@ def check_profiler_access() -> Check:
     except RuntimeError as error:
         return Check("problem", f"does not start: {str(error).splitlines()[0]}", PROFILER_FIX)
     if kernels == 0:
-        message = "records no kernels: CUPTI may not look at this GPU, or another profiler holds it"
+        message = "records no kernels: CUPTI lacks permission, or another profiler is active"
         return Check("problem", message, PROFILER_FIX)
-    return Check("ok", f"recorded {kernels} kernels of a small multiplication")
+    return Check("ok", f"recorded {kernels} kernels of a small matmul")
 
 
 def count_recorded_kernels() -> int:

@@ -35,7 +35,7 @@ def check_c_compiler() -> Check:
 def _check_compiler(compiler: str, language: str, fix: str) -> Check:
     command = shlex.split(compiler)
     if shutil.which(command[0]) is None:
-        return Check("problem", f"{compiler} is not there; torch.compile cannot build its code", fix)
+        return Check("problem", f"{compiler} not found; torch.compile cannot build its code", fix)
     with tempfile.TemporaryDirectory(prefix="tracekit-doctor-") as folder:
         arguments = [*command, "-x", language, "-shared", "-fPIC", "-", "-o", str(Path(folder) / "answer.so")]
         try:
@@ -46,7 +46,7 @@ def _check_compiler(compiler: str, language: str, fix: str) -> Check:
         except (OSError, subprocess.TimeoutExpired) as error:
             failure = str(error)
     if failure:
-        return Check("problem", f"{compiler} does not work: {failure.splitlines()[0]}", fix)
+        return Check("problem", f"{compiler} failed: {failure.splitlines()[0]}", fix)
     asked = [*command, "--version"]
     said = subprocess.run(asked, capture_output=True, text=True, timeout=COMPILER_SECONDS, check=False).stdout
     return Check("ok", said.splitlines()[0] if said.strip() else command[0])
@@ -66,7 +66,7 @@ def check_setuptools() -> Check:
         return Check("ok", metadata.version("setuptools"))
     except metadata.PackageNotFoundError:
         if not SETUPTOOLS_NEEDED:
-            return Check("ok", "not installed, and not needed before Python 3.12")
+            return Check("ok", "not installed; not needed before Python 3.12")
         return Check("problem", "not installed; torch.compile needs it", "pip install setuptools")
 
 
@@ -93,7 +93,7 @@ def check_triton_kernel() -> Check:
             reason = f"{error.cmd[0]} ended with exit code {error.returncode}"
         else:
             reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
-        fix = f"mend what is said below of compiler and headers, else: pip install --force-reinstall triton=={version}"
+        fix = f"fix the compilers and headers below; if they are ok: pip install --force-reinstall triton=={version}"
         return Check("problem", f"{version} cannot build a kernel: {reason}", fix)
     return Check("ok", f"{version} built and ran a kernel")
 

@@ -138,7 +138,7 @@ class KernelTime:
     def __post_init__(self) -> None:
         """Raises ValueError where the time is no number: it could be in no sum."""
         if not math.isfinite(self.total_us):
-            raise ValueError(f"{self.name[:200]} took {self.total_us} microseconds, which is no time")
+            raise ValueError(f"{self.name[:200]} took {self.total_us} microseconds, which is not a duration")
 
 
 @dataclass(frozen=True, slots=True)

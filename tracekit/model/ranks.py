@@ -160,6 +160,9 @@ class LateRank:
     causes: tuple[CauseShare, ...]  #: They add up to `waited_for_us`.
     where: tuple[str, ...]
     most_waited_us: float = 0.0  #: By the rank that waited longest for it.
+    waiter: int | None = None  #: That rank.
+    behind_us: float = 0.0  #: How far it fell behind, each time from where the ranks were level, in all.
+    times_behind: int = 0  #: How often it did.
     one_gap_share: float = 0.0  #: Of `waited_for_us`: fell behind in one idle gap, not little by little.
 
 
@@ -196,13 +199,20 @@ class UnmatchedCollectives:
 
 
 @dataclass(frozen=True, slots=True)
+class StepsRead:
+    """What of the recordings is counted."""
+
+    kind: Literal["steps", "span", "whole"]
+    count: int  #: Steps, or named spans, of the rank with most; 1 where all of it is.
+
+
+@dataclass(frozen=True, slots=True)
 class Ranks:
     """What the recordings of many ranks say together."""
 
     world: World
     clock: Clock
-    window: Literal["steps", "span", "whole"]
-    steps: int
+    steps: StepsRead
     ranks: tuple[RankUse, ...]
     collectives: tuple[CollectiveUse, ...]
     late: tuple[LateRank, ...]

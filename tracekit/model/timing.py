@@ -15,7 +15,7 @@ def refuse_no_times(wall_us: Sequence[float]) -> None:
     """Raises ValueError where a call took no time that a clock can show: ratios and medians of it would be none."""
     for number, us in enumerate(wall_us, 1):
         if not (math.isfinite(us) and us > 0):
-            raise ValueError(f"timed call {number} took {us} microseconds, which is no time")
+            raise ValueError(f"timed call {number} took {us} microseconds, which is not a duration")
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,9 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, int]]
     ranks = sorted(digests)
     if not known:
         return Clocks(plain.base_ns, plain.origins, {}, "bound", None, 1) if len(ranks) > 1 else plain
-    hosts = _hosts(ranks, known)
+    # Ranks of which nothing is joined yet may have any clock: what ends at once with the others' shows whose it is.
+    seen = {rank for each in known for rank in each}
+    hosts = _hosts([rank for rank in ranks if rank in seen], known)
     largest = max(hosts, key=lambda host: (len(host), -host[0]))
     offsets: dict[int, Offset] = {}
     aligned = True

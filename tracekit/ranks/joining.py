@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -16,13 +17,14 @@ from tracekit.model.ranks import (
     RankTimes,
     RankUse,
     RankWait,
+    StepsRead,
     Unmatched,
     UnmatchedCollectives,
     WaitedFor,
     World,
 )
 from tracekit.ranks import findings
-from tracekit.ranks.clocks import Clocks, align_clocks, one_clock
+from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.lateness import explain_lateness, find_lateness
 from tracekit.ranks.matching import Collective, Matching, candidates, list_rows, match_collectives, times_of
 from tracekit.ranks.overlap import OverlapPrice, price_overlap
@@ -34,6 +36,8 @@ Ints = NDArray[np.int64]
 
 #: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
 MOSTLY, HARDLY = 2 / 3, 1 / 3
+#: Of the collectives of the rank that recorded fewest, so many end at once where clocks are one.
+LEAST_AT_ONCE = 0.8
 #: What ranks waited longer for others to be recorded is no time of the job's.
 LEAST_SKEW_NS = 100_000_000
 #: What a rank sends, by what the collective carries: NCCL tests' doc/PERFORMANCE.md.
@@ -65,8 +69,7 @@ def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
     return Ranks(
         world=World(job.size, tuple(digests), job.missing, clocks.hosts),
         clock=clocks.told(),
-        window=next(iter(digests.values())).window,
-        steps=max(len(each.windows) for each in digests.values()),
+        steps=StepsRead(next(iter(digests.values())).window, max(len(each.windows) for each in digests.values())),
         ranks=uses,
         collectives=collectives,
         late=late,
@@ -86,7 +89,18 @@ def _clocks(digests: dict[int, RankDigest]) -> Clocks:
         (rank, row): name for rank, each in digests.items() for row, name in enumerate(each.collectives["collective"])
     }
     barriers = [each for each in found if kinds[each.members[0].rank, each.members[0].row] not in ("send", "recv")]
-    return align_clocks(digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in barriers])
+    clocks = align_clocks(digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in barriers])
+    if clocks.known or found:
+        return clocks
+    # Where names join nothing, ranks whose collectives mostly end at once share a clock.
+    as_one = replace(one_clock(digests), tolerance_ns=ONE_CLOCK_NS)
+    together = match_collectives(digests, as_one)
+    fewest = min(each.collectives.height for each in digests.values())
+    if len(together.collectives) < max(LEAST_AT_ONCE * fewest, 2):
+        return clocks
+    return align_clocks(
+        digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in together.collectives]
+    )
 
 
 def _cut_start(digests: dict[int, RankDigest], clocks: Clocks) -> tuple[dict[int, RankDigest], dict[int, float]]:
@@ -181,6 +195,11 @@ def _kind(
     algorithm = width / usual_ns if isinstance(width, int) and usual_ns > 0 else None
     factor = BUS_FACTORS.get(str(name))
     late = Counter(waits.last[k] for k in some if waits.spread_ns[k] > 0)
+    spread_ns = median(waits.spread_ns[k] for k in some)
+    share = waiting.total() / max(waiting.total() + transfer_ns, 1)
+    kind: CollectiveClass = "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
+    if not clocks.known or (share > HARDLY and spread_ns <= (clocks.uncertainty_ns or 0.0)):
+        kind = "inconclusive"
     return CollectiveUse(
         name=str(name),
         group=group if isinstance(group, str) else None,
@@ -189,12 +208,12 @@ def _kind(
         bytes=width if isinstance(width, int) else None,
         count=len(some),
         transfer_us=transfer_ns / 1e3,
-        arrival_spread_us=median(waits.spread_ns[k] for k in some) / 1e3 if clocks.known else None,
+        arrival_spread_us=spread_ns / 1e3 if clocks.known else None,
         late_ranks=tuple(RankTimes(rank, times) for rank, times in late.most_common()),
         waiting_us=tuple(RankWait(rank, ns / 1e3) for rank, ns in sorted(waiting.items())),
         algbw_gbps=algorithm,
         busbw_gbps=algorithm * factor(n) if algorithm and factor and n else algorithm,
-        kind=_class(sum(waiting.values()), transfer_ns, waits, some, clocks),
+        kind=kind,
         matched_by=how,  # type: ignore[arg-type]
     )
 
@@ -206,14 +225,6 @@ def _who_for_whom(matching: Matching, waits: Waits) -> tuple[WaitedFor, ...]:
             if it.rank != late:
                 found[it.rank, late] += int(waits.waiting_ns[it.rank][it.row])
     return tuple(WaitedFor(rank, late, ns / 1e3) for (rank, late), ns in sorted(found.items()) if ns)
-
-
-def _class(waiting_ns: int, transfer_ns: int, waits: Waits, some: list[int], clocks: Clocks) -> CollectiveClass:
-    share = waiting_ns / (waiting_ns + transfer_ns) if waiting_ns + transfer_ns else 0.0
-    spread = median(waits.spread_ns[k] for k in some)
-    if not clocks.known or (share > HARDLY and spread <= (clocks.uncertainty_ns or 0.0)):
-        return "inconclusive"
-    return "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
 
 
 def _unmatched(digests: dict[int, RankDigest], matching: Matching) -> tuple[UnmatchedCollectives, ...]:

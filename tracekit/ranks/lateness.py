@@ -44,6 +44,8 @@ class _Line:
     starts: Ints
     ends: Ints
     sums: Ints  #: Nanoseconds of each cause before each gap.
+    over: Ints
+    held: NDArray[np.bool_]
 
     def account(self, begin: int, end: int) -> Ints:
         """Nanoseconds of each of CAUSES from `begin` to `end`, between which gaps are cut."""
@@ -51,6 +53,14 @@ class _Line:
         first, last = np.searchsorted(self.starts, (begin, end), side="left")
         busy = [int(interval.covered_within(some, within)[0]) for some in (self.compute, self.exposed)]
         return np.concatenate((np.array(busy, dtype=np.int64), self.sums[last] - self.sums[first]))
+
+    def end_of(self, row: int) -> int:
+        """When the collective was over."""
+        return int(self.over[row])
+
+    def held_by(self, row: int) -> bool:
+        """Whether the rank had nothing else to do from being ready for the collective until it was over."""
+        return bool(self.held[row])
 
     def longest_gap(self, begin: int, end: int) -> int:
         """Nanoseconds of the longest idle gap in that stretch, whatever cuts it."""
@@ -69,7 +79,10 @@ def _line(digest: RankDigest) -> _Line:
     parts = digest.gaps.select(IDLE_CAUSES).to_numpy()
     sums = np.concatenate((np.zeros((1, len(IDLE_CAUSES)), dtype=np.int64), np.cumsum(parts, axis=0)))
     starts, ends = digest.gaps.select("start_ns", "end_ns").to_numpy().T
-    return _Line(digest, compute, interval.complement(compute, talk), starts, ends, sums)
+    ready, over = digest.collectives.select("ready_ns", "end_ns").to_numpy().T
+    covered = interval.covered_within(compute, np.stack((ready, over), axis=1))
+    held = covered <= LEVEL * (over - ready)
+    return _Line(digest, compute, interval.complement(compute, talk), starts, ends, sums, over, held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +117,7 @@ def find_lateness(
         if waiter == late or waited[waiter] <= 0:
             continue
         lag = int(ready[late][rows[k][late]] - ready[waiter][rows[k][waiter]])
-        begins = _level(k, lag, late, waiter, rows, ready, own_ready)
+        begins = _level(k, lag, late, waiter, rows, ready, own_ready, lines)
         if begins is None:
             begins = (digests[late].windows[0][0], digests[waiter].windows[0][0])
         ends = (int(own_ready[late][rows[k][late]]), int(own_ready[waiter][rows[k][waiter]]))
@@ -124,10 +137,14 @@ def _level(
     rows: list[dict[int, int]],
     ready: dict[int, Ints],
     own_ready: dict[int, Ints],
+    lines: dict[int, _Line],
 ) -> tuple[int, int] | None:
-    """When the two ranks were last ready for a collective at about the same time, by their own clocks."""
+    """When the two ranks were last level, by their own clocks: ready for a collective at about the same time, or both
+    with nothing else to do until one was over."""
     for j in range(k - 1, -1, -1):
         if late in rows[j] and waiter in rows[j]:
+            if lines[late].held_by(rows[j][late]) and lines[waiter].held_by(rows[j][waiter]):
+                return lines[late].end_of(rows[j][late]), lines[waiter].end_of(rows[j][waiter])
             behind = int(ready[late][rows[j][late]] - ready[waiter][rows[j][waiter]])
             if behind <= LEVEL * max(lag, 0):
                 return int(own_ready[late][rows[j][late]]), int(own_ready[waiter][rows[j][waiter]])
@@ -150,9 +167,25 @@ def explain_lateness(digests: dict[int, RankDigest], found: Iterable[Lateness]) 
         waiters: Counter[int] = Counter()
         for each in some:
             waiters[each.waiter] += each.waiter_ns
-        of_one_gap = sum(each.waited_ns for each in some if each.one_gap) / total
-        most = max(waiters.values()) / 1e3
-        late.append(LateRank(rank, total / 1e3, shares, _places(digests, some), most, of_one_gap))
+        # Collectives that a rank is late for from one point on share one falling behind.
+        behind: dict[tuple[int, int], int] = {}
+        for each in some:
+            since = (each.waiter, each.of_late[0])
+            behind[since] = max(behind.get(since, 0), int(each.more_ns.sum()))
+        waiter, most_ns = waiters.most_common(1)[0]
+        late.append(
+            LateRank(
+                rank,
+                total / 1e3,
+                shares,
+                _places(digests, some),
+                most_waited_us=most_ns / 1e3,
+                waiter=waiter,
+                behind_us=sum(behind.values()) / 1e3,
+                times_behind=len(behind),
+                one_gap_share=sum(each.waited_ns for each in some if each.one_gap) / total,
+            )
+        )
     return tuple(sorted(late, key=lambda each: -each.waited_for_us))
 
 

@@ -98,16 +98,20 @@ def _expected(rows: Sequence[_Row], recorded: Sequence[int]) -> tuple[int, ...]:
 
 
 def _by_occurrence(rows: Sequence[_Row], ranks: tuple[int, ...], how: MatchedBy, left: list[_Row]) -> list[Collective]:
-    """The k-th of each rank together, where all ranks of the group have equally many."""
+    """The k-th of each rank together, of those ranks that have as many as most; the others' are left over. Where no two
+    ranks have equally many all are."""
     counts = Counter(each.rank for each in rows)
-    if len({counts[rank] for rank in ranks}) != 1 or set(counts) - set(ranks):
-        left += rows
+    usual, having = Counter(counts[rank] for rank in ranks).most_common(1)[0] if ranks else (0, 0)
+    alike = tuple(rank for rank in ranks if counts[rank] == usual)
+    left += [each for each in rows if each.rank not in alike]
+    if not usual or (having < len(ranks) and having < 2):
+        left += [each for each in rows if each.rank in alike]
         return []
     of_rank: dict[int, list[_Row]] = defaultdict(list)
     for each in rows:
         of_rank[each.rank].append(each)
     group = rows[0].ranks or ranks
-    together = zip(*(of_rank[rank] for rank in ranks), strict=True)
+    together = zip(*(of_rank[rank] for rank in alike), strict=True)
     return [Collective(tuple(Member(each.rank, each.row) for each in same), group, how) for same in together]
 
 
@@ -135,7 +139,7 @@ def match_collectives(digests: dict[int, RankDigest], clocks: Clocks) -> Matchin
                 unmatched[member.rank][member.row] = "not_at_once"
         else:
             sound.append(each)
-    sound += _by_ends(left, recorded, starts, ends, clocks, unmatched)
+    sound = _by_ends(sound, left, recorded, starts, ends, clocks, unmatched)
     first = {id(each): min(int(starts[it.rank][it.row]) for it in each.members) for each in sound}
     return Matching(tuple(sorted(sound, key=lambda each: first[id(each)])), unmatched)
 
@@ -148,41 +152,80 @@ def _apart(each: Collective, starts: dict[int, Ints], ends: dict[int, Ints]) -> 
 
 
 def _by_ends(
-    left: Iterable[_Row],
+    sound: list[Collective],
+    left: Sequence[_Row],
     recorded: Sequence[int],
     starts: dict[int, Ints],
     ends: dict[int, Ints],
     clocks: Clocks,
     unmatched: dict[int, dict[int, Unmatched]],
 ) -> list[Collective]:
-    """Where ranks recorded unequally many, those of one signature that end at once, each taken once."""
-    found: list[Collective] = []
+    """Where ranks recorded unequally many, what ends at once: with a collective that others were joined to, else with
+    each other. Each counts once; what finds no partner is counted."""
     kinds: dict[Hashable, list[_Row]] = defaultdict(list)
     for each in left:
-        kinds[(each.group, each.signature)].append(each)
+        kinds[each.group, each.signature].append(each)
+    by_end = sorted(
+        (int(np.median([ends[it.rank][it.row] for it in each.members])), at) for at, each in enumerate(sound)
+    )
+    moments = np.array([moment for moment, _ in by_end], dtype=np.int64)
+    grown = list(sound)
     for some in kinds.values():
-        ranks = _expected(some, recorded)
-        here = {rank: [each for each in some if each.rank == rank] for rank in ranks}
-        taken: set[tuple[int, int]] = set()
-        if clocks.known and len(ranks) > 1 and all(here.values()):
-            fewest = min(ranks, key=lambda rank: len(here[rank]))
-            others = {rank: np.array([ends[rank][each.row] for each in here[rank]]) for rank in ranks}
-            for each in here[fewest]:
-                end = int(ends[fewest][each.row])
-                same = [each]
-                for rank in ranks:
-                    if rank == fewest:
-                        continue
-                    at = int(np.abs(others[rank] - end).argmin())
-                    other = here[rank][at]
-                    if abs(int(others[rank][at]) - end) <= clocks.tolerance_ns and (rank, other.row) not in taken:
-                        same.append(other)
-                members = tuple(Member(it.rank, it.row) for it in sorted(same, key=lambda it: it.rank))
-                joined = Collective(members, each.ranks or ranks, "ends")
-                if len(same) == len(ranks) and _apart(joined, starts, ends) <= clocks.tolerance_ns:
-                    found.append(joined)
-                    taken.update((it.rank, it.row) for it in members)
+        alone: list[_Row] = []
         for each in some:
+            at = _nearest(moments, int(ends[each.rank][each.row]), clocks) if clocks.known else None
+            joined = None if at is None else _grown(grown[by_end[at][1]], each)
+            if at is None or joined is None or _apart(joined, starts, ends) > clocks.tolerance_ns:
+                alone.append(each)
+            else:
+                grown[by_end[at][1]] = joined
+        ranks = _expected(some, recorded)
+        found = _together(alone, ranks, starts, ends, clocks) if clocks.known else []
+        taken = {(it.rank, it.row) for each in found for it in each.members}
+        grown += found
+        for each in alone:
             if (each.rank, each.row) not in taken:
                 unmatched[each.rank][each.row] = "counts_differ" if len(ranks) > 1 else "missing_rank"
+    return grown
+
+
+def _nearest(moments: Ints, moment: int, clocks: Clocks) -> int | None:
+    """The position of the moment that is nearest, None where none is near."""
+    if not len(moments):
+        return None
+    after = int(np.searchsorted(moments, moment))
+    near = (each for each in (after - 1, after) if 0 <= each < len(moments))
+    at = min(near, key=lambda it: abs(int(moments[it]) - moment))
+    return at if abs(int(moments[at]) - moment) <= clocks.tolerance_ns else None
+
+
+def _grown(collective: Collective, row: _Row) -> Collective | None:
+    """With one rank more; None where it has that rank, or is of a group without it."""
+    if any(it.rank == row.rank for it in collective.members) or row.rank not in collective.group:
+        return None
+    members = sorted((*collective.members, Member(row.rank, row.row)), key=lambda it: it.rank)
+    return Collective(tuple(members), collective.group, "ends")
+
+
+def _together(
+    rows: Sequence[_Row], ranks: tuple[int, ...], starts: dict[int, Ints], ends: dict[int, Ints], clocks: Clocks
+) -> list[Collective]:
+    """Of the rank that has fewest each with what ends at once on all other ranks."""
+    here = {rank: [each for each in rows if each.rank == rank] for rank in ranks}
+    if len(ranks) < 2 or not all(here.values()):
+        return []
+    found: list[Collective] = []
+    taken: set[tuple[int, int]] = set()
+    fewest = min(ranks, key=lambda rank: len(here[rank]))
+    moments = {rank: np.array([ends[rank][each.row] for each in here[rank]]) for rank in ranks}
+    for each in here[fewest]:
+        same = [Member(fewest, each.row)]
+        for rank in (rank for rank in ranks if rank != fewest):
+            at = _nearest(moments[rank], int(ends[fewest][each.row]), clocks)
+            if at is not None and (rank, here[rank][at].row) not in taken:
+                same.append(Member(rank, here[rank][at].row))
+        joined = Collective(tuple(sorted(same, key=lambda it: it.rank)), each.ranks or ranks, "ends")
+        if len(same) == len(ranks) and _apart(joined, starts, ends) <= clocks.tolerance_ns:
+            found.append(joined)
+            taken.update((it.rank, it.row) for it in same)
     return found

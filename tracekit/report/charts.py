@@ -11,7 +11,7 @@ from tracekit.model.groups import ModuleTime
 from tracekit.numbers import MINUS, change_with_share, count, duration, duration_change, percent, scale_of
 from tracekit.report.document import Bars, Chart
 from tracekit.report.drawing import LEGEND, axis_of, drawn, escaped, told_apart
-from tracekit.report.sections.call import CallTime, call_times
+from tracekit.report.sections.call import CALL_PARTS, CallTime, call_times
 from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.headline import LETTERS, Names, part_label, waterfall_changes
 from tracekit.report.sections.idle import causes_present
@@ -35,10 +35,10 @@ MARGINS = 56
 
 #: What a call consists of, and the colours of the bar, of its edge and of the figure in it.
 SEGMENTS = (
-    ("matrix_us", "matmul, attention, convolution", "hue-blue", "paper", "paper"),
-    ("other_us", "norm, pointwise, copy, other", "hue-olive", "paper", "paper"),
-    ("communication_us", "exposed communication, waiting included", "hue-deep", "paper", "paper"),
-    ("idle_us", "GPU idle", "rule", "soft", "ink"),
+    ("matrix_us", CALL_PARTS["library"], "hue-blue", "paper", "paper"),
+    ("other_us", CALL_PARTS["other"], "hue-olive", "paper", "paper"),
+    ("communication_us", CALL_PARTS["communication"], "hue-deep", "paper", "paper"),
+    ("idle_us", CALL_PARTS["idle"], "rule", "soft", "ink"),
 )
 
 #: Levels of modules that are drawn, and the share of the whole that each is wide at least.

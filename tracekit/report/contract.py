@@ -17,6 +17,7 @@ from tracekit.model.single_run import SingleRun, per_step
 from tracekit.model.sweep_figures import Sweep
 from tracekit.names import encodable
 from tracekit.report.sweep.words import published_differences
+from tracekit.report.words import ranks
 from tracekit.report.words.common import made_at_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.groups import evidence_sentences, label_words
@@ -72,9 +73,11 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
 def ranks_json(told: Ranks) -> str:
     """What many ranks say together, sums over the window. `collectives` has a row for each kind of collective."""
     fields: dict[str, Any] = msgspec.to_builtins(told)
-    fields["steps"] = {"kind": fields.pop("window"), "count": told.steps}
     for each in fields["collectives"]:
         each["class"] = each.pop("kind")
+    for each, finding in zip(fields["findings"], told.findings, strict=True):
+        each |= {"title": ranks.finding_title(finding), "evidence": ranks.finding_evidence(finding)}
+    fields["warnings"] = list(map(ranks.note_sentence, told.notes))
     return _text({"schema": "tracekit.ranks/1", **fields})
 
 

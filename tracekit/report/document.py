@@ -379,18 +379,19 @@ class Bar:
 @dataclass(frozen=True, slots=True)
 class Advice:
     """What to try. `gain` says what it brought or may bring; `command` is what to type in full, empty where there is
-    none."""
+    none. What `starts` makes compiling shorter, not calls."""
 
     what: str
     why: str
     gain: str
     measured: bool
     command: str
+    starts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`mark` is `ok`, `!!` of what is wrong, `+` of what costs more, or empty."""
+    """`mark` is `ok`, `!!` of what is wrong, `more` of what costs more, or empty."""
 
     mark: str
     text: str
@@ -402,8 +403,9 @@ class Overview:
 
     `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
     its low end, middle and high end; `evidence` is what it rests on. `notes` change how the headline is read; `why` are
-    lines on why there is no better answer. `bars` are the page's alone, `repeat` is the command that measures it again.
-    `hidden` is how many notes and findings are not shown.
+    lines on why there is no better answer. `bars` are the page's alone, `slower` is what the account's rows do not say
+    of what became slower, `repeat` is the command that measures it again. Where nothing in `advice` makes calls faster,
+    that is said if `nothing_faster`. `hidden` is how many notes and findings are not shown.
     """
 
     subject: str
@@ -418,9 +420,11 @@ class Overview:
     bars: tuple[Bar, ...] = ()
     why: tuple[Line, ...] = ()
     account: Account | None = None
+    slower: str = ""
     bottleneck: str = ""
     tables: tuple[Table, ...] = ()
     advice: tuple[Advice, ...] = ()
+    nothing_faster: bool = False
     checks: tuple[Check, ...] = ()
     repeat: str = ""
     hidden: int = 0

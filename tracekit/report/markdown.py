@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.report import document as doc
 from tracekit.report.accounts import shown_account
+from tracekit.report.advised import advised
 
 #: What GitHub takes in one comment.
 LONGEST = 65_536
@@ -112,14 +113,14 @@ def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
     yield "".join(f"**Note.** {escaped(each)}\n\n" for each in overview.notes)
     if overview.account:
         yield f"{_account(overview.account)}\n"
-    yield f"{escaped(overview.bottleneck)}\n\n" if overview.bottleneck else ""
+    yield from (f"{escaped(each)}\n\n" for each in (overview.slower, overview.bottleneck) if each)
     yield from (f"{_text(table)}\n" for table in overview.tables)
-    if overview.advice:
-        yield "**Try next**\n\n"
-        for number, each in enumerate(overview.advice, 1):
-            why = f" ({each.why})" if each.why else ""
-            yield f"{number}. {escaped(f'{each.what}{why}: {each.gain}')}\n"
-        yield "\n"
+    for title, advice in advised(overview):
+        yield f"**{title}**\n\n"
+        for number, each in enumerate(advice, 1):
+            why, gain = f" ({each.why})" if each.why else "", f": {each.gain}" if each.gain else ""
+            yield f"{number}. {escaped(f'{each.what}{why}{gain}')}\n"
+        yield "\n" if advice else ""
     yield "".join(f"- {escaped(' '.join(filter(None, (each.mark, each.text))))}\n" for each in overview.checks) + "\n"
 
 

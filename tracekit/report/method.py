@@ -54,8 +54,8 @@ TRAFFIC = (
 )
 
 KERNELS = (
-    "Kernels are GPU functions; copies and memsets are counted apart. A launch is a host call that starts kernels; one "
-    "CUDA-graph launch starts many."
+    "Kernels are GPU functions; copies and memsets are counted separately. A launch is a host call that starts kernels;"
+    " one CUDA-graph launch starts many."
 )
 
 GROUPS = (
@@ -78,20 +78,20 @@ GROUPS_BY_WORK = (
 OPERATORS = (
     "From a separate torch.profiler trace. Self time excludes called operators. Inductor's C++ kernels are compiled"
     " with "
-    "profiler events (cpp.enable_kernel_profile), which slow compiled calls a little."
+    "profiler events (cpp.enable_kernel_profile), which slow compiled calls slightly."
 )
 
 OUTPUTS = (
     "After timing, eager and compiled are called twice with the same seeds, and the model once in higher precision. "
     "Compiled is as accurate as eager if its error is at most 2x eager's (3x in half precision and small tensors) plus "
-    "half a step of the dtype."
+    "half a rounding step of the dtype."
 )
 
-MEMORY = "Of torch's allocator. Steady: one extra call, after emptying the allocator's cache."
+MEMORY = "From torch's allocator. Steady: one extra call, after emptying the allocator's cache."
 
-GPU_STATE = "From the driver before, after and between timed calls. Nothing is set."
+GPU_STATE = "Read from the driver before, after and between timed calls. No setting is changed."
 
-FINDINGS = "Savings are upper estimates, and may overlap: they do not add up."
+FINDINGS = "Savings are upper estimates and may overlap: do not add them up."
 
 STEP = "One call, or the whole trace where no steps are marked. All figures are per step."
 
@@ -100,24 +100,23 @@ SWEEP = {
     "One process per cell": (
         "Each cell is built, warmed up and timed without the profiler in its own process, with an empty Inductor"
         " cache. "
-        "Cells run in random order. Cache hits are noted in the cell."
+        "Cells run in random order. Cache hits are reported in the cell."
     ),
     "Eager baseline": (
         "A compiled cell's process times eager too, interleaved. Speed-up, CI, verdict and both medians are of that "
-        "process alone (docs/timing.md)."
+        "process (docs/timing.md)."
     ),
     "Eager over processes": (
         "All processes that timed the same eager model, equally weighted, and their spread: the possible error of one "
         "process's times."
     ),
     "Best": (
-        "Only a `faster` verdict beats eager. Compiled cells are compared by their speed-ups: the best stands alone if "
-        "the intervals do not meet, and the difference exceeds both noise floors and eager's process spread."
+        "Only a `faster` verdict beats eager. Compiled cells are compared by their speed-ups: one is best if the "
+        "intervals do not meet and the difference exceeds both noise floors and eager's process spread."
     ),
     "Cold start": (
-        "The warm-up calls as they were, then steady ones; loading the model is excluded. Eager goes first, so it"
-        " alone "
-        "pays for per-process start-up (device context, library handles). Compiled cold starts and break-even are "
+        "The warm-up calls as they were, then steady ones; loading the model is excluded. Eager runs first and so"
+        " includes process start-up (device context, library handles). Compiled cold starts and break-even are "
         "therefore ranges: with none and with all of eager's start-up."
     ),
 }

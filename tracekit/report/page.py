@@ -14,7 +14,9 @@ from markupsafe import Markup
 from tracekit.names import printable
 from tracekit.numbers import duration
 from tracekit.report.accounts import shown_account
+from tracekit.report.advised import advised
 from tracekit.report.document import Chart, Name, Report, Table, Timelines
+from tracekit.report.sections.call import CALL_PARTS
 
 PLOTLY = "plotly-finance.min.js.gz"
 #: What every page runs, and what those run besides that draw something, as one script.
@@ -24,14 +26,6 @@ DRAWING = ("page.js", "timelines.js")
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
 LONGEST_FIGURE = 20
-
-#: What a call consists of.
-SEGMENTS = {
-    "library": "matmul, attention, convolution",
-    "other": "other kernels and copies",
-    "communication": "exposed communication, waiting included",
-    "idle": "GPU idle",
-}
 
 #: An option of a command, with its value.
 OPTION = re.compile(r"(?<!\S)--?[a-zA-Z][\w-]*(?:[ =](?!-)(?:'[^']*'|\S+))?")
@@ -94,7 +88,8 @@ def _environment() -> jinja2.Environment:
     made.filters["script_json"] = _script_json
     made.filters["duration"] = duration
     made.filters["shown"] = shown_account
-    made.globals["segments"] = SEGMENTS
+    made.filters["advised"] = advised
+    made.globals["call_parts"] = CALL_PARTS
     made.filters["packed"] = lambda markup: Markup(base64.b64encode(gzip.compress(markup.encode(), mtime=0)).decode())
     made.filters["kind"] = lambda block: type(block).__name__
     made.tests["wide"] = _is_wide

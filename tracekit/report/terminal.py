@@ -120,8 +120,16 @@ def _command(text: str) -> Text:
     """Long commands are continued with backslashes, so that they can be copied."""
     if "tracekit " not in text:
         return Text("  " + printable(text), style="cyan")
-    # What is quoted stays in one piece, and an option on one line with its value.
+    return Text("  " + "\n    ".join(command_lines(text, COMMAND_WIDTH)), style="cyan")
+
+
+def command_lines(text: str, width: int) -> list[str]:
+    """The command, continued with backslashes. What is quoted stays in one piece, and an option on one line with its
+    value."""
     whole = re.sub("'[^']*'|\"[^\"]*\"", lambda quoted: quoted[0].replace(" ", "\0"), printable(text))
     joined = re.sub(r"(--\S+) (?!-)", r"\1\0", whole)
-    lines = textwrap.wrap(joined, COMMAND_WIDTH, break_long_words=False, break_on_hyphens=False)
-    return Text("  " + " \\\n    ".join(lines).replace("\0", " "), style="cyan")
+    if len(joined) > width:
+        # Room for what continues it.
+        *lines, last = textwrap.wrap(joined, max(width - 2, 1), break_long_words=False, break_on_hyphens=False)
+        return [*(f"{line} \\".replace("\0", " ") for line in lines), last.replace("\0", " ")]
+    return [joined.replace("\0", " ")]

@@ -7,20 +7,24 @@ from dataclasses import replace
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import counted
 from tracekit.report.accounts import ShownRow, shown_account
+from tracekit.report.advised import advised
 from tracekit.report.document import BLANK, Account, Cell, Line, Name, Overview, Styled, Summary, Table, columns
-from tracekit.report.terminal import height
+from tracekit.report.terminal import command_lines, height
+from tracekit.report.words.short import SHORTER
 
 #: Of a line, where nobody says; and between things on one line.
 WIDTH, GAP = 100, "   "
-#: Characters of the longest bar, of a name at least, of a column's head, and between columns.
-BAR, LEAST_NAME, LONGEST_HEAD, BETWEEN = 12, 24, 20, 2
-MOST_LINES = 30
+#: Characters of the longest bar, of a column's head, and between columns.
+BAR, LONGEST_HEAD, BETWEEN = 12, 20, 2
+#: A shorter bar tells nothing; a shorter name as little, unless the terminal is narrower than so many of them.
+LEAST_BAR, LEAST_NAME, NAMES_ACROSS = 4, 24, 3
+MOST_LINES, MOST_NARROW_LINES = 30, 38
 #: A narrow terminal shows so many of a table's columns at least.
 FEWEST_COLUMNS = 3
 
 RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow"}
 OUTCOME_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "bold yellow"}
-MARK_STYLES = {"ok": "green", "!!": "bold red", "+": "yellow"}
+MARK_STYLES = {"ok": "green", "!!": "bold red", "more": "yellow"}
 
 
 def verdict_lines(overview: Overview) -> tuple[Line, ...]:
@@ -37,10 +41,11 @@ def verdict_lines(overview: Overview) -> tuple[Line, ...]:
 def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: int = WIDTH) -> Summary:
     """`places` are where all of it is, None where nobody can look there; `width` is the terminal's.
 
-    Where all would take more than thirty lines, the last notes and advice are counted and not shown. A gate's
-    conditions come before any advice, and before the command that is on the page too.
+    Where all would take more than thirty lines, blank lines go first. Then the last notes and advice are counted and
+    not shown. A gate's conditions come before any advice, and before the command that is on the page too.
     """
-    for notes, advice in ((9, 9), (3, 2), (2, 2), (2, 1), (1, 1), *([(1, 0)] if overview.gate else [])):
+    cuts = ((9, 9, False), (9, 9, True), (3, 2, True), (2, 2, True), (2, 1, True), (1, 1, True))
+    for notes, advice, dense in (*cuts, *([(1, 0, True)] if overview.gate else [])):
         left = len(overview.notes[notes:]) + len(overview.advice[advice:])
         fewer = replace(
             overview,
@@ -49,32 +54,57 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
             repeat=overview.repeat if advice else "",
             hidden=overview.hidden + left,
         )
-        lines = every_line(fewer, places, width)
-        if height(lines, width) <= MOST_LINES:
+        lines = every_line(fewer, places, width, dense=dense)
+        if height(lines, width) <= (MOST_LINES if width >= WIDTH else MOST_NARROW_LINES):
             break
     return lines
 
 
-def every_line(overview: Overview, places: tuple[str, ...] | None, width: int) -> Summary:
-    """The same, however many there are."""
-    more = f"More: -v ({counted(overview.hidden, 'more note')})" if overview.hidden else "More: -v"
+def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *, dense: bool = False) -> Summary:
+    """The same, however many there are. `dense` leaves out blank lines where the text parts without them."""
+    apart = () if dense else (BLANK,)
     account = [_account(overview.account, width)] if overview.account else []
     tables = [part for table in overview.tables for part in (BLANK, _fitted(table, width))]
     checks = [Line(each.text, "", f"  {each.mark:<5}", MARK_STYLES.get(each.mark, "")) for each in overview.checks]
-    repeat = [Line(f"Repeat {overview.repeat}", "dim", unbroken=True)] if overview.repeat else []
     return (
-        Line(clipped_within(overview.subject, width), "dim"),
-        BLANK,
+        Line(_subject(overview.subject, width), "dim"),
+        *apart,
         *verdict_lines(overview),
         *(Line(note, "", "  ! ", "yellow") for note in overview.notes),
         *((BLANK, *overview.why, *_advised(overview, width)) if overview.why else ()),
         *((BLANK, *account) if account else ()),
-        *([Line(overview.bottleneck)] if overview.bottleneck else []),
+        *(Line(each) for each in (overview.slower, overview.bottleneck) if each),
         *tables,
         *(() if overview.why else _advised(overview, width)),
         *((BLANK, *checks) if checks else ()),
-        *((BLANK, *repeat, *last_lines(*places, more, width=width)) if places is not None else ()),
+        *((*apart, *_repeat(overview.repeat, width), *_places(overview, places, width)) if places is not None else ()),
     )
+
+
+def _subject(subject: str, width: int) -> str:
+    """Its names shorter where it would take a second line, as far as there is need."""
+    for name, shorter in SHORTER.items():
+        if len(subject) > width:
+            subject = subject.replace(name, shorter)
+    return subject
+
+
+def _repeat(command: str, width: int) -> Iterator[Line]:
+    """As many lines as it takes, none of which ends within an option."""
+    lead = "Repeat "
+    for at, line in enumerate(command_lines(command, width - len(lead)) if command else ()):
+        yield Line(f"{' ' * len(lead) if at else lead}{line}", "dim", unbroken=True)
+
+
+def _places(overview: Overview, places: tuple[str, ...], width: int) -> tuple[Line, ...]:
+    """Where more is, and how many notes, where that takes no line of its own."""
+    if not overview.hidden:
+        return last_lines(*places, "More: -v", width=width)
+    short, told = (
+        last_lines(*places, more, width=width)
+        for more in ("More: -v", f"More: -v ({counted(overview.hidden, 'more note')})")
+    )
+    return short if len(short) < len(told) else told
 
 
 def last_lines(*pieces: str, width: int = WIDTH) -> tuple[Line, ...]:
@@ -97,23 +127,31 @@ def _gate(overview: Overview) -> Iterator[Line]:
 
 def _account(account: Account, width: int) -> Table:
     shown = shown_account(account)
-    # What became of the kernels would part the rows of a narrower table.
-    told = shown.is_compared and width >= WIDTH
     heads = [clipped_within(printable(each), LONGEST_HEAD) for each in shown.heads if shown.is_compared]
     heads = heads or ["", *shown.heads[1:]]
     beside = sum(
         BETWEEN + max(len(head), *(len(row.figures[at]) for row in shown.rows)) for at, head in enumerate(heads)
     )
-    words = BETWEEN + max(len(row.what) for row in shown.rows) if told else 0
-    room = max(width - beside - words - (BETWEEN + BAR if shown.is_compared else 0), LEAST_NAME)
+    # Bars give way first, then names, and then reasons stand below their rows.
+    words = max(len(row.what) for row in shown.rows)
+    words += BETWEEN if words else 0
+    below = words > width - beside - _least_name(width)
+    room = max(width - beside - (0 if below else words), _least_name(width))
     names = [clipped_within(f"{'  ' * (row.level + 1)}{printable(row.name)}", room) for row in shown.rows]
-    bar = max(min(BAR, width - max(map(len, names)) - beside - 2 * BETWEEN), 0)
-    rows = tuple(
-        (name, *row.figures, *((_bar(row, bar),) if shown.is_compared else ()), *((row.what,) if told else ()))
-        for name, row in zip(names, shown.rows, strict=True)
-    )
-    words_beside = columns(*[""] * (shown.is_compared + told))
-    return _fitted(Table("", (*columns(shown.title, figures=heads), *words_beside), rows), width)
+    left = width - max(map(len, (*names, shown.title))) - beside - (0 if below else words) - 2 * BETWEEN
+    bar = min(BAR, left) if shown.is_compared and left >= LEAST_BAR else 0
+    told = words and not below
+    rows = []
+    for name, row in zip(names, shown.rows, strict=True):
+        rows.append((name, *row.figures, *((_bar(row, bar),) if bar else ()), *((row.what,) if told else ())))
+        if below and row.what:
+            rows.append((f"{'  ' * (row.level + 2)}{row.what}", *[""] * (len(row.figures) + bool(bar))))
+    words_beside = columns(*[""] * (bool(bar) + bool(told)))
+    return _fitted(Table("", (*columns(shown.title, figures=heads), *words_beside), tuple(rows)), width)
+
+
+def _least_name(width: int) -> int:
+    return min(LEAST_NAME, width // NAMES_ACROSS)
 
 
 def _bar(row: ShownRow, longest: int) -> Styled:
@@ -128,8 +166,8 @@ def _fitted(table: Table, width: int) -> Table:
     left = 0
     while (lacking := sum(least for least, _ in _widths(table)) + BETWEEN * len(table.columns) - width) > 0:
         longest = max(len(_text(row[0])) for row in table.rows)
-        if longest > LEAST_NAME:
-            room = max(longest - lacking, LEAST_NAME)
+        if longest > _least_name(width):
+            room = max(longest - lacking, _least_name(width))
             rows = tuple((clipped_within(_text(row[0]), room), *row[1:]) for row in table.rows)
             table = replace(table, rows=rows)
         elif len(table.columns) > FEWEST_COLUMNS:
@@ -164,11 +202,16 @@ def _text(cell: Cell) -> str:
 
 
 def _advised(overview: Overview, width: int) -> Iterator[Line]:
-    if not overview.advice:
-        return
-    yield from (BLANK, Line("Try next", "bold"))
-    for number, each in enumerate(overview.advice, 1):
-        reason = f"({each.why})" if each.why else ""
-        # One below the other where there is room.
-        told = f"{each.what:<22} {reason:<33} {each.gain}" if width >= WIDTH else f"{each.what} {reason}  {each.gain}"
-        yield Line(told.rstrip(), lead=f"  {number}  ")
+    found = advised(overview)
+    if found:
+        yield BLANK
+    for title, advice in found:
+        told = [f"{each.what} ({each.why})" if each.why else each.what for each in advice if each.starts]
+        yield Line(", ".join(told), lead=f"{title}: ", lead_style="bold") if told else Line(title, "bold")
+        for number, each in enumerate(() if told else advice, 1):
+            reason = f"({each.why})" if each.why else ""
+            # One below the other where there is room.
+            wide = f"{each.what:<22} {reason:<33} {each.gain}"
+            yield Line(
+                (wide if width >= WIDTH else f"{each.what} {reason}  {each.gain}").rstrip(), lead=f"  {number}  "
+            )

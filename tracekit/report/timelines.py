@@ -45,18 +45,18 @@ RARE_FAMILIES = ("communication", "memcpy", "memset")
 RARE_CAUSES = ("gc", "profiler")
 
 COLOURED = "Kernels are coloured by family, idle gaps and the host (hatched) by cause."
-GROUPS_LIGHT_UP = "Pointing at a kernel lights up its kernel group on both sides. A click pins it."
-NAMES_LIGHT_UP = "Pointing at a kernel lights up all kernels of its name. A click pins it."
+GROUPS_LIGHT_UP = "Hovering a kernel highlights its kernel group on both sides. A click pins it."
+NAMES_LIGHT_UP = "Hovering a kernel highlights all kernels of its name. A click pins it."
 #: What grey gaps are, and where they are told apart.
 UNATTRIBUTED = "Unattributed ({shares}): {why}"
 ALIKE = "the kernel-only trace has no operators. "
-SWITCH = "“With operators” draws the full trace, which tells the causes apart."
+SWITCH = "“With operators” draws the full trace, which has the causes."
 DIVIDED = "Tables of idle time divide it as in the full trace."
-UNKNOWN = "this recording does not say what the host did meanwhile."
-BY_NAMES = "Kernels were told by names alone, so nothing lights up."
+UNKNOWN = "the trace does not record what the host did meanwhile."
+BY_NAMES = "Kernels were matched by name only: hovering highlights nothing."
 LENGTHENED = "Recording operators lengthens idle gaps."
-TOGETHER = "{events:,} host events are drawn as {bars:,} bars, short ones together."
-MEDIAN_STEP = "Of several steps the one of median length is drawn."
+TOGETHER = "{events:,} host events are drawn as {bars:,} bars: short ones are merged."
+MEDIAN_STEP = "The step of median length is drawn."
 #: Of the recordings that a run has; of another nothing is known.
 TRACES = {"light": "kernel-only trace", "rich": "full trace"}
 
@@ -92,7 +92,9 @@ def timelines(comparison: Comparison) -> Timelines | None:
     ]
     notes = [] if any(group.a_at or group.b_at for group in comparison.groups) else [BY_NAMES]
     numbers, told, dark = _lit_within_room(numbers, told)
-    notes += [f"{counted(dark, 'group')} with smaller changes, for the page's size, do not light up."] if dark else []
+    notes += (
+        [f"{counted(dark, 'group')} with smaller changes are not highlighted, to limit the page size."] if dark else []
+    )
     return _drawn(_thinned(sides), numbers, told, GROUPS_LIGHT_UP, *notes, linked=True)
 
 
@@ -124,8 +126,8 @@ def timelines_by_name(sides: Sides) -> Timelines | None:
     missing = [side_name(letter, side) for letter, side in sides if side.timeline is None]
     too_large = [side_name(letter, side) for letter, side, _ in there[len(shown) :]]
     told = [f"{', '.join(missing)}: nothing to draw."] if missing else []
-    told += [f"Left out, for the page's size: {', '.join(too_large)}; analyze --html draws one."] if too_large else []
-    told += [f"{counted(dark, 'name')}, for the page's size, light up nothing."] if dark else []
+    told += [f"Left out to limit the page size: {', '.join(too_large)}; analyze --html draws one."] if too_large else []
+    told += [f"{counted(dark, 'name')} are not highlighted, to limit the page size."] if dark else []
     return _drawn(tuple(shown), numbers, groups, NAMES_LIGHT_UP, *told) if shown else None
 
 

@@ -59,7 +59,7 @@ class TraceServer(socketserver.ThreadingTCPServer):
             raise TracekitError(f"{path} cannot be read: {error.strerror}") from None
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-            raise TracekitError(f"{path} is no regular file, and cannot be served")
+            raise TracekitError(f"{path} is not a regular file and cannot be served")
         self.handle = handle
         # Not when serving ends: a thread that still answers would read whatever has the number by then.
         weakref.finalize(self, os.close, self.handle)
@@ -206,8 +206,8 @@ def offered(path: Path, port: int = PORT) -> Iterator[TraceServer]:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             raise
         raise TracekitError(
-            f"port {port} is taken, and Perfetto's page fetches from no other: stop what uses it"
-            f" (`ss -ltnp 'sport = :{port}'` names it), perhaps another `tracekit open`, or open {path} there by hand"
+            f"port {port} is in use, and Perfetto's page fetches from no other port: stop the process that uses it"
+            f" (`ss -ltnp 'sport = :{port}'` names it), or open {path} in Perfetto by hand"
         ) from None
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

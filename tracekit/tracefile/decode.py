@@ -121,7 +121,7 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
         end = last_end(piece)
         size = sum(map(len, held))
         if size > LONGEST_BYTES:
-            decoding.skipped["an event of over 16 MiB, and all behind it"] += 1
+            decoding.skipped["an event of over 16 MiB and all after it"] += 1
             decoding.truncated = True
             text = b"".join(held)
             yield from _decode_stretch(_joined(b"", text[: last_end(text) or 0]), decoding).events
@@ -185,7 +185,7 @@ def read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
             f"{decoding.name} is not a trace; pass a Chrome JSON export of torch.profiler (.json, .json.gz)"
         ) from None
     raise TracekitError(
-        f'{decoding.name} is JSON but no trace: it has no "traceEvents"; pass an export of torch.profiler'
+        f'{decoding.name} is JSON but not a trace: it has no "traceEvents"; pass an export of torch.profiler'
     )
 
 
@@ -380,7 +380,7 @@ def _read_tail(begun: bytes, pieces: Iterator[bytes], decoding: Decoding) -> Non
             decoding.merge(_as_header(said, decoding))
             text = text[end:].strip()
     if text or size > LONGEST_TAIL:
-        decoding.skipped["behind the end of the trace"] += 1
+        decoding.skipped["after the end of the trace"] += 1
 
 
 def _is_header(begun: bytes, decoding: Decoding) -> bool:

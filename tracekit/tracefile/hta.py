@@ -46,7 +46,7 @@ def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
             size += len(piece)
             if size > MOST_BYTES:
                 raise TracekitError(
-                    f"{source.name} holds over {MOST_BYTES:,} bytes of JSON, too many for --hta; record fewer steps"
+                    f"{source.name} holds over {MOST_BYTES:,} bytes of JSON, the limit of --hta; record fewer steps"
                 )
             held.append(piece)
         name, text = source.name, b"".join(held)
@@ -60,15 +60,15 @@ def export_for_hta(place: Path | str, folder: Path, *, rank: int = 0) -> Path:
         stretches = ([_mended(event, rename_steps=rename_steps) for event in some] for some in _stretches(events))
         mended = msgspec.Raw(b"[" + b",".join(msgspec.json.encode(some)[1:-1] for some in stretches if some) + b"]")
     except (*DECODE_ERRORS, KeyError, TypeError, AttributeError):
-        raise TracekitError(f"{name} is damaged or no trace: `tracekit analyze` says what can be read of it") from None
+        raise TracekitError(f"{name} is damaged or not a trace: `tracekit analyze` lists the damage") from None
     document = {"schemaVersion": 1, "distributedInfo": {"rank": rank}, **beside, "traceEvents": mended}
     out = folder / f"rank{rank}.pt.trace.json.gz"
     if out.exists() and Path(name).exists() and out.samefile(name):
-        raise TracekitError(f"{out} would overwrite what is read; name another folder")
+        raise TracekitError(f"{out} would overwrite an input; pass another folder")
     try:
         write_replaced(out, gzip.compress(msgspec.json.encode(document), compresslevel=6, mtime=0))
     except OSError as error:
-        raise TracekitError(f"cannot write {out}: {error.strerror}; name another folder") from None
+        raise TracekitError(f"cannot write {out}: {error.strerror}; pass another folder") from None
     return out
 
 

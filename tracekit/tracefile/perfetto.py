@@ -23,7 +23,7 @@ SCHEMA = "tracekit.perfetto/1"
 THREADS_OF_A_PROCESS = 10_000
 EVENTS_AT_ONCE = 1000
 #: What arrows are called in the list of flows.
-ARROWS = "eager work and what became of it"
+ARROWS = "eager work and its compiled counterpart"
 
 Event = dict[str, Any]
 #: Process, thread and start of the slice with each key.
@@ -54,7 +54,7 @@ def write_picture(picture: Picture, path: Path, *, is_named: bool = False) -> in
                 size += packed.write(b",\n" + b",\n".join(map(msgspec.json.encode, some)))
             return size + packed.write(b"\n]}\n")
     except OSError as error:
-        raise TracekitError(f"cannot write {path}: {error.strerror}; name another place with --out") from None
+        raise TracekitError(f"cannot write {path}: {error.strerror}; pass another path to --out") from None
 
 
 def _events(picture: Picture) -> Iterator[Event]:

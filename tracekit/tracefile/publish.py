@@ -27,7 +27,7 @@ def publish(raw: Path, out: Path, *, metadata: Mapping[str, object], marks: Sequ
         document: dict[str, Any] = msgspec.json.decode(raw.read_bytes())
         events: list[dict[str, Any]] = document["traceEvents"]
     except (msgspec.DecodeError, KeyError, TypeError):
-        raise TracekitError(f"the profiler wrote {raw.name} in a form tracekit does not know") from None
+        raise TracekitError(f"the profiler wrote {raw.name} in an unknown format; install torch 2.9 to 2.15") from None
     for key in PRIVATE_KEYS:
         document.pop(key, None)
     for event in events:

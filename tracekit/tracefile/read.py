@@ -61,11 +61,11 @@ def _read(source: Source, on_bytes: OnBytes | None, detail: Detail) -> Trace:
     columns.finish()
     columns.skipped.update(decoding.skipped)
     if content.damaged and not decoding.truncated:
-        columns.skipped["packed data whose checksum is wrong"] += 1
+        columns.skipped["data with a wrong checksum"] += 1
     if not columns.events:
         if decoding.truncated or columns.skipped:
-            raise TracekitError(f"{source.name} is damaged and no event of it can be read; copy or record it again")
-        raise TracekitError(f"{source.name} has no events: nothing was recorded in it; record it again")
+            raise TracekitError(f"{source.name} is damaged: no event can be read; copy or record it again")
+        raise TracekitError(f"{source.name} has no events; record it again")
     tables, begin_us = build_tables(columns)
     header = decoding.header
     return Trace(

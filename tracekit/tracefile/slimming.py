@@ -49,7 +49,7 @@ def slimmed(picture: Picture, most_bytes: int = MOST_BYTES) -> Picture:
             curves = [replace(each, points=each.points.filter(pl.col("at_ns") <= moment)) for each in panel.counters]
             panels.append(replace(panel, counters=tuple(curves)))
         cut = replace(cut, panels=tuple(panels))
-    return _noted(cut, f"everything that begins later than {moment / 1e6:.3f} ms")
+    return _noted(cut, f"events that start after {moment / 1e6:.3f} ms")
 
 
 def estimate_bytes(picture: Picture) -> int:
@@ -88,4 +88,4 @@ def _with_tracks(picture: Picture, left_out: pl.Expr, *, of_host: bool = True) -
 
 
 def _noted(picture: Picture, left_out: str) -> Picture:
-    return replace(picture, notes=(*picture.notes, f"left out to keep the page fast: {left_out}"))
+    return replace(picture, notes=(*picture.notes, f"omitted to keep Perfetto fast: {left_out}"))

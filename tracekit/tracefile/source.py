@@ -66,7 +66,7 @@ def raise_if_absent(place: str) -> None:
 
 
 def _refuse_absent(path: Path) -> NoReturn:
-    raise TracekitError(f"{path} is not there; check the path (`ls traces` lists recorded runs)") from None
+    raise TracekitError(f"{path} does not exist; check the path (`ls traces` lists recorded runs)") from None
 
 
 def holds_traces(folder: Path) -> bool:
@@ -84,13 +84,13 @@ def _only_trace_in(folder: Path) -> Path:
     if len(traces) == 1:
         return traces[0]
     if not traces:
-        raise TracekitError(f"{folder} is a folder without a trace or a run.json; pass a trace file or a run folder")
+        raise TracekitError(f"{folder} holds no trace and no run.json; pass a trace file or a run folder")
     # Only for who needs it.
     from tracekit.tracefile.rank_files import refuse_ranks
 
     refuse_ranks(folder)
     names = ", ".join(path.name for path in traces[:5]) + (", ..." if len(traces) > 5 else "")
-    raise TracekitError(f"{folder} holds {len(traces)} traces: name one of them ({names})")
+    raise TracekitError(f"{folder} holds {len(traces)} traces: pass one of them ({names})")
 
 
 @contextmanager
@@ -98,14 +98,14 @@ def _opened_url(url: str) -> Iterator[Source]:
     try:
         import fsspec
     except ImportError:
-        raise TracekitError(f"{url} is no file of this machine, and reading it needs fsspec: {INSTALL}") from None
+        raise TracekitError(f"{url} is a URL, and reading it needs fsspec: {INSTALL}") from None
     # Only opening is guarded here: what goes wrong while it is read is said where it is read.
     try:
         file: BinaryIO = fsspec.open(url, "rb").open()
     except FileNotFoundError:
-        raise TracekitError(f"{url} is not there, or may not be read; check the URL") from None
+        raise TracekitError(f"{url} does not exist or needs permission; check the URL") from None
     except ImportError as error:
-        raise TracekitError(f"{url} cannot be reached, a package is missing ({error}): {INSTALL}") from None
+        raise TracekitError(f"{url} cannot be read: a package is missing ({error}): {INSTALL}") from None
     except Exception as error:  # noqa: BLE001 (said in one line)
         # Each file system has errors of its own.
         raise TracekitError(f"{url} cannot be read: {type(error).__name__}: {error}") from None

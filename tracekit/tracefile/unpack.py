@@ -288,5 +288,5 @@ def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, co
                     break
     if not given:
         raise TracekitError(
-            f"{source.name} is a damaged {unpacker.name} file from which nothing can be read; copy or record it again"
+            f"{source.name} is a damaged {unpacker.name} file: nothing can be read; copy or record it again"
         )

@@ -34,8 +34,8 @@ def check_cache() -> None:
             pass
     except OSError as error:
         raise TracekitError(
-            f"Inductor cannot keep what it compiles in {folder} ({error.strerror}): set TORCHINDUCTOR_CACHE_DIR to"
-            " a folder that can be written to"
+            f"Inductor cannot write its cache to {folder} ({error.strerror}): set TORCHINDUCTOR_CACHE_DIR to a writable"
+            " folder"
         ) from None
 
 

@@ -32,7 +32,7 @@ def locked(path: Path, *, blocking: bool) -> Iterator[bool]:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EEXIST, f"{path.name} is no regular file")
+            raise OSError(errno.EEXIST, f"{path.name} is not a regular file")
         ours = True
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))

@@ -69,7 +69,7 @@ class CompilationObserver:
         from tracekit.capture.forms import marked
 
         if self.workload.call_at is None:
-            raise TracekitError(f"{self.workload.info.name} cannot be called at other sizes: leave --warmup out")
+            raise TracekitError(f"{self.workload.info.name} has a fixed input size: leave --warmup out")
         call = self.workload.call_at(self.warmup)
         if form.name == "compiled":
             call = marked(call, self.workload.settings.mode)

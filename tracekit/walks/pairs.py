@@ -74,11 +74,14 @@ def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | N
         raise_if_absent(a)
         refuse_sweep(a)
         if not Path(a).is_dir():
-            raise TracekitError(f"{a} is one trace: name a second one to compare it with")
+            from tracekit.tracefile.read import check_is_trace
+
+            check_is_trace(Path(a))
+            raise TracekitError(f"{a} is one trace: pass a second one to compare it with")
         refuse_ranks(Path(a))
         # It holds traces, and nothing that says that they are one run's.
         missing = f"it has no {store.MANIFEST}"
-        raise TracekitError(f"{a} is no run folder, {missing}: name two of its traces, or a run folder")
+        raise TracekitError(f"{a} is not a run folder, {missing}: pass two of its traces, or a run folder")
     b = b or a
     if is_run_folder(a) and is_run_folder(b) and Path(a).resolve() == Path(b).resolve():
         one, other = name_side(a, forms[0] or "eager"), name_side(b, forms[1] or "compiled")
@@ -118,12 +121,14 @@ def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> t
 
     lender = load_side(place, reading=reading)
     if lender.sequence is None or lender.sequence.operators == "none":
-        raise TracekitError(f"{place} holds no operators to lend: record it with ProfilerActivity.CPU and shapes")
+        raise TracekitError(
+            f"{place} has no operators for --ops: record it with ProfilerActivity.CPU and record_shapes"
+        )
     borrowed = borrow_operators(one, lender.sequence), borrow_operators(other, lender.sequence)
     for side in borrowed:
         if side.sequence and lacks_operators(side.sequence):
             raise TracekitError(
-                f"{place} lends operators to few of {side.label}'s kernels: it is of another model, size or compilation"
+                f"{place} has operators for few kernels of {side.label}: pass a trace of the same model, size and scope"
             )
     for borrower, beside in ((one, other), (other, one)):
         if borrower.sequence and lacks_operators(borrower.sequence):
@@ -163,20 +168,20 @@ def refuse_unpaired_runs(places: tuple[str, ...]) -> None:
     from tracekit.comparison.judging.alternatives import MOST_RUNS
 
     if len(places) > MOST_RUNS:
-        raise TracekitError(f"{len(places)} runs are too many to stand side by side: name {MOST_RUNS} at most")
+        raise TracekitError(f"{len(places)} runs are too many to compare: pass {MOST_RUNS} at most")
     folders = [Path(place).resolve() for place in places]
     for place, folder in zip(places, folders, strict=True):
         if folders.count(folder) > 1:
-            raise TracekitError(f"{place} is named twice: name every run once")
+            raise TracekitError(f"{place} is given twice: pass each run once")
         if interrupted_run(place):
-            raise TracekitError(f"{place} was interrupted: compare it by itself, or record it again")
+            raise TracekitError(f"{place} was interrupted: compare it alone, or record it again")
         if run_without_compiled(place):
-            says = f"tracekit compare {shlex.quote(place)} says why"
-            raise TracekitError(f"{place} has no compiled form: torch.compile compiled nothing; {says}")
+            says = f"`tracekit compare {shlex.quote(place)}` shows why"
+            raise TracekitError(f"{place} has no compiled variant: torch.compile compiled nothing; {says}")
         if not is_run_folder(place) or {form.name for form in store.load(folder).forms} != {"eager", "compiled"}:
             raise TracekitError(
-                f"{place} is no run with both forms: three or more are compared by run folders of "
-                "`tracekit profile ... --compiled`; traces are compared two at a time"
+                f"{place} is not a run with eager and compiled: pass run folders of "
+                "`tracekit profile ... --compiled`, or compare two traces"
             )
 
 
@@ -194,7 +199,7 @@ def short_names(places: Sequence[str]) -> tuple[str, ...]:
 def refuse_to_gate(a: Side, b: Side) -> None:
     """Raises TracekitError where a gate would compare other work, or another GPU."""
     if different := _differences(a, b):
-        raise TracekitError(f"--gate compares like with like: {' '.join(different)}")
+        raise TracekitError(f"--gate needs comparable sides: {' '.join(different)}")
 
 
 def refuse_side_by_side(sides: Sequence[Side], paths: Sequence[str]) -> None:
@@ -203,8 +208,8 @@ def refuse_side_by_side(sides: Sequence[Side], paths: Sequence[str]) -> None:
     for side, path in zip(sides[1:], paths[1:], strict=True):
         if different := _differences(sides[0], side):
             raise TracekitError(
-                f"{paths[0]} and {path} cannot stand side by side: {different[0]} Compare two of them at a time, or "
-                "record runs that differ in --mode or --scope alone"
+                f"{paths[0]} and {path} cannot be compared side by side: {different[0]} Compare two of them, or "
+                "record runs that differ only in --mode or --scope"
             )
 
 

@@ -62,7 +62,9 @@ def plan_timing(
 ) -> TimingPlan:
     """The plan. Raises TracekitError where a number of calls was asked for, and a rule to find it too."""
     if iterations and (target_percent is not None or budget_seconds is not None):
-        raise TracekitError("--iterations is a fixed number of calls: leave it out, or --target and --time-budget")
+        raise TracekitError(
+            "--iterations fixes the number of calls: leave it out, or leave out --target and --time-budget"
+        )
     return TimingPlan(target_percent, budget_seconds, repeats, startup)
 
 
@@ -111,10 +113,10 @@ def parse_warmup(text: str) -> dict[str, int]:
         known = WARMUP_SIZES.get(name.replace("-", "_"))
         if known is None:
             near = difflib.get_close_matches(name.lower(), WARMUP_SIZES, n=1, cutoff=0.5)
-            mend = f"did you mean {near[0]}?" if near else f"it takes {_spelt(WARMUP_SIZES.values())}, as in batch=4"
-            raise TracekitError(f"--warmup knows no size {name!r}: {mend}")
+            mend = f"did you mean {near[0]}?" if near else f"pass {_spelt(WARMUP_SIZES.values())}, as in batch=4"
+            raise TracekitError(f"--warmup has no size named {name!r}: {mend}")
         if not equals or not value.isdecimal() or not 0 < int(value) < 2**31:
-            raise TracekitError(f"--warmup {part.strip()!r}: write a size as {name}=N, a whole number from 1")
+            raise TracekitError(f"--warmup {part.strip()!r}: write {name}=N with N a whole number from 1")
         if known in sizes:
             raise TracekitError(f"--warmup names {name} twice")
         sizes[known] = int(value)
@@ -125,12 +127,12 @@ def warmup_request(info: WorkloadInfo, request: Request, sizes: dict[str, int]) 
     """The request with these sizes in place of its own. Raises TracekitError for those the workload has not, or cannot
     make, and where all of them are the request's own."""
     if not info.resizes:
-        raise TracekitError(f"{info.name} cannot be called at other sizes: leave --warmup out")
+        raise TracekitError(f"{info.name} has a fixed input size: leave --warmup out")
     has = (*COMMON_SIZES, *info.takes)
     for name in sizes:
         if name not in has:
             there = _spelt(each for each in WARMUP_SIZES.values() if each in has)
-            raise TracekitError(f"{info.name} has no {name} to warm up at: --warmup takes {there}")
+            raise TracekitError(f"{info.name} has no {name}: --warmup takes {there}")
     refuse_timed_sizes(sizes, request)
     asked = replace(request, **sizes)  # type: ignore[arg-type]
     check_request(info, request)
@@ -144,8 +146,7 @@ def refuse_warmup_beside_processes(plan: TimingPlan, *, verify: bool = False) ->
     given = " and ".join(option for option, is_given in asked if is_given)
     if given:
         raise TracekitError(
-            f"--warmup is tried in the run's own process, and {given} in others that warm up as usual: two experiments;"
-            " make two runs of them"
+            f"--warmup and {given} cannot be combined: the other processes would warm up as usual; make two runs"
         )
 
 
@@ -154,7 +155,7 @@ def refuse_timed_sizes(sizes: dict[str, int], timed: Request | Settings) -> None
     if all(getattr(timed, name) == size for name, size in sizes.items()):
         given = ", ".join(f"{_spelt([name])}={size}" for name, size in sizes.items())
         raise TracekitError(
-            f"--warmup {given} is what is timed: name another size, or time another one (--batch-size 4, say)"
+            f"--warmup {given} equals the timed size: pass another size, or time another one (e.g. --batch-size 4)"
         )
 
 

@@ -174,7 +174,7 @@ def _build(
     progress.stage("build")
     device = devices.pick_device()
     if "download" in info.takes:
-        progress.phase(f"reading what {info.name} needs")
+        progress.phase(f"reading the configuration of {info.name}")
     info = look_into(info, request)
     size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
     if compiled:

@@ -63,7 +63,7 @@ class Stages:
             left = self._expected - (self._clock() - self._began)
         elif total and elapsed is not None and done >= PACE_CALLS:
             left, word = elapsed / done * (total - done), "about"
-        return f", {word} {left:.0f} s left of it" if left is not None and left >= 1 else ""
+        return f", {word} {left:.0f} s left" if left is not None and left >= 1 else ""
 
 
 class Staged:

@@ -57,7 +57,7 @@ class Destination:
         read = [Path(each).resolve() for each in inputs if each]
         for path in (self.page, self.twin):
             if not path.is_symlink() and path.resolve() in read:
-                raise TracekitError(f"{path} would overwrite what is read; pass {self.ways.out}")
+                raise TracekitError(f"{path} would overwrite an input; pass {self.ways.out}")
             # A link that leads nowhere is something too.
             if self.force or not os.path.lexists(path):
                 continue
@@ -68,9 +68,9 @@ class Destination:
                     file.seek(max(0, path.stat().st_size - REACH))
                     mark = find_mark(begin, file.read(REACH))
             if mark is None or mark not in (self.identity, *self.replaces):
-                what = "not marked as a report of tracekit" if mark is None else "the report of something else"
+                what = "not a report of tracekit" if mark is None else "the report of something else"
                 raise TracekitError(
-                    f"{path} is already there and is {what}; pass {self.ways.force} to replace it, or {self.ways.out}"
+                    f"{path} already exists and is {what}; pass {self.ways.force} to replace it, or {self.ways.out}"
                 )
 
 
@@ -109,7 +109,7 @@ def write_report(report: Report, there: Destination) -> tuple[Path, Path]:
         try:
             write_replaced(path, text.encode())
         except OSError as error:
-            raise TracekitError(f"cannot write {path}: {error.strerror}; name another place") from error
+            raise TracekitError(f"cannot write {path}: {error.strerror}; pass another path") from error
     return there.page, there.twin
 
 

@@ -41,7 +41,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
     if not is_run_folder(place):
         refuse_sweep(place)
         if form is not None:
-            raise TracekitError(f"{place} is a trace file: it has no forms to choose from; leave --form out")
+            raise TracekitError(f"{place} is a trace file, not a run folder: leave --form out")
         analysis, sequence, timeline = reading.look(reading.read(place))
         return Side(file_label(path), str(place), analysis, None, None, None, sequence=sequence, timeline=timeline)
     run = store.load(path)
@@ -145,7 +145,7 @@ def refuse_sweep(place: Path | str) -> None:
 
     if is_sweep(path) and (path / ASKED).is_file():
         raise TracekitError(
-            f"{place} is a sweep's folder, which holds no traces: tracekit sweep --show {shlex.quote(str(place))}"
+            f"{place} is a sweep folder and holds no traces: run tracekit sweep --show {shlex.quote(str(place))}"
         )
 
 
@@ -171,13 +171,13 @@ def choose_form(run: Run, folder: Path, form: FormName | None) -> FormResult:
     # Of an interrupted run the form that has a recording comes first.
     found = next((each for each in there_are if _has_recording(each, "light")), next(iter(there_are), None))
     if found is None and run.not_compiled is not None:
-        says = f"tracekit compare {shlex.quote(str(folder))} says why"
-        raise TracekitError(f"{folder} has no {form or 'measured'} form: torch.compile compiled nothing; {says}")
+        says = f"`tracekit compare {shlex.quote(str(folder))}` shows why"
+        raise TracekitError(f"{folder} has no {form or 'recorded'} variant: torch.compile compiled nothing; {says}")
     if found is None:
         there = " and ".join(each.name for each in run.forms) or "nothing"
         in_program = run.settings.own is not None and run.settings.own.in_program
         both = "tracekit.profile without compile=False" if in_program else "`tracekit profile ... --compiled`"
-        raise TracekitError(f"{folder} has no {form or 'measured'} form: it holds {there}; {both} records both")
+        raise TracekitError(f"{folder} has no {form or 'recorded'} variant, only {there}; {both} records both")
     return found
 
 

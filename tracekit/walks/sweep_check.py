@@ -75,9 +75,9 @@ def check(job: CheckJob, word: Path) -> CheckAnswer:
             # What fails here for want of a GPU would stand in the table of cells that were measured on one.
             if pick_device() == "cpu":
                 raise TracekitError(
-                    f"what this folder holds was measured on {', '.join(job.gpus)}, and torch sees no GPU here:"
-                    " `tracekit sweep --show FOLDER` shows what is there; to measure here, name the workloads and"
-                    " another --out"
+                    f"the cells of this folder were measured on {', '.join(job.gpus)}, and torch sees no GPU here:"
+                    " `tracekit sweep --show FOLDER` reports them; to measure here, pass the workloads and another"
+                    " --out"
                 )
         for request in job.requests:
             word.write_text(request.workload)

@@ -49,19 +49,19 @@ class SweepFolder:
     def check(self) -> None:
         """Raises TracekitError for a folder that holds something else, and where nothing can be written."""
         if self.path.exists() and not self.path.is_dir():
-            raise TracekitError(f"{self.path} is a file: name a folder with --out")
+            raise TracekitError(f"{self.path} is a file: pass a folder to --out")
         there = self.path.is_dir() and any(self.path.iterdir())
         if there and not (self.path / ASKED).is_file() and not (self.path / CELLS).is_dir():
-            raise TracekitError(f"{self.path} is there and is no sweep of tracekit; pass --out for another place")
+            raise TracekitError(f"{self.path} exists and is not a sweep folder; pass another path to --out")
         if links := [name for name in (CELLS, LOCKS) if (self.path / name).is_symlink()]:
             # A sweep that came from elsewhere would have its cells written wherever its maker wished.
-            raise TracekitError(f"{self.path / links[0]} is a link: move what it leads to into its place")
+            raise TracekitError(f"{self.path / links[0]} is a link: replace it by its target")
         try:
             (self.path / CELLS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise TracekitError(f"cannot write to {self.path}: {error.strerror}; pass --out") from None
+            raise TracekitError(f"cannot write to {self.path}: {error.strerror}; pass another path to --out") from None
         if not os.access(self.path / CELLS, os.W_OK):
-            raise TracekitError(f"cannot write to {self.path / CELLS}; pass --out for another place")
+            raise TracekitError(f"cannot write to {self.path / CELLS}; pass another path to --out")
 
     def asked(self) -> Asked | None:
         """What was asked for until now; None where nobody did (cells that were copied together)."""
@@ -70,7 +70,7 @@ class SweepFolder:
             return self._decoded(ASKED, Asked) if path.is_file() else None
         except UNREADABLE as error:
             raise TracekitError(
-                f"{path} cannot be read ({error}); remove it: the sweep's command writes it anew, and cells stay"
+                f"{path} cannot be read ({error}); remove it: the sweep's command writes it again, and cells are kept"
             ) from None
 
     def ask(self, name_of_suite: str | None, cells: tuple[Cell, ...], call: AskedCall, anew: Keys = ()) -> Asked:
@@ -150,7 +150,7 @@ class SweepFolder:
 def _checked(key: str) -> str:
     """The key. Raises TracekitError where it is no name of a file: a sweep's list of cells may come from anywhere."""
     if "/" in key or "\0" in key:
-        raise TracekitError(f"{ASKED} has a cell with the key {key!r}, which is no name of a file; remove {ASKED}")
+        raise TracekitError(f"{ASKED} has a cell with the invalid key {key!r}; remove {ASKED}")
     return key
 
 

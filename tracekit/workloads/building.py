@@ -66,7 +66,7 @@ def load_pretrained(kind: Any, source: str, dtype: torch.dtype | None, **more: A
     """`kind.from_pretrained(source, **more)`, of a repository or a folder; `dtype` is None for what has none.
     Raises TracekitError when it cannot be had."""
     if not Path(source).is_dir() and not REPOSITORY.fullmatch(source):
-        raise TracekitError(f"--pretrained {source} is neither a folder here nor a repository's name (owner/model)")
+        raise TracekitError(f"--pretrained {source} is neither a folder nor a repository name (owner/model)")
     try:
         return kind.from_pretrained(source, **({"torch_dtype": dtype} if dtype else {}), **more)
     except OSError as error:

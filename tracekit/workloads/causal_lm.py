@@ -65,10 +65,10 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     layers = {name: layer for name, layer in model.named_modules() if type(layer).__name__ in repeated}
     whole, in_layers = count_parameters(model), count_parameters(*layers.values())
     note = (
-        f"One call reads prompts of {tokens} tokens, {settings.batch_size} of them, in one forward without a cache:"
-        " from token ids drawn by the seed, already on the device, to the logits of every position there."
+        f"One call is one forward over prompts of {tokens} random token ids, batch size {settings.batch_size}, without"
+        " a cache, up to the logits of every position. Inputs are on the device before the call."
     )
-    random = "Weights are random: the logits mean nothing, the work is the model's own."
+    random = "Random weights: the logits are meaningless, kernels and shapes are the model's."
     return BuiltWorkload(
         info=CAUSAL_LM,
         settings=settings,
@@ -91,5 +91,5 @@ def _targets(
     if scope == "model":
         return (CompileTarget("model", model),)
     if not layers:
-        raise TracekitError(f"{pretrained} does not say which layers repeat: pass --scope model")
+        raise TracekitError(f"{pretrained} lists no repeated layers: pass --scope model")
     return tuple(CompileTarget(f"model.{name}", layer) for name, layer in layers.items())

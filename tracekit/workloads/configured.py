@@ -82,7 +82,7 @@ def _without_weights(configured: Configured, request: Request) -> tuple[Any, Dra
     except Exception as error:  # noqa: BLE001 - models raise anything for inputs that do not fit; the message has it.
         # A model that asks for values cannot be called there: a real call will tell.
         if not isinstance(error, NotImplementedError) and "meta" not in str(error):
-            reason = f"of {shapes(drawn.arguments)} it says {_line(error)}"
+            reason = f"{shapes(drawn.arguments)} raised {_line(error)}"
             raise cannot_make(configured.kind, reason) from None
     return model, drawn
 
@@ -134,8 +134,8 @@ def build_configured(read: Reader, request: Request, size: str, device: str, pro
 
     built = built_forward(info, settings, model, request, lambda asked: configured.draw(asked).arguments, tensors)
     note = (
-        f"One call is one forward of {configured.kind.__name__}. Its inputs were made here and are on the device before"
-        f" it: {shapes(drawn.arguments)}."
+        f"One call is one forward of {configured.kind.__name__}. Its inputs are generated on the device before the"
+        f" call: {shapes(drawn.arguments)}."
     )
     random = () if settings.pretrained else (RANDOM,)
     return replace(built, notes=(note, *random, *configured.remarks))
@@ -155,11 +155,11 @@ def shapes(arguments: Mapping[str, Any]) -> str:
 def cannot_make(kind: Any, reason: str) -> TracekitError:
     """The error for a model whose inputs are not made here, with the way out."""
     return TracekitError(
-        f"the inputs of {kind.__name__} cannot be made from its configuration: {reason}; write them yourself and"
-        " profile it as your own model: tracekit profile my_model.py:build"
+        f"the inputs of {kind.__name__} cannot be generated from its configuration: {reason}; build them yourself and"
+        " profile your own model: tracekit profile my_model.py:build"
     )
 
 
 def _line(error: BaseException) -> str:
-    first = next(iter(str(error).strip().splitlines()), "nothing more")
+    first = next(iter(str(error).strip().splitlines()), "no message")
     return f"{type(error).__name__}: {first.strip().rstrip('.')[:300]}"

@@ -68,7 +68,7 @@ class Known:
 def draw_step(known: Known, config: Config, request: Request, shrink: int | None) -> Drawn:
     """The arguments of one step, on the CPU by the seed. `shrink` is what the pipeline's own VAE says."""
     if request.seq_length and not known.tokens:
-        raise TracekitError(f"{request.workload} reads no prompt: leave --seq-length out")
+        raise TracekitError(f"{request.workload} takes no prompt: leave --seq-length out")
     shrink = shrink or known.shrink
     sides = config.get("sample_size")
     sides = (sides, sides) if isinstance(sides, int) else sides
@@ -77,8 +77,8 @@ def draw_step(known: Known, config: Config, request: Request, shrink: int | None
     multiple = shrink * known.pack
     for option, asked in (("--height", height), ("--width", width)):
         if asked % multiple:
-            made = f"{request.workload} makes images in multiples of {multiple} pixels"
-            raise TracekitError(f"{made}: {option} {asked} is none")
+            sizes = f"image sizes of {request.workload} must be multiples of {multiple} pixels"
+            raise TracekitError(f"{option} {asked}: {sizes}")
     tokens = request.seq_length or known.tokens
     count = (2 if known.guided else 1) * request.batch_size
     step = Step(count, height // shrink, width // shrink, tokens, torch.Generator().manual_seed(request.seed))
@@ -189,7 +189,7 @@ KNOWN: Mapping[str, Known] = {
 
 #: What a pipeline calls the part that denoises.
 DENOISERS = ("transformer", "unet")
-WAY_OUT = "profile it as your own model: tracekit profile my_model.py:build"
+WAY_OUT = "profile your own model: tracekit profile my_model.py:build"
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
@@ -226,24 +226,24 @@ def _read(request: Request, size: str) -> Configured | None:
     name = said.get("_class_name")
     if name is None:
         raise TracekitError(
-            f"{source} is no model of diffusers (its {MODEL} names no _class_name): one of transformers is hf:{source}"
+            f"{source} is not a model of diffusers ({MODEL} has no _class_name): for transformers, pass hf:{source}"
         )
     kind = getattr(diffusers, name, None)
     if kind is None:
-        raise TracekitError(f"diffusers {diffusers.__version__} has no {name}: a newer one may; or {WAY_OUT}")
+        raise TracekitError(f"diffusers {diffusers.__version__} has no {name}: install a newer diffusers, or {WAY_OUT}")
     if name not in KNOWN:
-        raise TracekitError(f"nobody taught tracekit what a {name} takes: known are {', '.join(KNOWN)}; {WAY_OUT}")
+        raise TracekitError(f"tracekit does not know the inputs of {name}, only of {', '.join(KNOWN)}; {WAY_OUT}")
     parameters = inspect.signature(kind.__init__).parameters.values()
     defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
     known, config = KNOWN[kind.__name__], {**defaults, **said}
-    guided = "Each image is denoised twice in a step: with its prompt and without, as its pipeline does for guidance."
+    guided = "Guidance: each step denoises every image twice, with and without its prompt."
     return Configured(
         kind=kind,
         make=lambda: kind.from_config(said),
         load=lambda weights, dtype: load_pretrained(kind, weights, dtype, **({"subfolder": part} if part else {})),
         draw=lambda asked: draw_step(known, config, asked, shrink),
         remarks=(
-            "The denoiser alone runs: prompts are random embeddings, and no image is decoded.",
+            "Only the denoiser runs: prompts are random embeddings, no image is decoded.",
             *((guided,) if known.guided else ()),
         ),
     )
@@ -253,9 +253,9 @@ def _json(path: Path, source: str) -> dict[str, Any]:
     try:
         said = json.loads(path.read_text())
     except ValueError as error:
-        raise TracekitError(f"{path.name} of {source} is no JSON ({error}): fetch or write it again") from None
+        raise TracekitError(f"{path.name} of {source} is not valid JSON ({error}): fetch or write it again") from None
     if not isinstance(said, dict):
-        raise TracekitError(f"{path.name} of {source} is no configuration: it holds no names and values")
+        raise TracekitError(f"{path.name} of {source} is not a configuration: it is not a JSON object")
     return said
 
 

@@ -98,7 +98,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
             # Weights of the other published model are called otherwise.
             other = "flux-schnell" if variant.guided else "flux"
             typed = shlex.join(("tracekit", "profile", other, "--pretrained", request.pretrained))
-            raise TracekitError(f"{request.pretrained} is called as {other} is: {typed}")
+            raise TracekitError(f"{request.pretrained} is a model of {other}: pass {typed}")
     else:
         pipeline = _random_pipeline(variant, architecture, dtype, device, request.seed, progress)
     pipeline.set_progress_bar_config(disable=True)
@@ -107,10 +107,10 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         return _make_call(variant, pipeline, _settings(variant, other, size, device), architecture.text_tokens)
 
     note = (
-        f"One call makes images of {settings.height}x{settings.width}, {settings.batch_size} of them, in"
+        f"One call generates images of {settings.height}x{settings.width}, batch size {settings.batch_size}, in"
         f" {settings.steps} denoising steps, from prompt to image tensor on the device (no conversion to PIL)."
     )
-    random = "Weights are random, tokenizers were built here: the image is noise, the work is the model's own."
+    random = "Random weights and generated tokenizers: the image is noise, kernels and shapes are the model's."
     compiled = {"all": tuple(_parts(pipeline)), "regional": ("transformer",)}.get(settings.scope, (settings.scope,))
     return BuiltWorkload(
         info=variant.info,

@@ -39,12 +39,12 @@ def _read(request: Request, size: str) -> Configured | None:
     kind = choose_class(config, source)
     remarks = _as_it_is_run(config)
     if kind.can_generate() and getattr(config, "vision_config", None) and kind.main_input_name == "input_ids":
-        remarks += ("It can look at images too: here it reads text alone.",)
+        remarks += ("The model also takes images; here it reads only text.",)
     if size == "small":
         config = shortened(config)
         if config is None:
             return None
-        remarks += (f"Every stack was cut to {LAYERS} layers of its own width: times are not the whole model's.",)
+        remarks += (f"Every stack is cut to {LAYERS} layers at full width: times are not those of the whole model.",)
     preprocessor = find_optional(source, "preprocessor_config.json", download=download)
     said = json.loads(preprocessor.read_text()) if preprocessor else {}
     # What the repository's own preprocessor hands over.
@@ -66,15 +66,15 @@ def _read(request: Request, size: str) -> Configured | None:
 
 def _config(path: Path, source: str) -> Any:
     if b'"_class_name"' in path.read_bytes():
-        raise TracekitError(f"{source} is a model of diffusers, not of transformers: diffusers:{source}")
+        raise TracekitError(f"{source} is a model of diffusers, not of transformers: pass diffusers:{source}")
     try:
         # A prompt whether to run a repository's code would hang; none is run.
         return AutoConfig.from_pretrained(path, trust_remote_code=False)
     except MISREAD as error:
         said = str(error).strip().splitlines() or [type(error).__name__]
         raise TracekitError(
-            f"transformers makes nothing of the configuration of {source} ({path.name}): {said[0].rstrip('.')[:300]};"
-            " a newer transformers may, or profile it as your own model: tracekit profile my_model.py:build"
+            f"transformers cannot read the configuration of {source} ({path.name}): {said[0].rstrip('.')[:300]};"
+            " install a newer transformers, or profile your own model: tracekit profile my_model.py:build"
         ) from None
 
 
@@ -88,7 +88,7 @@ def _as_it_is_run(config: Any) -> tuple[str, ...]:
     if getattr(config, "quantization_config", None) is None:
         return ()
     del config.quantization_config
-    return ("Its configuration is of quantised weights; these here are not.",)
+    return ("The configuration asks for quantised weights; these are not quantised.",)
 
 
 def _configurations(config: Any) -> list[Any]:
@@ -105,9 +105,9 @@ def choose_class(config: Any, source: str) -> Any:
             return kind
     if named:
         raise TracekitError(
-            f"{source} is a {' or '.join(named)}, which transformers {transformers.__version__} has not: a newer one"
-            " may, or its code comes with the repository, and tracekit runs none of that; profile it as your own model"
-            " instead: tracekit profile my_model.py:build"
+            f"{source} is a {' or '.join(named)}, which transformers {transformers.__version__} lacks: install a"
+            " newer one, or, as tracekit runs no code of repositories, profile your own model: tracekit profile"
+            " my_model.py:build"
         )
     for mapping in MAPPINGS:
         known = getattr(transformers, mapping, {})
@@ -115,8 +115,8 @@ def choose_class(config: Any, source: str) -> Any:
             found = known[type(config)]
             return found[0] if isinstance(found, tuple) else found
     raise TracekitError(
-        f"transformers {transformers.__version__} has no model for a configuration of type {config.model_type}: add its"
-        " class's name to the configuration's architectures, or profile it as your own: my_model.py:build"
+        f"transformers {transformers.__version__} has no model of type {config.model_type}: add its class name to the"
+        " configuration's architectures, or profile your own model: my_model.py:build"
     )
 
 

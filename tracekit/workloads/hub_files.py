@@ -43,14 +43,14 @@ def find_file(source: str, names: Sequence[str], *, download: bool) -> Path:
     if here.is_file():
         return here
     if not REPOSITORY.fullmatch(source) or source.startswith("."):
-        raise TracekitError(f"{source} is neither a folder here nor a repository's name (owner/model)")
+        raise TracekitError(f"{source} is neither a folder nor a repository name (owner/model)")
     cached = [found for name in names if isinstance(found := try_to_load_from_cache(source, name), str)]
     if cached:
         return Path(cached[0])
     if not download:
         raise TracekitError(
-            f"the configuration of {source} is not in the local Hugging Face cache and nothing is downloaded unasked:"
-            " pass --download to fetch it (a few kB), or the folder that holds it instead of the name"
+            f"the configuration of {source} is not in the local Hugging Face cache: pass --download to fetch it (a few"
+            " kB), or the folder that holds it"
         )
     for name in names:
         try:
@@ -62,7 +62,7 @@ def find_file(source: str, names: Sequence[str], *, download: bool) -> Path:
             continue
         except (OSError, ValueError) as error:
             raise TracekitError(explain(source, error, WITHOUT)) from None
-    raise TracekitError(f"{missing}: is it a model's repository?")
+    raise TracekitError(f"{missing}: pass the repository of a model")
 
 
 def find_optional(source: str, name: str, *, download: bool) -> Path | None:
@@ -89,7 +89,7 @@ def find_optional(source: str, name: str, *, download: bool) -> Path | None:
 MEANINGS = {
     GatedRepoError: "{source} is gated: accept its licence on its Hugging Face page (https://huggingface.co/{source}),"
     " then `hf auth login` (or {instead})",
-    RepositoryNotFoundError: "{source} is no repository that you can read: check the name, or `hf auth login`",
+    RepositoryNotFoundError: "{source} does not exist or needs a login: check the name, or `hf auth login`",
     OfflineModeIsEnabled: "{source} is not in the cache and HF_HUB_OFFLINE is set: unset it, or pass a folder",
     LocalEntryNotFoundError: "{source} is not in the cache, and huggingface.co cannot be reached: check the network or"
     " pass a folder",

@@ -36,9 +36,9 @@ def draw_inputs(kind: Any, config: Any, asked: Request, published_pixels: object
     pixels = _pixels(kind, config, asked, published_pixels) if "pixel_values" in wanted else None
     tokens = _tokens(kind, config, asked.seq_length) if "input_ids" in wanted else None
     if (asked.height or asked.width) and pixels is None:
-        raise TracekitError(f"{kind.__name__} looks at no images: leave --height and --width out")
+        raise TracekitError(f"{kind.__name__} takes no images: leave --height and --width out")
     if asked.seq_length and tokens is None:
-        raise TracekitError(f"{kind.__name__} reads no text: leave --seq-length out")
+        raise TracekitError(f"{kind.__name__} takes no text: leave --seq-length out")
     made: dict[str, torch.Tensor] = {}
     if tokens is not None:
         text = config.get_text_config()
@@ -152,4 +152,4 @@ def _sound_shape(name: str, kind: Any, config: Any) -> tuple[int, ...]:
         return (WAVE_SAMPLES,)
     if hasattr(config, "num_mel_bins") and hasattr(config, "max_length"):
         return config.max_length, config.num_mel_bins
-    raise cannot_make(kind, "its configuration does not say what sound it takes")
+    raise cannot_make(kind, "its configuration does not define its audio input")

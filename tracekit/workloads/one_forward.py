@@ -17,7 +17,7 @@ from tracekit.workloads.one_forward_table import ROWS, OneForward
 
 Arguments = dict[str, Any]
 
-RANDOM = "Weights are random: the output means nothing, the work is the model's own."
+RANDOM = "Random weights: the output is meaningless, kernels and shapes are the model's."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ def build_one_forward(family: Family, request: Request, size: str, device: str, 
 
     built = built_forward(row.info, settings, model, request, draw, read)
     note = (
-        f"One call {row.does.format(**sizes)}, {settings.batch_size} of them, made here and already on the device, and"
-        f" ends with {' and '.join(row.outputs)} there."
+        f"One call {row.does.format(**sizes)}, batch size {settings.batch_size}. Inputs are on the device before the"
+        f" call; {' and '.join(row.outputs)} stay on it."
     )
     return replace(
         built, call_at=built.call_at if row.resizes else None, notes=(note,) if settings.pretrained else (note, RANDOM)

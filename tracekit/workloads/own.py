@@ -24,7 +24,7 @@ RETURNS = (
     "return a callable without arguments, (module, args), (module, args, kwargs), (module, kwargs) or a"
     " tracekit.Workload"
 )
-TRAINING = "The module is in training mode, as it was handed over: dropout is on. Call .eval() to measure inference."
+TRAINING = "The module is in training mode: dropout is on. Call .eval() to measure inference."
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: M
             with torch.no_grad():
                 return model(*args, **kwargs)
 
-        notes = ("The call is made without gradients.", *((TRAINING,) if model.training else ()))
+        notes = ("The call runs under torch.no_grad().", *((TRAINING,) if model.training else ()))
         return Parts(call, (("model", model),), (CompileTarget("model", model),), inputs, notes=notes)
     wrapped = Called(model)
     for module in wrapped.children():
@@ -125,7 +125,7 @@ def _check_inputs(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        given = "with inputs that it does not take" if args or kwargs else "without inputs"
+        given = "with inputs that do not match its signature" if args or kwargs else "without inputs"
         kind = kind_of(model) if module else "a function"
         if "returned" not in came:
             mend = "pass them after it: tracekit.profile(model, x)"
@@ -139,7 +139,7 @@ def _check_inputs(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
 def parts_of_workload(given: Workload, place: str) -> Parts:
     """A Workload's parts, as it names them."""
     if not given.modules:
-        raise TracekitError(f"{place}: its Workload names no modules, and something must be compiled")
+        raise TracekitError(f"{place}: its Workload has no modules to compile; pass modules=")
     for name, module in given.modules.items():
         if not isinstance(module, nn.Module):
             raise TracekitError(f"{place}: its Workload's module {name!r} is {kind_of(module)}")
@@ -147,7 +147,7 @@ def parts_of_workload(given: Workload, place: str) -> Parts:
     names = tuple(given.modules) if given.compiled is None else given.compiled
     unknown = next((name for name in names if name not in given.modules), None if names else "nothing")
     if unknown is not None:
-        raise TracekitError(f"{place}: its Workload compiles {unknown}: name some of {', '.join(given.modules)}")
+        raise TracekitError(f"{place}: its Workload compiles {unknown}: pass some of {', '.join(given.modules)}")
     return Parts(
         call=given.call,
         modules=tuple(given.modules.items()),
@@ -161,7 +161,7 @@ def _refuse_compiled(model: object) -> None:
     # torch.compile(module) wraps it, module.compile() and torch.compile(function) leave these marks.
     marks = ("_orig_mod", "_torchdynamo_orig_callable")
     if any(hasattr(model, mark) for mark in marks) or getattr(model, "_compiled_call_impl", None) is not None:
-        raise TracekitError("this model is compiled already: hand it over as it is without torch.compile")
+        raise TracekitError("this model is already compiled: pass it without torch.compile")
 
 
 #: A call's length is not known, and those of small models scatter.
@@ -181,7 +181,8 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     built = assembled(find_own(name), request, parts, device, UserModel(request.options, taken(function)))
     if request.dtype and request.dtype != built.settings.dtype:
         raise TracekitError(
-            f"{name} made a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or let it take a dtype"
+            f"{name} built a model of {built.settings.dtype}: leave --dtype {request.dtype} out, or add a"
+            " parameter dtype"
         )
     inputs = [f"{'x'.join(map(str, x.shape)) or 'scalar'} {str(x.dtype).removeprefix('torch.')}" for x in parts.inputs]
     given = f"its inputs are {', '.join(inputs)}" if inputs else ""
@@ -199,7 +200,7 @@ def prepared(request: Request, device: str) -> tuple[Callable[..., object], dict
     name = request.workload
     function = load_function(name)
     if request.batch_size != 1 and "batch_size" not in taken(function):
-        raise TracekitError(f"{name} takes no batch_size: leave --batch-size out, or let it take one")
+        raise TracekitError(f"{name} takes no batch_size: leave --batch-size out, or add a parameter batch_size")
     common = {
         "batch_size": request.batch_size,
         "dtype": getattr(torch, request.dtype or ("float32" if device == "cpu" else "bfloat16")),
@@ -225,13 +226,13 @@ def hand_over(
     """What was given to `tracekit.profile`, where it lies: nothing is moved to another device."""
     if isinstance(model, Workload):
         if args or kwargs:
-            raise TracekitError("a Workload brings its inputs along: pass it alone")
+            raise TracekitError("a Workload contains its inputs: pass no other arguments")
         parts = parts_of_workload(model, "tracekit.profile")
     elif callable(model):
         parts = parts_of_call(model, args, kwargs, "tracekit.profile was given")
     else:
         raise TracekitError(f"tracekit.profile takes a module, a function or a Workload, not {kind_of(model)}")
-    info = own_info(request.workload, "as it was handed over")
+    info = own_info(request.workload, "as passed")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return assembled(info, request, parts, device, UserModel(in_program=True))
 

@@ -24,7 +24,7 @@ COMMON = {
     "batch_size": "pass --batch-size before the --",
     "dtype": "pass --dtype before the --",
     "seed": "pass --seed before the --",
-    "device": "tracekit takes the GPU if there is one; CUDA_VISIBLE_DEVICES= hides it",
+    "device": "tracekit uses the GPU if there is one; CUDA_VISIBLE_DEVICES= hides it",
 }
 MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -38,7 +38,7 @@ def load_function(name: str) -> Callable[..., object]:
         public = {name: each for name, each in vars(module).items() if not name.startswith("_")}
         own = [n for n, each in public.items() if inspect.isfunction(each) and each.__module__ == module.__name__]
         near = difflib.get_close_matches(function, own, n=1, cutoff=0.5)
-        hint = "it has none at all; write one that returns the model with its inputs"
+        hint = "add one that returns the model with its inputs"
         if own:
             hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(own)}"
         raise TracekitError(f"{where} has no function {function!r}: {hint}")
@@ -47,7 +47,7 @@ def load_function(name: str) -> Callable[..., object]:
 
     if not callable(found) or isinstance(found, nn.Module):
         raise TracekitError(
-            f"{name} is {kind_of(found)}: name a function that builds and returns the model with its inputs"
+            f"{name} is {kind_of(found)}: pass a function that builds and returns the model with its inputs"
         )
     return found
 
@@ -84,17 +84,14 @@ def _explained(shown: str, file: str, error: BaseException) -> TracekitError:
     if isinstance(error, SyntaxError) and error.filename:
         place = shown if error.filename == file else error.filename
         place += f", line {error.lineno}" if error.lineno else ""
-        return TracekitError(f"{place} is no Python: {error.msg}: {(error.text or '').strip()!r}")
+        return TracekitError(f"{place} is not valid Python: {error.msg}: {(error.text or '').strip()!r}")
     if isinstance(error, ModuleNotFoundError) and error.name:
         lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == file]
         place = f"{shown}, line {lines[-1]}," if lines else shown
-        package = error.name.partition(".")[0]
-        return TracekitError(f"{place} imports {error.name}, which is not installed here: pip install {package}?")
+        # No name to install: one that was mistyped may be somebody else's package.
+        return TracekitError(f"{place} imports {error.name}, which is not installed: install it, or correct the name")
     if isinstance(error, SystemExit):
-        return TracekitError(
-            f"{shown} ended the process itself when it was imported: put what a script does under"
-            ' `if __name__ == "__main__":`'
-        )
+        return TracekitError(f'{shown} exited on import: move the script\'s code under `if __name__ == "__main__":`')
     return their_error(f"importing {shown}", error)
 
 
@@ -112,7 +109,7 @@ def parse_options(words: Iterable[str]) -> tuple[str, ...]:
             value = following
         name = name.replace("-", "_")
         if not name.isidentifier():
-            raise TracekitError(f"{word!r} names no option: options after -- are NAME=VALUE or --NAME VALUE")
+            raise TracekitError(f"{word!r} is not an option: options after -- are NAME=VALUE or --NAME VALUE")
         if name in found:
             raise TracekitError(f"{name} is given twice after --")
         found[name] = value
@@ -154,7 +151,7 @@ def _parameters(build: Callable[..., object]) -> Mapping[str, inspect.Parameter]
 def _check_name(name: str, parameters: Mapping[str, inspect.Parameter], place: str) -> None:
     if name in COMMON:
         if name in parameters:
-            raise TracekitError(f"{name} is no option of {place}'s own: {COMMON[name]}")
+            raise TracekitError(f"{name} is not an option of {place}: {COMMON[name]}")
         raise TracekitError(f"{place} takes no {name}")
     if name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return
@@ -168,7 +165,7 @@ def _check_name(name: str, parameters: Mapping[str, inspect.Parameter], place: s
             takes[each.name] = f"{each.name} ({', '.join(known)})" if known else each.name
     near = difflib.get_close_matches(name, takes, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}? " if near else ""
-    raise TracekitError(f"{place} takes no {name}: {hint}It takes {', '.join(takes.values()) or 'nothing'}")
+    raise TracekitError(f"{place} takes no {name}: {hint}its options: {', '.join(takes.values()) or 'none'}")
 
 
 def _kind(parameter: inspect.Parameter) -> Any:
@@ -190,7 +187,7 @@ def _typed(name: str, text: str, parameter: inspect.Parameter | None, place: str
     except msgspec.ValidationError:
         if not known:
             return text
-        raise TracekitError(f"{place}: {name}={text} is not what it takes: say {wanted}") from None
+        raise TracekitError(f"{place}: {name}={text} has the wrong type: pass {wanted}") from None
 
 
 #: What a word must be for a type, in words.

@@ -62,7 +62,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     """The model and its prompts on `device`. Raises TracekitError for what the phase has not."""
     settings, generation = _settings(request, size, device)
     if settings.scope == "visual" and generation.phase == "decode":
-        raise TracekitError("decoding looks at no image, so there is nothing visual to compile: pass another --scope")
+        raise TracekitError("decode does not run the vision tower: pass another --scope")
     model, processor = _model_and_processor(request, settings, generation, ARCHITECTURES[size], progress)
     progress.detail("processing prompts and images")
     assert settings.height and settings.width
@@ -94,7 +94,7 @@ def _settings(request: Request, size: str, device: str) -> tuple[Settings, Gener
     architecture = ARCHITECTURES[size]
     phase = request.phase or "generate"
     if phase != "generate" and request.max_new_tokens is not None:
-        raise TracekitError(f"--max-new-tokens says nothing of {phase} alone: leave it out, or pass --phase generate")
+        raise TracekitError(f"--max-new-tokens has no effect on {phase}: leave it out, or pass --phase generate")
     generation = Generation(
         phase=phase,
         max_new_tokens=(request.max_new_tokens or architecture.new_tokens) if phase == "generate" else None,
@@ -181,25 +181,25 @@ def _targets(model: Any, generation: Generation, scope: str) -> tuple[CompileTar
 def _notes(settings: Settings, generation: Generation, processed: Processed) -> tuple[str, ...]:
     count, tokens = processed.inputs["input_ids"].shape
     what = {
-        "generate": f"writes {generation.max_new_tokens} tokens to each of {count} prompts, greedily, with `generate`",
-        "prefill": f"reads {count} prompts in one forward, to the logits of the token after each",
-        "decode": f"reads one token of each of {count} prompts that are in the cache, to the logits of the next",
+        "generate": f"generates {generation.max_new_tokens} tokens for each of {count} prompts (greedy `generate`)",
+        "prefill": f"prefills {count} prompts in one forward, up to the logits of the next token",
+        "decode": f"decodes one token for each of {count} cached prompts, up to the logits of the next token",
     }[generation.phase]
     call = (
-        f"One call {what}; a {generation.cache} cache. Prompts are {tokens} tokens long, padding included, each with"
-        f" an image of {settings.height}x{settings.width} drawn here; everything is on the device before the call."
+        f"One call {what}, with a {generation.cache} cache. Prompts have {tokens} tokens with padding, each with a"
+        f" generated image of {settings.height}x{settings.width}. All inputs are on the device before the call."
     )
     kind = "fast processor (torchvision)" if generation.fast_processor else "slow processor (PIL)"
     before = (
         f"process_vision_info before it {processed.vision_info_us / 1e3:.2g} ms"
         if processed.vision_info_us is not None
-        else "process_vision_info, which needs torchvision and qwen-vl-utils, was left out and would change no image"
+        else "without process_vision_info, which needs torchvision and qwen-vl-utils and would change no image"
     )
     processor = (
-        f"The {kind} took {processed.processor_us / 1e3:.2g} ms for all prompts and images on the CPU, {before};"
-        " medians, and no part of the call."
+        f"The {kind} took {processed.processor_us / 1e3:.2g} ms (median) for all prompts and images on the CPU,"
+        f" {before}. The call does not include it."
     )
     if settings.pretrained:
         return (call, processor)
-    random = "Weights are random and text was cut into bytes: the answers are noise, the work is the model's own."
+    random = "Random weights and a byte tokenizer: the answers are noise, kernels and shapes are the model's."
     return (call, processor, random)

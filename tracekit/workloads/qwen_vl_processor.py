@@ -75,8 +75,7 @@ def choose_fast(asked: bool | None) -> bool:
     there = bool(is_torchvision_available())
     if asked and not there:
         raise TracekitError(
-            "the fast processor is torchvision's, which is not installed: install the build of torchvision that goes"
-            " with this torch, or leave --use-fast out"
+            "the fast processor needs torchvision: install the build that matches this torch, or leave --use-fast out"
         )
     return there if asked is None else asked
 
@@ -90,7 +89,7 @@ def load_processor(source: str, *, fast: bool) -> Any:
     """The processor that lies beside real weights, with the image processor asked for. Raises TracekitError when it
     cannot be had."""
     if not is_torchvision_available():
-        raise TracekitError("the published processor needs torchvision: install the build that goes with this torch")
+        raise TracekitError("the published processor needs torchvision: install the build that matches this torch")
     processor = load_pretrained(AutoProcessor, source, None)
     processor.image_processor = load_pretrained(_image_processor(fast), source, None)
     return processor

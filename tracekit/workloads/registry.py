@@ -25,11 +25,11 @@ FLUX = WorkloadInfo(
     },
     memory_gib={"full": 38.0, "small": 11.0, "tiny": 0.5},
     scopes={
-        "transformer": "the denoising network, most of the time",
+        "transformer": "the denoiser, which takes most of the time",
         "vae": "the image decoder",
         "text-encoders": "CLIP-L and T5-XXL",
         "all": "transformer, vae and text-encoders",
-        "regional": "each repeated transformer block by itself: compiles much sooner",
+        "regional": "each repeated transformer block by itself (shorter compile time)",
     },
     fullgraph=True,
     takes=("height", "width", "steps", "prompt", "pretrained"),
@@ -47,7 +47,7 @@ FLUX = WorkloadInfo(
 FLUX_SCHNELL = replace(
     FLUX,
     name="flux-schnell",
-    title="FLUX.1-schnell text to image: the pipeline of flux without guidance, its noise levels not shifted",
+    title="FLUX.1-schnell text to image: the pipeline of flux without guidance and without shifted noise levels",
     inputs="a prompt of 256 T5 and 77 CLIP tokens, noise for an image of 512x512",
     parameters=16_860_369_379,
     checkpoints={"full": "black-forest-labs/FLUX.1-schnell"},
@@ -65,10 +65,10 @@ QWEN_VL = WorkloadInfo(
     },
     memory_gib={"7b": 20.0, "3b": 10.0, "small": 3.0, "tiny": 0.5},
     scopes={
-        "model": "all of it; known to break into several graphs, for the windows of the vision tower depend on values",
+        "model": "the whole model; has graph breaks in the vision tower (data-dependent windows)",
         "language": "the decoder",
-        "visual": "the vision tower; known to break",
-        "regional": "each decoder layer and vision block by itself: compiles much sooner",
+        "visual": "the vision tower; has graph breaks",
+        "regional": "each decoder layer and vision block by itself (shorter compile time)",
     },
     fullgraph=False,
     takes=("height", "width", "prompt", "pretrained", "max_new_tokens", "use_fast", "cache", "phase"),
@@ -76,7 +76,7 @@ QWEN_VL = WorkloadInfo(
     pixel_step=28,
     inputs="an image of 448x448 and a prompt, 128 new tokens",
     parameters=8_292_166_656,
-    breaks="the vision tower breaks, for its windows depend on values",
+    breaks="in the vision tower (data-dependent windows)",
     checkpoints={"7b": "Qwen/Qwen2.5-VL-7B-Instruct", "3b": "Qwen/Qwen2.5-VL-3B-Instruct"},
     # One H200: the 3B took 7.19 GiB with one image of 448x448, of which 7.0 are weights.
     megapixel_gib=1.0,
@@ -84,7 +84,7 @@ QWEN_VL = WorkloadInfo(
 
 CAUSAL_LM = WorkloadInfo(
     name="causal-lm",
-    title="gemma-2b reading a prompt: transformers.GemmaForCausalLM, one forward from token ids to logits",
+    title="gemma-2b prefill: transformers.GemmaForCausalLM, one forward from token ids to logits",
     module="tracekit.workloads.causal_lm",
     sizes={
         "full": "the published architecture: 18 layers, 2048 wide, a vocabulary of 256,000; a prompt of 512 tokens",
@@ -92,7 +92,7 @@ CAUSAL_LM = WorkloadInfo(
         "tiny": "64 wide, 2 layers, for a CPU; a prompt of 32 tokens",
     },
     memory_gib={"full": 8.0, "small": 4.0, "tiny": 0.5},
-    scopes={"model": "all of it", "regional": "each decoder layer by itself: compiles much sooner"},
+    scopes={"model": "the whole model", "regional": "each decoder layer by itself (shorter compile time)"},
     fullgraph=True,
     takes=("pretrained",),
     resizes=True,
@@ -138,8 +138,8 @@ def find(name: str) -> WorkloadInfo:
         begun = [known for known in by_name if known.startswith(asked) or asked.startswith(known)]
         near = [*begun, *difflib.get_close_matches(asked, by_name, n=1, cutoff=0.5)]
     # Each once.
-    hint = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else f"there is {', '.join(by_name)}"
-    raise TracekitError(f"no workload is called {name!r}: {hint} (`tracekit workloads` lists them)")
+    hint = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else f"pass one of {', '.join(by_name)}"
+    raise TracekitError(f"no workload named {name!r}: {hint} (`tracekit workloads` lists all)")
 
 
 def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
@@ -198,5 +198,5 @@ def check_scope(info: WorkloadInfo, scope: str | None) -> str:
         return next(iter(info.scopes))
     names = [*map(str.strip, scope.split(","))]
     if not all(names):
-        raise TracekitError(f"--scope {scope!r} names nothing at one place: write names with commas between them")
+        raise TracekitError(f"--scope {scope!r} has an empty name: separate names by commas")
     return ",".join(dict.fromkeys(names))

@@ -118,8 +118,8 @@ def compile_targets(workload: BuiltWorkload, scope: str) -> tuple[CompileTarget,
         for module in outer.module.modules():
             inner = by_identity.get(id(module))
             if inner is not None and module is not outer.module:
-                whole = f"{inner.component} is inside {outer.component}, which is compiled whole"
-                raise TracekitError(f"{whole}: name one of them in --scope")
+                whole = f"{inner.component} is inside {outer.component}, which is compiled as a whole"
+                raise TracekitError(f"{whole}: pass one of them to --scope")
     return tuple(found.values())
 
 
@@ -132,8 +132,8 @@ def _targets(workload: BuiltWorkload, name: str) -> tuple[CompileTarget, ...]:
     if name == REGIONAL:
         blocks = repeated_blocks(workload.modules)
         if not blocks:
-            there = f"{workload.info.name} at size {workload.settings.size} has no blocks that repeat"
-            raise TracekitError(f"{there}: name parts in --scope", _advice(workload, modules, None))
+            there = f"{workload.info.name} at size {workload.settings.size} has no repeated blocks"
+            raise TracekitError(f"{there}: pass modules to --scope", _advice(workload, modules, None))
         return tuple(CompileTarget(block, module) for block, module in blocks.items())
     # Those of that name, or else those of that name inside the only root.
     patterns = (name, f"{_only_root(workload)}{name}")
@@ -159,7 +159,7 @@ def _of_list(workload: BuiltWorkload, name: str) -> tuple[CompileTarget, ...]:
         return workload.targets_of(name)
     if name == workload.settings.scope:
         return workload.targets
-    raise TracekitError(f"{name} of {workload.info.name} cannot stand beside others: pass it alone to --scope")
+    raise TracekitError(f"{name} of {workload.info.name} cannot be combined with other scopes: pass it alone")
 
 
 def _target(workload: BuiltWorkload, name: str, module: nn.Module) -> CompileTarget:
@@ -202,8 +202,8 @@ def _unknown_part(workload: BuiltWorkload, modules: Modules, name: str) -> Trace
         meant: str | None = ".".join([*deeper.split(".")[: deeper.count(".") - name.count(".")], name])
     else:
         meant = (None if inside else _nearest_path(modules, name, root)) or (short[near[0]] if near else None)
-    hint = f"did you mean {meant}?" if meant else "here is what there is."
-    lacks = f"{inside or workload.info.name} has nothing called {(wanted if inside else name)!r} to compile"
+    hint = f"did you mean {meant}?" if meant else "these are its largest parts."
+    lacks = f"{inside or workload.info.name} has no module {(wanted if inside else name)!r}"
     return TracekitError(f"{lacks}: {hint}", _advice(workload, modules, inside))
 
 
@@ -231,6 +231,6 @@ def _advice(workload: BuiltWorkload, modules: Modules, inside: str | None) -> tu
     ]
     rows += [f"  and {len(heavy) - SHOWN} more"] if len(heavy) > SHOWN else []
     also = ", ".join(dict.fromkeys((*workload.info.scopes, ALL, REGIONAL)))
-    rows.append(f"also: {also}; NAME.* for each inside; A,B for both (in a sweep A+B)")
-    rows += [f"more parts: tracekit workloads {workload.info.name} --parts"] * (workload.info in all_workloads())
+    rows.append(f"also: {also}; NAME.* for each child; A,B for both (in a sweep A+B)")
+    rows += [f"all parts: tracekit workloads {workload.info.name} --parts"] * (workload.info in all_workloads())
     return tuple(rows)

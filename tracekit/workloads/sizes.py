@@ -29,7 +29,7 @@ SIZES_OF_A_CALL = tuple(each.name for each in OPTIONS if each.larger and not eac
 def check_request(info: WorkloadInfo, request: Request) -> None:
     """Raises TracekitError for options, sizes and image sizes that the workload has not."""
     if request.options and "options" not in info.takes:
-        raise TracekitError(f"{info.name} takes no options of its own: leave out {' '.join(request.options)}")
+        raise TracekitError(f"{info.name} takes no options after --: leave out {' '.join(request.options)}")
     given = (each.name for each in fields(request) if each.name in NOT_EVERYWHERE)
     asked = [name for name in given if getattr(request, name) is not None]
     refused = [_option(name) for name in asked if name not in info.takes]
@@ -43,9 +43,9 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
         raise TracekitError(f"{info.name} has no size {size!r}: pass --size auto, {', '.join(info.sizes)}")
     if pretrained == OWN_WEIGHTS and "download" not in info.takes:
         known = " or ".join(info.checkpoints.values()) or "ID"
-        raise TracekitError(f"say whose weights {info.name} is to have: --pretrained {known}, or a folder")
+        raise TracekitError(f"--pretrained needs a model for {info.name}: pass --pretrained {known}, or a folder")
     if pretrained and size != "auto":
-        raise TracekitError("real weights have a size of their own: leave --size out beside --pretrained")
+        raise TracekitError("--pretrained determines the size: leave --size out")
     check_pixels(info, request, "--{} {}")
 
 
@@ -55,7 +55,7 @@ def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:
     for name, pixels in (("height", request.height), ("width", request.width)):
         if pixels is not None and step is not None and pixels % step:
             given = written.format(name, pixels)
-            raise TracekitError(f"{info.name} makes images in multiples of {step} pixels: {given} is none")
+            raise TracekitError(f"{given}: image sizes of {info.name} must be multiples of {step} pixels")
 
 
 def choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: int) -> tuple[str, str]:
@@ -71,7 +71,7 @@ def choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: i
         # A smaller one may be taken; on a CPU it is the smallest already.
         sizes = sizes[sizes.index(size) :]
     else:
-        size, reason = request.size, "as asked"
+        size, reason = request.size, "as requested"
         need = _need_gib(info, size, device, dtype)
         if need * GIB > free_bytes:
             others = any(_need_gib(info, each, device, dtype) < need for each in sizes)
@@ -88,12 +88,12 @@ def choose_size(info: WorkloadInfo, request: Request, device: str, free_bytes: i
         need = _need_gib(info, each, device, dtype, more)
         if need * GIB <= free_bytes:
             why = reason if each == size else f"{each} is the largest that fits"
-            return each, f"{why}; this batch and image size need about {_gib(need)} GiB, by an estimate"
-    estimate = f"{info.name} at size {each} needs about {_gib(need)} GiB for this batch and image size, by an estimate"
+            return each, f"{why}; this batch and image size need about {_gib(need)} GiB (est.)"
+    estimate = f"{info.name} at size {each} needs about {_gib(need)} GiB (est.) for this batch and image size"
     if need * GIB > CLEARLY_OVER * free_bytes:
         mend = _pass_smaller(info.takes)
         raise DoesNotFitError(f"not enough memory: {estimate}, and {free} on the {device.upper()}; {mend}")
-    return each, f"{reason}; it may not fit: {estimate}, {free}"
+    return each, f"{reason}; may not fit: {estimate}, {free}"
 
 
 def growth_gib(info: WorkloadInfo, request: Request, size: str) -> float:
@@ -108,7 +108,7 @@ def growth_gib(info: WorkloadInfo, request: Request, size: str) -> float:
 def way_to_need_less(info: WorkloadInfo, size: str, settings: Settings | None = None) -> str:
     """What helps who ran out of memory: a smaller size, less of what the workload takes or the settings have."""
     if "options" in info.takes:
-        return "make the model or what it is called with smaller"
+        return "use a smaller model or smaller inputs"
     has = info.takes if settings is None else [name for name in info.takes if getattr(settings, name, None)]
     sizes = [*info.sizes]
     smaller = sizes[sizes.index(size) + 1 :] if size in sizes else []
@@ -129,17 +129,17 @@ def weights_fit(weights: str, numbers: int | None, device: str, free_bytes: int,
     """In words, what real weights of so many numbers need; None where nobody knows how many. Raises DoesNotFitError
     for more than there is free."""
     if numbers is None:
-        return f"the weights of {weights}; how much memory they need is not known before they are loaded"
+        return f"weights of {weights}; memory unknown until they are loaded"
     wide = (dtype or ("float32" if device == "cpu" else "bfloat16")) == "float32"
     need = numbers * (4 if wide else 2) * (1 + UNKNOWN_ACTIVATIONS) + ALLOWANCE_BYTES
     gib, count = _gib(need / GIB), parameter_count(numbers)
     if need > free_bytes:
         raise DoesNotFitError(
-            f"{weights} needs about {gib} GiB of memory in {'float32' if wide else 'bfloat16'}, by the {count}"
-            f" parameters in its files, and {free_bytes / GIB:.1f} GiB are free on the {device.upper()}; leave"
-            " --pretrained out, or take smaller ones"
+            f"{weights} needs about {gib} GiB of memory in {'float32' if wide else 'bfloat16'} ({count}"
+            f" parameters), and {free_bytes / GIB:.1f} GiB are free on the {device.upper()}; leave --pretrained out, or"
+            " pass a smaller model"
         )
-    return f"the weights of {weights}: {count} parameters, about {gib} GiB"
+    return f"weights of {weights}: {count} parameters, about {gib} GiB"
 
 
 def _largest_that_fits(info: WorkloadInfo, device: str, free_bytes: int, dtype: str | None) -> tuple[str, str]:
@@ -147,14 +147,14 @@ def _largest_that_fits(info: WorkloadInfo, device: str, free_bytes: int, dtype: 
     for size in [*info.sizes][-1:] if cpu else info.sizes:
         need = _need_gib(info, size, device, dtype)
         if need <= free_gib and cpu:
-            return size, f"there is no GPU here, so this is the {size} size on the CPU"
+            return size, f"no GPU found, so the {size} size runs on the CPU"
         if need <= free_gib:
-            return size, f"{size} needs about {_gib(need)} GiB and {free_gib:.0f} GiB of GPU memory are free"
+            return size, f"needs {_gib(need)} GiB, {free_gib:.0f} GiB of GPU memory free"
     memory, on = ("memory", " on the CPU") if cpu else ("GPU memory", "")
     mend = "it, or pass --dtype bfloat16" if cpu else "the GPU (`nvidia-smi` lists it)"
     raise DoesNotFitError(
         f"not enough {memory} for {info.name}: its {size} size needs {_gib(need)} GiB{on}, {free_gib:.1f} GiB are free;"
-        f" close what else uses {mend}"
+        f" end other processes that use {mend}"
     )
 
 

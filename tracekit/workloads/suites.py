@@ -23,7 +23,7 @@ VISION_2023 = (
 
 VISION = Suite(
     name="vision",
-    title="twelve models that look at pictures, as in the table of 2023",
+    title="twelve vision models, as in the table of 2023",
     workloads=tuple(each.workload for each in VISION_2023),
     modes=("eager", "default", "reduce-overhead"),
     batch_sizes=(1, 4, 16),
@@ -34,7 +34,7 @@ VISION = Suite(
 
 QUICK = Suite(
     name="quick",
-    title="tiny sizes of a few models, on a CPU in a few minutes",
+    title="two tiny models, a few minutes on a CPU",
     workloads=("mlp", "vit"),
     modes=("eager", "default"),
     batch_sizes=(1, 4),
@@ -50,5 +50,5 @@ def find_suite(name: str) -> Suite:
     if name in SUITES:
         return SUITES[name]
     near = difflib.get_close_matches(name.lower(), SUITES, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"there is {', '.join(SUITES)}"
-    raise TracekitError(f"no suite is called {name!r}: {hint}")
+    hint = f"did you mean {near[0]}?" if near else f"pass one of {', '.join(SUITES)}"
+    raise TracekitError(f"no suite named {name!r}: {hint}")

@@ -36,8 +36,8 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         masker = getattr(MaskFormerSwinLayer, "get_attn_mask", None)
         if masker is None or "dtype" not in inspect.signature(masker).parameters:
             raise TracekitError(
-                f"transformers {transformers.__version__} runs MaskFormer in float32 alone: it masks shifted windows in"
-                " float32, whatever the model's type. Leave --dtype out, or install a newer transformers"
+                f"transformers {transformers.__version__} runs MaskFormer only in float32: leave --dtype out, or"
+                " install a newer transformers"
             )
     return build_one_forward(FAMILY, request, size, device, progress)
 
@@ -52,7 +52,7 @@ def _load(row: OneForward, source: str, dtype: torch.dtype) -> PreTrainedModel:
     kind = getattr(transformers, row.kind)
     found, wanted = load_pretrained(AutoConfig, source, None).model_type, kind.config_class.model_type
     if found != wanted:
-        raise TracekitError(f"{source} holds a model of type {found}, which is no {wanted}: pass one's to --pretrained")
+        raise TracekitError(f"{source} holds a model of type {found}, not {wanted}: pass another model to --pretrained")
     return load_pretrained(kind, source, dtype)
 
 

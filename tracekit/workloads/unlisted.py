@@ -19,24 +19,24 @@ OWN_SIZE = "own"
 
 ANY_TRANSFORMERS = WorkloadInfo(
     name="hf:ORG/NAME",
-    title="any model of transformers by its configuration: from the cache, a folder, or with --download",
+    title="any model of transformers, built from its configuration: from the cache, a folder, or with --download",
     module="tracekit.workloads.hub",
-    sizes={"full": FULL, "small": "its own width, 2 layers of each stack"},
+    sizes={"full": FULL, "small": "full width, 2 layers of each stack"},
     memory_gib={},
-    scopes={"model": "all of it"},
+    scopes={"model": "the whole model"},
     # Of most models nobody knows whether they are one graph.
     fullgraph=False,
     takes=("height", "width", "seq_length", "pretrained", "download"),
-    inputs="token ids, images, spectra or waves, made here from the configuration",
+    inputs="token ids, images, spectrograms or waveforms, generated from the configuration",
 )
 ANY_DIFFUSERS = replace(
     ANY_TRANSFORMERS,
     name="diffusers:ORG/NAME",
-    title="one denoising step of any known transformer or UNet of diffusers, by its configuration",
+    title="one denoising step of a known transformer or UNet of diffusers, built from its configuration",
     module="tracekit.workloads.diffusers_model",
     sizes={"full": FULL},
-    scopes={"model": "all of it: the denoiser"},
-    inputs="latents and embeddings, drawn from the configuration",
+    scopes={"model": "the denoiser"},
+    inputs="latents and embeddings, generated from the configuration",
 )
 ANY = {HF: ANY_TRANSFORMERS, DIFFUSERS: ANY_DIFFUSERS}
 
@@ -90,15 +90,15 @@ def check_module(name: str) -> None:
     if PathFinder.find_spec(top, [str(Path.cwd()), *sys.path]) is None:
         near = difflib.get_close_matches(f"{where}:", ANY, n=1)
         if near:
-            raise TracekitError(f"there is no module {where} here: did you mean {near[0]}{function}?")
+            raise TracekitError(f"no module {where} found: did you mean {near[0]}{function}?")
         raise no_such_module(where)
 
 
 def no_such_module(module: str) -> TracekitError:
     """The error for a module that is not there."""
     return TracekitError(
-        f"there is no module {module} here ({Path.cwd()}) nor among what is installed:"
-        " name a file as my_model.py:build, or start from the folder that holds the package"
+        f"no module {module} in {Path.cwd()} nor installed: pass a file as my_model.py:build, or run in the folder that"
+        " holds the package"
     )
 
 
@@ -108,13 +108,13 @@ def find_own(name: str) -> WorkloadInfo:
     where, _, function = name.rpartition(":")
     if not function.isidentifier():
         where = where or name
-        raise TracekitError(f"{name}: name the function that builds the model too, as in {where}:build")
+        raise TracekitError(f"{name}: add the function that builds the model, as in {where}:build")
     if is_file(where) and not Path(where).is_file():
         # Of a folder that is not there nothing is found.
         near = difflib.get_close_matches(str(Path(where)), map(str, Path(where).parent.glob("*.py")), n=1)
-        hint = f"did you mean {near[0]}:{function}?" if near else "name one as my_model.py:build"
-        raise TracekitError(f"there is no file {where} here ({Path.cwd()}): {hint}")
-    return own_info(name, f"as {function}() makes it")
+        hint = f"did you mean {near[0]}:{function}?" if near else "pass one as my_model.py:build"
+        raise TracekitError(f"no file {where} in {Path.cwd()}: {hint}")
+    return own_info(name, f"as built by {function}()")
 
 
 def own_info(name: str, size: str) -> WorkloadInfo:

@@ -1,7 +1,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from tests.sides import (
     make_side,
     scaled,
 )
+from tests.traces import VIT
 
 from tracekit.comparison import compare
 from tracekit.comparison.findings.eager_code import find_uncompiled_component
@@ -32,8 +32,6 @@ from tracekit.model.note import Severity
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity
 from tracekit.model.run import Component
 from tracekit.model.timing import BreakEven
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
 
 LOST = {"gemm_128x64": ("gemm", 20, 1010.0), "bmm_f32": ("gemm", 8, 500.0), "triton_a": ("triton", 10, 110.0)}
 
@@ -128,9 +126,8 @@ def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(
     assert [each.changes for each in (again, layers, regional)] == [{"scope": "regional"}, {}, {}]
 
 
-def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too():
-    folder = Path(__file__).parents[3] / "traces" / "h200-vit"
-    comparison = compare(*(load_side(folder, form=name, reading=Reading(shapes=True)) for name in ORDER[:2]))
+def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too(compared):
+    comparison = compared(VIT)
     (finding,) = (each for each in comparison.findings if each.code == "lost_attention")
     # Also where no product is known by its family.
     b = comparison.b

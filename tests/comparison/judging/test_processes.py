@@ -16,7 +16,12 @@ from tracekit.comparison.judging.processes import (
     find_unrepeated,
     waits_for_host,
 )
-from tracekit.comparison.judging.thresholds import PROCESS_FLOOR, PROCESS_FLOOR_WAITING, WAITING_DIFFERS
+from tracekit.comparison.judging.thresholds import (
+    BUSY_DIFFERS,
+    PROCESS_FLOOR,
+    PROCESS_FLOOR_WAITING,
+    WAITING_DIFFERS,
+)
 from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
 from tracekit.model.advice import VerifiedAdvice
@@ -42,13 +47,15 @@ def test_a_form_that_waits_for_the_host_is_not_believed_up_to_forty_percent(a, b
     facts = {"idle_share": share, "seen_apart": WAITING_DIFFERS}
     told = Note("one_process_waits_for_host", subject=name, facts=facts)
     assert [notes_on(a, b, change, result=result) for change in (0.72, 0.989, 1.142, 1.39)] == [(told,)] * 4
-    assert [notes_on(a, b, larger, result=result) for larger in (0.71, 1.41, 6.75)] == [()] * 3
+    sure = told if result == "inconclusive" else Note("one_process_large_change", "info", name, facts)
+    assert [notes_on(a, b, larger, result=result) for larger in (0.71, 1.41, 6.75)] == [(sure,)] * 3
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.19, 0.02), (None, None), (None, 0.1), (0.142, 0.12)])
 def test_forms_that_keep_the_gpu_busy_or_of_which_nobody_knows_are_believed_from_ten_percent_on(a, b) -> None:
     assert notes_on(a, b, 1.09) == notes_on(a, b, 1 / 1.09, result="slower") == (SMALL_CHANGE,)
-    assert notes_on(a, b, 1.11) == notes_on(a, b, 1 / 1.11, result="slower") == ()
+    enough = () if a is b else (Note("one_process_gpu_bound", "info", facts={"seen_apart": BUSY_DIFFERS}),)
+    assert notes_on(a, b, 1.11) == notes_on(a, b, 1 / 1.11, result="slower") == enough
     assert notes_on(a, b, 1.01, result="inconclusive") == ()
 
 

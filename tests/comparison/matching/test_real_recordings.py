@@ -5,6 +5,7 @@ Positions are those of activities in launch order over the whole recording.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,16 +16,14 @@ from tests.traces import DATA
 from tracekit.analysis import analyze
 from tracekit.analysis.sequence import list_work
 from tracekit.comparison.matching.alignment import align
-from tracekit.comparison.matching.cells import find_cells, lend_operators, why_no_provenance, with_as_many_steps
+from tracekit.comparison.matching.cells import find_cells, lend_operators, why_no_provenance
 from tracekit.comparison.matching.coverage import measure_coverage
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.matching.operators import without_number
 from tracekit.comparison.matching.pairing import Cell
-from tracekit.model.comparison import GroupMember, KernelGroup, Side
+from tracekit.model.comparison import Comparison, GroupMember, KernelGroup, Side
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.tracefile import read_trace
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
 
 Block = dict[tuple[int, ...], tuple[int, ...]]
 
@@ -276,9 +275,8 @@ def agreement(one: Partners, other: Partners, own: tuple[Activity, ...], far: tu
 
 
 @pytest.mark.parametrize("run", FLOORS)
-def test_alignment_says_mostly_what_provenance_says(run: str) -> None:
-    forms = (load_side(Path("traces", run), form=form, reading=Reading(shapes=True)) for form in ("eager", "compiled"))
-    a, b = with_as_many_steps(*forms)
+def test_alignment_says_mostly_what_provenance_says(run: str, compared: Callable[[Path], Comparison]) -> None:
+    a, b = (getattr(compared(Path("traces", run)), side) for side in ("a", "b"))
     told, _ = find_cells(a, b)
     assert why_no_provenance(a, b) is None
     found = align(a.sequence, b.sequence)

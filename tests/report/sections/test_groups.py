@@ -87,7 +87,7 @@ def test_a_row_is_written_about_as_long_as_it_is_counted():
 def test_the_words_that_occur_are_explained():
     told = every_group(timed_comparison())
     legends = {title: list(words) for title, words in told.legends}
-    assert legends == {"What became of them": ["unchanged", "fused"], "Told by": ["names"]}
+    assert legends == {"Change kind": ["unchanged", "fused"], "Matched by": ["names"]}
     assert every_group(cpu_comparison()) is None
 
 

@@ -34,8 +34,10 @@ def test_of_each_part_it_is_said_how_much_is_compiled(component: Component, how:
 def test_variables_that_steered_torch_are_among_the_settings():
     plain = make_side()
     steered = replace(plain, settings=make_settings(variables={"CUDA_LAUNCH_BLOCKING": "1", "TORCH_BLAS_X": "a b"}))
-    rows = rows_of(settings_table(with_letters(replace(plain, settings=make_settings()), steered)))
-    assert rows["variables"] == ("—", "CUDA_LAUNCH_BLOCKING=1 TORCH_BLAS_X='a b'")
+    table = settings_table(with_letters(replace(plain, settings=make_settings()), steered))
+    assert table is not None
+    assert rows_of(table) == {"variables": ("—", "CUDA_LAUNCH_BLOCKING=1 TORCH_BLAS_X='a b'")}
+    assert "dtype bfloat16; " in table.note
 
 
 def state(*clocks: int) -> GpuState:

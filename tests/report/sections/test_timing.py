@@ -49,9 +49,7 @@ def test_compilation_in_a_repeat_withholds_the_verdict_in_words_too():
     assert "recompiled_during_timing" in {each.code for each in one.findings}
     # Of repeats nobody knows which rounds those were.
     assert "without the rounds" not in verdict_evidence(one)
-    assert compiled_too_late(one.b) == (
-        "compiled: 2 compilations inside 30 timed calls: times are not of compiled code alone."
-    )
+    assert str(compiled_too_late(one.b)).startswith("compiled: 2 compilations inside 30 timed calls")
 
 
 def test_the_table_tells_why_timing_stopped_and_what_was_aimed_at():
@@ -82,10 +80,10 @@ def test_the_verdicts_numbers_are_all_there_and_each_of_several_processes_has_a_
 
 def test_the_evidence_says_how_many_rounds_and_why_no_more():
     one = verdict_evidence(timed())
-    assert "10 interleaved rounds in 1 process, profiler off" in one and "time budget reached" in one
+    assert "10 interleaved rounds in 1 process, profiler off" in one and "CI wider than asked" in one
     several = verdict_evidence(timed(1.02, 0.98))
     assert "30 interleaved rounds in 3 processes, profiler off" in several
-    assert "time budget reached" in several
+    assert "CI wider than asked" in several
 
 
 def test_bare_traces_have_neither_table():

@@ -35,6 +35,8 @@ TIMING = (
     note("advice_process_spread", "eager", own_us=3800.0, advised_us=4560.0, waits_for_host=True),
     note("one_process_small_change"),
     note("one_process_waits_for_host", "eager", idle_share=0.82, seen_apart=0.32),
+    note("one_process_large_change", "eager", idle_share=0.81, seen_apart=0.32),
+    note("one_process_gpu_bound", seen_apart=0.031),
     note("two_processes"),
     note("eager_differs_between_runs", slowest="regional", fastest="default", ratio=1.2),
     *(note("interrupted", runs=runs) for runs in (1, 2)),

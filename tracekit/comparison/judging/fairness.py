@@ -97,23 +97,20 @@ def refuse_other_sizes(place: str, lender: Side, borrower: Side, other: Side) ->
     """Raises TracekitError where the trace at `place`, which lends its operators, is of other sizes than the borrower:
     they would pass for those of the borrower. Known are the settings of runs, and the matmuls of `other`, which does
     the same work as the borrower."""
-    refused = f"{place} lends {borrower.label} no operators:"
+    refused = f"--ops {place}:"
     if lender.settings and borrower.settings:
         for field, word in words_of(*SIZES).items():
             size, own_size = getattr(lender.settings, field), getattr(borrower.settings, field)
             if size != own_size:
-                raise TracekitError(
-                    f"{refused} its {word} is {size}, that of {borrower.label} is {own_size};"
-                    " pass one of the same sizes"
-                )
+                raise TracekitError(f"{refused} its {word} is {size}, not {own_size}; pass a trace of the same size")
     if lender.sequence is None or other.sequence is None or other.sequence.operators not in OF_ITS_OWN:
         return
     theirs, own = _matmul_sizes(lender.sequence), set(_matmul_sizes(other.sequence))
     alike = sum(each in own for each in theirs)
     if own and len(theirs) >= LEAST_MATMULS and alike < LEAST_SHARE * len(theirs):
         raise TracekitError(
-            f"{refused} {len(theirs) - alike} of its {len(theirs)} products have other sizes than any of"
-            f" {other.label}'s; pass one of the same sizes"
+            f"{refused} {len(theirs) - alike} of its {len(theirs)} matmuls have shapes that"
+            f" {other.label} has not; pass a trace of the same shapes"
         )
 
 

@@ -35,7 +35,7 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
         match = WRITTEN.fullmatch(written)
         if match is None or match["metric"] not in UNITS:
             raise TracekitError(
-                f'"{written}" is no condition: write METRIC<=LIMIT, like "wall<=+3%", "kernels<=+0" or'
+                f'"{written}" is not a condition: write METRIC<=LIMIT, like "wall<=+3%", "kernels<=+0" or'
                 f' "memory<=40GiB"; metrics are {", ".join(UNITS)}'
             )
         metric: Metric = match["metric"]
@@ -48,7 +48,7 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
         limit = number / 100 if kind == "relative" else number * units.get(unit, 1.0)
         conditions.append(Condition(metric, kind, limit, written))
     if not conditions:
-        raise TracekitError('--gate has no condition: write one like "wall<=+3%"')
+        raise TracekitError('--gate is empty: pass a condition like "wall<=+3%"')
     return tuple(conditions)
 
 

@@ -40,8 +40,8 @@ def waits_for_host(side: Timed) -> bool:
 
 
 def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[Note, ...]:
-    """A note where the change is too small for how few processes tell of it; empty where it is not. Where a form
-    waits for the host that is said of what is inconclusive too: another process may find a change."""
+    """What one or two processes are worth here. Where a form waits for the host that is said of what is inconclusive
+    too: another process may find a change. Empty where nobody knows how long the GPU waits."""
     if verdict.processes is None or verdict.speedup is None:
         return ()
     if verdict.processes > 1:
@@ -49,12 +49,18 @@ def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[Note, ...]:
     change = abs(math.log(verdict.speedup))
     idler = max(a, b, key=lambda side: side.idle_share or 0.0)
     if waits_for_host(idler):
-        if change >= math.log1p(thresholds.LARGE_WAITING) or any(map(compilations_while_timed, (a, b))):
+        if any(map(compilations_while_timed, (a, b))):
             return ()
         facts = {"idle_share": idler.idle_share, "seen_apart": thresholds.WAITING_DIFFERS}
+        if change >= math.log1p(thresholds.LARGE_WAITING) and verdict.result != "inconclusive":
+            return (Note("one_process_large_change", "info", idler.label, facts),)
         return (Note("one_process_waits_for_host", subject=idler.label, facts=facts),)
-    slight = change < math.log1p(thresholds.LARGE) and verdict.result != "inconclusive"
-    return (Note("one_process_small_change"),) if slight else ()
+    if verdict.result == "inconclusive":
+        return ()
+    if change < math.log1p(thresholds.LARGE):
+        return (Note("one_process_small_change"),)
+    facts = {"seen_apart": thresholds.BUSY_DIFFERS}
+    return (Note("one_process_gpu_bound", "info", facts=facts),) if idler.idle_share is not None else ()
 
 
 def find_process_spread(side: Timed) -> tuple[Note, ...]:

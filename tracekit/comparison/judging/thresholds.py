@@ -40,6 +40,8 @@ SLIGHT_SHARE, SLIGHT_US = 0.005, 5.0
 WAITING_SHARE = 0.2
 #: The most that the speed-up of such a form differed by between processes: ResNet-50 at batch 4 with CUDA graphs.
 WAITING_DIFFERS = 0.32
+#: The most that the speed-up of a form differed by that keeps the GPU busy: of two works.
+BUSY_DIFFERS = 0.031
 #: A larger change another process hardly reverses: of two works that keep the GPU busy it differed by 1.3 and 3 %.
 LARGE = 0.1
 #: The same where a form waits for the host: 4 standard deviations of how two processes differ.

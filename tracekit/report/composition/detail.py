@@ -1,6 +1,5 @@
 """How much the terminal shows of a report: its verdict, thirty lines, or these and everything else."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -25,7 +24,7 @@ def comparison_text(
 ) -> Summary:
     """`page` is where the page lies, `open_it` the command that shows the timeline, `width` that of the terminal,
     `repeat` the command that measures it again."""
-    overview = replace(comparison_overview(comparison), repeat=repeat)
+    overview = comparison_overview(comparison, repeat)
     all_else = summaries.comparison_details(comparison) if detail == "all" else ()
     return shown_overview(overview, all_else, page, (f"Timeline: {open_it}",), detail, width)
 

@@ -4,65 +4,71 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tracekit.model.comparison import Comparison, Finding, Side, WaterfallPart
+from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import duration, figure_change, scale_of, size, size_change, times_within
-from tracekit.report.document import Account, AccountRow, Advice, Bar, Check, Overview
+from tracekit.report.composition.overview_account import call_account, operator_table, slower_words
+from tracekit.report.document import Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
 from tracekit.report.sections.findings import listed
 from tracekit.report.sections.headline import gate_text
-from tracekit.report.sections.kernels import times_by_family
-from tracekit.report.sections.modules import main_parts, part_words
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.sections.timing import pays_after
-from tracekit.report.sides import both_sides
 from tracekit.report.words import common as words
 from tracekit.report.words import short
+from tracekit.report.words.saying import say
 
-#: Notes below the headline, families of kernels, causes of idle time, and things to try that find room.
-MOST_NOTES, MOST_FAMILIES, MOST_CAUSES, MOST_ADVICE = 3, 3, 3, 3
-REST = "all other GPU work"
-#: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
-KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
-#: A cause of idle time has this share of the largest one's change at least.
-LEAST_CAUSE = 0.05
-#: The other causes are shown together from this share of it on.
-LEAST_REST = 0.0005
-#: What is not attributed is shown from this share of A's call on.
-LEAST_RESIDUAL = 0.001
+#: Notes below the headline, and things to try, that find room.
+MOST_NOTES, MOST_ADVICE = 3, 3
 #: A change of memory below this share is none.
 SAME_MEMORY = 0.01
+#: Findings whose advice makes compiling shorter, not calls.
+OF_STARTS = ("cold_start", "compiled_again")
 #: Characters of what a side is called.
 LABEL = 40
 
 #: Notes that say already what one process is worth.
-OF_ONE_PROCESS = ("one_process_waits_for_host", "one_process_small_change")
-
-WINDOWS = {"steps": "call", "span": "span", "whole": "recording"}
+OF_ONE_PROCESS = ("one_process_waits_for_host", "one_process_large_change", "one_process_small_change")
 
 
-def comparison_overview(comparison: Comparison) -> Overview:
+def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
+    """`repeat` is the command that measures both sides again; empty where there is none."""
     a, b = (replace(side, label=clipped_within(printable(side.label), LABEL)) for side in (comparison.a, comparison.b))
     comparison = replace(comparison, a=a, b=b)
     notes = short.headline_notes(comparison.notes, (comparison.a.label, comparison.b.label))
     advice = tuple(advice_of(comparison.findings, comparison.b))
     bound = comparison.b_bound
     headline, walls, interval = _answer(comparison)
+    if words.different_models(comparison):
+        # Nothing of the one is more or less of the other.
+        return Overview(
+            subject=words.subjects(comparison),
+            headline=headline,
+            result=(words.result_word(comparison), comparison.verdict.result),
+            walls=" and ".join(f"{side.label} {duration(side.wall_us)}" for side in (a, b) if side.wall_us),
+            evidence="Their figures do not compare: tracekit analyze shows each by itself",
+            hidden=len(comparison.notes),
+        )
+    account = call_account(comparison)
     return Overview(
         subject=words.subjects(comparison),
         headline=headline,
         result=(words.result_word(comparison), comparison.verdict.result),
         gate=gate_text(comparison),
         walls=walls,
-        spread=f"95 % CI {interval[0]:.3f}-{interval[2]:.3f}" if interval else "",
+        spread=_spread(comparison, interval),
         interval=interval,
         evidence=words.verdict_evidence(comparison),
         notes=notes[:MOST_NOTES],
         bars=bars((comparison,), (comparison.a, comparison.b)),
-        account=_account(comparison),
-        bottleneck=f"Bottleneck of {comparison.b.label}: {short.bottleneck(comparison.b, bound)}" if bound else "",
+        account=account,
+        tables=tuple(filter(None, (operator_table(comparison),))),
+        slower=slower_words(comparison, account),
+        bottleneck=f"{b.label} is {': '.join(short.bottleneck(b, bound))}" if bound else "",
         advice=advice,
+        nothing_faster=comparison.verdict.result != "not_timed",
         checks=tuple(_checks(comparison)),
+        repeat=repeat,
         hidden=hidden(comparison.notes, comparison.findings, notes, advice),
     )
 
@@ -84,14 +90,24 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
     if verdict.apart is not None and verdict.result == "inconclusive":
         return words.verdict_sentence(comparison), walls, None
     value, interval = words.as_told(verdict)
+    if verdict.result == "inconclusive":
+        # The ratio of noise would contradict the times beside it.
+        return "no difference established", walls, (interval[0], value, interval[1]) if interval else None
     ratio = times_within(value, interval)
     beside = b if (a, b) == ("eager", "compiled") else f"B ({b})"
     said = {
         "faster": f"{ratio} faster {beside}",
         "slower": f"{ratio} slower {beside}",
-        "inconclusive": f"no difference established, {ratio}",
     }[verdict.result]
     return said, walls, (interval[0], value, interval[1]) if interval else None
+
+
+def _spread(comparison: Comparison, interval: tuple[float, float, float] | None) -> str:
+    """`95 % CI 1.138-1.159`; of what, where no ratio stands beside it."""
+    if interval is None:
+        return ""
+    of = " of the speed-up" if comparison.verdict.result == "inconclusive" else ""
+    return f"95 % CI{of} {interval[0]:.3f}-{interval[2]:.3f}"
 
 
 def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar, ...]:
@@ -108,65 +124,6 @@ def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar,
     )
 
 
-def _account(comparison: Comparison) -> Account | None:
-    """GPU kernels by module, exposed communication, idle time by cause. The changes add up to that of the call."""
-    a, b, waterfall = comparison.a, comparison.b, comparison.waterfall
-    if waterfall is None or a.busy_us is None or b.busy_us is None:
-        return None
-    a_idle, b_idle = a.idle_us(waterfall.basis), b.idle_us(waterfall.basis)
-    parts = [*(_modules(comparison) or _families(comparison))]
-    # What is in no part, copies among it, and less what ran at once.
-    compute = (a.compute_us or 0.0, b.compute_us or 0.0)
-    rest = [us - math.fsum(row.us[at] or 0.0 for row in parts) for at, us in enumerate(compute)]
-    communicates = a.analysis.communication or b.analysis.communication
-    rows = [AccountRow(COMPUTE if communicates else KERNELS, 0, compute, compute[1] - compute[0]), *parts]
-    if parts:
-        rows.append(AccountRow(REST, 1, tuple(rest), rest[1] - rest[0]))
-    if communicates:
-        exposed = (a.exposed_us, b.exposed_us)
-        rows.append(AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], unjudged=True))
-    if a_idle is not None and b_idle is not None:
-        rows.append(AccountRow("GPU idle", 0, (a_idle, b_idle), b_idle - a_idle))
-    rows += _causes(waterfall.parts)
-    # What the causes leave of the idle time's change.
-    if abs(waterfall.residual_us) >= LEAST_RESIDUAL * waterfall.a_us:
-        rows.append(AccountRow("not attributed", 1, (None, None), waterfall.residual_us))
-    profiled = "" if waterfall.basis == "unprofiled" else ", with profiler"
-    return Account(f"Where a {WINDOWS[a.analysis.window.kind]} goes{profiled}", (a.label, b.label), tuple(rows))
-
-
-def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
-    return tuple(
-        AccountRow(
-            f"{part.path} ({part.what})" if part.path and part.what else part.path or part.what,
-            1,
-            (part.a_us, part.b_us),
-            part.delta_us,
-            part_words(part, comparison.groups),
-        )
-        for part in main_parts(comparison)
-    )
-
-
-def _families(comparison: Comparison) -> tuple[AccountRow, ...]:
-    """The families of kernels with the largest changes, where no module is known."""
-    times = {family: (a, b) for family, ((_, a), (_, b)) in times_by_family(both_sides(comparison)).items()}
-    times.pop("communication", None)
-    largest = sorted(times.items(), key=lambda item: -abs(item[1][1] - item[1][0]))[:MOST_FAMILIES]
-    return tuple(AccountRow(family, 1, us, us[1] - us[0]) for family, us in largest)
-
-
-def _causes(parts: Iterable[WaterfallPart]) -> Iterator[AccountRow]:
-    changed = [part for part in parts if part.kind == "idle" and part.delta_us]
-    idle = sorted(changed, key=lambda part: -abs(part.delta_us))
-    large = [part for part in idle[:MOST_CAUSES] if abs(part.delta_us) >= LEAST_CAUSE * abs(idle[0].delta_us)]
-    for part in large:
-        yield AccountRow(words.cause_words(str(part.label)), 1, (None, None), part.delta_us)
-    rest = math.fsum(part.delta_us for part in idle[len(large) :])
-    if idle and abs(rest) >= LEAST_REST * abs(idle[0].delta_us):
-        yield AccountRow("other causes", 1, (None, None), rest)
-
-
 def advice_of(findings: Iterable[Finding], side: Side) -> Iterator[Advice]:
     """What was tried, the fastest first, then what is estimated, the largest first, then what has no figure."""
     seen = set[str]()
@@ -175,7 +132,9 @@ def advice_of(findings: Iterable[Finding], side: Side) -> Iterator[Advice]:
         if what and what not in seen and len(seen) < MOST_ADVICE:
             seen.add(what)
             command = finding.action.command if finding.action else None
-            yield Advice(what, why, _gain_words(finding, side), finding.verified is not None, command or "")
+            starts = finding.code in OF_STARTS
+            gain = "" if starts else _gain_words(finding, side)
+            yield Advice(what, why, gain, finding.verified is not None, command or "", starts)
 
 
 def _gain(finding: Finding) -> tuple[int, float]:
@@ -207,17 +166,18 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
             reference = facts.get("reference", "the reference")
             figures = f": error {facts['compiled']:.2g} vs {reference}, eager {facts['eager']:.2g}"
         elif "compiled" in facts and "allowed" in facts:
-            figures = f": differ by {facts['compiled']:.2g}"
+            figures = f": no higher-precision reference; differ from eager's by {facts['compiled']:.2g}"
         figures += f", tolerance {facts['allowed']:.2g}" if figures and "allowed" in facts else ""
         fine = accuracy.result in ("equal", "as_accurate")
-        yield Check("ok" if fine else "!!", f"{OUTPUTS[accuracy.result]}{figures}")
+        told = "Outputs" if fine and "no higher" in figures else OUTPUTS[accuracy.result]
+        yield Check("ok" if fine else "!!", f"{told}{figures}")
     peaks = [form.peak_memory_bytes if form else None for form in (a, b)]
     if peaks[0] is not None and peaks[1] is not None:
         change = peaks[1] - peaks[0]
         small = abs(change) < SAME_MEMORY * peaks[0]
         said = "unchanged" if change == 0 else size_change(change)
         said += "" if small else f" ({figure_change(change / peaks[0] * 100, 0)} %)"
-        yield Check("ok" if small or change < 0 else "+", f"Peak memory {size(peaks[1])}, {said}")
+        yield Check("ok" if small or change < 0 else "more", f"Peak memory {size(peaks[1])}, {said}")
     compilation = b.compilation if b else None
     if compilation is not None:
         paid = [each for each in comparison.break_even if each.calls is not None]
@@ -228,6 +188,10 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         if paid and math.isinf(paid[0].calls or 0.0):
             pays = "; never pays off"
         yield Check("", f"Compile time {duration(compilation.seconds * 1e6)}{pays}")
-    told = {note.code for note in comparison.notes} & set(OF_ONE_PROCESS)
-    if comparison.verdict.basis == "rounds" and (comparison.verdict.processes or 1) == 1 and not told:
+    notes = {note.code: note for note in comparison.notes}
+    for code, sentence in short.OF_ONE_PROCESS.items():
+        if code in notes:
+            yield Check("ok", say(sentence, notes[code].facts))
+    known = notes.keys() & {*OF_ONE_PROCESS, *short.OF_ONE_PROCESS}
+    if comparison.verdict.basis == "rounds" and (comparison.verdict.processes or 1) == 1 and not known:
         yield Check("", short.ONE_PROCESS)

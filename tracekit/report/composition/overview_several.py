@@ -61,7 +61,9 @@ def _row(each: Comparison, scale: float, decimals: int) -> tuple[str, ...]:
     times = ("" if us is None else f"{us / scale:,.{decimals}f}" for us in (each.a.wall_us, side.wall_us, side.busy_us))
     return (
         f" {clipped_within(printable(side.label), NAME)}",
-        times_within(verdict.speedup, verdict.ci95) if verdict.speedup else words.result_word(each).lower(),
+        times_within(verdict.speedup, verdict.ci95)
+        if verdict.speedup and verdict.result != "inconclusive"
+        else words.result_word(each).lower(),
         f"{verdict.ci95[0]:.3f}-{verdict.ci95[1]:.3f}" if verdict.ci95 else MISSING,
         *times,
         percent(side.idle_share, 0),

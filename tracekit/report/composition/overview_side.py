@@ -4,21 +4,12 @@ import math
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
-from tracekit.model.comparison import Side
+from tracekit.model.comparison import Bound, Side
 from tracekit.model.single_run import NothingCompiled, Remedy, SingleRun
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import count, counted, duration, percent
-from tracekit.report.composition.overview import (
-    COMPUTE,
-    EXPOSED,
-    KERNELS,
-    LEAST_REST,
-    MOST_NOTES,
-    REST,
-    WINDOWS,
-    advice_of,
-    hidden,
-)
+from tracekit.report.composition.overview import MOST_NOTES, advice_of, hidden
+from tracekit.report.composition.overview_account import COMPUTE, EXPOSED, KERNELS, OTHER, REST, WINDOWS, idle_causes
 from tracekit.report.document import Account, AccountRow, Advice, Line, Overview, Table, columns, filled_table
 from tracekit.report.sections.kernels import kernel_name, times_by_family
 from tracekit.report.sides import with_letters
@@ -30,9 +21,10 @@ from tracekit.report.words.health import health_sentence
 MOST_FAMILIES, MOST_CAUSES, MOST_KERNELS = 4, 3, 6
 #: Reasons beside the first why nothing was compiled, and what may mend it.
 MOST_REASONS, MOST_REMEDIES = 2, 5
+#: What is left of a whole is shown from this share of it on.
+LEAST_REST = 0.0005
 #: Characters of a kernel's name where there is much room, of a note, and of the file's name.
 NAME, NOTE, FILE = 160, 96, 40
-GAP = "    "
 
 
 def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
@@ -46,7 +38,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
             subject=words.subject(side),
             headline=not_compiled.HEADLINE,
             result=("", "inconclusive"),
-            evidence=f"eager: {GAP.join((headline, *figures))}",
+            evidence=f"eager: {' · '.join((headline, *figures))}",
             notes=notes[:MOST_NOTES],
             why=tuple(_why(nothing)),
             advice=tuple(map(_remedy, nothing.remedies[:MOST_REMEDIES])),
@@ -56,10 +48,10 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     return Overview(
         subject=f"{clipped_within(printable(PurePath(side.path).name), FILE)} · {words.subject(side)}",
         headline=headline,
-        walls=GAP.join(figures),
+        walls=" · ".join(figures),
         notes=notes[:MOST_NOTES],
         account=_account(side),
-        bottleneck=f"Bottleneck: {short.bottleneck(side, single.bound)}" if single.bound else "",
+        bottleneck=_bottleneck(side, single.bound) if single.bound else "",
         tables=tuple(filter(None, (_kernels(side, top), _operators(side, top)))),
         advice=advice,
         hidden=hidden((*single.notes, *found), single.findings, notes, advice),
@@ -103,7 +95,7 @@ def _answer(side: Side) -> list[str]:
         told.append(f"{exposed}{count(side.kernels_per_step)} kernels{launches}")
     if side.analysis.cpu is not None:
         operators = counted(round(side.analysis.cpu.operator_count / side.steps), "operator")
-        told.append(f"{operators}, {duration(side.analysis.cpu.operator_us / side.steps)}")
+        told.append(f"{operators}, {duration(side.analysis.cpu.operator_us / side.steps)} {words.scope(side)}")
     return told or ["no GPU activity was recorded"]
 
 
@@ -114,7 +106,7 @@ def _account(side: Side) -> Account | None:
         return None
     communicates = side.analysis.communication is not None
     idle = side.recorded_idle_us if profiled else side.unprofiled_idle_us
-    causes = (None if profiled else side.calibrated_idle_by_cause()) or side.idle_by_cause()
+    causes = idle_causes(side, profiled=profiled)
     times = times_by_family(with_letters(side))
     families = ((family, us) for family, ((_, us),) in times.items() if family != "communication")
     whole = COMPUTE if communicates else KERNELS
@@ -123,9 +115,14 @@ def _account(side: Side) -> Account | None:
         rows.append((f"{EXPOSED}, waiting included", 0, side.exposed_us))
     if idle is not None:
         found = [(words.cause_words(cause), us) for cause, us in causes.items()]
-        rows += [("GPU idle", 0, idle), *_largest(found, MOST_CAUSES, idle, "other causes")]
+        rows += [("GPU idle", 0, idle), *_largest(found, MOST_CAUSES, idle, OTHER)]
     title = f"Where a {WINDOWS[side.analysis.window.kind]} goes{', with profiler' if profiled else ''}"
     return Account(title, (side.label,), tuple(AccountRow(name, level, (us,)) for name, level, us in rows))
+
+
+def _bottleneck(side: Side, bound: Bound) -> str:
+    what, why = short.bottleneck(side, bound)
+    return f"{what[:1].upper()}{what[1:]}: {why}"
 
 
 def _largest(

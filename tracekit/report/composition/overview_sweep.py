@@ -4,13 +4,12 @@ from collections import Counter
 
 from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.names import clipped, clipped_within, printable
-from tracekit.numbers import MISSING, counted, times_within
+from tracekit.numbers import MISSING, counted
 from tracekit.report.composition.overview import MOST_NOTES
 from tracekit.report.document import Cell, Check, Column, Overview, Styled, Table
 from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.labels import label, named_cells
 from tracekit.report.words import short
-from tracekit.report.words.notes import SLIGHT
 
 #: Works and failures that find room, and characters of a work's name and of a failure.
 MOST_WORKS, MOST_FAILURES, NAME, FAILURE = 14, 3, 34, 90
@@ -51,8 +50,5 @@ def _speedup(cell: CellFigures | None) -> Cell:
         return MISSING
     if cell.failure is not None:
         return Styled(((sweeping.OUTCOMES[cell.outcome], "red"),))
-    verdict = cell.verdict
-    if verdict is None or verdict.speedup is None:
-        return MISSING
-    slight = SLIGHT if cell.within_eager_spread else ""
-    return Styled(((times_within(verdict.speedup, verdict.ci95) + slight, TONES.get(verdict.result, "")),))
+    tone = TONES.get(cell.verdict.result, "") if cell.verdict else ""
+    return Styled(((sweeping.speedup_alone(cell), tone),))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tracekit.model.ranks import Ranks
-from tracekit.numbers import counted, duration
+from tracekit.numbers import counted, percent
 from tracekit.report import document as doc
 from tracekit.report.composition.detail import Detail, shown_overview
 from tracekit.report.document import Line, Overview, Summary
@@ -12,15 +12,8 @@ from tracekit.report.words import ranks as words
 
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.
 MOST_RANKS, MOST_LATE, MOST_COLLECTIVES, MOST_NOTES, MOST_FINDINGS = 6, 3, 4, 3, 3
-HOW = (
-    "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer. Exposed is"
-    " what no other GPU work covers: span = compute + exposed transfer + exposed waiting + idle.",
-    "The price of overlap is how much longer kernels took beside a collective than the same kernels alone, on another"
-    " rank or at another time; a dash where none ran alone.",
-    "A late rank is followed back to where it was last level with the rank that waited longest for it. What it did more"
-    " of since then is the cause.",
-    "Bus bandwidth is by the definition of the NCCL tests, over transfer alone: skew is not in it.",
-)
+#: Of a rank's time: exposed waiting that is worth a headline.
+LEAST_WAITING = 0.1
 
 
 def ranks_overview(told: Ranks) -> Overview:
@@ -30,7 +23,8 @@ def ranks_overview(told: Ranks) -> Overview:
     more = [words.finding_title(each) for each in told.findings if not warned or each is not warned[0]]
     world = told.world
     size = f"{len(world.recorded)} of {world.size} ranks" if world.size else counted(len(world.recorded), "rank")
-    stretch = {"steps": counted(told.steps, "step"), "span": "named spans", "whole": "whole recordings"}[told.window]
+    steps = counted(told.steps.count, "step")
+    stretch = {"steps": steps, "span": "named spans", "whole": "whole recordings"}[told.steps.kind]
     tables = (
         sections.account_table(told, MOST_RANKS),
         sections.late_table(told, MOST_LATE),
@@ -50,10 +44,17 @@ def ranks_overview(told: Ranks) -> Overview:
 
 def _nobody(told: Ranks) -> str:
     """The answer where nothing needs doing."""
-    waits = [each.exposed_waiting_us for each in told.ranks if each.exposed_waiting_us is not None]
+    waits = [each for each in told.ranks if each.exposed_waiting_us is not None]
     if not waits or len(told.ranks) < 2:
         return "Waiting cannot be told from transfer"
-    return f"No rank is late: at most {duration(max(waits))} of exposed waiting a rank"
+    worst = max(waits, key=lambda each: (each.exposed_waiting_us or 0.0) / each.span_us)
+    share = (worst.exposed_waiting_us or 0.0) / worst.span_us
+    told_share = f"{percent(share, 1)} of rank {worst.rank}'s time is exposed waiting"
+    if share < LEAST_WAITING:
+        return f"No late rank: at most {told_share}"
+    waited = [each for each in told.waits if each.rank == worst.rank]
+    late = max(waited, key=lambda each: each.us).late
+    return f"{told_share}, mostly for rank {late}"
 
 
 def ranks_report(told: Ranks) -> doc.Report:
@@ -79,7 +80,7 @@ def ranks_report(told: Ranks) -> doc.Report:
         doc.section("idle", "Idle time", doc.both(sections.idle_table(told))),
         doc.section("work", "Uneven work", doc.both(sections.uneven_table(told))),
         doc.section("notes", "Notes", *(doc.both(words.note_sentence(each)) for each in told.notes)),
-        doc.section("method", "How this was measured", *(doc.both(each) for each in HOW)),
+        doc.section("method", "How this was measured", *(doc.both(each) for each in words.HOW)),
     )
     return doc.Report(f"{overview.headline}.", overview, tuple(each for each in every if each))
 

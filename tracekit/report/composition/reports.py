@@ -71,11 +71,13 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
     return doc.Report(title, side_overview(single), tuple(filter(None, sections)))
 
 
-def comparison_report(comparison: Comparison, run: Run | None = None, command: str | None = None) -> doc.Report:
-    """Two sides; `command` is the one that reproduces the report."""
+def comparison_report(
+    comparison: Comparison, run: Run | None = None, command: str | None = None, repeat: str = ""
+) -> doc.Report:
+    """Two sides; `command` is the one that reproduces the report, `repeat` measures both again."""
     sides, drawn, groups = both_sides(comparison), timelines(comparison), every_group(comparison)
     numerics, pictures = numerics_table(comparison), picture_sources(comparison)
-    what = accuracy_sentence(comparison) or "What the sides return, beside what they should."
+    what = accuracy_sentence(comparison) or "Outputs of the sides and of the reference."
     told = doc.Bullets("Outputs", (what,))
     outputs = (told, doc.Pictures(pictures) if pictures else None, numerics) if numerics else ()
     sections = (
@@ -119,7 +121,7 @@ def comparison_report(comparison: Comparison, run: Run | None = None, command: s
         shared.command_section(command),
     )
     title = words.verdict_sentence(comparison)
-    return doc.Report(title, comparison_overview(comparison), tuple(filter(None, sections)))
+    return doc.Report(title, comparison_overview(comparison, repeat), tuple(filter(None, sections)))
 
 
 def comparisons_report(compared: Comparisons, command: str | None = None) -> doc.Report:
@@ -133,10 +135,10 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
         name, ends = each.b.label, (each.a.label, each.b.label)
         table = waterfall_table(each, ends)
         if table is None:
-            falls.append(f"{name}: its time was not divided, because its sides cannot be put on one scale.")
+            falls.append(f"{name}: no waterfall: its sides have no common scale.")
         else:
             chart = waterfall_chart(each, f"waterfall-{at}", ends)
-            falls.append(doc.Part(chart, waterfall_bars(each, ends), doc.FIRST, unfolded=True))
+            falls.append(doc.Part(chart, None))
             falls.append(doc.Part(doc.Fold(f"{name}: the same as a table", (table,)), table, doc.TABLES))
         texts = finding_texts(listed(each.findings), words.shared_scope(each), 3, each.b.wall_us, f"{at}-")
         if texts.findings:
@@ -219,7 +221,7 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
         shared.folded(
             "failures",
             "Cells without times",
-            "what failed, and why",
+            "failures and reasons",
             doc.both(tables.failure_table(sweep), doc.FIRST, unfolded=True),
             *(doc.both(doc.Fold(name, (doc.Output(lines),)), doc.LAST) for name, lines in tables.last_words(sweep)),
         ),
@@ -228,7 +230,7 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             "Cell by cell",
             "verdicts, machines, notes",
             _if_folded(tables.cell_table(sweep), doc.LAST, True, "Verdicts"),
-            _if_folded(tables.conditions_table(sweep), doc.LAST, True, "The machine while it was timed"),
+            _if_folded(tables.conditions_table(sweep), doc.LAST, True, "GPU and host during timing"),
             _if_folded(tables.building_table(sweep), doc.LAST, True, "What was built"),
             doc.Fold(sweeping.NOTES, (doc.Bullets("", notes),)) if notes else None,
         ),

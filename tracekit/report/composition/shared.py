@@ -21,8 +21,8 @@ Rows = tuple[int, int]
 
 ON_CPU = (
     "A CPU run shows which operators ran and how long, what Inductor fused into C++ kernels, and unprofiled wall times."
-    " It shows no GPU kernels, no launches and no idle time, and does not predict how a GPU would fare: there, launch "
-    "cost, memory bandwidth and library kernels weigh differently."
+    " It shows no GPU kernels, no launches and no idle time, and does not predict GPU results: launch cost, memory "
+    "bandwidth and library kernels differ there."
 )
 
 
@@ -78,7 +78,7 @@ def compilation_section(sides: Sides) -> doc.Section | None:
 def operator_section(sides: Sides, rows: Rows, rank: int = doc.DETAILS) -> doc.Section | None:
     on_cpu = all(side.analysis.gpu is None for _, side in sides)
     tables = of_each(operator_table, sides, rows, rank)
-    hint = "host operators with the most time of their own"
+    hint = "host operators with the most self time"
     return folded("operators", "Operators", hint, ON_CPU if on_cpu else None, *tables)
 
 

@@ -56,7 +56,7 @@ WHENCE = (
     "A line is one process: both medians and the speed-up over its rounds, colour by its verdict. Means, intervals and"
     " eager over all processes are in the report."
 )
-EVEN = "Even after so many calls at most: nothing of eager's start-up is taken off. The report has both ends."
+EVEN = "Upper break-even: eager's start-up is not subtracted. The report has both ends."
 
 
 def analysis_details(single: SingleRun) -> Summary:
@@ -195,7 +195,7 @@ def _idle(side: Side) -> tuple[Table, ...]:
         return ()
     causes = sorted(side.idle_by_cause().items(), key=lambda item: -item[1])
     rows = tuple((words.cause_words(cause), duration(us)) for cause, us in causes)
-    note = "Host time that the light recording does not divide is divided as in the rich one."
+    note = "Host time that the kernel-only trace leaves unattributed is divided as in the full trace."
     caption = f"Idle time by cause, as recorded, {words.scope(side)}"
     return (Table(caption, columns("Cause", figures=("Idle",)), rows, note if side.host is side.rich else ""),)
 

@@ -11,6 +11,14 @@ from tracekit.model.comparison import Basis, Comparison, Side
 #: Families of kernels that multiply matrices or convolve, whoever wrote them.
 MATRIX = ("gemm", "attention", "convolution")
 
+#: What a call consists of, as legends call it.
+CALL_PARTS = {
+    "library": "matmul, attention, convolution",
+    "other": "other kernels and copies",
+    "communication": "exposed communication, waiting included",
+    "idle": "GPU idle",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class CallTime:

@@ -22,7 +22,7 @@ PHASES = {
 CACHES = {"aot_autograd": "AOTAutograd cache", "fx_graph": "FX graph cache", "templates": "Template cache"}
 WHEN = {"warm-up": "warm-up call", "timed": "timed call", "later": "call after timing"}
 
-REGIONS_NOTE = "Host times are profiled, so too long. GPU time counts for compiled code if that launched it."
+REGIONS_NOTE = "Host times are profiled, so overstated. GPU time counts for compiled code if that launched it."
 
 
 def compilation_table(side: Side, letter: str) -> Table | None:

@@ -71,7 +71,7 @@ def figures_note(sides: Sequence[Side]) -> str:
     if basis_of(sides) == "unprofiled":
         return f"Idle is unprofiled wall time minus GPU busy time. {missing}"
     why = "not both sides have" if any(side.wall_us is None for side in sides) else "it does not fit the"
-    return f"Idle is profiled, so too long: {why} unprofiled times. {missing}"
+    return f"Idle is profiled, so overstated: {why} unprofiled times. {missing}"
 
 
 def time_figures(sides: Sequence[Side]) -> Iterator[Figures]:

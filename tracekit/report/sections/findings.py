@@ -67,8 +67,8 @@ def finding_notes(finding: Finding) -> tuple[str, ...]:
     estimate = tried.predicted_speedup
     predicted = "" if estimate is None else f", estimated up to {times(estimate)}"
     note = (
-        f"Measured in another process: {times(tried.speedup)} as fast as its eager ({interval}, {tried.rounds:,}"
-        f" interleaved runs){predicted}; {duration(tried.eager_us)} → {duration(tried.measured_us)} per call."
+        f"Measured in another process: {times(tried.speedup)} faster than its eager ({interval}, {tried.rounds:,}"
+        f" interleaved rounds){predicted}; {duration(tried.eager_us)} → {duration(tried.measured_us)} per call."
     )
     if tried.compile_seconds:
         note += f" Compile time {duration(tried.compile_seconds * 1e6)}."

@@ -33,9 +33,9 @@ LONGEST_EVIDENCE = 500
 
 #: What is said of operators that are not the recording's own.
 BORROWED = {
-    "rich": "took its operators from the rich recording of the same form",
-    "lent": "took its operators from the trace that was given for it",
-    "none": "knows no operators: its kernels are told by their names",
+    "rich": "has the operators of its full trace",
+    "lent": "has the operators of the --ops trace",
+    "none": "has no operators: its kernels are matched by name",
 }
 
 
@@ -56,7 +56,7 @@ def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
         )
         for group, place in zip(shown, places, strict=False)
     ]
-    became_words, told_by = kinds_and_ways(comparison.groups)
+    kinds_there, matched_by = kinds_and_ways(comparison.groups)
     if rest:
         kinds = ", ".join(sorted({group.kind for group in rest}))
         ways = ", ".join(sorted({group.how for group in rest}))
@@ -64,8 +64,8 @@ def group_table(comparison: Comparison, limit: int = 12) -> Table | None:
         change = duration_change(sum(group.delta_us for group in rest))
         rows.append((f"{len(rest):,} more groups", "", kinds, ways, *_sums(*members), change))
     figures = ("count A", "count B", "time A", "time B", "Change")
-    heads = columns("Kernels", "Where", "What became of them", "Told by", figures=figures)
-    note = f"{group_note(comparison)} What became of them: {legend(became_words)}. Told by: {legend(told_by)}."
+    heads = columns("Kernels", "Where", "Change kind", "Matched by", figures=figures)
+    note = f"{group_note(comparison)} Change kind: {legend(kinds_there)}. Matched by: {legend(matched_by)}."
     return Table(f"Kernel groups, {shared_scope(comparison)}", heads, tuple(rows), note)
 
 
@@ -79,7 +79,7 @@ def group_note(comparison: Comparison) -> str:
     """That the groups are a partition, how they were told, and how much of each side's time was matched."""
     note = f"Every kernel and copy of both sides is in exactly one group. {_matched_by(comparison)}"
     inexact = any(not group.exact for group in comparison.groups if group.kind != "unmatched")
-    note += f" {INEXACT}: linked by elimination or by names alone, not kernel by kernel." if inexact else ""
+    note += f" {INEXACT}: approximate match, by elimination or by name only." if inexact else ""
     covered = comparison.coverage
     if covered is None:
         return note
@@ -95,7 +95,9 @@ def group_note(comparison: Comparison) -> str:
 def _matched_by(comparison: Comparison) -> str:
     ways = {group.how for group in comparison.groups}
     if "names" in ways:
-        return "Groups are told by names and order, or by family only, which can pair equal kernels wrongly."
+        return (
+            "Groups are matched by kernel name and order, or by family only: kernels of one name can be paired wrongly."
+        )
     lent = {
         side.label: BORROWED[side.sequence.operators]
         for side in (comparison.a, comparison.b)
@@ -103,26 +105,26 @@ def _matched_by(comparison: Comparison) -> str:
     }
     borrowed = "".join(f" {label} {words}." for label, words in lent.items())
     if "provenance" in ways:
-        rest = "" if ways == {"provenance"} else " Alignment of operators and shapes took the rest."
+        rest = "" if ways == {"provenance"} else " The rest is aligned by operators and shapes."
         return (
-            "xN: the same few kernels N times. Groups are told by provenance: what Inductor and the eager form were "
-            f"asked, while they ran, of where each kernel came from.{rest}"
+            "xN: N repeats of the same kernels. Groups are matched by provenance, recorded from Inductor and from an"
+            f" extra eager call.{rest}"
         )
     return (
-        "xN: the same few kernels N times. Library calls with the same shapes tie the sides together, and between them "
-        f"operators and the names of Triton kernels.{borrowed}"
+        "xN: N repeats of the same kernels. Library calls of equal shapes align the sides; between them, operators and"
+        f" names of Triton kernels are matched.{borrowed}"
     )
 
 
 def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
-    """What shows that library kernels were exchanged, largest change first; None where none were."""
+    """What shows that library kernels were substituted, largest change first; None where none were."""
     rows = (
         (group_label(group), became(group), " ".join(evidence_shown(group)), duration_change(group.delta_us))
         for group in comparison.groups
         if group.evidence
     )
-    heads = columns("Kernels", "What became of them", "Evidence", figures=("Change",))
-    caption = "Library kernels that were exchanged, and what shows it"
+    heads = columns("Kernels", "Change kind", "Evidence", figures=("Change",))
+    caption = "Substituted library kernels, with evidence"
     return filled_table(caption, heads, islice(rows, limit))
 
 
@@ -147,13 +149,12 @@ def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
         rows.append((group_label(group), where, size(a), size(b), removed, rates))
     figures = ("Traffic A", "Traffic B", "Traffic removed", "Bandwidth B")
     return filled_table(
-        f"Where they come from, and the memory they move (estimate), {shared_scope(comparison)}",
+        f"Origin and memory traffic (est.), {shared_scope(comparison)}",
         columns("Kernels", "Modules and lines", figures=figures),
         rows,
-        "Traffic and bandwidth are estimates: each operator call reads its inputs once and writes its results "
-        "once, by the sizes that were recorded or that torch noted. Bandwidth is that of B's longest call, in "
-        "brackets its share of the device's published peak. * stands for the number of each block. "
-        f"{MISSING} means: not known for all of it.",
+        "Traffic and bandwidth are estimated from recorded sizes: each operator call reads its inputs once and writes "
+        "its results once. Bandwidth is of B's longest call, in brackets its share of the device's published peak. "
+        f"* stands for every block number. {MISSING} means: not known for the whole group.",
     )
 
 
@@ -189,11 +190,11 @@ def every_group(comparison: Comparison) -> Explorer | None:
         noun="groups",
         hint="kernel, module, line, kind",
         head="Kernels",
-        words=("Became", "Told by"),
+        words=("Change kind", "Matched by"),
         figures=("count A", "count B", "time A", "time B", "change"),
         rows=rows,
         note=note,
-        legends=tuple(zip(("What became of them", "Told by"), kinds_and_ways(groups), strict=True)),
+        legends=tuple(zip(("Change kind", "Matched by"), kinds_and_ways(groups), strict=True)),
         code=code,
         anchor="group",
         in_timeline=True,

@@ -83,7 +83,7 @@ def reason_sentence(comparison: Comparison) -> str | None:
         if share.kind == "communication":
             named = [WAITING_INCLUDED]
         if not named and share.kind == "gpu":
-            named = [f"no kernel group makes {percent(NAMED_SHARE, 0)} of it"]
+            named = [f"no kernel group accounts for {percent(NAMED_SHARE, 0)} of it"]
         shares.append(f"{said} ({'; '.join(named)})" if named else said)
     if reason.unexplained_us:
         shares.append(f"unexplained {duration_change(reason.unexplained_us)}")
@@ -234,7 +234,7 @@ def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
     if differs:
         told.append(f"GPU time differs between two traces by {' and '.join(differs)}: the noise of GPU parts.")
     if comparison.verdict.basis == "processes":
-        told.append("It is of the recorded process alone.")
+        told.append("It is of the recorded process only.")
     if added:
         told.append(f"Idle parts exclude profiler overhead, {' and '.join(added)} (host causes scaled alike, est.).")
     if lacking:

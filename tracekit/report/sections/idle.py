@@ -17,7 +17,7 @@ MOST_WORK = 2
 #: Less than a nanosecond is rounding.
 SMALLEST_US = 1e-3
 
-RECORDED_NOTE = "Profiled, so too long."
+RECORDED_NOTE = "Profiled, so overstated."
 CALIBRATED_NOTE = (
     "Idle is unprofiled wall time minus GPU busy time. Its causes are the trace's without profiler overhead (host"
     " causes"

@@ -110,7 +110,7 @@ def every_kernel(side: Side) -> Explorer | None:
         note += " A row opens to its operators and input sizes."
     if rest:
         us = sum(each.total_us for each in rest) / side.steps
-        note += f" {counted(len(rest), 'shorter name')}, {duration(us)} in all, are not listed."
+        note += f" {counted(len(rest), 'shorter name')}, {duration(us)} in total, are not listed."
     return Explorer(
         caption=f"Kernels, copies and memsets by name, {scope(side)}",
         noun="names",

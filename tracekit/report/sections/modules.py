@@ -158,7 +158,7 @@ def part_words(part: GpuPart, groups: Sequence[KernelGroup]) -> str:
     found = [groups[at] for each in _every(part.module) for at in each.groups] if part.module else []
     if any(each.kind == "attention_lost" for group in found for each in group.evidence):
         return "fused attention lost"
-    if part.module is None or abs(part.b_kernels - part.a_kernels) < FEW * part.a_kernels:
+    if abs(part.b_kernels - part.a_kernels) < FEW * part.a_kernels:
         return ""
     return f"{count(part.a_kernels)} → {count(part.b_kernels)} kernels"
 

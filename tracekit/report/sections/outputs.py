@@ -25,7 +25,7 @@ RESULTS = {
     "equal": "Outputs are equal",
     "as_accurate": "Outputs are as accurate as eager's",
     "less_accurate": "Outputs differ by more than rounding",
-    "undecided": "Accuracy of the outputs is undecided",
+    "undecided": "Output accuracy is inconclusive",
 }
 
 MEMORY: dict[str, Callable[[FormMemory], int | None]] = {

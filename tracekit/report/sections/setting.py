@@ -76,7 +76,8 @@ def environment_table(sides: Sides) -> Table | None:
 
 
 def _compared(caption: str, sides: Sides, values: list[dict[str, object]]) -> Table | None:
-    """One column where all sides agree in everything, one for each where they do not."""
+    """One column where all sides agree in everything; else one for each, of what they do not agree in, and the rest
+    below."""
     words = {True: "yes", False: "no"}
     found = [
         {
@@ -92,8 +93,11 @@ def _compared(caption: str, sides: Sides, values: list[dict[str, object]]) -> Ta
     if all(each == found[0] for each in found):
         shared = {1: "Value", 2: "Both sides"}.get(len(sides), "All sides")
         return Table(caption, columns("Name", shared), tuple((name, found[0][name]) for name in names))
-    rows = tuple((name, *(each.get(name, MISSING) for each in found)) for name in names)
-    return Table(caption, columns("Name", *(side_name(*each) for each in sides)), rows)
+    rows = [(name, *(each.get(name, MISSING) for each in found)) for name in names]
+    differ = tuple(row for row in rows if len(set(row[1:])) > 1)
+    alike = "; ".join(f"{row[0]} {row[1]}" for row in rows if row not in differ)
+    heads = columns("Name", *(side_name(*each) for each in sides))
+    return Table(caption, heads, differ, f"The same for all: {alike}." if alike else "")
 
 
 def component_table(run: Run) -> Table | None:

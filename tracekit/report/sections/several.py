@@ -22,7 +22,13 @@ PROCESSES = "Each speed-up is over eager of the same process. Process spread can
 #: Of a form beside the eager one of its process.
 AGAINST_EAGER: dict[str, Callable[[Comparison], str]] = {
     "Eager in the same process": lambda each: duration(each.a.wall_us),
-    "Speed-up": lambda each: times(each.verdict.speedup) if each.verdict.speedup else MISSING,
+    "Speed-up": lambda each: (
+        MISSING
+        if each.verdict.speedup is None
+        else result_word(each)
+        if each.verdict.result == "inconclusive"
+        else times(each.verdict.speedup)
+    ),
     "95 % CI": lambda each: f"{each.verdict.ci95[0]:.3f}-{each.verdict.ci95[1]:.3f}" if each.verdict.ci95 else MISSING,
     "Verdict": lambda each: result_word(each).lower(),
 }
@@ -37,10 +43,10 @@ def headline(compared: Comparisons) -> str:
         leader = compared.comparisons[compared.leader]
         name, speedup = printable(leader.b.label), times(leader.verdict.speedup)
         others = [printable(compared.comparisons[at].b.label) for at in compared.fastest if at != compared.leader]
-        fastest = f"{name} is fastest: {speedup} as fast as eager."
+        fastest = f"{name} is fastest: {speedup} faster than eager."
         if others:
             ties = "tie" if len(others) > 1 else "ties"
-            fastest = f"{name} is {speedup} as fast as eager; {' and '.join(others)} {ties} with it."
+            fastest = f"{name} is {speedup} faster than eager; {' and '.join(others)} {ties} with it."
     for why, late in (("compilation inside timed calls", True), ("too few timed calls", False)):
         unjudged = (compared.comparisons[at] for at in compared.not_judged)
         names = [printable(each.b.label) for each in unjudged if bool(each.compiled_while_timed) == late]
@@ -74,7 +80,7 @@ def _shortest(compared: Comparisons) -> Iterator[str]:
         return
     if (speedups[0] or 0.0) < (speedups[1] or 0.0) and (walls[0] or 0.0) < (walls[1] or 0.0):
         ends = f"{printable(shortest.b.label)} has the shortest calls ({duration(timed[at])})"
-        yield f"{ends} but a smaller speed-up: eager was faster in its process."
+        yield f"{ends} but a smaller speed-up: eager was faster in the same process."
 
 
 def notes_of_runs(compared: Comparisons, *, grave: bool = False) -> tuple[str, ...]:

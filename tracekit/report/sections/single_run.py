@@ -105,7 +105,7 @@ def nothing_section(nothing: NothingCompiled) -> doc.Section:
     if not code and first and first.line:
         code = (clipped(printable(first.line), MOST_WORDS),)
     heads = columns("Line", "Function", "What", "Dynamo's reason", "Explanation")
-    note = f"{len(rows)} of {counted(len(nothing.reasons), 'reason')}, in the order Dynamo met them."
+    note = f"{len(rows)} of {counted(len(nothing.reasons), 'reason')}, in the order Dynamo reached them."
     commands = "\n".join(each.command for each in nothing.remedies if each.command)
     return doc.standing_section(
         "nothing-compiled",
@@ -129,5 +129,5 @@ def compiled_too_late(side: Side) -> str | None:
     calls = len(form.wall_us) + sum(len(each.wall_us) for each in (form.timing.processes if form.timing else ()))
     return (
         f"{side.label}: {counted(form.compilations_while_timed, 'compilation')} inside {counted(calls, 'timed call')}:"
-        " times are not of compiled code alone."
+        " times include compilation."
     )

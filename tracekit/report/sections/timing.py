@@ -13,7 +13,7 @@ from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import STOPPED, extent
 from tracekit.report.words.health import health_sentence
 
-NOTE = "Control calls are second calls in a round, for the noise floor (A/A)."
+NOTE = "Control calls: second calls of a variant in a round, for the noise floor (A/A)."
 
 #: What is told of each form's timing.
 TIMING: dict[str, Callable[[FormTiming], str]] = {
@@ -24,7 +24,7 @@ TIMING: dict[str, Callable[[FormTiming], str]] = {
         if how.target is None or how.budget_seconds is None
         else f"±{how.target * 100:g} % within {how.budget_seconds:g} s"
     ),
-    "Timing took, whole run": lambda how: duration(how.seconds * 1e6),
+    "Timing duration, whole run": lambda how: duration(how.seconds * 1e6),
 }
 
 #: What is told of each recording.
@@ -123,11 +123,11 @@ KINDS = {
     None: "compiled, cache unknown",
 }
 
-FRESH = "Each start is in a fresh process, without imports and building the model ({load})."
+FRESH = "Each start is in a new process; imports and model building ({load}) are excluded."
 
 WARM_UP = (
-    "Estimated from the run's warm-up, where eager went first and alone paid for process start-up: the smaller number "
-    "subtracts all of that, the larger none. --startup measures each start in a fresh process."
+    "Estimated from the run's warm-up, where eager ran first and so includes process start-up: the lower number "
+    "subtracts all of it, the upper none. --startup measures each start in a new process."
 )
 
 
@@ -153,7 +153,7 @@ def startup_table(comparison: Comparison) -> Table | None:
     loads = [start.load_seconds for each in forms if each for start in each.startups]
     source = WARM_UP if of_own_warm_up else FRESH.format(load=f"{min(loads):.1f} to {max(loads):.1f} s")
     note = (
-        "Start-up: warm-up calls minus steady calls. Break-even: calls after which compiled and eager took as long. "
+        "Start-up: warm-up calls minus steady calls. Break-even: calls after which compiled and eager are equal. "
         f"{spread}{source}"
     )
     heads = columns("Start", figures=("First call", "Start-up", "Graphs from cache", "Break-even"))

@@ -20,7 +20,7 @@ def traffic_row(comparison: Comparison) -> tuple[str, str, str, str] | None:
     if share is not None and change != "0":
         sign = "+" if share > 0 else "\N{MINUS SIGN}"
         change = f"{change} ({sign}{abs(share) * 100:.0f} %)"
-    return "Memory traffic, estimate", size(total.eager_bytes), size(total.compiled_bytes), change
+    return "Memory traffic, est.", size(total.eager_bytes), size(total.compiled_bytes), change
 
 
 def traffic_note(comparison: Comparison) -> str:
@@ -51,7 +51,7 @@ def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
         f"Roofline: matmuls, attention and convolutions, {shared_scope(comparison)}",
         columns("Kernels", "Change", figures=figures),
         rows,
-        "Estimates for the longest operator call of each group, B's where there is one; in brackets the share of the "
+        "Estimated for the longest operator call of each group (B's if it has one); in brackets the share of the "
         "published peak. A multiply-add is two operations. — means: not known, or served by a cache."
         + (f" {len(known) - limit:,} smaller groups are not listed." if len(known) > limit else ""),
     )

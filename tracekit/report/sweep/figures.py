@@ -4,11 +4,10 @@ import math
 from collections.abc import Callable
 
 from tracekit.model.sweep_figures import CallFigures, CellFigures, Sweep, Work
-from tracekit.numbers import MISSING, count, percent, size, times
+from tracekit.numbers import MISSING, count, percent, size
 from tracekit.report.document import HeatCell, HeatMap, Table, columns
 from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.labels import label
-from tracekit.report.words.notes import SLIGHT
 
 SPEEDUP_NOTE = (
     "Eager time over compiled time, interleaved in the cell's own process, with the 95 % CI; above 1 compiled is"
@@ -21,18 +20,18 @@ CALLS_NOTE = (
     " differ by more than their intervals."
 )
 EAGER_NOTE = (
-    "Geometric mean over processes, with Student's t interval from three on, none of two, a process's own of one."
-    " Speed-ups are within a process (docs/timing.md)."
+    "Geometric mean over processes. Interval: Student's t from three processes on, none for two, the process's own for"
+    " one. Speed-ups are within a process (docs/timing.md)."
 )
 MEMORY_NOTE = "Peak reserved by torch in a steady call, with weights and CUDA-graph pools; eager in its own process."
 WARMUP_MEMORY_NOTE = (
     "Peak reserved by torch during warm-up, with compilation and autotuning; of eager the median over processes. The"
-    " larger of this and the steady peak is surely enough."
+    " larger of this and the steady peak is the memory to plan for."
 )
 COMPILE_NOTE = "Wall time of the calls that compiled, with an empty Inductor cache; `cached` counts cache hits."
 EVEN_NOTE = (
-    "Calls until compiling has paid off; a dash where no change was established. Eager went first and alone paid for"
-    " process start-up: the smaller number subtracts all of that, the larger none. Reckon with the larger."
+    "Calls until compile time is paid off; a dash where no change was established. Eager ran first and so includes"
+    " process start-up: the lower number subtracts all of it, the upper none. Plan with the upper."
 )
 
 Interval = tuple[float, float] | None
@@ -200,7 +199,7 @@ def heat(cell: CellFigures) -> HeatCell:
         return HeatCell(MISSING, "missing")
     interval = f"{verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
     tone = {"faster": "gain", "slower": "loss"}.get(verdict.result, "even")
-    text = f"{times(verdict.speedup)}{SLIGHT if cell.within_eager_spread else ''}"
     share = min(abs(math.log(verdict.speedup)) / math.log(FULL), 1.0)
     percent_of_colour = 0 if tone == "even" else round(LEAST_PERCENT + share * (MOST_PERCENT - LEAST_PERCENT))
-    return HeatCell(text, tone, percent_of_colour, (interval, f"{sweeping.both_medians(cell)} ms"))
+    below = (interval, f"{sweeping.both_medians(cell)} ms")
+    return HeatCell(sweeping.speedup_alone(cell), tone, percent_of_colour, below)

@@ -11,14 +11,11 @@ from tracekit.report.words.notes import note_sentences
 
 HOST_LOAD = "Host load"
 BEST_NOTE = (
-    "Latency is compared by speed-ups; the median beside one is of another process than the next. Only a `faster`"
-    " verdict"
-    " beats eager in latency; in cold starts, break-even by then. A compiled mode is best alone if its interval is"
-    " apart"
-    " from the next, by more than the noise of either, eager's process spread, and 2 % (starts 10 %, memory 1 %)."
-    " Otherwise they tie. Compiled cold starts are ranges: eager went first and paid for process start-up. A dash:"
-    " fewer"
-    " than two were measured alike."
+    "Latency is compared by speed-ups, because medians are of different processes. Only a `faster` verdict beats eager"
+    " in latency; in cold starts, break-even by then. A compiled mode is best alone if its interval is apart from the"
+    " next and they differ by more than either noise floor, eager's process spread, and 2 % (starts 10 %, memory 1 %)."
+    " Otherwise they tie. Compiled cold starts are ranges: eager ran first and so includes process start-up. A dash:"
+    " fewer than two comparable cells."
 )
 
 
@@ -140,7 +137,7 @@ def building_table(sweep: Sweep) -> Table | None:
             ends = dict.fromkeys(map(sweeping.seconds, (min(loads), max(loads))))
             rows.append((labels.of(work), work.settings.size, reason, " to ".join(ends)))
     heads = columns("Workload", "Size", "Why this size", figures=("Loading, s",))
-    note = "Loading is importing libraries and building the model, per process; no other figure includes it."
+    note = "Loading: importing libraries and building the model, per process; no other figure includes it."
     return Table("Model sizes", heads, tuple(rows), note) if rows else None
 
 
@@ -167,7 +164,7 @@ def published_table(sweep: Sweep) -> Table | None:
     years = ("2023 A100 eager, ms", "2023 A100 compiled, ms", "2023 speed-up")
     note = (
         f"2023: {sweep.published_source}, mean call, mode default. Ours: mean (median), and the median speed-up over"
-        " interleaved runs with its 95 % CI."
+        " interleaved rounds with its 95 % CI."
         f" {' '.join(filter(None, (sweeping.slight_note(sweep), *sweeping.published_differences(sweep))))}"
     )
     heads = columns("Model", "Setup", figures=(*years, "Eager, ms", "Compiled, ms", "Speed-up"))

@@ -5,7 +5,7 @@ from collections import Counter
 
 from tracekit.model.note import Note
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, Goal, Sweep, Work
-from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
+from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times, times_within
 from tracekit.report.sweep.labels import Labels, label
 from tracekit.report.words.notes import SLIGHT
 from tracekit.report.words.saying import Sentence, say
@@ -31,6 +31,9 @@ LARGE_MS = 1000.0
 
 
 SLIGHT_NOTE = f"{SLIGHT}: within the process spread of eager."
+#: Stands for the speed-up where noise alone may have made it.
+UNSURE = "n.s."
+UNSURE_NOTE = f"{UNSURE}: no difference established."
 #: Eager processes of one work that are farther apart than this are worth a word.
 MUCH_APART = 0.05
 
@@ -58,7 +61,19 @@ def speedup(cell: CellFigures) -> str:
         return OUTCOMES[cell.outcome]
     if cell.verdict is None:
         return MISSING
+    if cell.verdict.result == "inconclusive" and cell.verdict.ci95:
+        low, high = cell.verdict.ci95
+        return f"{UNSURE} ({low:.3f} to {high:.3f})"
     return ratio(cell.verdict.speedup, cell.verdict.ci95, slight=cell.within_eager_spread)
+
+
+def speedup_alone(cell: CellFigures) -> str:
+    """The same without its interval, of a cell that has a verdict."""
+    if cell.verdict is None or cell.verdict.speedup is None:
+        return MISSING
+    if cell.verdict.result == "inconclusive":
+        return UNSURE
+    return f"{times_within(cell.verdict.speedup, cell.verdict.ci95)}{SLIGHT if cell.within_eager_spread else ''}"
 
 
 def seconds(value: float | None) -> str:
@@ -197,8 +212,10 @@ def noted_sentence(sweep: Sweep) -> str:
 
 
 def slight_note(sweep: Sweep) -> str:
-    """What the mark means; empty where none is shown."""
-    return SLIGHT_NOTE if any(cell.within_eager_spread for cell in sweep.cells) else ""
+    """What the marks mean; empty where none is shown."""
+    unsure = any(cell.verdict and cell.verdict.result == "inconclusive" for cell in sweep.cells)
+    slight = any(cell.within_eager_spread for cell in sweep.cells)
+    return " ".join((*([UNSURE_NOTE] if unsure else []), *([SLIGHT_NOTE] if slight else [])))
 
 
 def spread_notes(sweep: Sweep) -> tuple[Note, ...]:

@@ -37,6 +37,7 @@ const drawer = (() => {
   box.setAttribute("aria-labelledby", title.id);
   document.body.append(box);
 
+  const NARROW = matchMedia("(max-width: 60rem)");
   let chosen = null;
   const tell = (row, more) => {
     if (!("timeline" in row.closest(".explorer").dataset)) return;
@@ -71,6 +72,9 @@ const drawer = (() => {
     open(row);
     address(`#${row.id}`);
     tell(row);
+    // Of a narrow screen it takes the lower part: the row stays in view above it.
+    const below = row.getBoundingClientRect().bottom - box.getBoundingClientRect().top;
+    if (NARROW.matches && below > 0) scrollBy({ top: below });
     box.focus({ preventScroll: true });
   };
   const close = () => {

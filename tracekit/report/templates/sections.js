@@ -2,7 +2,7 @@
 // Sections out of view are laid out when all is drawn, one after the other. Until then they are as high as the style sheet guesses.
 // A link into something folded opens it.
 const unfold = () => {
-  const place = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const place = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
   if (!place) return;
   for (let each = place.querySelector(":scope > details.section") ?? place; each; each = each.parentElement?.closest("details")) if (each.tagName === "DETAILS") each.open = true;
 };

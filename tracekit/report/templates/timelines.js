@@ -238,7 +238,7 @@
       pen.globalAlpha = 1;
     }
     const together = `${told.merged.toLocaleString("en")} of ${(told.drawn + told.merged).toLocaleString("en")} events in view are narrower than a pixel and drawn together with a neighbour.`;
-    const says = chosen ? describe(chosen, marked) : bright !== NO_GROUP && data.groups[bright] ? `${lightsUp(data.groups[bright])} light up` : told.merged ? together : "";
+    const says = chosen ? describe(chosen, marked) : bright !== NO_GROUP && data.groups[bright] ? `${lightsUp(data.groups[bright])} highlighted` : told.merged ? together : "";
     if (readout.textContent !== says) readout.textContent = says;
     if (toOther) toOther.disabled = !counterparts(chosen).length;
     Object.assign(canvas.dataset, { from, to, drawn: told.drawn, merged: told.merged, lit: told.lit, marked: marked.length, shifted: sides.map(({ shift }) => shift) });
@@ -314,7 +314,7 @@
       parts.push(`counterpart in ${other.side.letter}: ${called} ${when(marked)}`);
     }
     const told = lane.groups ? data.groups[lane.groups[i]] : 0;
-    if (told) parts.push(`${lightsUp(told, name)} light up`);
+    if (told) parts.push(`${lightsUp(told, name)} highlighted`);
     return parts.join(" \u00b7 ");
   };
   const at = (event) => {

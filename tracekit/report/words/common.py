@@ -9,14 +9,14 @@ from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.run import Settings
 from tracekit.model.timing import StopReason
 from tracekit.names import is_triton, printable
-from tracekit.numbers import count, counted, times, times_within
+from tracekit.numbers import count, counted, percent, times, times_within
 from tracekit.report.sides import Sides
 from tracekit.report.words.reasons import reason_words
 from tracekit.shell import variable_words
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
-    "sync_wait": ("synchronisation", "the host waited for the GPU, whose queue then was empty"),
+    "sync_wait": ("synchronisation", "the host waited for the GPU, whose queue was then empty"),
     "launch_call": ("launch calls", "the host was inside the driver's launch call"),
     "op_dispatch": ("operator dispatch", "the host was dispatching the next operator"),
     "guards": ("guards", "torch.compile was checking guards"),
@@ -42,11 +42,11 @@ FAMILY_WORDS = {
 #: docs/kinds.md has the rules.
 KINDS = {
     "unchanged": "same kernels, counts, sizes and types",
-    "fused": "fewer kernels, or one of Inductor's",
+    "fused": "fewer kernels, or one by Inductor",
     "substituted": "another library kernel, template or input",
     "defused": "unfused or split: more kernels",
-    "eliminated": "gone from B",
-    "added": "new in B",
+    "eliminated": "not in B",
+    "added": "only in B",
     "communication": "waiting for other ranks included, so neither slower nor faster kernels",
     "unmatched": "no counterpart found",
 }
@@ -62,10 +62,10 @@ def became(group: KernelGroup) -> str:
 
 #: How a group was told, and how far that goes.
 WAYS = {
-    "provenance": "matched via Inductor provenance",
-    "anchors": "aligned by library calls of the same shapes, between them by operators and order",
-    "names": "by kernel name or family only",
-    "family": "all of the family, on both sides",
+    "provenance": "Inductor provenance",
+    "anchors": "library calls of equal shapes, and operators and order between them",
+    "names": "kernel name or family only",
+    "family": "all kernels of the family, on both sides",
     "unmatched": "not matched",
 }
 
@@ -98,6 +98,9 @@ def result_word(comparison: Comparison) -> str:
         return RESULTS[verdict.result]
     return "Separate runs" if verdict.apart else "Not judged"
 
+
+#: Sides tie where the interval leaves less than this; a machine is noisy from this noise floor on.
+TIE, NOISY = 0.05, 0.15
 
 #: So many lines that wait are named.
 MOST_LINES = 3
@@ -177,20 +180,30 @@ def _answer(comparison: Comparison) -> str:
         why = f"{untimed[0]} has no unprofiled times" if len(untimed) == 1 else "traces only, without unprofiled times"
         return f"Speed of {a} and {b} was not compared: {why}."
     if verdict.result == "faster":
-        return f"{b} is {times_within(*as_told(verdict))} as fast as {a}."
+        return f"{b} is {times_within(*as_told(verdict))} faster than {a}."
     if verdict.result == "slower":
-        return f"{b} is slower than {a}: a call takes {times_within(*as_told(verdict))} the time."
+        return f"{b} is {times_within(*as_told(verdict))} slower than {a}."
     if compiled := [side.label for side in comparison.compiled_while_timed]:
         return f"Recompiles inside timed calls ({' and '.join(compiled)}): no verdict."
     if verdict.apart is not None:
         return _separate_runs(verdict.apart, a, b)
     if verdict.basis == "apart":
-        one, other = comparison.a.settings, comparison.b.settings
-        if one and other and one.workload != other.workload:
-            models = f"{one.workload} and {other.workload}"
-            return f"{a} and {b} are different models ({models}): no verdict."
+        if models := different_models(comparison):
+            return f"{a} and {b} are different models ({' and '.join(models)}): no verdict."
         return f"{a} and {b} were timed in separate runs, not interleaved: no verdict."
-    return f"{b} ties with {a}: no difference established."
+    ties = f"{b} ties with {a}: any difference is within {percent(TIE, 0)}."
+    return ties if is_tie(verdict) else f"No difference between {a} and {b} is established."
+
+
+def is_tie(verdict: Verdict) -> bool:
+    """Whether the interval leaves so small a difference only that it hardly matters."""
+    return verdict.ci95 is not None and 1 / (1 + TIE) <= verdict.ci95[0] <= verdict.ci95[1] <= 1 + TIE
+
+
+def different_models(comparison: Comparison) -> tuple[str, str] | None:
+    """What both are called, where they are not the same one."""
+    one, other = comparison.a.settings, comparison.b.settings
+    return (one.workload, other.workload) if one and other and one.workload != other.workload else None
 
 
 def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
@@ -202,7 +215,7 @@ def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
         )
     ratio, low, high, said = change.ratio, change.low, change.high, "takes {} as long as"
     if ratio < 1 and low > 0:
-        ratio, low, high, said = 1 / ratio, 1 / high, 1 / low, "is {} as fast as"
+        ratio, low, high, said = 1 / ratio, 1 / high, 1 / low, "is {} faster than"
     return (
         f"In separate runs, {b} {said.format(times(ratio))} {a} ({times(low)} to {times(high)}), if all else was equal."
     )
@@ -217,12 +230,21 @@ def verdict_evidence(comparison: Comparison) -> str:
     if any(side.diagnostics and side.diagnostics.timed_calls() for side in comparison.compiled_while_timed):
         told.append("without the rounds that compiled")
     if verdict.noise_floor:
-        told.append(f"noise floor {_roughly(verdict.noise_floor)}")
-    if verdict.stopped not in (None, "asked number", "target reached"):
+        told.append(f"noise floor {_roughly(verdict.noise_floor)} ({_noise(verdict.noise_floor, verdict.speedup)})")
+    if verdict.stopped == "budget spent":
+        told.append("CI wider than asked")
+    elif verdict.stopped not in (None, "asked number", "target reached"):
         told.append(STOPPED[verdict.stopped])
     if verdict.apart is not None and (assumed := reason_words(verdict.apart.assumptions)):
         told.append(f"the range above is wider: {assumed}")
     return "; ".join(told)
+
+
+def _noise(floor: float, speedup: float) -> str:
+    """Whether the noise is good or bad."""
+    if floor >= NOISY:
+        return "high: use a quieter machine"
+    return "fine" if max(speedup, 1 / speedup) > 1 + floor else "more than the change"
 
 
 def _roughly(share: float) -> str:

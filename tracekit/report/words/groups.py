@@ -37,7 +37,7 @@ PARTS = {
 }
 #: What a library kernel is called, where that is not its kind.
 LIBRARIES = {"product": "matmul"}
-ONLY = {"eliminated": ", gone", "added": ", in B only", "unmatched": ", no match"}
+ONLY = {"eliminated": ", not in B", "added": ", only in B", "unmatched": ", no match"}
 
 
 def label_words(label: Label) -> str:

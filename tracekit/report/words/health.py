@@ -15,11 +15,11 @@ def health_sentence(finding: HealthFinding) -> str:
 
 
 SENTENCES: dict[str, Sentence] = {
-    "truncated": "the file ends early: the rest is missing",
+    "truncated": "the file is truncated: the rest is missing",
     "skipped_events": lambda reasons: (
         f"unreadable events skipped ({', '.join(f'{reason}: {number}' for reason, number in reasons.items())})"
     ),
-    "compile_in_window": "torch.compile was compiling during this trace: times are not of compiled code alone",
+    "compile_in_window": "torch.compile was compiling during this trace: times include compilation",
     "python_stacks_recorded": (
         "Python stacks (with_stack) slow the host by up to {host_slower_up_to}x: idle time is overstated"
     ),
@@ -36,13 +36,13 @@ SENTENCES: dict[str, Sentence] = {
     ),
     "several_processes": lambda shared_gpus: (
         f"several processes launched work on {', '.join(f'GPU {device}' for device in shared_gpus)}: if these are"
-        " merged ranks, figures mix their GPUs; analyse each rank's trace by itself"
+        " merged ranks, figures mix their GPUs; analyze the trace of each rank separately"
         if shared_gpus
         else "several processes (merged ranks?): figures are sums over their GPUs, and all their steps count"
     ),
     "coarse_times": (
         "timestamps are exact to {exact_to_us:g} us only (fractions, counted from 1970): short gaps and overlaps are"
-        " doubtful"
+        " unreliable"
     ),
     "implausible_times": lambda longest, longest_us, times_the_next: (
         f"one {LONGEST[longest]} of {longest_us:,.0f} us is {times_the_next:,.0f}x as long as the next: if the clock is"
@@ -66,10 +66,10 @@ SENTENCES: dict[str, Sentence] = {
     "duplicated_events": "duplicated GPU activities: kernel counts and sums are doubled, busy time is not",
     "overlapping_kernels": (
         "activities of one stream overlap by up to {overlap_up_to_us:,.1f} us without programmatic dependent launch:"
-        " their times are doubtful; busy time counts overlaps once"
+        " their times are unreliable; busy time counts overlaps once"
     ),
     "whole_trace": lambda spans: (
-        "the whole trace is analysed: figures are totals, not per step"
+        "the whole trace is analyzed: figures are totals, not per step"
         + (f"; --window takes the name of a span ({', '.join(spans)}) or a regular expression" if spans else "")
     ),
     "empty_steps": "{empty_steps:,} of {steps:,} steps have no GPU work: figures per step include them",

@@ -17,9 +17,9 @@ WHAT: dict[NotCompiledCode, str] = {
     "data_dependent_branch": "a branch depends on a tensor's value",
     "data_dependent_shape": "a tensor's size depends on values",
     "untraceable_call": "Dynamo cannot trace a call",
-    "compiler_disabled": "torch.compile is disabled there",
+    "compiler_disabled": "torch.compile is disabled for it",
     "graph_break_call": "the code asks for a graph break",
-    "generator": "it is a generator",
+    "generator": "the function is a generator",
     "context_manager": "Dynamo cannot trace a context manager",
     "failed": "compilation failed",
     "other": "Dynamo cannot trace it",
@@ -34,10 +34,10 @@ REMEDIES: dict[RemedyCode, str] = {
     "move_call": "remove the call (print, logging, files, NumPy), or move it out of the model",
     "allow_compiler": "remove torch.compiler.disable, or move it to the part that needs it",
     "remove_break": "remove the call that breaks the graph",
-    "return_values": "return a tensor or a list: torch.compile compiles no generator by itself",
+    "return_values": "return a tensor or a list: torch.compile does not compile generators",
     "move_context": "enter the context manager outside of the model",
     "compile_body": "compile the loop's body: a module of its own, named by --scope",
-    "name_line": "ends with torch's own error, which names the line",
+    "name_line": "raises torch's error, which names the line",
 }
 #: The same where an option does it.
 WITH_OPTION: dict[RemedyCode, str] = {"compile_body": "compiles the blocks that the loop calls, one by one"}
@@ -55,7 +55,7 @@ def what(reason: NotCompiled) -> str:
 def place(reason: NotCompiled) -> str:
     """`helper.py:12, called from model.py:40`."""
     called = f", called from {reason.called_from}" if reason.called_from else ""
-    return clipped_within(printable(f"{reason.where or 'a line not told'}{called}"), MOST)
+    return clipped_within(printable(f"{reason.where or 'unknown line'}{called}"), MOST)
 
 
 def because(reasons: Sequence[NotCompiled]) -> str:

@@ -38,7 +38,7 @@ SENTENCES: dict[str, Sentence] = {
     "recorded_by_another": "nothing was recorded: another profiler was active",
     "profiler_did_not_start": "nothing was recorded: the profiler did not start: {error}",
     "loop_too_short": (
-        "nothing was recorded: {steps:counted step}, and recording begins after {skip}; pass a smaller skip to"
+        "nothing was recorded: {steps:counted step}, recording starts after {skip}; pass a smaller skip to"
         " tracekit.record"
     ),
     "torch_too_old": f"No kernel provenance (torch {{torch}} is older than {{oldest}}): {INSTEAD}.",
@@ -48,7 +48,7 @@ SENTENCES: dict[str, Sentence] = {
         "No kernel provenance (CompiledFxGraph of torch {torch} takes {arguments:list}, not {known:list}): "
         f"{INSTEAD}."
     ),
-    "compile_reset": "torch.compiler.reset() was called: which calls compiled after it is not known",
+    "compile_reset": "torch.compiler.reset() was called: later compilations were not recorded",
     "no_compile_log": "torch {torch} has no known structured compile log",
     "compile_log_unreadable": "torch's compile log could not be read ({error})",
     "compile_log_line_unreadable": "a line of torch's compile log could not be read ({error})",
@@ -61,8 +61,8 @@ SENTENCES: dict[str, Sentence] = {
     "reference_ran_out_of_memory": lambda needs_bytes: (
         f"it does not fit: more than the estimated {needs_bytes / 2**30:.1f} GiB"
     ),
-    "reference_failed": "the model cannot run in it ({error})",
-    "in_one_output_only": "is in one of the two outputs only",
+    "reference_failed": "the model failed in it ({error})",
+    "in_one_output_only": "is in only one of the two outputs",
     "shapes_differ": lambda shape, other_shape: f"has shape {tuple(shape)}, the other {tuple(other_shape)}",
 }
 
@@ -70,7 +70,7 @@ SENTENCES: dict[str, Sentence] = {
 LOADING = "importing torch and the model's libraries"
 ASKING_WHETHER_KERNELS_ARE_SEEN = "checking that the profiler sees kernels"
 ONE_CALL = "test call"
-CHECKING_A_SWEEP = "checking what the cells need"
+CHECKING_A_SWEEP = "checking the requirements of the cells"
 #: By how a compiled form is started.
 STARTING = {
     "eager": "cold start of eager",
@@ -91,16 +91,16 @@ def exit_words(code: int) -> str:
 
 
 def unchecked_sweep(code: int, last_line: str) -> str:
-    return f"the check of what cells need failed ({exit_words(code)}: {last_line}); going on"
+    return f"checking the requirements of the cells failed ({exit_words(code)}: {last_line}); continuing"
 
 
 def cell_timed_out(limit_seconds: float) -> str:
-    return f"not done after {limit_seconds:g} s (--cell-timeout)"
+    return f"timed out after {limit_seconds:g} s (--cell-timeout)"
 
 
 def cell_without_answer(code: int) -> str:
-    memory = ": perhaps out of memory" if code == SIGKILL else ""
-    return f"its process ended without a result ({exit_words(code)}){memory}"
+    memory = ": possibly out of memory" if code == SIGKILL else ""
+    return f"the process ended without a result ({exit_words(code)}){memory}"
 
 
 def cell_words(cell: Cell) -> str:

@@ -9,7 +9,15 @@ from tracekit.numbers import counted, duration, percent
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.saying import Sentence, say
 
-CAUSES = {"compute": "kernels", "communication": "an earlier collective"}
+#: As a table has room for.
+CAUSES = {
+    "compute": "kernels",
+    "communication": "an earlier collective",
+    "python": "Python",
+    "device": "gaps between kernels",
+    "memory": "allocation",
+    "profiler": "profiler",
+}
 CLOCKS = {
     "one_host": "one clock",
     "aligned": "clocks aligned on the ends of collectives",
@@ -29,20 +37,32 @@ UNMATCHED = {
 #: Characters of a kernel's name in a sentence.
 NAME = 48
 
+HOW = (
+    "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
+    "Exposed is what no other GPU work covers. span = compute + exposed transfer + exposed waiting + idle.",
+    "The price of overlap is how much longer kernels took beside a collective than alone. A dash: none ran alone.",
+    "A late rank is followed back to where it was level with the rank that waited longest for it.",
+    "What it did more of since then is the cause of its lateness.",
+    "Bus bandwidth is defined as in the NCCL tests (PERFORMANCE.md), over transfer alone.",
+)
+
 #: By code: the title, and what it rests on.
 FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     "late_rank": (
-        "Rank {rank} is late: others wait {most_waited_us:duration} for it, {share:percent 0} of the window",
-        lambda last, of, cause, cause_us, where, **_: (
+        "Rank {rank} is late: rank {waiter} waits {most_waited_us:duration} for it",
+        lambda last, of, cause, cause_us, where, waiter, exposed_us, price_us, share, **_: (
             f"Last in {last:,} of {counted(of, 'collective')}. Largest cause: {cause_name(cause)},"
-            f" {duration(cause_us)}{_at(where)}."
+            f" {duration(cause_us)}{_at(where)}. It costs rank {waiter} {percent(share, 1)} of its time:"
+            f" {duration(exposed_us)} exposed, "
+            + (f"{duration(price_us)} in" if price_us is not None else "and unknown for")
+            + " kernels slower beside collectives."
         ),
     ),
     "slow_host": (
-        "Rank {rank}'s host launches later: others wait {most_waited_us:duration} for it while recorded",
+        "Rank {rank}'s host launches later: rank {waiter} waits {most_waited_us:duration} for it while recorded",
         lambda cause, cause_us, where, **_: (
-            f"Largest cause: {cause_name(cause)}, {duration(cause_us)}{_at(where)}. Profiling slows hosts unequally:"
-            " steps without the profiler may have no late rank."
+            f"Largest cause: {cause_name(cause)}, {duration(cause_us)}{_at(where)}. The profiler slows hosts unequally:"
+            " steps without it may have no late rank."
         ),
     ),
     "uneven_work": (
@@ -107,8 +127,6 @@ def note_sentence(note: Note) -> str:
 
 
 def causes_told(causes: Sequence[CauseShare], most: int) -> str:
-    """`Python 51.9 ms (63 %), kernels 8.37 ms (10 %)`."""
+    """`Python 63 %, kernels 10 %`."""
     total = sum(each.us for each in causes)
-    return ", ".join(
-        f"{cause_name(each.cause)} {duration(each.us)} ({percent(each.us / total, 0)})" for each in causes[:most]
-    )
+    return ", ".join(f"{cause_name(each.cause)} {percent(each.us / total, 0)}" for each in causes[:most])

@@ -15,8 +15,8 @@ DOUBTS = {
     "processes": "the spread of processes (--repeat-process narrows it)",
     "other_processes": "assumed process spread (--repeat-process 4 on both sides measures it)",
     "noise": "the noise floor (--iterations narrows it)",
-    "noise_for_other_processes": "the noise floor, taken for process spread (--repeat-process 4 on both sides measures"
-    " it)",
+    "noise_for_other_processes": "the noise floor, assumed for process spread (--repeat-process 4 on both sides"
+    " measures it)",
     "least_change": "the smallest change that counts (--repeat-process 4 halves it unless the speed-up drifts)",
     "recordings": "how GPU time differs between recordings (allow more, or limit kernels and launches, which are"
     " exact)",
@@ -32,24 +32,24 @@ def _doubt(code: str, by_share: float | None = None, by_us: float | None = None)
 
 REASONS: dict[str, Sentence] = {
     "exact": "exact",
-    "interval": "all of the interval",
+    "interval": "decided by the whole interval",
     "slight": "exceeded by less than the tolerance (docs/gate.md)",
     "holds_limit": lambda doubts: ": ".join(
         filter(None, ("the interval contains the limit", "; ".join(_doubt(**each) for each in doubts)))
     ),
     "within_floor": lambda **doubt: f"the limit is within {_doubt(**doubt)}",
-    "no_share_of_0": "A is 0: limit the change or B's own figure",
+    "no_share_of_0": "A is 0, so a percentage is undefined: limit the change or B's own figure",
     "not_measured": "not measured",
     "not_measured_on_both_sides": "not measured on both sides",
     "not_timed": "{side} was not timed",
     "too_few_calls": "fewer than {needed} calls of {side} (--iterations)",
     "too_few_calls_in_own_processes": "fewer than {needed} calls in the runs' own processes (--iterations)",
     "compiled_while_timed": "compilation inside timed calls",
-    "windows_differ": lambda a, b: f"A was read over {WINDOWS[a]}, B over {WINDOWS[b]} (--window)",
-    "whole_recordings": "traces without steps (torch.profiler's step() marks them; --window NAME reads a span of both)",
+    "windows_differ": lambda a, b: f"A covers {WINDOWS[a]}, B {WINDOWS[b]} (--window)",
+    "whole_recordings": "traces without steps (mark them with torch.profiler's step(), or pass --window NAME)",
     "process_spread_assumed": "±{share:percent 0} per call is assumed for process spread (--repeat-process measures"
     " it)",
-    "noise_for_process_spread": "±{share:percent 1} per call, the noise floor, is taken for process spread"
+    "noise_for_process_spread": "±{share:percent 1} per call (the noise floor) is assumed for process spread"
     " (--repeat-process measures it)",
     "one_process": "one process, without process spread (--repeat-process)",
     "one_process_of_a_side": "{side} has one process: the process spread of {other} is assumed",
@@ -68,7 +68,7 @@ OFF = "{place}: error {compiled:.2g} vs {reference}; eager {eager:.2g}"
 INTEGERS = "{place}: {compiled_share:percent 1} of integers match {reference}; eager {eager_share:percent 1}"
 ACCURACY = {
     "equal": "Bitwise equal to eager",
-    "same_without_finite_numbers": "{place} is the same, without finite numbers",
+    "same_without_finite_numbers": "{place} is equal to eager's, without finite numbers",
     "no_tensors": "The outputs hold no comparable tensors",
     "not_comparable": "{place} {problem}",
     "not_held_against_reference": "{place} could not be compared with {reference}",
@@ -99,7 +99,7 @@ def accuracy_because(code: str, facts: Mapping[str, Any]) -> str:
 #: What a part of the call is, after its share.
 PARTS = {
     "sync": "GPU idle behind synchronising calls",
-    "launch": "GPU idle, waiting for launches",
+    "launch": "GPU idle, waiting for the host",
     "compile": "GPU idle during compilation",
     "device": "gaps between queued kernels",
     "unseen": "GPU idle, cause not recorded",
@@ -120,7 +120,7 @@ SECOND, UNKNOWN = 0.1, 0.02
 
 
 def bound_because(bound: Bound) -> str:
-    """`59 % of the call GPU idle, waiting for launches ...`, with what a bare trace leaves open."""
+    """`59 % of the call GPU idle, waiting for the host ...`, with what a bare trace leaves open."""
     said = [_shares(bound)]
     if bound.starved_share is not None and bound.kind == "launch-bound":
         said.append(f"{bound.starved_share * 100:.0f} % of launches hit an empty queue")
@@ -137,7 +137,7 @@ def _shares(bound: Bound) -> str:
     parts, whole_is = bound.parts_us, "call" if bound.basis == "unprofiled" else "trace"
     whole = math.fsum(parts.values())
     if not whole:
-        return f"nothing was seen in the {whole_is}"
+        return f"the {whole_is} has no time to divide"
     first, second = sorted(parts, key=lambda part: -parts[part])[:2]
     named = [part for part in (first, second) if part == first or parts[part] >= SECOND * whole]
     if "unknown" not in named and parts.get("unknown", 0.0) >= UNKNOWN * whole:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from tracekit.model.comparison import Bound, Finding, Side
+from tracekit.model.comparison import Bound, Comparison, Finding, Side
 from tracekit.model.note import Note
 from tracekit.numbers import count, duration, percent
 from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.saying import Sentence, say
 
-BOUNDS = {
-    "sync": "idle, host was synchronising",
-    "launch": "idle, waiting for launches",
-    "compile": "idle, compiling",
-    "device": "idle between queued kernels",
-    "unseen": "idle, cause not recorded",
+#: Parts of a call in which the GPU is idle, and those in which it works.
+IDLE = {
+    "sync": "behind synchronising calls",
+    "launch": "waiting for the host",
+    "compile": "while compiling",
+    "device": "between queued kernels",
+    "unseen": "cause not recorded",
+}
+WORK = {
     "copy": "copies",
     "communication": "exposed communication, waiting included",
     "memory": "memory-bound kernels (est.)",
@@ -23,9 +26,28 @@ BOUNDS = {
     "neither": "kernels far below either limit (est.)",
     "unknown": "kernels of unknown limit",
 }
+#: What is not known of kernels whose limit is not.
+UNKNOWN_BECAUSE = {
+    "no_sizes_in_graphs": "no sizes in CUDA graphs",
+    "no_sizes": "no sizes recorded",
+    "unknown_device": "device peak unknown",
+}
+#: What a side is where no one thing holds it back, and where only the limit of its kernels is not known.
+MIXED, UNKNOWN = "bound by several things", "GPU-bound"
+#: What names in a subject are called where there is no room for all of it.
+SHORTER = {"NVIDIA ": "", "bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 
+ONE_PROCESS = "One process: others may differ by several percent (--repeat-process 4 measures it)"
+#: What one process is worth where that is no warning.
+OF_ONE_PROCESS: dict[str, Sentence] = {
+    "one_process_gpu_bound": (
+        "One process is enough: GPU-bound speed-ups moved by at most {seen_apart:percent 0} between processes"
+    ),
+}
 
-ONE_PROCESS = "One process: how much processes differ was not measured (--repeat-process 4)"
+#: What there is to try: for faster calls, for whatever there is, and for a shorter start.
+FASTER, TRY, SHORTER_START = "To speed up the call", "Try next", "To shorten compiling"
+NOTHING_FASTER = "nothing known"
 
 #: How a start was, after what it costs.
 STARTS = {"compiled_warm_cache": " with a warm cache"}
@@ -53,13 +75,16 @@ HEADLINE: dict[str, Sentence] = {
     "cpu_run": "CPU run: it says nothing about a GPU",
     "too_few_calls": "{calls:counted timed call} a side, {needed} needed (--iterations)",
     "not_alternated": "the sides were not interleaved: drift counts as a difference",
-    "windows_differ": "A and B were read over different windows (--window)",
+    "windows_differ": "A and B cover different windows (--window)",
     "steps_differ": "A has {a} steps, B {b}; figures are per step",
     "throttled": throttled,
     "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
     "clocks_differ": "GPU clocks differ",
     "one_process_waits_for_host": (
-        "one process: host-bound speed-ups moved by up to {seen_apart:percent 0} between processes (--repeat-process 4)"
+        "one process, host-bound: others may differ by {seen_apart:percent 0}, even in sign (--repeat-process 4)"
+    ),
+    "one_process_large_change": (
+        "one process, host-bound: others may differ by {seen_apart:percent 0}, not in sign (--repeat-process 4)"
     ),
     "one_process_small_change": "one process: so small a change may be process spread (--repeat-process 4)",
     "two_processes": "two processes: the interval is wide (--repeat-process 4)",
@@ -69,6 +94,7 @@ HEADLINE: dict[str, Sentence] = {
     "drifted": lambda subject, share: (
         f"{subject} became {percent(abs(share))} {'slower' if share > 0 else 'faster'} during timing"
     ),
+    "speedup_by_thirds": "speed-up {first:times} in the first third, {last:times} in the last",
     "ratio_changed": "the speed-up drifted by {share:percent 1} during timing",
     "timed_slower_than_recorded": "{subject} was slower without the profiler than with it: measure again",
     "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums",
@@ -117,13 +143,13 @@ def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B"))
         if note.code == "clocks_differ":
             words = clock_words(note.facts["clocks_mhz"], names)
             if note.facts["faster"] == note.facts["lower"]:
-                words += " (understates gain)"
+                words += " (real gain is larger)"
             if "throttled" in said:
                 said["throttled"] = [f"{said['throttled'][0].partition(':')[0]}; {words}"]
                 continue
         said.setdefault(note.code, []).append(words)
     if drifts := said.get("drifted"):
-        said["drifted"] = ["; ".join(drifts)]
+        said["drifted"] = ["; ".join((*drifts, *said.pop("speedup_by_thirds", ())))]
     if speeds := said.get("two_speeds"):
         said["two_speeds"] = [f"calls are bimodal: {', '.join(speeds)}"]
     return tuple(dict.fromkeys(each for words in said.values() for each in words))
@@ -153,20 +179,43 @@ def advice_words(finding: Finding) -> tuple[str, str]:
     return IN_CODE.get(finding.action.code, finding.action.code), why
 
 
-def bottleneck(side: Side, bound: Bound) -> str:
-    """`launch-bound: 63 % of a compiled call idle, waiting for launches; 200 launches, no CUDA graph`."""
-    parts: Mapping[str, float] = {part: us for part, us in bound.parts_us.items() if us > 0}
-    whole = sum(parts.values())
+def slower_cause(cause: str, comparison: Comparison) -> str:
+    """Why the GPU waits longer for it; empty where that is not known."""
+    a, b = comparison.a, comparison.b
+    if cause == "guards":
+        return "checked in every call"
+    if cause == "launch_call" and (b.launches_per_step or 0.0) > (a.launches_per_step or 0.0):
+        return "more launches"
+    if cause == "device" and (b.kernels_per_step or 0.0) > (a.kernels_per_step or 0.0):
+        return "more kernels"
+    return ""
+
+
+def slower_kernels(comparison: Comparison) -> str:
+    """Why kernels that are the same take longer."""
+    lower = {note.facts["lower"] for note in comparison.notes if note.code == "clocks_differ"}
+    if comparison.b.analysis.communication and comparison.b.label not in lower:
+        return "perhaps for communication beside them"
+    return "the lower GPU clock" if comparison.b.label in lower else "cause not known"
+
+
+def bottleneck(side: Side, bound: Bound) -> tuple[str, str]:
+    """`launch-bound`, and why: `GPU idle 76 % (63 % waiting for the host); 200 launches, no CUDA graph`."""
+    whole = sum(bound.parts_us.values())
     if not whole:
-        return "not recorded"
-    largest = sorted(parts, key=lambda part: -parts[part])[: 1 if bound.kind and bound.kind != "mixed" else 2]
-    shares = ", ".join(f"{percent(parts[part] / whole, 0)} {BOUNDS[part]}" for part in largest)
-    told = f"{bound.kind or 'unknown'}: {shares}"
-    if bound.kind in ("compute-bound", "memory-bound") and side.idle_share:
-        told += f", GPU idle {percent(side.idle_share, 0)}"
+        return "of unknown bottleneck", "nothing was recorded"
+    shares = {part: us / whole for part, us in bound.parts_us.items() if us > 0}
+    work, idle = (sorted(shares.keys() & some, key=lambda part: -shares[part]) for some in (WORK, IDLE))
+    share = sum(shares[part] for part in idle)
+    waits = f"GPU idle {percent(share, 0)}"
+    if bound.kind not in ("compute-bound", "memory-bound", "copy-bound", "communication-bound", None):
+        waits += f" ({percent(shares[idle[0]], 0)} {IDLE[idle[0]]})" if idle else ""
+    why = f" ({UNKNOWN_BECAUSE[bound.unknown_because]})" if bound.unknown_because in UNKNOWN_BECAUSE else ""
+    told = [f"{percent(shares[part], 0)} {WORK[part]}{why if part == 'unknown' else ''}" for part in work[:1]]
     if bound.kind == "launch-bound" and side.launches_per_step is not None:
         graphs = (
             f"{percent(side.graphed_share, 0)} of kernels in CUDA graphs" if side.graphed_share else "no CUDA graph"
         )
-        told += f"; {count(side.launches_per_step)} launches, {graphs}"
-    return told
+        return bound.kind, f"{waits}; {count(side.launches_per_step)} launches, {graphs}"
+    first, second = (told, [waits]) if not idle or not work or shares[work[0]] > share else ([waits], told)
+    return {None: UNKNOWN, "mixed": MIXED}.get(bound.kind, str(bound.kind)), ", ".join((*first, *second))

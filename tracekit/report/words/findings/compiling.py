@@ -7,7 +7,7 @@ from tracekit.numbers import calls_span, counted, duration, percent
 from tracekit.report.words.saying import Sentence
 
 #: What is said of the advice where nothing can be switched on: it saves nothing by itself, and is not tried.
-FULLGRAPH = " --fullgraph makes nothing faster: it raises an error that names the first line left."
+FULLGRAPH = " --fullgraph does not remove breaks: it raises an error that names the first one."
 FELL_BACK = {
     "recompile_limit": "{} hit the recompile limit (falls back to eager)",
     "skipped": "Dynamo skipped {} (falls back to eager)",
@@ -43,7 +43,7 @@ def graphs_break(
     told = []
     for each in longest:
         cost = f" ({duration(each['per_step_us'])} per step outside of graphs)" if each["per_step_us"] else ""
-        told.append(f"{each['line'] or 'line not known'}: {each['reason']}{cost}")
+        told.append(f"{each['line'] or 'unknown line'}: {each['reason']}{cost}")
     told += [f"and {lines - len(longest)} more"] if lines > len(longest) else []
     hinted = "".join(f" {each.rstrip('.')}." for each in hints)
     text = f"{'; '.join(told)}.{hinted}"
@@ -72,11 +72,11 @@ def cold_start(*, startup_us: float, call_saving_us: float, medians_apart_us: fl
 
 def recompiled_during_timing(*, calls: int, first: list[dict[str, Any]], cost_us: float | None, **facts: Any) -> str:
     if not calls:
-        return f"{counted(facts['compilations'], 'compilation')}: times are not of compiled code alone."
+        return f"{counted(facts['compilations'], 'compilation')}: times include compilation."
     told = []
     for call in first:
         took = f": {call['wall_us'] / 1e6:.2f} s" if call["wall_us"] is not None else ""
-        graphs = f"{call['cuda_graphs']} CUDA graphs recorded" if call["cuda_graphs"] else "failed guard not known"
+        graphs = f"{call['cuda_graphs']} CUDA graphs recorded" if call["cuda_graphs"] else "unknown guard"
         checks = "; ".join(map(check_sentence, call["failed_checks"]))
         told.append(f"call {call['call']} recompiled{took}: {checks or graphs}")
     told += [f"and {calls - len(first)} more calls"] if calls > len(first) else []
@@ -94,13 +94,13 @@ def _how_to_warm_up(*, warmed_up_at: dict[str, int], any_size: bool, failed_for_
         return f"{told}, or compile with --dynamic."
     if failed_for_one:
         return f"{told}. Even with --dynamic torch specializes sizes 0 and 1."
-    return f"{told}. --dynamic does not cover these guards."
+    return f"{told}. --dynamic does not remove these guards."
 
 
 def eager_fallback_title(*, side: str, part: dict[str, Any] | None, **_: Any) -> str:
     if part is None:
         return f"{side} ran eager"
-    named = f"`{part['function']}`" if part["function"] else "a frame without a name"
+    named = f"`{part['function']}`" if part["function"] else "an unnamed frame"
     return FELL_BACK[part["kind"]].format(f"{named} ({part['where']})" if part["where"] else named)
 
 
@@ -124,7 +124,7 @@ def skipped_cuda_graphs(*, skips: list[dict[str, Any]], graphed_share: float | N
 
 #: Title and evidence by the finding's code.
 WORDS: dict[str, tuple[Sentence, Sentence]] = {
-    "broken_graphs": ("Graphs break at {lines:counted line} in {side}", graphs_break),
+    "broken_graphs": ("Graph breaks at {lines:counted line} of {side}", graphs_break),
     "cold_start": (
         lambda calls, calls_at_most, **_: f"Break-even: {calls_span(calls, calls_at_most)} calls",
         cold_start,
@@ -139,8 +139,8 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
     "compiled_again": (
         "{times:counted recompile} of {side} during warm-up",
         lambda function, where, failed_check, times, dearest_s, whole_s, **_: (
-            f"{function or 'A function'} ({where or 'line not known'}): {check_sentence(failed_check)}."
-            f" {f'{dearest_s:.1f} s of ' if times > 1 and dearest_s is not None else ''}{whole_s:.1f} s."
+            f"{function or 'A function'} ({where or 'unknown line'}): {check_sentence(failed_check)}."
+            f" Compile time: {f'{dearest_s:.1f} s of ' if times > 1 and dearest_s is not None else ''}{whole_s:.1f} s."
         ),
     ),
     "eager_fallback": (eager_fallback_title, eager_fallback),
@@ -159,12 +159,12 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
     ),
     "uncompiled_component": (
         lambda component, partly_compiled, **_: (
-            f"{'Part of ' if partly_compiled else ''}{component} is not compiled but has kernels to fuse"
+            f"{'Part of ' if partly_compiled else ''}{component} is not compiled but has fusible kernels"
         ),
         lambda fusible_us, busy_us, kept_share, **_: (
             f"Pointwise kernels, norms, reductions and copies there take {duration(fusible_us)} per call,"
-            f" {percent(fusible_us / busy_us, 0)} of GPU time. Fusion elsewhere kept {percent(kept_share, 0)} of such"
-            " time."
+            f" {percent(fusible_us / busy_us, 0)} of GPU time. In compiled modules fusion cut such time to"
+            f" {percent(kept_share, 0)}."
         ),
     ),
 }

@@ -11,11 +11,11 @@ from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.saying import Sentence
 
 #: The reason known; `comparison/findings/slower_kernels.py` tells what it was measured on.
-MASKS = "A mask that only the compiled model makes can do this: fused kernels do not take every mask."
+MASKS = "Possible cause: a mask made inside compiled code, which fused kernels do not accept."
 #: What is said beside the advice to compile layers one by one.
 PRICE = "Layers compiled one by one keep eager's attention, but each checks guards: slower if host-bound."
 TAKEN_ON_GPU = "Wall times are unprofiled; traces give GPU busy time and the causes of idle time."
-TAKEN_ON_CPU = "Wall times are unprofiled; operator times are profiled, so too long."
+TAKEN_ON_CPU = "Wall times are unprofiled; operator times are profiled, so overstated."
 
 
 def _gpu_time(*, without_communication: bool = False, **_: Any) -> str:
@@ -41,7 +41,7 @@ def slower_convolutions(*, before_us: float, after_us: float, shown_by: list[dic
         told.append("Inductor chose this layout.")
         gained_us = facts["others_gained_us"]
         if gained_us:
-            told.append(f"Other convolutions with it: {duration_change(-gained_us)}.")
+            told.append(f"Other convolutions with this layout: {duration_change(-gained_us)}.")
     return " ".join(told)
 
 
@@ -136,7 +136,7 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
         slower_convolutions,
     ),
     "synchronising_calls": (
-        "{side} synchronises within a call",
+        "{side} synchronises inside a call",
         lambda idle_us, call_us, calls, made_by, times, **_: (
             f"{', '.join(calls)} drained the queue {count(times)}x per call: {duration(idle_us)} idle,"
             f" {percent(idle_us / call_us, 0)} of the call.{_made_by(made_by, ', ') or ' Call site not recorded.'}"

@@ -17,7 +17,7 @@ def graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -
     told = f"{hits} of {counted(graphs, 'graph')} came from a compile cache"
     if cache_was_empty is not False and hits < graphs:
         # A graph may be like an earlier one of the same process.
-        return f"{told} (this process's or a remote one): a cold compile takes longer."
+        return f"{told} (of this process, or a remote cache): a cold compile takes longer."
     return f"{told}: a cold compile takes longer."
 
 

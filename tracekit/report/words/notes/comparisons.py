@@ -56,7 +56,7 @@ def timed_slower_than_recorded(
     why = "other load or another clock. Measure again."
     if first_calls:
         why = f"only {counted(timed_calls, 'timed call')}, and first calls are slow (--iterations)."
-    return f"{subject}: unprofiled calls took {wall_us / recorded_us:.1f}x as long as profiled ones: {why}"
+    return f"{subject}: unprofiled calls took {wall_us / recorded_us:.1f}x as long as profiled calls: {why}"
 
 
 def _throttled(how: str, sides: Sequence[str]) -> str:
@@ -146,9 +146,9 @@ SENTENCES: dict[str, Sentence] = {
         " `tracekit ranks FOLDER` reads all ranks of a job and tells waiting from transfer."
     ),
     "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums, without a waterfall.",
-    "not_read_over_steps": "Traces were not read over steps: their figures do not compare with unprofiled times.",
+    "not_read_over_steps": "Trace figures are not per step: they cannot be compared with unprofiled times.",
     "windows_differ": lambda a, b: (
-        f"A was read over {WINDOWS[a]}, B over {WINDOWS[b]}: figures do not compare; --window reads both alike."
+        f"A covers {WINDOWS[a]}, B {WINDOWS[b]}: their figures cannot be compared. --window sets both."
     ),
     "whole_recordings": "Figures are of whole traces, not per step: both must hold the same work.",
     "named_spans": "Figures are per span: both spans must hold the same work.",
@@ -167,8 +167,8 @@ SENTENCES: dict[str, Sentence] = {
     "setting_differs": setting_differs,
     "package_differs": lambda package, **facts: setting_differs(setting=package, **facts),
     "one_side_generates": "Only {side} generates text.",
-    "one_side_is_own": "Only {side} is a model of the user's own.",
-    "not_timed": "Not both sides have unprofiled times: traces alone cannot say which is faster.",
+    "one_side_is_own": "Only {side} is a user-defined model.",
+    "not_timed": "Not both sides have unprofiled times: traces cannot show which is faster.",
     "not_alternated": "The sides were not interleaved: drift counts as a difference.",
     "too_few_calls": too_few_calls,
     "uneven_calls": "Only the first {rounds} calls of each side count: the rest have no counterpart.",
@@ -184,7 +184,7 @@ SENTENCES: dict[str, Sentence] = {
     "two_speeds": lambda subject, fast_us, slow_us, slow_share, lasting: (
         f"{subject} is bimodal: {percent(1 - slow_share, 0)} of calls at {fast_us / 1e3:.3f} ms,"
         f" {percent(slow_share, 0)} at {slow_us / 1e3:.3f} ms{'' if lasting else ', switching from call to call'}."
-        " Clocks or other load do that."
+        " Likely causes: clocks, other load."
     ),
     "speedup_by_thirds": (
         "Interleaving cancels common drift: the speed-up was {first:times} in the first third, {last:times} in the"
@@ -200,26 +200,36 @@ SENTENCES: dict[str, Sentence] = {
         f" {_apart(min(own_us, advised_us), max(own_us, advised_us), waits_for_host)}"
     ),
     "one_process_small_change": (
-        "One process, small change: memory layout and threads alone move times by several percent between processes"
+        "One process, small change: memory layout and threads move times by several percent between processes"
         " (--repeat-process 4)."
     ),
     "one_process_waits_for_host": (
         "One process, and {subject} is host-bound: GPU idle {idle_share:percent 0}. On an H200 such speed-ups moved by"
         " up to {seen_apart:percent 0} between processes (--repeat-process 4)."
     ),
-    "two_processes": "Two processes give a wide interval (--repeat-process 4 makes five).",
+    "one_process_large_change": (
+        "One process, and {subject} is host-bound (GPU idle {idle_share:percent 0}): the sign of so large a change is"
+        " sure, its size is not. Such speed-ups moved by up to {seen_apart:percent 0} between processes"
+        " (--repeat-process 4)."
+    ),
+    "one_process_gpu_bound": (
+        "One process is enough: GPU-bound speed-ups moved by at most {seen_apart:percent 0} between processes."
+    ),
+    "two_processes": "Two processes: the interval is wide (--repeat-process 4).",
     "eager_differs_between_runs": (
         "Eager took {ratio:.2f}x as long in {slowest}'s process as in {fastest}'s: compare speed-ups, not times."
     ),
     "interrupted": "{runs:A run was|Both runs were} interrupted: calls or recordings are missing.",
     "no_operators": (
-        "{subject} has no operators for most kernels (CUDA graphs, or CUDA activity alone): they are matched by name,"
-        " which can mix up sizes. --ops TRACE takes operators from a trace without CUDA graphs."
+        "{subject} has no operators for most kernels (CUDA graphs, or only CUDA activity recorded): they are matched by"
+        " name, which can mix up sizes. --ops TRACE takes operators from a trace without CUDA graphs."
     ),
     "no_shapes": (
         "{subject} has no shapes (record_shapes): kernels are matched by name and order, which can mix up sizes."
     ),
-    "little_matched": lambda matched_shares: f"Only {_of_times(matched_shares)} was matched: same model, same sizes?",
+    "little_matched": lambda matched_shares: (
+        f"Only {_of_times(matched_shares)} was matched: check that both sides run the same model at the same sizes."
+    ),
     "matched_by_elimination": matched_by_elimination,
     "provenance_unused": lambda why: (
         f"Kernels are matched by operators, shapes and order, without provenance: {NO_PROVENANCE[why]}."

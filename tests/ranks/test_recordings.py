@@ -1,0 +1,118 @@
+"""Real recordings of many ranks, whose figures a plain oracle worked out (tests/data/README.md)."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+import zstandard
+from jsonschema import Draft202012Validator
+from tests.cli.runs import invoke
+from tests.traces import make_kernel, write_trace
+
+from tracekit.ranks.digest_file import digest_bytes, read_digest
+from tracekit.ranks.joining import join_ranks
+from tracekit.report.schemas import schema
+from tracekit.report.thirty_lines import MOST_LINES
+from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
+
+DATA = Path(__file__).parents[1] / "data" / "ranks"
+
+
+@pytest.fixture(scope="module")
+def dlrm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the recordings of eight ranks."""
+    folder = tmp_path_factory.mktemp("dlrm")
+    packed = (DATA / "dlrm.tar.zst").read_bytes()
+    with tarfile.open(fileobj=io.BytesIO(zstandard.ZstdDecompressor().decompress(packed))) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def test_the_waits_of_eight_ranks_are_those_of_the_oracle_and_a_digest_says_the_same(dlrm: Path) -> None:
+    digests = read_ranks(find_recordings([str(dlrm)]), RanksReading(cached=False))
+    told = join_ranks(digests)
+    oracle = (5580, 11125, 3280, 9571, 6370, 6041, 3342, 1534)
+    assert [each.waiting_us for each in told.ranks] == pytest.approx(oracle, abs=1)
+    assert [each.last_arrivals for each in told.ranks] == [0, 0, 0, 0, 1, 2, 0, 5]
+    assert told.clock.basis == "one_host" and told.world.size == 8 and not told.world.missing
+    assert not [each for each in told.findings if each.code == "late_rank"]
+    assert join_ranks([read_digest(digest_bytes(each), each.path) for each in digests]) == told
+
+
+def test_a_digest_stands_for_its_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digests").mkdir()
+    for rank in (0, 1):
+        made = invoke(
+            "digest",
+            str(DATA / f"tp_reduce-overhead.rank{rank}.json.gz"),
+            "--out",
+            f"digests/rank{rank}.digest.parquet",
+        )
+        assert made.exit_code == 0, made.output
+    of_traces, of_digests = (invoke("ranks", str(place), "-q").output for place in (DATA, "digests"))
+    assert of_traces == of_digests
+
+
+def test_collectives_of_cuda_graphs_are_matched_by_order() -> None:
+    told = join_ranks(read_ranks(find_recordings([str(DATA)]), RanksReading("whole", cached=False)))
+    first, second = told.ranks
+    assert (first.waiting_us, first.transfer_us, first.last_arrivals) == pytest.approx((69.3, 321.1, 13), abs=0.06)
+    assert (second.waiting_us, second.transfer_us, second.last_arrivals) == pytest.approx((21.6, 321.3, 23), abs=0.06)
+    assert (first.compute_us, second.compute_us) == pytest.approx((1030.3, 1040.8), abs=0.06)
+    assert {each.matched_by for each in told.collectives} == {"order"}
+
+
+def test_the_command_tells_it_in_thirty_lines_as_json_and_as_a_page(dlrm: Path, tmp_path: Path) -> None:
+    told = invoke("ranks", str(dlrm), "--json", str(tmp_path / "out.json"), "--html", str(tmp_path / "pages"))
+    assert told.exit_code == 0, told.output
+    assert len(told.output.splitlines()) <= MOST_LINES
+    assert max(map(len, told.output.splitlines())) <= 100 + len(str(tmp_path))
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert document["schema"] == "tracekit.ranks/1"
+    # The contract's keys; there may be more.
+    assert set(document) >= {
+        "world",
+        "clock",
+        "steps",
+        "ranks",
+        "collectives",
+        "late",
+        "unmatched",
+        "findings",
+        "warnings",
+    }
+    assert set(document["collectives"][0]) >= {"class", "arrival_spread_us", "late_ranks", "waiting_us", "busbw_gbps"}
+    Draft202012Validator(schema("ranks")).validate(document)
+    (page,) = (tmp_path / "pages").glob("*.html")
+    assert page.with_suffix(".md").exists() and "<table" in page.read_text()
+    everything = invoke("ranks", str(dlrm), "-v")
+    assert len(everything.output.splitlines()) > len(told.output.splitlines())
+
+
+def test_ranks_are_told_by_their_files_names_where_recordings_do_not_say(tmp_path: Path) -> None:
+    for rank in (3, 11):
+        talk = make_kernel(100 + rank, 200, name="ncclDevKernel_AllReduce_Sum")
+        write_trace(tmp_path, [make_kernel(0, 100), talk]).rename(tmp_path / f"job_rank{rank}_step_2.json")
+    (tmp_path / "settings.json").write_text("{}")
+    digests = read_ranks(find_recordings([str(tmp_path)]), RanksReading(cached=False))
+    assert [each.rank for each in digests] == [3, 11]
+    assert [each.waiting_us for each in join_ranks(digests).ranks] == [8, 0]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda folder: None, "has no traces"),
+        (lambda folder: (folder / "rank0.json").write_text("no trace"), "is not a trace"),
+        (lambda folder: write_trace(folder, []).rename(folder / "rank0.json"), "has no events"),
+        (lambda folder: (folder / "rank0.digest.parquet").write_bytes(b"PAR1 and no more"), "no digest"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, make: object, said: str) -> None:
+    make(tmp_path)  # type: ignore[operator]
+    told = invoke("ranks", str(tmp_path))
+    assert told.exit_code == 1
+    assert said in told.output and len(told.output.strip().splitlines()) == 1

@@ -1,0 +1,159 @@
+"""Where a call's time goes in a comparison: GPU kernels by module, idle time by cause, and what became slower."""
+
+import math
+from collections.abc import Iterator
+
+from tracekit.model.comparison import Comparison, Side
+from tracekit.names import clipped_within, printable
+from tracekit.numbers import MISSING, figure_change, scale_of
+from tracekit.report.document import Account, AccountRow, Table, columns
+from tracekit.report.sections.kernels import times_by_family
+from tracekit.report.sections.modules import OWN, GpuPart, main_parts, part_words
+from tracekit.report.sides import both_sides
+from tracekit.report.words import common as words
+from tracekit.report.words import short
+
+#: Families of kernels and causes of idle time that find room.
+MOST_FAMILIES, MOST_CAUSES = 3, 5
+#: Operators of a CPU run that find room, and characters of their names.
+MOST_OPERATORS, OPERATOR = 6, 40
+#: Operators that are named of what a module does itself.
+MOST_NAMED = 2
+REST, OTHER = "all other GPU work", "other causes"
+#: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
+KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
+#: A cause of idle time has this share of B's idle time, or of the largest one's change.
+LEAST_CAUSE = 0.05
+#: Other causes that make less than this share of the idle time stand with the last one.
+LEAST_REST = 0.02
+#: What is not attributed is shown from this share of A's call on, and what became slower from this one of B's.
+LEAST_RESIDUAL, LEAST_SLOWER = 0.001, 0.005
+
+WINDOWS = {"steps": "call", "span": "span", "whole": "recording"}
+
+
+def call_account(comparison: Comparison) -> Account | None:
+    """GPU kernels by module, exposed communication, idle time by cause. The parts add up to the call, and their changes
+    to its change."""
+    a, b, waterfall = comparison.a, comparison.b, comparison.waterfall
+    if waterfall is None or a.busy_us is None or b.busy_us is None:
+        return None
+    a_idle, b_idle = a.idle_us(waterfall.basis), b.idle_us(waterfall.basis)
+    parts = [*(_modules(comparison) or _families(comparison))]
+    # What is in no part, copies among it, and less what ran at once.
+    compute = (a.compute_us or 0.0, b.compute_us or 0.0)
+    rest = [us - math.fsum(row.us[at] or 0.0 for row in parts) for at, us in enumerate(compute)]
+    communicates = a.analysis.communication or b.analysis.communication
+    rows = [AccountRow(COMPUTE if communicates else KERNELS, 0, compute, compute[1] - compute[0]), *parts]
+    if parts:
+        rows.append(_row(REST, rest[0], rest[1]))
+    if communicates:
+        exposed = (a.exposed_us, b.exposed_us)
+        rows.append(AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], unjudged=True))
+    if a_idle is not None and b_idle is not None:
+        rows.append(AccountRow("GPU idle", 0, (a_idle, b_idle), b_idle - a_idle))
+        rows += _causes(comparison, b_idle)
+    # What the causes leave of the idle time's change.
+    if abs(waterfall.residual_us) >= LEAST_RESIDUAL * waterfall.a_us:
+        rows.append(AccountRow("not attributed", 1, (None, None), waterfall.residual_us, "in no trace"))
+    profiled = "" if waterfall.basis == "unprofiled" else ", with profiler"
+    return Account(f"Where a {WINDOWS[a.analysis.window.kind]} goes{profiled}", (a.label, b.label), tuple(rows))
+
+
+def _row(name: str, a_us: float, b_us: float, what: str = "") -> AccountRow:
+    return AccountRow(name, 1, (a_us, b_us), b_us - a_us, what)
+
+
+def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
+    return tuple(
+        _row(_part_name(part), part.a_us, part.b_us, part_words(part, comparison.groups))
+        for part in main_parts(comparison)
+    )
+
+
+def _part_name(part: GpuPart) -> str:
+    """Of what a module does besides its parts, what that is: `layers.* itself (add, layer_norm)`."""
+    if part.path and part.what:
+        named = part.what.split(", ")
+        told = named if len(named) <= MOST_NAMED else [*named[:MOST_NAMED], "..."]
+        return f"{part.path} {OWN} ({', '.join(told)})"
+    return part.path or part.what
+
+
+def _families(comparison: Comparison) -> tuple[AccountRow, ...]:
+    """The families of kernels with the largest changes, where no module is known."""
+    times = {family: (a, b) for family, ((_, a), (_, b)) in times_by_family(both_sides(comparison)).items()}
+    times.pop("communication", None)
+    largest = sorted(times.items(), key=lambda item: -abs(item[1][1] - item[1][0]))[:MOST_FAMILIES]
+    return tuple(_row(family, *us) for family, us in largest)
+
+
+def idle_causes(side: Side, *, profiled: bool) -> dict[str, float]:
+    """Idle time by cause, as much as its account tells of."""
+    return side.idle_by_cause() if profiled else side.calibrated_idle_by_cause() or {}
+
+
+def _causes(comparison: Comparison, b_idle: float) -> Iterator[AccountRow]:
+    """The causes that changed most or still make most of B's idle time, the most telling first, and all others."""
+    profiled = comparison.waterfall is None or comparison.waterfall.basis == "trace"
+    a, b = (idle_causes(side, profiled=profiled) for side in (comparison.a, comparison.b))
+    us = {cause: (a.get(cause, 0.0), b.get(cause, 0.0)) for cause in {**a, **b}}
+    weights = {cause: max(abs(after - before), after) for cause, (before, after) in us.items()}
+    ranked = sorted((cause for cause in us if any(us[cause])), key=lambda cause: -weights[cause])
+    if not ranked:
+        return
+    change = max(abs(after - before) for before, after in us.values())
+    told = [
+        cause
+        for cause in ranked[:MOST_CAUSES]
+        if us[cause][1] >= LEAST_CAUSE * b_idle or abs(us[cause][1] - us[cause][0]) >= LEAST_CAUSE * change
+    ]
+    rest = [math.fsum(us[cause][at] for cause in ranked if cause not in told) for at in (0, 1)]
+    is_little = bool(told) and max(rest) < LEAST_REST * max(math.fsum(a.values()), b_idle)
+    for cause in told:
+        name, more = words.cause_words(cause), is_little and any(rest) and cause == told[-1]
+        before, after = (each + (rest[at] if more else 0.0) for at, each in enumerate(us[cause]))
+        what = short.slower_cause(cause, comparison) if after > before else ""
+        yield _row(f"{name} and other" if more else name, before, after, what)
+    if any(rest) and not is_little:
+        yield _row(OTHER, rest[0], rest[1])
+
+
+def operator_table(comparison: Comparison) -> Table | None:
+    """The operators with the most time of their own, of two CPU runs; None of all else."""
+    a, b = comparison.a, comparison.b
+    if a.analysis.cpu is None or b.analysis.cpu is None:
+        return None
+    wholes = [side.analysis.cpu.operator_us / side.steps for side in (a, b) if side.analysis.cpu]
+    own = [
+        {each.name: each.self_us / side.steps for each in (side.analysis.cpu.top if side.analysis.cpu else ())}
+        for side in (a, b)
+    ]
+    unit, scale, decimals = scale_of(max(wholes))
+
+    def row(name: str, *us: float | None) -> tuple[str, ...]:
+        before, after = us
+        change = MISSING if before is None or after is None else figure_change((after - before) / scale, decimals)
+        return (name, *(MISSING if each is None else f"{each / scale:,.{decimals}f}" for each in us), change)
+
+    largest = sorted({*own[0], *own[1]}, key=lambda name: -max(each.get(name, 0.0) for each in own))
+    names = {name: f"  {clipped_within(printable(name), OPERATOR)}" for name in largest[:MOST_OPERATORS]}
+    told = (row(shown, *(each.get(name) for each in own)) for name, shown in names.items())
+    rows = (row("all operators", *wholes), *told)
+    heads = columns(f"Operators, {words.shared_scope(comparison)}, {unit}", figures=(a.label, b.label, "change"))
+    return Table("", heads, rows)
+
+
+def slower_words(comparison: Comparison, account: Account | None) -> str:
+    """What became slower within rows that did not, and why; that nothing did; empty where the rows say all."""
+    waterfall = comparison.waterfall
+    if waterfall is None or account is None:
+        return ""
+    unit, scale, decimals = scale_of(max(waterfall.a_us, waterfall.b_us))
+    unchanged = math.fsum(group.delta_us for group in comparison.groups if group.kind == "unchanged")
+    if unchanged >= LEAST_SLOWER * waterfall.b_us:
+        change = f"{figure_change(unchanged / scale, decimals)} {unit}"
+        return f"Slower within these rows: unchanged kernels {change} ({short.slower_kernels(comparison)})"
+    judged = (row.delta_us or 0.0 for row in account.rows if not row.unjudged)
+    slower = any(us >= LEAST_SLOWER * waterfall.b_us for us in judged)
+    return "" if slower else "Nothing became slower."
