@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from jsonschema import Draft202012Validator
 from tests.cli.runs import invoke
 from tests.traces import make_kernel, write_trace
 
 from tracekit.ranks.digest_file import digest_bytes, read_digest
 from tracekit.ranks.joining import join_ranks
+from tracekit.report.schemas import schema
 from tracekit.report.thirty_lines import MOST_LINES
 from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
 
@@ -37,6 +39,21 @@ def test_the_waits_of_eight_ranks_are_those_of_the_oracle_and_a_digest_says_the_
     assert told.clock.basis == "one_host" and told.world.size == 8 and not told.world.missing
     assert not [each for each in told.findings if each.code == "late_rank"]
     assert join_ranks([read_digest(digest_bytes(each), each.path) for each in digests]) == told
+
+
+def test_a_digest_stands_for_its_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digests").mkdir()
+    for rank in (0, 1):
+        made = invoke(
+            "digest",
+            str(DATA / f"tp_reduce-overhead.rank{rank}.json.gz"),
+            "--out",
+            f"digests/rank{rank}.digest.parquet",
+        )
+        assert made.exit_code == 0, made.output
+    of_traces, of_digests = (invoke("ranks", str(place), "-q").output for place in (DATA, "digests"))
+    assert of_traces == of_digests
 
 
 def test_collectives_of_cuda_graphs_are_matched_by_order() -> None:
@@ -68,6 +85,7 @@ def test_the_command_tells_it_in_thirty_lines_as_json_and_as_a_page(dlrm: Path, 
         "warnings",
     }
     assert set(document["collectives"][0]) >= {"class", "arrival_spread_us", "late_ranks", "waiting_us", "busbw_gbps"}
+    Draft202012Validator(schema("ranks")).validate(document)
     (page,) = (tmp_path / "pages").glob("*.html")
     assert page.with_suffix(".md").exists() and "<table" in page.read_text()
     everything = invoke("ranks", str(dlrm), "-v")

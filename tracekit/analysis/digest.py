@@ -61,10 +61,14 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
     if not trace.activities.height:
         raise TracekitError(f"{trace.path} has no GPU activity: record it with ProfilerActivity.CUDA")
     scope = find_scope(trace, window, steps)
-    activities = _with_families(scope.activities)
+    names = scope.activities.select("name", "kind").unique()
+    families = names.with_columns(family=pl.Series([family_of(*each) for each in names.iter_rows()], dtype=pl.String))
+    activities = scope.activities.join(families, on=["name", "kind"], how="left", maintain_order="left")
     if not activities.height:
         raise TracekitError(f"no GPU activity of {trace.path} belongs to the window; pass --window whole")
-    device = _busiest(activities)
+    # The device with most communication, else with most activity.
+    counts = activities.group_by("device").agg(n=(pl.col("family") == "communication").sum(), all=pl.len())
+    device = int(counts.sort("n", "all", "device", descending=[True, True, False])["device"][0])
     own = activities.filter(pl.col("device") == device).sort("start_ns", "end_ns")
     graphs = pl.col("launched_by").str.contains(GRAPH_LAUNCH, literal=True).fill_null(value=False)
     own = own.with_columns(in_graph=graphs, called_ns=pl.when(graphs).then(None).otherwise("called_ns"))
@@ -72,13 +76,12 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
     gaps = _cut(find_gaps(trace, scope, device), collectives)
     parts = divide_gaps(trace, scope, gaps)
     stated = trace.distributed
-    names = {each.id: each.name for each in trace.devices}
     return RankDigest(
         path=trace.path,
         rank=stated.rank if stated else None,
         world_size=stated.world_size if stated else None,
         host_name=trace.host_name,
-        device_name=names.get(device),
+        device_name=next((each.name for each in trace.devices if each.id == device), None),
         origin_ns=trace.origin_ns,
         first_ns=min(
             int(table["start_ns"][0]) for table in (trace.activities, trace.calls, trace.host) if table.height
@@ -97,18 +100,6 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         skipped=sum(trace.skipped.values()),
         truncated=trace.truncated,
     )
-
-
-def _with_families(activities: pl.DataFrame) -> pl.DataFrame:
-    names = activities.select("name", "kind").unique()
-    families = names.with_columns(family=pl.Series([family_of(*each) for each in names.iter_rows()], dtype=pl.String))
-    return activities.join(families, on=["name", "kind"], how="left", maintain_order="left")
-
-
-def _busiest(activities: pl.DataFrame) -> int:
-    """The device with most communication, else with most activity."""
-    counts = activities.group_by("device").agg(n=(pl.col("family") == "communication").sum(), all=pl.len())
-    return int(counts.sort("n", "all", "device", descending=[True, True, False])["device"][0])
 
 
 def _collectives(trace: Trace, own: pl.DataFrame) -> pl.DataFrame:

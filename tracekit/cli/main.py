@@ -30,6 +30,7 @@ COMMANDS = {
     "analyze": "Analyze one trace.",
     "compare": "Compare two runs or traces: what changed and why.",
     "ranks": "Compare the ranks of one job: who waited for whom and why.",
+    "digest": "Write what `ranks` needs of one trace as a small file.",
     "open": "Open a trace in Perfetto.",
     "export": "Export a trace for other tools.",
     "schema": "Print the JSON Schemas of tracekit's JSON output.",

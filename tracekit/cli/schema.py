@@ -15,7 +15,7 @@ from tracekit.printing import echo, hand_over
 if TYPE_CHECKING:
     from tracekit.report.schemas import SchemaName
 
-NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell")
+NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "comparisons", "ranks", "run", "sweep", "sweep-cell")
 
 
 @click.command(epilog="Example: tracekit schema comparison", context_settings=WIDE_HELP)

@@ -199,13 +199,20 @@ class UnmatchedCollectives:
 
 
 @dataclass(frozen=True, slots=True)
+class StepsRead:
+    """What of the recordings is counted."""
+
+    kind: Literal["steps", "span", "whole"]
+    count: int  #: Steps, or named spans, of the rank with most; 1 where all of it is.
+
+
+@dataclass(frozen=True, slots=True)
 class Ranks:
     """What the recordings of many ranks say together."""
 
     world: World
     clock: Clock
-    window: Literal["steps", "span", "whole"]
-    steps: int
+    steps: StepsRead
     ranks: tuple[RankUse, ...]
     collectives: tuple[CollectiveUse, ...]
     late: tuple[LateRank, ...]

@@ -31,9 +31,7 @@ def find(
     found = [
         *_late_ranks(ranks, late, uneven),
         *_uneven_work(ranks, uneven),
-        *_slow_gpus(ranks),
-        *_exposed(ranks, collectives),
-        *_small(collectives),
+        *_communication(ranks, collectives),
     ]
     order = {"error": 0, "warning": 1, "info": 2}
     return tuple(sorted(found, key=lambda each: (order[each.severity], -(each.saving_us or 0.0))))
@@ -81,6 +79,7 @@ def _late_ranks(
 
 
 def _uneven_work(ranks: tuple[RankUse, ...], uneven: tuple[UnevenKernel, ...]) -> Iterator[RankFinding]:
+    """Ranks with more to do than the others, or a slower GPU."""
     for rank in ranks:
         own = [each for each in uneven if each.rank == rank.rank and each.more_us > 0]
         more_us = sum(each.more_us for each in own)
@@ -94,30 +93,21 @@ def _uneven_work(ranks: tuple[RankUse, ...], uneven: tuple[UnevenKernel, ...]) -
                 "kernels": len(own),
             }
             yield RankFinding("uneven_work", "warning", rank.rank, facts, more_us)
-
-
-def _slow_gpus(ranks: tuple[RankUse, ...]) -> Iterator[RankFinding]:
-    for rank in ranks:
         # What runs beside a collective that waits is slow for that; its price says so.
         if rank.slower >= LEAST_SLOWER and (rank.overlap_price_us or 0.0) < rank.slower * rank.compute_us / 2:
             facts = {"slower": rank.slower, "compute_us": rank.compute_us}
             yield RankFinding("slow_gpu", "warning", rank.rank, facts, rank.slower * rank.compute_us)
 
 
-def _exposed(ranks: tuple[RankUse, ...], collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:
+def _communication(ranks: tuple[RankUse, ...], collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:
+    """What the collectives themselves cost."""
     told = [each for each in ranks if each.exposed_transfer_us is not None]
-    if not told:
-        return
-    worst = max(told, key=lambda each: (each.exposed_transfer_us or 0.0) / each.span_us)
-    exposed_us = worst.exposed_transfer_us or 0.0
-    if exposed_us >= LEAST_EXPOSED * worst.span_us and collectives:
+    worst = max(told, key=lambda each: (each.exposed_transfer_us or 0.0) / each.span_us, default=None)
+    exposed_us = (worst.exposed_transfer_us or 0.0) if worst else 0.0
+    if worst and collectives and exposed_us >= LEAST_EXPOSED * worst.span_us:
         largest = max(collectives, key=lambda each: each.transfer_us or 0.0)
         facts = {"exposed_transfer_us": exposed_us, "share": exposed_us / worst.span_us, "collective": largest.name}
         yield RankFinding("exposed_communication", "warning", worst.rank, facts, exposed_us)
-
-
-def _small(collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:
-    small = [each for each in collectives if each.bytes is not None and each.bytes <= SMALL_BYTES]
-    count = sum(each.count for each in small)
+    count = sum(each.count for each in collectives if each.bytes is not None and each.bytes <= SMALL_BYTES)
     if count >= MANY and count > sum(each.count for each in collectives) / 2:
         yield RankFinding("small_collectives", "info", None, {"count": count, "bytes": SMALL_BYTES})

@@ -17,6 +17,7 @@ from tracekit.model.ranks import (
     RankTimes,
     RankUse,
     RankWait,
+    StepsRead,
     Unmatched,
     UnmatchedCollectives,
     WaitedFor,
@@ -68,8 +69,7 @@ def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
     return Ranks(
         world=World(job.size, tuple(digests), job.missing, clocks.hosts),
         clock=clocks.told(),
-        window=next(iter(digests.values())).window,
-        steps=max(len(each.windows) for each in digests.values()),
+        steps=StepsRead(next(iter(digests.values())).window, max(len(each.windows) for each in digests.values())),
         ranks=uses,
         collectives=collectives,
         late=late,
@@ -195,6 +195,11 @@ def _kind(
     algorithm = width / usual_ns if isinstance(width, int) and usual_ns > 0 else None
     factor = BUS_FACTORS.get(str(name))
     late = Counter(waits.last[k] for k in some if waits.spread_ns[k] > 0)
+    spread_ns = median(waits.spread_ns[k] for k in some)
+    share = waiting.total() / max(waiting.total() + transfer_ns, 1)
+    kind: CollectiveClass = "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
+    if not clocks.known or (share > HARDLY and spread_ns <= (clocks.uncertainty_ns or 0.0)):
+        kind = "inconclusive"
     return CollectiveUse(
         name=str(name),
         group=group if isinstance(group, str) else None,
@@ -203,12 +208,12 @@ def _kind(
         bytes=width if isinstance(width, int) else None,
         count=len(some),
         transfer_us=transfer_ns / 1e3,
-        arrival_spread_us=median(waits.spread_ns[k] for k in some) / 1e3 if clocks.known else None,
+        arrival_spread_us=spread_ns / 1e3 if clocks.known else None,
         late_ranks=tuple(RankTimes(rank, times) for rank, times in late.most_common()),
         waiting_us=tuple(RankWait(rank, ns / 1e3) for rank, ns in sorted(waiting.items())),
         algbw_gbps=algorithm,
         busbw_gbps=algorithm * factor(n) if algorithm and factor and n else algorithm,
-        kind=_class(sum(waiting.values()), transfer_ns, waits, some, clocks),
+        kind=kind,
         matched_by=how,  # type: ignore[arg-type]
     )
 
@@ -220,14 +225,6 @@ def _who_for_whom(matching: Matching, waits: Waits) -> tuple[WaitedFor, ...]:
             if it.rank != late:
                 found[it.rank, late] += int(waits.waiting_ns[it.rank][it.row])
     return tuple(WaitedFor(rank, late, ns / 1e3) for (rank, late), ns in sorted(found.items()) if ns)
-
-
-def _class(waiting_ns: int, transfer_ns: int, waits: Waits, some: list[int], clocks: Clocks) -> CollectiveClass:
-    share = waiting_ns / (waiting_ns + transfer_ns) if waiting_ns + transfer_ns else 0.0
-    spread = median(waits.spread_ns[k] for k in some)
-    if not clocks.known or (share > HARDLY and spread <= (clocks.uncertainty_ns or 0.0)):
-        return "inconclusive"
-    return "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
 
 
 def _unmatched(digests: dict[int, RankDigest], matching: Matching) -> tuple[UnmatchedCollectives, ...]:

@@ -73,7 +73,6 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
 def ranks_json(told: Ranks) -> str:
     """What many ranks say together, sums over the window. `collectives` has a row for each kind of collective."""
     fields: dict[str, Any] = msgspec.to_builtins(told)
-    fields["steps"] = {"kind": fields.pop("window"), "count": told.steps}
     for each in fields["collectives"]:
         each["class"] = each.pop("kind")
     for each, finding in zip(fields["findings"], told.findings, strict=True):

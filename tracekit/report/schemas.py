@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from tracekit import model
-from tracekit.model import analysis, comparison, comparisons, sweep_figures
+from tracekit.model import analysis, comparison, comparisons, ranks, sweep_figures
 from tracekit.model.gate import Outcome
 from tracekit.model.groups import Evidence
 from tracekit.model.note import Note
@@ -22,7 +22,7 @@ from tracekit.model.sequence import OperatorSource
 from tracekit.model.single_run import NothingCompiled, PerStep
 from tracekit.model.sweep import CellResult
 
-SchemaName = Literal["analysis", "comparison", "comparisons", "run", "sweep", "sweep-cell"]
+SchemaName = Literal["analysis", "comparison", "comparisons", "ranks", "run", "sweep", "sweep-cell"]
 #: The dialect that msgspec writes.
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -48,6 +48,13 @@ class AnalysisFile(analysis.Analysis):
     grave: tuple[str, ...]  #: What the grave notes say.
     run: Measured  #: What a run folder says besides; not there for a bare trace.
     nothing_compiled: NothingCompiled  #: Why torch.compile compiled nothing; there only where it did.
+
+
+@dataclass(frozen=True, kw_only=True)
+class RanksFile(ranks.Ranks):
+    """What the recordings of many ranks say together: sums over the window."""
+
+    schema: Literal["tracekit.ranks/1"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +113,8 @@ BESIDE: dict[str, dict[str, tuple[object, str]]] = {
         "differs": (tuple[str, ...], "What the differences are, in words."),
     },
     "Work": {"differs": (tuple[str, ...], "What is not the same on all machines of it (`driver: 580.1, 590.2`).")},
+    "RankFinding": {"title": (str, "The finding in words."), "evidence": (str, "What it rests on, in words.")},
+    "RanksFile": {"warnings": (tuple[str, ...], "What the notes say.")},
     "Conditions": {"held_back": (tuple[str, ...], "What the limits say.")},
 }
 BESIDE["ComparisonFile"] = BESIDE["Comparison"]
@@ -122,6 +131,7 @@ FILES: dict[SchemaName, type] = {
     "analysis": AnalysisFile,
     "comparison": ComparisonFile,
     "comparisons": ComparisonsFile,
+    "ranks": RanksFile,
     "run": Run,
     "sweep": sweep_figures.Sweep,
     "sweep-cell": CellResult,
@@ -159,6 +169,8 @@ def schema(name: SchemaName) -> dict[str, Any]:
             told |= nouns[f"Of{noun}"]["properties"]
         for key in UNWRITTEN.get(noun, ()):
             del told[key]
+        if noun == "CollectiveUse":
+            told["class"] = told.pop("kind")
         if "by_name" in told:
             told["top"] = told.pop("by_name")
         # What older files lack is in every new one.

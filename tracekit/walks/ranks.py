@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -72,9 +72,8 @@ def find_recordings(places: Sequence[str]) -> tuple[str, ...]:
         if not path.is_dir():
             found.append(place)
             continue
-        inside = sorted(
-            (each for each in path.iterdir() if each.is_file() and each.name.endswith(ENDINGS)), key=_by_number
-        )
+        inside = [each for each in path.iterdir() if each.is_file() and each.name.endswith(ENDINGS)]
+        inside.sort(key=lambda each: ([int(number) for number in re.findall(r"\d{1,9}", each.name)], each.name))
         # A folder may hold what else was written beside the traces.
         traces = [each for each in inside if RANK_IN_NAME.search(each.name)] or inside
         if not traces:
@@ -83,14 +82,14 @@ def find_recordings(places: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _by_number(path: Path) -> tuple[list[int], str]:
-    return [int(each) for each in re.findall(r"\d{1,9}", path.name)], path.name
-
-
 def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]:
     """The digest of each recording, in the order of `places`. Raises TracekitError for one that cannot be read, and
     names it."""
-    sizes = [_unpacked_bytes(place) for place in places]
+    sizes = [
+        path.stat().st_size * (PACKED if path.suffix in (".gz", ".zst") else 1)
+        for path in map(Path, places)
+        if path.is_file()
+    ]
     workers = min(len(places), os.cpu_count() or 1)
     with _progress(len(places)) as advance:
         if workers < 2 or sum(sizes) < WORTH_A_PROCESS_BYTES * workers:
@@ -100,7 +99,7 @@ def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]
                 advance()
             return found
         # Forked processes would inherit polars' threads in the middle of their work.
-        with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_alone) as pool:
+        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
             futures = {pool.submit(partial(reading.digest, place)): place for place in places}
             by_place: dict[str, RankDigest] = {}
             try:
@@ -113,19 +112,8 @@ def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]
     return [by_place[place] for place in places]
 
 
-def _alone() -> None:
-    """One thread a process: there is a process for each core."""
-    os.environ["POLARS_MAX_THREADS"] = "1"
-
-
-def _unpacked_bytes(place: str) -> int:
-    path = Path(place)
-    size = path.stat().st_size if path.is_file() else 0
-    return size * (PACKED if path.suffix in (".gz", ".zst") else 1)
-
-
 @contextmanager
-def _progress(total: int) -> Iterator[partial[None]]:
+def _progress(total: int) -> Iterator[Callable[[], None]]:
     """A bar on a terminal; gives what is called as each recording is read."""
     console = PrintableConsole(stderr=True)
     bar: Progress | None = None
@@ -137,12 +125,7 @@ def _progress(total: int) -> Iterator[partial[None]]:
         bar.add_task("reading ranks", total=total)
         bar.start()
     try:
-        yield partial(_advance, bar)
+        yield lambda: bar.advance(bar.task_ids[0]) if bar is not None else None
     finally:
         if bar is not None:
             bar.stop()
-
-
-def _advance(bar: Progress | None) -> None:
-    if bar is not None:
-        bar.advance(bar.task_ids[0])

@@ -23,7 +23,8 @@ def ranks_overview(told: Ranks) -> Overview:
     more = [words.finding_title(each) for each in told.findings if not warned or each is not warned[0]]
     world = told.world
     size = f"{len(world.recorded)} of {world.size} ranks" if world.size else counted(len(world.recorded), "rank")
-    stretch = {"steps": counted(told.steps, "step"), "span": "named spans", "whole": "whole recordings"}[told.window]
+    steps = counted(told.steps.count, "step")
+    stretch = {"steps": steps, "span": "named spans", "whole": "whole recordings"}[told.steps.kind]
     tables = (
         sections.account_table(told, MOST_RANKS),
         sections.late_table(told, MOST_LATE),

@@ -1,6 +1,6 @@
 """Many ranks: how each spent its time, who waited for whom, and in which collectives."""
 
-from collections.abc import Iterable
+from collections import defaultdict
 from statistics import median
 
 from tracekit.model.ranks import CollectiveUse, Ranks, RankUse
@@ -18,18 +18,28 @@ NO_CAUSE = "no cause found"
 def account_table(told: Ranks, most: int) -> Table:
     """A row a rank: compute, exposed communication and idle time add up to its span. Where there are more than `most`,
     those that waited or were waited for most, and the median of the others."""
-    shown = sorted(told.ranks, key=lambda each: -_weight(told, each.rank))[:most]
-    numbers = {each.rank for each in shown}
-    others = [each for each in told.ranks if each.rank not in numbers]
-    unit, scale, decimals = scale_of(max(each.span_us for each in told.ranks))
-    rows = [_row(each, f" rank {each.rank}", scale, decimals) for each in told.ranks if each.rank in numbers]
+    waited: dict[int, float] = defaultdict(float)
+    for each in told.waits:
+        waited[each.rank] += each.us
+        waited[each.late] += each.us
+    numbers = sorted((each.rank for each in told.ranks), key=lambda rank: -waited[rank])[:most]
+    others = [use for use in told.ranks if use.rank not in numbers]
+    unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
+
+    def written(us: float | None) -> str:
+        return MISSING if us is None else f"{us / scale:,.{decimals}f}"
+
+    rows = [
+        (f" rank {use.rank}", *map(written, _figures(use)), str(use.last_arrivals))
+        for use in told.ranks
+        if use.rank in numbers
+    ]
     if others:
-        rows.append((f" median of {len(others)} others", *_medians(others, scale, decimals)))
+        known = ([us for us in each if us is not None] for each in zip(*map(_figures, others), strict=True))
+        medians = (median(each) if each else None for each in known)
+        last = f"{median(use.last_arrivals for use in others):,.0f}"
+        rows.append((f" median of {len(others)} others", *map(written, medians), last))
     return Table("", columns(f"Time, {unit}", figures=ACCOUNT), tuple(rows))
-
-
-def _weight(told: Ranks, rank: int) -> float:
-    return sum(each.us for each in told.waits if rank in (each.rank, each.late))
 
 
 def _figures(use: RankUse) -> tuple[float | None, ...]:
@@ -42,19 +52,6 @@ def _figures(use: RankUse) -> tuple[float | None, ...]:
         use.waiting_us,
         use.overlap_price_us,
     )
-
-
-def _row(use: RankUse, name: str, scale: float, decimals: int) -> tuple[str, ...]:
-    written = (MISSING if us is None else f"{us / scale:,.{decimals}f}" for us in _figures(use))
-    return name, *written, str(use.last_arrivals)
-
-
-def _medians(others: list[RankUse], scale: float, decimals: int) -> tuple[str, ...]:
-    found = []
-    for values in zip(*map(_figures, others), strict=True):
-        known = [each for each in values if each is not None]
-        found.append(f"{median(known) / scale:,.{decimals}f}" if known else MISSING)
-    return *found, f"{median(each.last_arrivals for each in others):,.0f}"
 
 
 def late_table(told: Ranks, most: int) -> Table | None:
@@ -96,7 +93,10 @@ def _collective(each: CollectiveUse) -> tuple[str, ...]:
 
 def matrix_table(told: Ranks, most: int = 16) -> Table | None:
     """Who waits (rows) for whom (columns)."""
-    lates = sorted({each.late for each in told.waits}, key=lambda late: -_sum(told, late))[:most]
+    waited: dict[int, float] = defaultdict(float)
+    for each in told.waits:
+        waited[each.late] += each.us
+    lates = sorted(waited, key=lambda late: -waited[late])[:most]
     waiters = sorted({each.rank for each in told.waits if each.late in lates})[: 4 * most]
     cells = {(each.rank, each.late): each.us for each in told.waits}
     rows = ((f"rank {rank}", *(duration(cells.get((rank, late))) for late in lates)) for rank in waiters)
@@ -104,18 +104,11 @@ def matrix_table(told: Ranks, most: int = 16) -> Table | None:
     return filled_table("Who waits for whom", heads, rows)
 
 
-def _sum(told: Ranks, late: int) -> float:
-    return sum(each.us for each in told.waits if each.late == late)
-
-
 def idle_table(told: Ranks) -> Table | None:
     causes = list(dict.fromkeys(share.cause for each in told.ranks for share in each.idle_causes))
-    rows = ((f"rank {each.rank}", *(_cause(each, cause) for cause in causes)) for each in told.ranks)
+    spent = {each.rank: {share.cause: share.us for share in each.idle_causes} for each in told.ranks}
+    rows = ((f"rank {rank}", *(duration(own.get(cause)) for cause in causes)) for rank, own in spent.items())
     return filled_table("Idle time by cause", columns("", figures=map(words.cause_name, causes)), rows)
-
-
-def _cause(use: RankUse, cause: str) -> str:
-    return duration(next((each.us for each in use.idle_causes if each.cause == cause), None))
 
 
 def uneven_table(told: Ranks, most: int = 20) -> Table | None:
@@ -147,7 +140,7 @@ def matching_table(told: Ranks) -> Table | None:
         (
             each.name,
             each.group or MISSING,
-            _listed(each.ranks),
+            ", ".join(map(str, each.ranks)) if len(each.ranks) <= 8 else f"{len(each.ranks)} ranks",
             words.MATCHED[each.matched_by],
             f"{each.count:,}",
             f"{each.algbw_gbps:,.1f}" if each.algbw_gbps is not None else MISSING,
@@ -157,11 +150,6 @@ def matching_table(told: Ranks) -> Table | None:
     )
     heads = (*columns("collective", "group", "ranks", "matched by"), *columns(figures=("count", "algorithm GB/s")))
     return filled_table("How collectives were matched", (*heads, *columns("waiting by rank")), rows)
-
-
-def _listed(ranks: Iterable[int]) -> str:
-    listed = list(ranks)
-    return ", ".join(map(str, listed)) if len(listed) <= 8 else f"{len(listed)} ranks"
 
 
 def spread_words(told: Ranks) -> str:

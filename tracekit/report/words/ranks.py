@@ -53,7 +53,9 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
         lambda last, of, cause, cause_us, where, waiter, exposed_us, price_us, share, **_: (
             f"Last in {last:,} of {counted(of, 'collective')}. Largest cause: {cause_name(cause)},"
             f" {duration(cause_us)}{_at(where)}. It costs rank {waiter} {percent(share, 1)} of its time:"
-            f" {duration(exposed_us)} exposed{_price(price_us)}."
+            f" {duration(exposed_us)} exposed, "
+            + (f"{duration(price_us)} in" if price_us is not None else "and unknown for")
+            + " kernels slower beside collectives."
         ),
     ),
     "slow_host": (
@@ -110,10 +112,6 @@ def cause_name(cause: str) -> str:
 
 def _at(where: str | None) -> str:
     return f" ({clipped_within(printable(where), NAME)})" if where else ""
-
-
-def _price(us: float | None) -> str:
-    return f", {duration(us)} in kernels slower beside collectives" if us is not None else ", price of overlap unknown"
 
 
 def finding_title(finding: RankFinding) -> str:
