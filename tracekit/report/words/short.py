@@ -73,11 +73,11 @@ HEADLINE: dict[str, Sentence] = {
     "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
     "clocks_differ": "GPU clocks differ",
     "one_process_waits_for_host": (
-        "one process: host-bound speed-ups vary by {seen_apart:percent 0} across processes, sign too"
+        "one process: host-bound speed-ups vary by {seen_apart:percent 0} across processes, sign open"
         " (--repeat-process 4)"
     ),
     "one_process_large_change": (
-        "one process: host-bound speed-ups vary by {seen_apart:percent 0} across processes, not in sign"
+        "one process: host-bound speed-ups vary by {seen_apart:percent 0} across processes, sign sure"
         " (--repeat-process 4)"
     ),
     "one_process_small_change": "one process: so small a change may be process spread (--repeat-process 4)",
