@@ -184,7 +184,7 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         even = ", ".join(
             f"{pays_after(each, with_interval=False)}{short.STARTS.get(each.kind or '', '')}" for each in paid[:2]
         )
-        pays = f"; pays off after {even}" if even else ""
+        pays = f"; start-up pays off after {even}" if even else ""
         if paid and math.isinf(paid[0].calls or 0.0):
             pays = "; never pays off"
         yield Check("", f"Compile time {duration(compilation.seconds * 1e6)}{pays}")

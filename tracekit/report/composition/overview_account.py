@@ -152,8 +152,11 @@ def slower_words(comparison: Comparison, account: Account | None) -> str:
     unit, scale, decimals = scale_of(max(waterfall.a_us, waterfall.b_us))
     unchanged = math.fsum(group.delta_us for group in comparison.groups if group.kind == "unchanged")
     if unchanged >= LEAST_SLOWER * waterfall.b_us:
-        change = f"{figure_change(unchanged / scale, decimals)} {unit}"
-        return f"Slower within these rows: unchanged kernels {change} ({short.slower_kernels(comparison)})"
-    judged = (row.delta_us or 0.0 for row in account.rows if not row.unjudged)
-    slower = any(us >= LEAST_SLOWER * waterfall.b_us for us in judged)
+        change = f"unchanged kernels {figure_change(unchanged / scale, decimals)} {unit}"
+        noise_us = max(side.busy_differs_us or 0.0 for side in (comparison.a, comparison.b))
+        if unchanged <= noise_us:
+            apart = f"{noise_us / scale:,.{decimals}f} {unit}"
+            return f"Slower, included above: {change}, within the {apart} by which two traces differ"
+        return f"Slower, included above: {change} ({short.slower_kernels(comparison)})"
+    slower = any((row.delta_us or 0.0) >= LEAST_SLOWER * waterfall.b_us for row in account.rows)
     return "" if slower else "Nothing became slower."

@@ -81,10 +81,12 @@ HEADLINE: dict[str, Sentence] = {
     "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
     "clocks_differ": "GPU clocks differ",
     "one_process_waits_for_host": (
-        "one process, host-bound: others may differ by {seen_apart:percent 0}, even in sign (--repeat-process 4)"
+        "one process: host-bound speed-ups vary by {seen_apart:percent 0} across processes, sign open"
+        " (--repeat-process 4)"
     ),
     "one_process_large_change": (
-        "one process, host-bound: others may differ by {seen_apart:percent 0}, not in sign (--repeat-process 4)"
+        "one process: host-bound speed-ups vary by {seen_apart:percent 0} across processes, sign sure"
+        " (--repeat-process 4)"
     ),
     "one_process_small_change": "one process: so small a change may be process spread (--repeat-process 4)",
     "two_processes": "two processes: the interval is wide (--repeat-process 4)",
@@ -116,7 +118,7 @@ WHY: dict[str, Sentence] = {
     "broken_graphs": "names the lines that break the graph",
     "cold_start": "compiles one block, reuses it",
     "launch_bound": "CUDA graphs",
-    "lost_attention": "keeps fused attention",
+    "lost_attention": "keeps fused attention, adds guards",
     "slower_attention": "keeps eager's attention",
     "slower_convolutions": "keeps eager's convolution layout",
     "uncompiled_component": "compiles {component} too",
