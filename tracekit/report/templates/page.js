@@ -55,7 +55,7 @@
 
   const draw = (chart) => {
     const place = places.get(chart);
-    return Plotly.react(place, coloured(chart.data), layoutOf(chart, place.clientWidth), { displayModeBar: false, responsive: true });
+    return Plotly.react(place, coloured(chart.data), layoutOf(chart, place.clientWidth), { displayModeBar: false });
   };
 
   // A picture has its title and its paper with it.
@@ -71,7 +71,16 @@
     }
   }
 
+  // As wide as its place is: a window's own event comes before a changed style sheet has moved anything.
+  const fit = (place) => { if (!paper.matches && place.clientWidth && place.clientWidth !== place._fullLayout?.width) Plotly.Plots.resize(place); };
+  const wide = new ResizeObserver((entries) => entries.forEach((entry) => fit(entry.target)));
   const drawAll = () => Promise.all(charts.map(draw));
+  // Before the first is drawn: the page may be printed meanwhile.
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  paper.addEventListener("change", async () => {
+    await drawAll();
+    for (const place of places.values()) fit(place);
+  });
 
   // What is in view first, or nearest to it.
   const waiting = new Set(charts);
@@ -84,11 +93,7 @@
     const next = [...waiting].reduce((one, other) => (far(other) < far(one) ? other : one));
     waiting.delete(next);
     await draw(next);
+    wide.observe(places.get(next));
   }
   state.charts = "drawn";
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-  paper.addEventListener("change", async () => {
-    await drawAll();
-    if (!paper.matches) for (const place of places.values()) if (place.clientWidth) Plotly.Plots.resize(place);
-  });
 })();
