@@ -20,6 +20,8 @@ from ..browser import chromium, find_chromium
 from ..perfetto import Loaded, find_ui, shown
 
 RUNS = ROOT / "traces"
+#: Of the committed runs the one whose compiled kernels are a CUDA graph's: its launches say least.
+RUN = "h200-vit-reduce-overhead"
 #: Whether the browser could use what another page asked for without being allowed to read it.
 USED = """async (url) => {
     const asked = {
@@ -141,11 +143,11 @@ def link_to(path: Path) -> str:
         return server.link.replace(f":{server.port}", ":9001")
 
 
-def check_tracks(page: Loaded, run: str) -> None:
+def check_tracks(page: Loaded) -> None:
     """Every slice that was written is there, on the track it was written to."""
     found = {row["track"]: row for row in page.rows(COUNTS)}
     for form in ("eager", "compiled"):
-        analysis = analyze(read_trace(RUNS / run / f"{form}-light.json.gz"))
+        analysis = analyze(read_trace(RUNS / RUN / f"{form}-light.json.gz"))
         streams = [row for name, row in found.items() if name.startswith(f"{form} {form}: GPU 0 stream 7")]
         copies = analysis.copies.memcpy_count + analysis.copies.memset_count
         assert sum(row["slices"] for row in streams) == analysis.kernels.count + copies
@@ -156,32 +158,31 @@ def check_tracks(page: Loaded, run: str) -> None:
         assert found[f"{form} {form}: kernel groups, GPU 0"]["slices"] > 100
 
 
-@pytest.fixture(scope="module", params=["h200-vit", "h200-vit-reduce-overhead"])
-def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Loaded]]:
-    """A run's name, and the page that shows it; each is opened once for all tests."""
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
+    """The page that shows the merged run; opened once for all tests."""
     find_ui()
-    path = tmp_path_factory.mktemp(request.param) / "perfetto.json.gz"
-    merge(RUNS / request.param, None, None, None, Reading(cached=False), path)
+    path = tmp_path_factory.mktemp(RUN) / "perfetto.json.gz"
+    merge(RUNS / RUN, None, None, None, Reading(cached=False), path)
     with shown(path, link_to(path)) as page:
-        yield request.param, page
+        yield page
 
 
 @pytest.mark.browser
-def test_perfetto_shows_all_of_it_without_an_import_error(opened: tuple[str, Loaded]) -> None:
-    run, page = opened
-    assert page.errors() == []
-    processes = {row["name"] for row in page.rows("select name from process where name is not null")}
+def test_perfetto_shows_all_of_it_without_an_import_error(opened: Loaded) -> None:
+    assert opened.errors() == []
+    processes = {row["name"] for row in opened.rows("select name from process where name is not null")}
     assert processes >= {"eager", "compiled"}
-    check_tracks(page, run)
+    check_tracks(opened)
     # Nothing overlaps on a stream, and no slice lies inside another.
-    assert page.rows("select max(depth) as depth from slice where category = 'kernel'") == [{"depth": 0}]
-    assert page.rows("select min(ts) as ts from slice") == [{"ts": 0}]
-    assert page.dialogs() == []
+    assert opened.rows("select max(depth) as depth from slice where category = 'kernel'") == [{"depth": 0}]
+    assert opened.rows("select min(ts) as ts from slice") == [{"ts": 0}]
+    assert opened.dialogs() == []
 
 
 @pytest.mark.browser
-def test_arrows_lead_from_eager_kernels_to_the_kernels_of_the_same_group(opened: tuple[str, Loaded]) -> None:
-    ends = opened[1].rows(ARROWS)
+def test_arrows_lead_from_eager_kernels_to_the_kernels_of_the_same_group(opened: Loaded) -> None:
+    ends = opened.rows(ARROWS)
     # 2 steps of 167 eager kernels, each of which has a counterpart.
     assert len(ends) == 334
     assert all(row["one"] == row["other"] is not None for row in ends)
@@ -189,13 +190,12 @@ def test_arrows_lead_from_eager_kernels_to_the_kernels_of_the_same_group(opened:
 
 
 @pytest.mark.browser
-def test_the_link_pins_the_gpus_tracks_and_they_are_to_be_seen(opened: tuple[str, Loaded], tmp_path: Path) -> None:
-    run, page = opened
-    pinned = {name.rpartition(" ")[0] for name in page.pinned()}
+def test_the_link_pins_the_gpus_tracks_and_they_are_to_be_seen(opened: Loaded, tmp_path: Path) -> None:
+    pinned = {name.rpartition(" ")[0] for name in opened.pinned()}
     assert pinned == {
         f"{form}: {track}"
         for form in ("eager", "compiled")
         for track in ("kernel groups, GPU 0", "GPU 0 stream 7", "idle, GPU 0")
     }
     # TRACEKIT_PICTURES names a folder for people to look at.
-    page.picture(Path(os.environ.get("TRACEKIT_PICTURES", tmp_path)) / f"perfetto-{run}.png")
+    opened.picture(Path(os.environ.get("TRACEKIT_PICTURES", tmp_path)) / f"perfetto-{RUN}.png")
