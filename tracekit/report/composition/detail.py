@@ -66,7 +66,7 @@ def shown_overview(
 ) -> Summary:
     places = (*((f"Report {page}",) if page else ()), *more)
     if detail == "verdict":
-        return *verdict_lines(overview), *last_lines(*places[:1] if page else (), width=width)
+        return *verdict_lines(overview, width), *last_lines(*places[:1] if page else (), width=width)
     if detail == "brief":
         return overview_lines(overview, places, width)
     return *every_line(overview, None, width), BLANK, *all_else, BLANK, *last_lines(*places, width=width)
