@@ -12,7 +12,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.ranks import RankDigest
 
 #: To be raised when the tables, or how they are filled, change.
-SCHEMA = "tracekit.digest/1"
+SCHEMA = "tracekit.digest/2"
 TABLES = ("activities", "collectives", "gaps", "places")
 #: What a Parquet file begins with.
 MAGIC = b"PAR1"
