@@ -73,7 +73,7 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
 def ranks_json(told: Ranks) -> str:
     """What many ranks say together, sums over the window. `collectives` has a row for each kind of collective."""
     fields: dict[str, Any] = msgspec.to_builtins(told)
-    for each in fields["collectives"]:
+    for each in (*fields["collectives"], *fields["worst"]):
         each["class"] = each.pop("kind")
     for each, finding in zip(fields["findings"], told.findings, strict=True):
         each |= {"title": ranks.finding_title(finding), "evidence": ranks.finding_evidence(finding)}
