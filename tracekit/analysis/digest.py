@@ -11,7 +11,7 @@ from tracekit import interval
 from tracekit.analysis.gaps import Gaps, find_gaps
 from tracekit.analysis.idle import divide_and_name
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of
-from tracekit.analysis.window import Scope, columns, find_scope
+from tracekit.analysis.window import columns, find_scope
 from tracekit.errors import TracekitError
 from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES, IdleGap

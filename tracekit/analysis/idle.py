@@ -83,9 +83,9 @@ def main_cause(gap: IdleGap) -> str:
 def divide_and_name(
     trace: Trace, scope: Scope, gaps: Gaps, parts: Gaps, longest: int
 ) -> tuple[Ints, tuple[IdleGap, ...]]:
-    """Nanoseconds of each cause (columns, in the order of IDLE_CAUSES) of each of the `parts` (rows) into which the gaps
-    were cut; and the longest few of the gaps, with their causes and where in the program they were made: what the host
-    did is told of those alone that have no place."""
+    """Nanoseconds of each cause (columns, in the order of IDLE_CAUSES) of each of the `parts` that the gaps were cut
+    into; and the longest few of the gaps, with their causes and where in the program they were made. What the host did
+    is told of those alone that have no place."""
     study = _study(trace, scope, [gaps, parts])
     chosen = _chosen(study, longest)[: min(longest, len(gaps.starts))]
     return study.divided[1], _as_gaps(scope, study, chosen, work_of_placed=False)
@@ -166,9 +166,7 @@ def _chosen(study: _Study, longest: int | None = None) -> list[_Chosen]:
     return every
 
 
-def _as_gaps(
-    scope: Scope, study: _Study, every: list[_Chosen], *, work_of_placed: bool = True
-) -> tuple[IdleGap, ...]:
+def _as_gaps(scope: Scope, study: _Study, every: list[_Chosen], *, work_of_placed: bool = True) -> tuple[IdleGap, ...]:
     origin, calls = scope.origin_ns, scope.calls["name"]
     rows = [_row_to_name(study.timelines, chosen) for chosen in every]
     places: dict[tuple[int, int], Place | None] = {}

@@ -10,7 +10,7 @@ from tracekit.cli.options import WIDE_HELP, with_detail, with_steps, with_window
 from tracekit.cli.output import check_output_path, console_beside, destination, write_json
 
 if TYPE_CHECKING:
-    from tracekit.report.composition.detail import Detail
+    from tracekit.report.thirty_lines import Detail
 
 
 @click.command(epilog="Example: tracekit ranks traces/job --json -", context_settings=WIDE_HELP)
@@ -48,7 +48,6 @@ def ranks(
 
     from tracekit.ranks.joining import join_ranks
     from tracekit.report.composition.ranks import ranks_report, ranks_text
-    from tracekit.report.contract import ranks_json
     from tracekit.report.terminal import shown
     from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
     from tracekit.walks.reading import parse_steps
@@ -70,4 +69,7 @@ def ranks(
     page = there.page if there else None
     console.print(shown(ranks_text(told, page, (), detail, console.width)), crop=False)
     if json_path is not None:
+        # What it needs takes as long to load as eight small traces to read.
+        from tracekit.report.contract import ranks_json
+
         write_json(ranks_json(told), json_path)
