@@ -99,6 +99,7 @@ def ranks_text(told: Ranks, page: Path | None, more: tuple[str, ...], detail: De
         found = tuple(Line(f"{words.finding_title(each)}. {words.finding_evidence(each)}") for each in told.findings)
         listed = (
             sections.matrix_table(told),
+            sections.worst_table(told),
             sections.matching_table(told),
             sections.idle_table(told),
             sections.uneven_table(told),
