@@ -11,7 +11,7 @@ from tracekit.cli.output import check_output_path, console_beside, destination, 
 from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
-    from tracekit.report.composition.detail import Detail
+    from tracekit.report.thirty_lines import Detail
 
 
 @click.command(epilog="Example: tracekit ranks traces/job --json -", context_settings=WIDE_HELP)
@@ -57,7 +57,6 @@ def ranks(
     from tracekit.ranks.collectives import list_collectives
     from tracekit.ranks.joining import match_ranks, tell_ranks
     from tracekit.report.composition.ranks import ranks_report, ranks_text
-    from tracekit.report.contract import ranks_json
     from tracekit.report.terminal import shown
     from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
     from tracekit.walks.reading import parse_steps
@@ -82,4 +81,7 @@ def ranks(
     page = there.page if there else None
     console.print(shown(ranks_text(told, page, (), detail, console.width)), crop=False)
     if json_path is not None:
+        # What it needs takes as long to load as eight small traces to read.
+        from tracekit.report.contract import ranks_json
+
         write_json(ranks_json(told, list_collectives(joined) if collectives == "all" else None), json_path)
