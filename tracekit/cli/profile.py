@@ -201,11 +201,20 @@ def profile_workload(
 ) -> None:
     """Measures with its progress shown, writes the run folder, and reports. Raises TracekitError for whatever the user
     can mend; where `strict`, after the report, if torch.compile compiled nothing."""
+    from tracekit.model.progress import Silent
     from tracekit.walks import profiling
+    from tracekit.walks.job import rank_here
     from tracekit.walks.plan import place_of_run
     from tracekit.walks.progress import console_of_its_own, shown
     from tracekit.walks.reports import reports_of
 
+    rank = rank_here()
+    if rank is not None and plan.request.nproc:
+        raise TracekitError(f"a launcher has started this process as rank {rank}: leave --nproc out")
+    if rank:
+        # Rank 0 shows and reports.
+        profiling.profile(plan, Silent(), lambda _part: None)
+        return
     if len(plan.forms) > 1:
         folder = place_of_run(plan)
         page = reports_of(folder) / folder.name

@@ -67,34 +67,33 @@ def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:
         raise TracekitError(f"torch's launcher could not start the ranks ({last.strip()})")
     failures = msgspec.json.decode(ended.answer, type=tuple[RankFailure, ...])
     if failures:
-        raise failure_of(failures, plan.request.nproc)
+        raise failure_of(failures, plan.request.nproc, plan.timeout_seconds)
     return store.load(draft)
 
 
-def failure_of(failures: tuple[RankFailure, ...], size: int) -> TracekitError:
-    """The error of the job: that of the rank that ended without a word, else of the first that said one. Others fail
-    because that one is gone. Where a rank was waited for in vain, it says where that one stood."""
+def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: float) -> TracekitError:
+    """The error of the job: that of the rank that was killed, or hangs, without a word, else of the first that said
+    one. The others fail because that one does not come."""
     killed = [each for each in failures if each.message is None and each.exit_code is not None and each.exit_code < 0]
     if killed:
         names = {-each.value: each.name for each in Signals}
         first = killed[0]
         signal = names.get(first.exit_code or 0, str(first.exit_code))
         return TracekitError(f"rank {first.rank} of {size} was ended by {signal}; the other ranks were ended too")
+    hung = [each for each in failures if each.message is None and each.stands]
+    if hung:
+        first = hung[0]
+        message = f"rank {first.rank} of {size} hangs: the others waited {timeout_seconds:.0f} s for it (--timeout)"
+        return TheirCodeError(message, "\n".join(["It stands at (innermost first):", *_frames(first.stands)]))
     said = sorted((each for each in failures if each.message is not None), key=lambda each: each.at)
     if not said:
         codes = ", ".join(f"rank {each.rank}: {each.exit_code}" for each in failures if each.exit_code is not None)
         return TracekitError(f"ranks ended before they had measured (exit codes {codes})")
     first = said[0]
     message = f"rank {first.rank} of {size}: {first.message}"
-    below = [*first.below]
-    for each in failures:
-        if each.rank != first.rank and each.message is None and each.stands:
-            below += [f"  rank {each.rank} stood at:", *_frames(each.stands)]
-    if first.traceback:
-        error: TracekitError = TheirCodeError(message, first.traceback)
-        error.below = tuple(below)
-        return error
-    return TracekitError(message, tuple(below))
+    error = TheirCodeError(message, first.traceback) if first.traceback else TracekitError(message)
+    error.below = first.below
+    return error
 
 
 def _frames(stands: str) -> list[str]:

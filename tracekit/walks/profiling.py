@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import datetime
 import platform
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tracekit import __version__, store
-from tracekit.errors import CompileError, NothingCompiledError
+from tracekit.errors import CompileError, NothingCompiledError, TracekitError
 from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormResult, RankForm, RankOfRun, Recording, RecordingKind, Run
@@ -21,7 +22,7 @@ from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.report.words.noted import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
 from tracekit.walks.building import check_cache, choose_request_size, quiet_libraries
-from tracekit.walks.job import measure_job
+from tracekit.walks.job import measure_job, rank_here
 from tracekit.walks.observers import (
     CompilationObserver,
     FormObserver,
@@ -81,12 +82,14 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     if plan.warmup:
         warmup_request(info, plan.request, plan.warmup)
         refuse_warmup_beside_processes(plan.timing, verify=plan.verify)
+    plan = replace(plan, request=replace(plan.request, scope=scope))
     if plan.request.nproc:
         refuse_processes_of_ranks(plan)
+    if rank_here() is not None:
+        return _profile_with_others(plan, progress, on_part)
     folder = place_of_run(plan)
     if len(plan.forms) > 1:
         refuse_report_there(folder, force=plan.force)
-    plan = replace(plan, request=replace(plan.request, scope=scope))
     with store.begun(folder, force=plan.force) as draft:
         with _part_kept(draft, on_part):
             if plan.request.nproc:
@@ -94,6 +97,34 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
             else:
                 run = _built_and_measured(plan, info, plan.request, draft, progress, None)
         store.finish(run, draft)
+    return folder
+
+
+def _profile_with_others(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> Path:
+    """The same in one rank of a job that torchrun, or another launcher, has started: all ranks run this command, and
+    the first writes the run folder. It must be where all of them see it."""
+    from tracekit.capture.lockstep import joined
+
+    with tempfile.TemporaryDirectory(prefix="tracekit-") as place, ExitStack() as stack:
+        ranks = stack.enter_context(joined(plan.timeout_seconds, Path(place) / "stands.txt"))
+        plan = replace(plan, request=replace(plan.request, nproc=ranks.size))
+        refuse_processes_of_ranks(plan)
+        folder = place_of_run(plan)
+        if ranks.rank == 0:
+            if len(plan.forms) > 1:
+                refuse_report_there(folder, force=plan.force)
+            made = stack.enter_context(store.begun(folder, force=plan.force)).resolve()
+            stack.enter_context(_part_kept(made, on_part))
+        draft = ranks.decided(made if ranks.rank == 0 else None)
+        if draft is None or not draft.is_dir():
+            raise TracekitError(f"rank {ranks.rank} ({platform.node()}) does not see {draft}: pass a shared --out")
+        run, own = measure_rank(plan, draft, progress, ranks)
+        store.save(replace(run, status="complete") if ranks.rank else run, own)
+        # All have written what belongs to the folder.
+        ranks.begin()
+        if ranks.rank == 0:
+            store.finish(run, draft)
+        ranks.begin()
     return folder
 
 
