@@ -5,27 +5,23 @@ the walk is agreed on between calls over a group of gloo's: which moment a call 
 go on. What ranks send each other inside calls is the workload's own affair.
 """
 
-import faulthandler
 import os
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
-from typing import IO, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 import torch.distributed as dist
 
-from tracekit.errors import TracekitError
+from tracekit.errors import LateRankError, TracekitError
 
 T = TypeVar("T")
 
 #: A call begins so long after all ranks have come to it: longer than the word of it travels between processes.
 AHEAD_NS = 500_000
-#: A rank that hangs writes where it stands, so long before the others give it up.
-STANDS_SECONDS = 2.0
 
 
 class Ranks(Protocol):
@@ -36,10 +32,11 @@ class Ranks(Protocol):
 
     def begin(self) -> int:
         """Waits until all ranks have come to the next call; returns the moment it begins, by `perf_counter_ns`. Raises
-        TracekitError with the ranks that did not come in time."""
+        LateRankError with the ranks that did not come in time."""
 
-    def took(self, began_ns: int, ended_ns: int) -> float:
-        """Microseconds of a call, until the slowest rank has ended it. `began_ns` and `ended_ns` are this rank's."""
+    def took(self, began_ns: int, ended_ns: int) -> tuple[float, float]:
+        """Microseconds of a call until the slowest rank has ended it, and until this one has. `began_ns` and `ended_ns`
+        are this rank's."""
 
     def most(self, *values: float) -> tuple[float, ...]:
         """Each value of the rank where it is largest."""
@@ -59,8 +56,8 @@ class OneProcess:
     def begin(self) -> int:
         return time.perf_counter_ns()
 
-    def took(self, began_ns: int, ended_ns: int) -> float:
-        return (ended_ns - began_ns) / 1e3
+    def took(self, began_ns: int, ended_ns: int) -> tuple[float, float]:
+        return (ended_ns - began_ns) / 1e3, (ended_ns - began_ns) / 1e3
 
     def most(self, *values: float) -> tuple[float, ...]:
         return values
@@ -76,11 +73,11 @@ ALONE = OneProcess()
 
 
 class Lockstep:
-    """The ranks of a job whose process group is up. Into `stands` this rank writes where it is when it hangs."""
+    """The ranks of a job whose process group is up."""
 
-    def __init__(self, timeout_seconds: float, stands: IO[str]) -> None:
+    def __init__(self, timeout_seconds: float) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
-        self._timeout, self._stands = timeout_seconds, stands
+        self._timeout = timeout_seconds
         group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout_seconds))
         assert group is not None
         self._group = group
@@ -89,13 +86,10 @@ class Lockstep:
         self._since_ns = self.decided(time.perf_counter_ns()) if self._one_host else time.perf_counter_ns()
 
     def begin(self) -> int:
-        self._stands.seek(0)
-        self._stands.truncate()
-        faulthandler.dump_traceback_later(max(self._timeout - STANDS_SECONDS, 0.1), file=self._stands)
         try:
             dist.monitored_barrier(self._group, timedelta(seconds=self._timeout), wait_all_ranks=True)
         except RuntimeError as error:
-            raise TracekitError(_late(str(error), self._timeout)) from None
+            raise LateRankError(_late(str(error), self._timeout)) from None
         if not self._one_host:
             return time.perf_counter_ns()
         (latest_ns,) = self.most(time.perf_counter_ns() - self._since_ns)
@@ -104,12 +98,13 @@ class Lockstep:
             pass
         return time.perf_counter_ns()
 
-    def took(self, began_ns: int, ended_ns: int) -> float:
+    def took(self, began_ns: int, ended_ns: int) -> tuple[float, float]:
+        own_us = (ended_ns - began_ns) / 1e3
         if not self._one_host:
-            return self.most((ended_ns - began_ns) / 1e3)[0]
+            return self.most(own_us)[0], own_us
         # From when the last rank has begun: one that was not woken in time is no part of the call.
         began, ended = self.most(began_ns - self._since_ns, ended_ns - self._since_ns)
-        return (ended - began) / 1e3
+        return (ended - began) / 1e3, max((ended_ns - self._since_ns - began) / 1e3, 1e-3)
 
     def most(self, *values: float) -> tuple[float, ...]:
         found = torch.tensor(values, dtype=torch.float64)
@@ -135,20 +130,17 @@ def _late(said: str, seconds: float) -> str:
 
 
 @contextmanager
-def joined(timeout_seconds: float, stands: Path) -> Iterator[Lockstep]:
+def joined(timeout_seconds: float) -> Iterator[Lockstep]:
     """The job that torch's launcher has started this process for: its process group is up inside the block, by NCCL
-    with a GPU for each rank, else by gloo. `stands` is the file for where this rank hangs. Raises TracekitError where
-    there is no GPU for this rank."""
+    with a GPU for each rank, else by gloo. Raises TracekitError where there is no GPU for this rank."""
     local, gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
     if gpus:
         if local >= gpus:
             raise TracekitError(f"rank {os.environ['RANK']} has no GPU, there are {gpus}: pass --nproc {gpus}")
         torch.cuda.set_device(local)
     dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", timeout=timedelta(seconds=timeout_seconds))
-    with stands.open("w") as file:
-        # Where the block raises, nobody waits for the others, who may never come.
-        yield Lockstep(timeout_seconds, file)
-        faulthandler.cancel_dump_traceback_later()
+    # Where the block raises, nobody waits for the others, who may never come.
+    yield Lockstep(timeout_seconds)
     dist.barrier()
     if not gpus:
         # After CUDA graphs with collectives NCCL's end hangs: there the process ends with it.

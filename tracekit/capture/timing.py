@@ -226,11 +226,16 @@ def time_one(form: Form, *, ranks: Ranks = ALONE) -> CallTime:
             events[1].record()
         synchronize(form.device)
         end_ns = time.perf_counter_ns()
-    wall_us = ranks.took(start_ns, end_ns)
+    wall_us, own_us = ranks.took(start_ns, end_ns)
     device_us = events[0].elapsed_time(events[1]) * 1e3 if events else 0.0
     peak_bytes = torch.cuda.max_memory_allocated() if events else 0
     # Who made torch forget what it compiled has it compiled anew, unseen.
     compilations = watch.compilations or int(watch.lost)
     device_us, peak, compiled = ranks.most(device_us, peak_bytes, compilations)
-    own_us = (end_ns - start_ns) / 1e3 if ranks.size > 1 else None
-    return CallTime(wall_us, device_us if events else None, int(peak) if events else None, int(compiled), own_us)
+    return CallTime(
+        wall_us=wall_us,
+        device_us=device_us if events else None,
+        peak_bytes=int(peak) if events else None,
+        compilations=int(compiled),
+        own_us=own_us if ranks.size > 1 else None,
+    )

@@ -42,7 +42,7 @@ class ChildResult:
     forms: Many[ChildForm]
 
 
-#: Beside a job of several ranks: what a rank says that has failed, and where one stands that hangs.
+#: Beside a job of several ranks: what a rank says that has failed, and where one stood that was ended.
 ERROR_OF_RANK, STANDS_OF_RANK = "error-rank{}.json", "stands-rank{}.txt"
 
 
@@ -63,4 +63,5 @@ class RankFailure:
     below: tuple[str, ...] = ()
     at: float = 0.0  #: When it failed, seconds since 1970.
     exit_code: int | None = None  #: Negative: a signal; None: it ran on until it was ended.
-    stands: str = ""  #: Where it stood when others had waited for it, as `faulthandler` writes it.
+    timed_out: bool = False  #: It had waited for other ranks in vain.
+    stands: str = ""  #: Where it stood when it was ended, as `faulthandler` writes it.

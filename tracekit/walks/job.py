@@ -74,14 +74,18 @@ def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:
 def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: float) -> TracekitError:
     """The error of the job: that of the rank that was killed, or hangs, without a word, else of the first that said
     one. The others fail because that one does not come."""
-    killed = [each for each in failures if each.message is None and each.exit_code is not None and each.exit_code < 0]
+    # NCCL aborts a process that has waited in vain.
+    waited = [each for each in failures if each.timed_out or each.exit_code == -Signals.SIGABRT]
+    silent = [each for each in failures if each.message is None and each not in waited]
+    # A rank that was ended because another had failed says where it stood.
+    killed = [each for each in silent if not each.stands and each.exit_code is not None and each.exit_code < 0]
     if killed:
         names = {-each.value: each.name for each in Signals}
         first = killed[0]
         signal = names.get(first.exit_code or 0, str(first.exit_code))
         return TracekitError(f"rank {first.rank} of {size} was ended by {signal}; the other ranks were ended too")
-    hung = [each for each in failures if each.message is None and each.stands]
-    if hung:
+    hung = [each for each in silent if each.stands]
+    if hung and waited:
         first = hung[0]
         message = f"rank {first.rank} of {size} hangs: the others waited {timeout_seconds:.0f} s for it (--timeout)"
         return TheirCodeError(message, "\n".join(["It stands at (innermost first):", *_frames(first.stands)]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import platform
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -82,14 +81,14 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     if plan.warmup:
         warmup_request(info, plan.request, plan.warmup)
         refuse_warmup_beside_processes(plan.timing, verify=plan.verify)
-    plan = replace(plan, request=replace(plan.request, scope=scope))
     if plan.request.nproc:
         refuse_processes_of_ranks(plan)
     if rank_here() is not None:
-        return _profile_with_others(plan, progress, on_part)
+        return _profile_with_others(plan, scope, progress, on_part)
     folder = place_of_run(plan)
     if len(plan.forms) > 1:
         refuse_report_there(folder, force=plan.force)
+    plan = replace(plan, request=replace(plan.request, scope=scope))
     with store.begun(folder, force=plan.force) as draft:
         with _part_kept(draft, on_part):
             if plan.request.nproc:
@@ -100,13 +99,13 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     return folder
 
 
-def _profile_with_others(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> Path:
+def _profile_with_others(plan: Plan, scope: str, progress: Progress, on_part: Callable[[Path], None]) -> Path:
     """The same in one rank of a job that torchrun, or another launcher, has started: all ranks run this command, and
     the first writes the run folder. It must be where all of them see it."""
     from tracekit.capture.lockstep import joined
 
-    with tempfile.TemporaryDirectory(prefix="tracekit-") as place, ExitStack() as stack:
-        ranks = stack.enter_context(joined(plan.timeout_seconds, Path(place) / "stands.txt"))
+    with ExitStack() as stack:
+        ranks = stack.enter_context(joined(plan.timeout_seconds))
         plan = replace(plan, request=replace(plan.request, nproc=ranks.size))
         refuse_processes_of_ranks(plan)
         folder = place_of_run(plan)
@@ -115,6 +114,7 @@ def _profile_with_others(plan: Plan, progress: Progress, on_part: Callable[[Path
                 refuse_report_there(folder, force=plan.force)
             made = stack.enter_context(store.begun(folder, force=plan.force)).resolve()
             stack.enter_context(_part_kept(made, on_part))
+        plan = replace(plan, request=replace(plan.request, scope=scope))
         draft = ranks.decided(made if ranks.rank == 0 else None)
         if draft is None or not draft.is_dir():
             raise TracekitError(f"rank {ranks.rank} ({platform.node()}) does not see {draft}: pass a shared --out")
