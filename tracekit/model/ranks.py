@@ -152,6 +152,26 @@ class CollectiveUse:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectivePart:
+    """What one rank did in one collective."""
+
+    rank: int
+    start_us: float | None  #: Of its kernel, on the common clock since the job's first window began; None: unknown.
+    waiting_us: float
+    transfer_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class OneCollective(CollectiveUse):
+    """A single collective over ranks: its figures as those of a kind of which it is the only one, and each rank's
+    part."""
+
+    start_us: float | None  #: Of the first rank's kernel, on the common clock; None where the clocks are unknown.
+    last_rank: int | None  #: The last to arrive; None where the clocks are unknown.
+    parts: tuple[CollectivePart, ...]  #: Of each rank that recorded it.
+
+
+@dataclass(frozen=True, slots=True)
 class LateRank:
     """A rank that others waited for, and why it was late."""
 
@@ -214,10 +234,11 @@ class Ranks:
     clock: Clock
     steps: StepsRead
     ranks: tuple[RankUse, ...]
-    collectives: tuple[CollectiveUse, ...]
+    collectives: tuple[CollectiveUse, ...]  #: A row for each kind, group and size; or each one alone, as in `worst`.
     late: tuple[LateRank, ...]
     unmatched: tuple[UnmatchedCollectives, ...]
     waits: tuple[WaitedFor, ...] = ()
     uneven: tuple[UnevenKernel, ...] = ()
     findings: tuple[RankFinding, ...] = ()
     notes: tuple[Note, ...] = ()
+    worst: tuple[OneCollective, ...] = ()  #: The single collectives with most waiting, the most first.
