@@ -17,6 +17,8 @@ LEAST_EXPOSED = 0.05
 LEAST_UNEVEN = 0.01
 #: A collective that is over sooner than this is all latency; so many of them are worth one larger.
 SMALL_BYTES, MANY = 64 * 1024, 50
+#: Of an all-to-all a rank gives or takes so many times the mean.
+LEAST_UNEVEN_SPLIT = 1.25
 #: Causes that the profiler itself makes longer, call by call: a host that it slows more than others is late.
 OF_RECORDING = ("op_dispatch", "launch_call", "guards", "profiler", "unattributed", "device", "communication")
 
@@ -26,13 +28,12 @@ def find(
     collectives: tuple[CollectiveUse, ...],
     late: tuple[LateRank, ...],
     uneven: tuple[UnevenKernel, ...],
+    *,
+    alike: bool,
 ) -> tuple[RankFinding, ...]:
-    """The gravest first."""
-    found = [
-        *_late_ranks(ranks, late, uneven),
-        *_uneven_work(ranks, uneven),
-        *_communication(ranks, collectives),
-    ]
+    """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
+    compared = [*_late_ranks(ranks, late, uneven), *_uneven_work(ranks, uneven)] if alike else []
+    found = [*compared, *_communication(ranks, collectives)]
     order = {"error": 0, "warning": 1, "info": 2}
     return tuple(sorted(found, key=lambda each: (order[each.severity], -(each.saving_us or 0.0))))
 
@@ -111,3 +112,9 @@ def _communication(ranks: tuple[RankUse, ...], collectives: tuple[CollectiveUse,
     count = sum(each.count for each in collectives if each.bytes is not None and each.bytes <= SMALL_BYTES)
     if count >= MANY and count > sum(each.count for each in collectives) / 2:
         yield RankFinding("small_collectives", "info", None, {"count": count, "bytes": SMALL_BYTES})
+    for each in collectives:
+        mean = sum(one.received for one in each.rank_bytes) / max(len(each.rank_bytes), 1)
+        most = max(each.rank_bytes, key=lambda one: max(one.sent, one.received), default=None)
+        if most is not None and mean and max(most.sent, most.received) >= LEAST_UNEVEN_SPLIT * mean:
+            facts = {"times": max(most.sent, most.received) / mean, "sent": most.sent, "received": most.received}
+            yield RankFinding("uneven_split", "info", most.rank, facts | {"count": each.count})

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tracekit.model.note import Note
 from tracekit.model.ranks import CauseShare, RankFinding
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import counted, duration, percent
+from tracekit.numbers import counted, duration, percent, size
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.saying import Sentence, say
 
@@ -25,6 +25,7 @@ CLOCKS = {
 }
 MATCHED = {
     "sequence": "sequence number of the group",
+    "pair": "sender and receiver",
     "signature": "group, type, size and occurrence",
     "order": "order of kernels of one name",
     "ends": "equal ends",
@@ -33,6 +34,11 @@ UNMATCHED = {
     "missing_rank": "other ranks of the group were not recorded",
     "counts_differ": "ranks recorded unequally many",
     "not_at_once": "over on one rank before another began",
+    "ends_disagree": "ended at different times",
+    "peers_unknown": "not recorded who sends to whom",
+    "one_sided": "writes to other ranks and waits for none",
+    "group_unknown": "not recorded which ranks are in the group",
+    "clocks_unknown": "no barrier, and clocks are unknown",
 }
 #: Characters of a kernel's name in a sentence.
 NAME = 48
@@ -79,6 +85,12 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     "exposed_communication": (
         "{exposed_transfer_us:duration} of transfer is not overlapped on rank {rank}, {share:percent 0} of the window",
         "Largest collective: {collective}. Waiting for late ranks is not in it.",
+    ),
+    "uneven_split": (
+        "Rank {rank} has {times:times} the mean rank's bytes in {count:counted all-to-all}",
+        lambda sent, received, **_: (
+            f"It sends {size(sent)} and receives {size(received)}; all wait until the largest part is through."
+        ),
     ),
     "small_collectives": (
         "{count:counted collective} of at most 64 KiB: latency, not bandwidth",
