@@ -12,7 +12,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.ranks import RankDigest
 
 #: To be raised when the tables, or how they are filled, change.
-SCHEMA = "tracekit.digest/2"
+SCHEMA = "tracekit.digest/3"
 TABLES = ("activities", "collectives", "gaps", "places")
 #: The times of a row beside its start.
 OTHER_TIMES = ("end_ns", "called_ns", "ready_ns")

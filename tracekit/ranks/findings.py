@@ -20,6 +20,8 @@ LEAST_SURE = 0.5
 #: Of the window: kernels, and idle time while code is compiled, that other ranks do not have.
 LEAST_UNEVEN = 0.01
 LEAST_COMPILED, LEAST_COMPILED_US = 0.01, 1000.0
+#: Of an all-to-all a rank gives or takes so many times the mean.
+LEAST_UNEVEN_SPLIT = 1.25
 #: Causes that the profiler itself makes longer, call by call: a host that it slows more than others is late.
 OF_RECORDING = ("op_dispatch", "launch_call", "guards", "profiler", "unattributed", "device", "communication")
 
@@ -30,15 +32,17 @@ def find(
     late: tuple[LateRank, ...],
     uneven: tuple[UnevenKernel, ...],
     digests: dict[int, RankDigest],
+    *,
+    alike: bool,
 ) -> tuple[RankFinding, ...]:
-    """The gravest first."""
+    """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
+    compared = [*_late_ranks(ranks, late, uneven), *_recompiled(ranks, digests), *_uneven_work(ranks, uneven)]
     found = [
-        *_late_ranks(ranks, late, uneven),
-        *_recompiled(ranks, digests),
-        *_uneven_work(ranks, uneven),
+        *(compared if alike else ()),
         *find_exposed(ranks, collectives, digests),
         *find_slow_links(collectives, digests),
         *find_small(collectives),
+        *_uneven_split(collectives),
     ]
     order = {"error": 0, "warning": 1, "info": 2}
     return tuple(sorted(found, key=lambda each: (order[each.severity], -(each.saving_us or 0.0))))
@@ -117,3 +121,13 @@ def _recompiled(ranks: tuple[RankUse, ...], digests: dict[int, RankDigest]) -> I
         longest = places.sort(pl.col("end_ns") - pl.col("start_ns"), descending=True)["where"].head(1)
         facts = {"compile_us": more_us, "share": more_us / use.span_us, "where": next(iter(longest), None)}
         yield RankFinding("recompiled", "warning", use.rank, facts, more_us)
+
+
+def _uneven_split(collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:
+    """All-to-alls in which one rank gives or takes more than the others."""
+    for each in collectives:
+        mean = sum(one.received for one in each.rank_bytes) / max(len(each.rank_bytes), 1)
+        most = max(each.rank_bytes, key=lambda one: max(one.sent, one.received), default=None)
+        if most is not None and mean and max(most.sent, most.received) >= LEAST_UNEVEN_SPLIT * mean:
+            facts = {"times": max(most.sent, most.received) / mean, "sent": most.sent, "received": most.received}
+            yield RankFinding("uneven_split", "info", most.rank, facts | {"count": each.count})

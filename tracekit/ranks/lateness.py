@@ -17,7 +17,8 @@ from tracekit import interval
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.ranks import CauseShare, LateRank, RankDigest
 from tracekit.ranks.clocks import Clocks
-from tracekit.ranks.matching import Matching, times_of
+from tracekit.ranks.matching import Matching
+from tracekit.ranks.rows import times_of
 from tracekit.ranks.waiting import Waits, compute_of
 
 Ints = NDArray[np.int64]

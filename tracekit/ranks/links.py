@@ -71,7 +71,11 @@ def find_slow_links(collectives: tuple[CollectiveUse, ...], digests: dict[int, R
     large = [
         each
         for each in collectives
-        if (each.bytes or 0) >= LARGE_BYTES and each.count >= LEAST_COUNT and each.busbw_gbps is not None
+        # What ranks send each other unequally has no one bandwidth.
+        if (each.bytes or 0) >= LARGE_BYTES
+        and each.count >= LEAST_COUNT
+        and each.busbw_gbps is not None
+        and not each.rank_bytes
     ]
     slow = [each for each in large if each.peak_gbps and (each.busbw_gbps or 0.0) < FAR_BELOW * each.peak_gbps]
     for each in sorted(slow, key=lambda one: -(one.transfer_us or 0.0))[:1]:

@@ -25,6 +25,7 @@ CLOCKS = {
 }
 MATCHED = {
     "sequence": "sequence number of the group",
+    "pair": "sender and receiver",
     "signature": "group, type, size and occurrence",
     "order": "order of kernels of one name",
     "ends": "equal ends",
@@ -33,6 +34,11 @@ UNMATCHED = {
     "missing_rank": "other ranks of the group were not recorded",
     "counts_differ": "ranks recorded unequally many",
     "not_at_once": "over on one rank before another began",
+    "ends_disagree": "ended at different times",
+    "peers_unknown": "not recorded who sends to whom",
+    "one_sided": "writes to other ranks and waits for none",
+    "group_unknown": "not recorded which ranks are in the group",
+    "clocks_unknown": "no barrier, and clocks are unknown",
 }
 #: Characters of a kernel's name in a sentence, and ranks that are listed in one.
 NAME, MOST_LISTED = 48, 4
@@ -115,6 +121,12 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     "exposed_communication": (
         "{exposed_transfer_us:duration} of transfer is not overlapped on rank {rank}, {share:percent 0} of the window",
         "Largest collective: {collective}. Waiting for late ranks is not in it.",
+    ),
+    "uneven_split": (
+        "Rank {rank} has {times:times} the mean rank's bytes in {count:counted all-to-all}",
+        lambda sent, received, **_: (
+            f"It sends {size(sent)} and receives {size(received)}; all wait until the largest part is through."
+        ),
     ),
     "small_collectives": (
         "{count:counted collective} of at most 64 KiB: latency, not bandwidth",
