@@ -3,14 +3,18 @@
 import io
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import zstandard
 from jsonschema import Draft202012Validator
-from tests.cli.runs import invoke
+from tests.cli.runs import invoke, make_run_folder
 from tests.traces import make_kernel, write_trace
 
+from tracekit import store
+from tracekit.errors import TracekitError
+from tracekit.model.run import RankOfRun
 from tracekit.ranks.digest_file import digest_bytes, read_digest
 from tracekit.ranks.joining import join_ranks
 from tracekit.report.schemas import schema
@@ -92,6 +96,27 @@ def test_the_command_tells_it_in_thirty_lines_as_json_and_as_a_page(dlrm: Path, 
     assert len(everything.output.splitlines()) > len(told.output.splitlines())
 
 
+def test_the_json_holds_each_single_collective_where_that_is_asked_for(dlrm: Path) -> None:
+    asked = (("ranks", str(dlrm), "--collectives", which, "--json", "-") for which in ("kinds", "all"))
+    kinds, every = (json.loads(invoke(*each).stdout) for each in asked)
+    Draft202012Validator(schema("ranks")).validate(every)
+    single = every["collectives"]
+    # As an oracle found them (tests/data/README.md).
+    assert [each["last_rank"] for each in single] == [7, 7, 7, 7, 7, 5, 5, 4]
+    assert {key for each in kinds["collectives"] for key in each} < set(single[0]) == set(every["worst"][0])
+    assert {**every, "collectives": None} == {**kinds, "collectives": None}
+    for rank in every["ranks"]:
+        parts = [part for each in single for part in each["parts"] if part["rank"] == rank["rank"]]
+        assert sum(part["waiting_us"] for part in parts) == pytest.approx(rank["waiting_us"])
+        assert sum(part["transfer_us"] for part in parts) == pytest.approx(rank["transfer_us"])
+    for each in single:
+        arrivals = {part["rank"]: part["start_us"] for part in each["parts"]}
+        assert min(arrivals.values()) == each["start_us"]
+        assert max(arrivals, key=lambda rank: arrivals[rank]) == each["last_rank"]
+    refused = invoke("ranks", str(dlrm), "--collectives", "all")
+    assert refused.exit_code == 1 and "--json" in refused.output
+
+
 def test_ranks_are_told_by_their_files_names_where_recordings_do_not_say(tmp_path: Path) -> None:
     for rank in (3, 11):
         talk = make_kernel(100 + rank, 200, name="ncclDevKernel_AllReduce_Sum")
@@ -116,3 +141,17 @@ def test_bad_input_is_one_line(tmp_path: Path, make: object, said: str) -> None:
     told = invoke("ranks", str(tmp_path))
     assert told.exit_code == 1
     assert said in told.output and len(told.output.strip().splitlines()) == 1
+
+
+def test_of_a_run_of_ranks_the_recordings_of_one_form_are_found(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path)
+    with pytest.raises(TracekitError, match="a run of one process"):
+        find_recordings([str(folder)])
+    other = make_run_folder(tmp_path, "other").rename(folder / "rank1")
+    run = store.load(folder)
+    ranks = tuple(RankOfRun(rank, "host", None, place, ()) for rank, place in ((0, None), (1, "rank1")))
+    store.save(replace(run, ranks=ranks), folder)
+    assert find_recordings([str(folder)]) == (f"{folder}/compiled-rich.json", f"{other}/compiled-rich.json")
+    assert find_recordings([str(folder)], "eager") == (f"{folder}/eager-rich.json", f"{other}/eager-rich.json")
+    with pytest.raises(TracekitError, match="--form is for run folders"):
+        find_recordings([str(tmp_path)], "eager")

@@ -12,9 +12,21 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: How a collective of one rank was joined to those of the others, the surest first.
-MatchedBy = Literal["sequence", "signature", "order", "ends"]
+MatchedBy = Literal["sequence", "pair", "signature", "order", "ends"]
 #: Why a collective could not be joined.
-Unmatched = Literal["missing_rank", "counts_differ", "ends_disagree", "not_at_once"]
+Unmatched = Literal[
+    "missing_rank",
+    "counts_differ",
+    "ends_disagree",
+    "not_at_once",
+    "peers_unknown",
+    "one_sided",
+    "group_unknown",
+    "clocks_unknown",
+]
+#: Who gives to whom: every rank to every other, a root to all others or they to it, one to some, nobody knows; or a
+#: kernel writes and waits for nobody.
+Exchange = Literal["all", "from_root", "to_root", "pairs", "unknown", "one_sided"]
 CollectiveClass = Literal["transfer", "waiting", "mixed", "inconclusive"]
 ClockBasis = Literal["one_host", "aligned", "bound"]
 
@@ -29,7 +41,9 @@ class RankDigest:
     has one for each communication kernel, by start: `start_ns`, `end_ns`, `ready_ns` (when all that was launched before
     it was done and its launch had begun, at most its start), `stream`, `step`, `kernel` (its name), `collective`,
     `group`, `ranks` (those of the group), `size` (how many they are), `dtype`, `bytes` (of the larger side; None where
-    not recorded), `signature` (text, by which equal ones are told), `sequence`, `in_graph`. `gaps` has the idle time,
+    not recorded), `signature` (text, by which equal ones are told), `sequence`, `in_graph`, `exchange`, `root`,
+    `targets` and `sources` (the ranks that it gives to and takes from, where that is not all), `sent_bytes`,
+    `received_bytes`. `gaps` has the idle time,
     cut wherever a collective starts or is ready: `start_ns`, `end_ns` and a column of nanoseconds for each cause.
     `places` names the longest gaps: `start_ns`, `end_ns`, `cause`, `where`.
     """
@@ -123,6 +137,15 @@ class RankWait:
 
 
 @dataclass(frozen=True, slots=True)
+class RankBytes:
+    """What a rank gave to the others, and what it took."""
+
+    rank: int
+    sent: int
+    received: int
+
+
+@dataclass(frozen=True, slots=True)
 class WaitedFor:
     """How long one rank waited for another, in all collectives."""
 
@@ -139,7 +162,7 @@ class CollectiveUse:
     group: str | None
     ranks: tuple[int, ...]
     dtype: str | None
-    bytes: int | None
+    bytes: int | None  #: Of an all-to-all those of the rank with most; of several the median.
     count: int
     transfer_us: float | None
     arrival_spread_us: float | None  #: Between the first and the last to arrive, the median.
@@ -147,8 +170,31 @@ class CollectiveUse:
     waiting_us: tuple[RankWait, ...]
     algbw_gbps: float | None  #: Bytes by the median transfer; NCCL tests' PERFORMANCE.md.
     busbw_gbps: float | None
+    peak_gbps: float | None  #: Of the link, by the device's name; None where unknown, and between hosts.
+    exposed_transfer_us: float  #: Transfer with no compute beside it; what overlaps another collective is in both.
     kind: CollectiveClass
     matched_by: MatchedBy
+    rank_bytes: tuple[RankBytes, ...]  #: Of an all-to-all, whose ranks may give and take unequally much.
+
+
+@dataclass(frozen=True, slots=True)
+class CollectivePart:
+    """What one rank did in one collective."""
+
+    rank: int
+    start_us: float | None  #: Of its kernel, on the common clock since the job's first window began; None: unknown.
+    waiting_us: float
+    transfer_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class OneCollective(CollectiveUse):
+    """A single collective over ranks: its figures as those of a kind of which it is the only one, and each rank's
+    part."""
+
+    start_us: float | None  #: Of the first rank's kernel, on the common clock; None where the clocks are unknown.
+    last_rank: int | None  #: The last to arrive; None where the clocks are unknown.
+    parts: tuple[CollectivePart, ...]  #: Of each rank that recorded it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +260,11 @@ class Ranks:
     clock: Clock
     steps: StepsRead
     ranks: tuple[RankUse, ...]
-    collectives: tuple[CollectiveUse, ...]
+    collectives: tuple[CollectiveUse, ...]  #: A row for each kind, group and size; or each one alone, as in `worst`.
     late: tuple[LateRank, ...]
     unmatched: tuple[UnmatchedCollectives, ...]
     waits: tuple[WaitedFor, ...] = ()
     uneven: tuple[UnevenKernel, ...] = ()
     findings: tuple[RankFinding, ...] = ()
     notes: tuple[Note, ...] = ()
+    worst: tuple[OneCollective, ...] = ()  #: The single collectives with most waiting, the most first.

@@ -1,22 +1,16 @@
 """The walk from the digests of many ranks to what they say together."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tracekit.model.note import Note
 from tracekit.model.ranks import (
-    CollectiveClass,
-    CollectiveUse,
     RankDigest,
     Ranks,
-    RankTimes,
     RankUse,
-    RankWait,
     StepsRead,
     Unmatched,
     UnmatchedCollectives,
@@ -25,49 +19,56 @@ from tracekit.model.ranks import (
 )
 from tracekit.ranks import findings
 from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
+from tracekit.ranks.collectives import sum_collectives, worst_collectives
+from tracekit.ranks.ends import share_a_clock
+from tracekit.ranks.joined import Joined
 from tracekit.ranks.lateness import explain_lateness, find_lateness
-from tracekit.ranks.matching import Collective, Matching, candidates, list_rows, match_collectives, times_of
+from tracekit.ranks.matching import Matching, match_collectives, named_collectives
 from tracekit.ranks.overlap import OverlapPrice, price_overlap
+from tracekit.ranks.rows import Collective, times_of
 from tracekit.ranks.waiting import Account, Waits, account_of, measure_waits
 from tracekit.ranks.work import compare_work
 from tracekit.ranks.world import begin_at, gather_job
 
-Ints = NDArray[np.int64]
-
-#: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
-MOSTLY, HARDLY = 2 / 3, 1 / 3
-#: Of the collectives of the rank that recorded fewest, so many end at once where clocks are one.
-LEAST_AT_ONCE = 0.8
+#: So many of a rank's collectives are none of the others' where recordings are of different stretches of the job.
+MOSTLY_OTHER = 0.5
+OF_OTHERS = ("counts_differ", "ends_disagree", "not_at_once")
 #: What ranks waited longer for others to be recorded is no time of the job's.
 LEAST_SKEW_NS = 100_000_000
-#: What a rank sends, by what the collective carries: NCCL tests' doc/PERFORMANCE.md.
-BUS_FACTORS = {
-    "all_reduce": lambda n: 2 * (n - 1) / n,
-    "all_gather": lambda n: (n - 1) / n,
-    "reduce_scatter": lambda n: (n - 1) / n,
-    "all_to_all": lambda n: (n - 1) / n,
-}
 
 
 def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
     """What the recordings of one job's ranks say together. Raises TracekitError where no recording can be used."""
+    return tell_ranks(match_ranks(recordings))
+
+
+def match_ranks(recordings: Sequence[RankDigest]) -> Joined:
+    """One job's ranks on one clock, and their collectives. Raises TracekitError where no recording can be used."""
     job = gather_job(recordings)
     clocks = _clocks(job.digests)
-    digests, skews = _cut_start(job.digests, clocks)
+    digests, skews_us = _cut_start(job.digests, clocks)
     matching = match_collectives(digests, clocks)
-    waits = measure_waits(digests, matching, clocks)
+    return Joined(job, digests, skews_us, clocks, matching, measure_waits(digests, matching, clocks))
+
+
+def tell_ranks(joined: Joined) -> Ranks:
+    """What they say together."""
+    digests, clocks, matching, waits = joined.digests, joined.clocks, joined.matching, joined.waits
     accounts = {rank: account_of(digest, waits.waiting_ns[rank]) for rank, digest in digests.items()}
     work, prices = compare_work(digests), price_overlap(digests)
     late = explain_lateness(digests, find_lateness(digests, matching, waits, clocks))
     last = Counter(waits.last)
     uses = tuple(
-        _use(rank, digest, accounts[rank], prices[rank], work.slower[rank], last[rank], skews[rank])
+        _use(rank, digest, accounts[rank], prices[rank], work.slower[rank], last[rank], joined.skews_us[rank])
         for rank, digest in digests.items()
     )
-    collectives = _collectives(digests, matching, waits, clocks)
+    collectives = sum_collectives(joined)
     unmatched = _unmatched(digests, matching)
+    # Recordings of which most is not the others' show who was late in them, not in the job.
+    other = {rank: sum(why in OF_OTHERS for why in rows.values()) for rank, rows in matching.unmatched.items()}
+    alike = all(other[rank] < MOSTLY_OTHER * max(each.collectives.height, 1) for rank, each in digests.items())
     return Ranks(
-        world=World(job.size, tuple(digests), job.missing, clocks.hosts),
+        world=World(joined.job.size, tuple(digests), joined.job.missing, clocks.hosts),
         clock=clocks.told(),
         steps=StepsRead(next(iter(digests.values())).window, max(len(each.windows) for each in digests.values())),
         ranks=uses,
@@ -76,31 +77,36 @@ def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
         unmatched=unmatched,
         waits=_who_for_whom(matching, waits),
         uneven=work.uneven,
-        findings=findings.find(uses, collectives, late, work.uneven),
-        notes=(*job.notes, *_notes(digests, clocks, skews, unmatched)),
+        findings=findings.find(uses, collectives, late, work.uneven, digests, alike=alike),
+        notes=(*joined.job.notes, *_notes(digests, clocks, joined.skews_us, unmatched)),
+        worst=worst_collectives(joined),
     )
 
 
 def _clocks(digests: dict[int, RankDigest]) -> Clocks:
-    """From the ends of those collectives that names alone join."""
-    found, _ = candidates(list_rows(digests), sorted(digests))
-    ends = times_of(digests, one_clock(digests), "end_ns")
-    kinds = {
-        (rank, row): name for rank, each in digests.items() for row, name in enumerate(each.collectives["collective"])
-    }
-    barriers = [each for each in found if kinds[each.members[0].rank, each.members[0].row] not in ("send", "recv")]
-    clocks = align_clocks(digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in barriers])
-    if clocks.known or found:
+    """From the ends of those collectives that names alone join; where these disagree, by what ends at once."""
+    plain = one_clock(digests)
+    ends = times_of(digests, plain, "end_ns")
+
+    def ends_of(some: Iterable[Collective]) -> list[dict[int, int]]:
+        return [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in some]
+
+    named = named_collectives(digests)
+    clocks = align_clocks(digests, ends_of(each for each in named if each.flow is None))
+    if clocks.basis == "one_host":
         return clocks
-    # Where names join nothing, ranks whose collectives mostly end at once share a clock.
-    as_one = replace(one_clock(digests), tolerance_ns=ONE_CLOCK_NS)
-    together = match_collectives(digests, as_one)
-    fewest = min(each.collectives.height for each in digests.values())
-    if len(together.collectives) < max(LEAST_AT_ONCE * fewest, 2):
+    if named and all(each.flow is not None for each in named):
+        # A receiver that waits leaves together with its sender; one that comes late tells nothing.
+        by_pairs = align_clocks(digests, ends_of(named))
+        return by_pairs if by_pairs.basis == "one_host" else clocks
+    # Of recordings that lack some collectives, or begin with another, names join what is not one.
+    barriers = {rank: (each.collectives["exchange"] == "all").to_numpy() for rank, each in digests.items()}
+    names = {rank: each.collectives.filter(barriers[rank])["collective"].to_list() for rank, each in digests.items()}
+    if not share_a_clock({rank: ends[rank][barriers[rank]] for rank in digests}, names):
         return clocks
-    return align_clocks(
-        digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in together.collectives]
-    )
+    at_once = match_collectives(digests, replace(plain, tolerance_ns=ONE_CLOCK_NS)).collectives
+    found = align_clocks(digests, ends_of(each for each in at_once if each.flow is None))
+    return found if found.basis == "one_host" else clocks
 
 
 def _cut_start(digests: dict[int, RankDigest], clocks: Clocks) -> tuple[dict[int, RankDigest], dict[int, float]]:
@@ -155,75 +161,12 @@ def _use(
     )
 
 
-def _collectives(
-    digests: dict[int, RankDigest], matching: Matching, waits: Waits, clocks: Clocks
-) -> tuple[CollectiveUse, ...]:
-    """A row for each kind, group and size; the one with most time first."""
-    lasting = {
-        rank: (each.collectives["end_ns"] - each.collectives["start_ns"]).to_numpy() for rank, each in digests.items()
-    }
-    told = {
-        rank: each.collectives.select("collective", "group", "size", "dtype", "bytes").rows()
-        for rank, each in digests.items()
-    }
-    kinds: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for k, each in enumerate(matching.collectives):
-        first = each.members[0]
-        kinds[*told[first.rank][first.row], each.group, each.matched_by].append(k)
-    rows = [_kind(key, some, matching.collectives, waits, lasting, clocks) for key, some in kinds.items()]
-    return tuple(sorted(rows, key=lambda each: -((each.transfer_us or 0.0) + sum(it.us for it in each.waiting_us))))
-
-
-def _kind(
-    key: tuple[object, ...],
-    some: list[int],
-    collectives: tuple[Collective, ...],
-    waits: Waits,
-    lasting: dict[int, Ints],
-    clocks: Clocks,
-) -> CollectiveUse:
-    name, group, size, dtype, width, _, how = key
-    waiting: Counter[int] = Counter()
-    transfers: list[int] = []
-    for k in some:
-        for it in collectives[k].members:
-            waited = int(waits.waiting_ns[it.rank][it.row])
-            waiting[it.rank] += waited
-            transfers.append(int(lasting[it.rank][it.row]) - waited)
-    transfer_ns, usual_ns = sum(transfers), median(transfers)
-    n = size if isinstance(size, int) else len(collectives[some[0]].group)
-    algorithm = width / usual_ns if isinstance(width, int) and usual_ns > 0 else None
-    factor = BUS_FACTORS.get(str(name))
-    late = Counter(waits.last[k] for k in some if waits.spread_ns[k] > 0)
-    spread_ns = median(waits.spread_ns[k] for k in some)
-    share = waiting.total() / max(waiting.total() + transfer_ns, 1)
-    kind: CollectiveClass = "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
-    if not clocks.known or (share > HARDLY and spread_ns <= (clocks.uncertainty_ns or 0.0)):
-        kind = "inconclusive"
-    return CollectiveUse(
-        name=str(name),
-        group=group if isinstance(group, str) else None,
-        ranks=collectives[some[0]].group,
-        dtype=dtype if isinstance(dtype, str) else None,
-        bytes=width if isinstance(width, int) else None,
-        count=len(some),
-        transfer_us=transfer_ns / 1e3,
-        arrival_spread_us=spread_ns / 1e3 if clocks.known else None,
-        late_ranks=tuple(RankTimes(rank, times) for rank, times in late.most_common()),
-        waiting_us=tuple(RankWait(rank, ns / 1e3) for rank, ns in sorted(waiting.items())),
-        algbw_gbps=algorithm,
-        busbw_gbps=algorithm * factor(n) if algorithm and factor and n else algorithm,
-        kind=kind,
-        matched_by=how,  # type: ignore[arg-type]
-    )
-
-
 def _who_for_whom(matching: Matching, waits: Waits) -> tuple[WaitedFor, ...]:
     found: Counter[tuple[int, int]] = Counter()
-    for each, late in zip(matching.collectives, waits.last, strict=True):
+    for each, late in zip(matching.collectives, waits.late, strict=True):
         for it in each.members:
-            if it.rank != late:
-                found[it.rank, late] += int(waits.waiting_ns[it.rank][it.row])
+            if it.rank in late:
+                found[it.rank, late[it.rank]] += int(waits.waiting_ns[it.rank][it.row])
     return tuple(WaitedFor(rank, late, ns / 1e3) for (rank, late), ns in sorted(found.items()) if ns)
 
 

@@ -79,7 +79,7 @@ def _collective(each: CollectiveUse) -> tuple[str, ...]:
     waited = sum(one.us for one in each.waiting_us)
     late = each.late_ranks[0] if each.late_ranks else None
     return (
-        f" {each.name}{f' {each.dtype}' if each.dtype else ''}",
+        f" {_named(each)}",
         f"{each.count:,}",
         size(each.bytes) if each.bytes is not None else MISSING,
         duration(each.transfer_us),
@@ -89,6 +89,27 @@ def _collective(each: CollectiveUse) -> tuple[str, ...]:
         f"rank {late.rank} ({late.times})" if late else MISSING,
         each.kind,
     )
+
+
+def worst_table(told: Ranks, most: int = 10) -> Table | None:
+    """The single collectives with most waiting."""
+    rows = (
+        (
+            _named(each),
+            duration(each.start_us),
+            f"rank {each.last_rank}" if each.last_rank is not None else MISSING,
+            duration(sum(it.us for it in each.waiting_us)),
+            duration(max(it.us for it in each.waiting_us)),
+            duration(median(it.transfer_us for it in each.parts)),
+        )
+        for each in told.worst[:most]
+    )
+    heads = columns(figures=("at", "last", "waiting, all ranks", "longest wait", "transfer, median"))
+    return filled_table("Single collectives with most waiting", (*columns("collective"), *heads), rows)
+
+
+def _named(each: CollectiveUse) -> str:
+    return f"{each.name}{f' {each.dtype}' if each.dtype else ''}"
 
 
 def matrix_table(told: Ranks, most: int = 16) -> Table | None:
