@@ -170,6 +170,8 @@ class CollectiveUse:
     waiting_us: tuple[RankWait, ...]
     algbw_gbps: float | None  #: Bytes by the median transfer; NCCL tests' PERFORMANCE.md.
     busbw_gbps: float | None
+    peak_gbps: float | None  #: Of the link, by the device's name; None where unknown, and between hosts.
+    exposed_transfer_us: float  #: Transfer with no compute beside it; what overlaps another collective is in both.
     kind: CollectiveClass
     matched_by: MatchedBy
     rank_bytes: tuple[RankBytes, ...]  #: Of an all-to-all, whose ranks may give and take unequally much.

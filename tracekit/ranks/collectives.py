@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit import interval
 from tracekit.model.ranks import (
     CollectiveClass,
     CollectivePart,
@@ -18,6 +19,8 @@ from tracekit.model.ranks import (
     RankWait,
 )
 from tracekit.ranks.joined import Joined
+from tracekit.ranks.links import peak_gbps
+from tracekit.ranks.waiting import compute_of
 
 Ints = NDArray[np.int64]
 
@@ -67,11 +70,13 @@ class _Table:
 
     def __init__(self, joined: Joined) -> None:
         self.joined = joined
-        self.starts, self.lasting, self.names, self.given = {}, {}, {}, {}
+        self.starts, self.lasting, self.names, self.given, self.exposed = {}, {}, {}, {}, {}
         since_zero = joined.since_zero()
         for rank, digest in joined.digests.items():
             starts, ends = (digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns"))
             self.starts[rank], self.lasting[rank] = since_zero(rank, starts), ends - starts
+            transfers = np.stack((starts + np.maximum(joined.waits.waiting_ns[rank], 0), ends), axis=1)
+            self.exposed[rank] = ends - transfers[:, 0] - interval.covered_within(compute_of(digest), transfers)
             self.names[rank] = digest.collectives.select("collective", "group", "size", "dtype", "bytes").rows()
             self.given[rank] = digest.collectives.select("sent_bytes", "received_bytes").rows()
 
@@ -119,11 +124,13 @@ class _Table:
         collectives, waits, clocks = self.joined.matching.collectives, self.joined.waits, self.joined.clocks
         waiting: Counter[int] = Counter()
         transfers: list[int] = []
+        exposed_ns = 0
         for k in some:
             for it in collectives[k].members:
                 waited = int(waits.waiting_ns[it.rank][it.row])
                 waiting[it.rank] += waited
                 transfers.append(int(self.lasting[it.rank][it.row]) - waited)
+                exposed_ns += int(self.exposed[it.rank][it.row])
         transfer_ns, usual_ns = sum(transfers), median(transfers)
         n = size if size is not None else len(collectives[some[0]].group)
         algorithm = width / usual_ns if width is not None and usual_ns > 0 else None
@@ -147,6 +154,8 @@ class _Table:
             "waiting_us": tuple(RankWait(rank, ns / 1e3) for rank, ns in sorted(waiting.items())),
             "algbw_gbps": algorithm,
             "busbw_gbps": algorithm * factor(n) if algorithm and factor and n else algorithm,
+            "peak_gbps": peak_gbps(self.joined.digests, collectives[some[0]].group, clocks.hosts),
+            "exposed_transfer_us": exposed_ns / 1e3,
             "kind": kind,
             "matched_by": collectives[some[0]].matched_by,
             "rank_bytes": self.rank_bytes(some) if name == VARYING else (),

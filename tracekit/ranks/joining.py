@@ -77,7 +77,7 @@ def tell_ranks(joined: Joined) -> Ranks:
         unmatched=unmatched,
         waits=_who_for_whom(matching, waits),
         uneven=work.uneven,
-        findings=findings.find(uses, collectives, late, work.uneven, alike=alike),
+        findings=findings.find(uses, collectives, late, work.uneven, digests, alike=alike),
         notes=(*joined.job.notes, *_notes(digests, clocks, joined.skews_us, unmatched)),
         worst=worst_collectives(joined),
     )

@@ -40,8 +40,8 @@ UNMATCHED = {
     "group_unknown": "not recorded which ranks are in the group",
     "clocks_unknown": "no barrier, and clocks are unknown",
 }
-#: Characters of a kernel's name in a sentence.
-NAME = 48
+#: Characters of a kernel's name in a sentence, and ranks that are listed in one.
+NAME, MOST_LISTED = 48, 4
 
 HOW = (
     "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
@@ -82,6 +82,42 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
         "Rank {rank}'s GPU is {slower:percent 1} slower at the same kernels",
         "{compute_us:duration} of compute. Clocks, power limits or a neighbour's work: nvidia-smi -q -d PERFORMANCE.",
     ),
+    "recompiled": (
+        "Rank {rank} compiles for {compile_us:duration} longer than other ranks, {share:percent 1} of the window",
+        lambda where, **_: (
+            f"Its GPU is idle meanwhile{_at(where)}. Find what differs on that rank, mostly a shape:"
+            " TORCH_LOGS=recompiles."
+        ),
+    ),
+    "exposed_all_gathers": (
+        "All-gathers are not overlapped: {exposed_transfer_us:duration} a rank, {share:percent 1} of the window",
+        "{of_transfer:percent 0} of their transfer is exposed. FSDP: set_modules_to_forward_prefetch, or _backward_.",
+    ),
+    "no_overlap": (
+        "No overlap on rank {rank}: {exposed_transfer_us:duration} of transfer, {share:percent 0} of the window",
+        lambda collective, one_stream, **_: (
+            "Collectives run on the stream of the kernels: async_op=True gives them one of their own."
+            if one_stream
+            else f"Compute waits for each {collective}. Issue it earlier, or divide it: buckets, prefetch, async tensor"
+            " parallelism."
+        ),
+    ),
+    "slow_link": (
+        "{collective} reaches {busbw_gbps:.0f} GB/s, {share:percent 0} of the link's {peak_gbps:.0f} GB/s",
+        lambda message_bytes, ranks, **_: (
+            f"Bus bandwidth of {size(message_bytes)}, ranks {listed(ranks)}. See the route: nvidia-smi topo -m,"
+            " NCCL_DEBUG=INFO."
+        ),
+    ),
+    "slow_group": (
+        lambda ranks, busbw_gbps, usual_gbps, **_: (
+            f"Ranks {listed(ranks)} communicate at {busbw_gbps:.0f} GB/s, other groups at {usual_gbps:.0f} GB/s"
+        ),
+        lambda collective, message_bytes, groups, **_: (
+            f"{collective} of {size(message_bytes)} in {groups} groups alike. A bad link, or another route:"
+            " nvidia-smi nvlink -e, NCCL_DEBUG=INFO."
+        ),
+    ),
     "exposed_communication": (
         "{exposed_transfer_us:duration} of transfer is not overlapped on rank {rank}, {share:percent 0} of the window",
         "Largest collective: {collective}. Waiting for late ranks is not in it.",
@@ -120,6 +156,13 @@ NOTES: dict[str, Sentence] = {
 
 def cause_name(cause: str) -> str:
     return CAUSES.get(cause) or cause_words(cause)
+
+
+def listed(ranks: Sequence[int]) -> str:
+    """`0, 1, 2`, or of many `0, 8, 16 and 5 more`."""
+    left = len(ranks) - MOST_LISTED if len(ranks) > MOST_LISTED + 1 else 0
+    named = ", ".join(map(str, ranks[:MOST_LISTED] if left else ranks))
+    return f"{named} and {left} more" if left else named
 
 
 def _at(where: str | None) -> str:
