@@ -64,7 +64,7 @@ def ranks(
         asked = Path(html_path) if html_path else None
         there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
-    told = join_ranks(read_ranks(found, reading))
+    told = join_ranks(read_ranks(found, reading), drawn=there is not None)
     if there is not None:
         write_report(ranks_report(told), there)
     page = there.page if there else None

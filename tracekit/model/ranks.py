@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tracekit.model.note import Note, Severity
+from tracekit.model.timeline import StepTimeline
 
 if TYPE_CHECKING:
     import polars as pl
@@ -152,6 +153,49 @@ class CollectiveUse:
 
 
 @dataclass(frozen=True, slots=True)
+class SingleCollective:
+    """One collective by itself, and why its last rank was late. Figures are sums over the ranks, or say otherwise."""
+
+    number: int  #: Its place among all that were matched, in the order in which they began; from 1.
+    name: str
+    group: str | None
+    ranks: tuple[int, ...]
+    dtype: str | None
+    bytes: int | None
+    step: int | None
+    start_us: float  #: When its first rank began it, on the common clock since the first moment of any rank's window.
+    last: int  #: The rank that arrived last.
+    arrival_spread_us: float | None  #: Between the first and the last to arrive.
+    transfer_us: float
+    waiting_us: tuple[RankWait, ...]
+    causes: tuple[CauseShare, ...]  #: Of the last rank's lateness; they add up to the waiting.
+    where: str | None  #: Where most of that was made.
+    matched_by: MatchedBy
+
+
+@dataclass(frozen=True, slots=True)
+class RankStretch:
+    """What one rank did in a stretch, as `timeline`: lane 0 of its work is all but communication, lane 1 that; kinds
+    are `compute`, `waiting`, `transfer`, and `communication` where neither can be told. Idle time has the kind `idle`
+    and is named by its cause. The position of a bar is the number of its collective, else -1."""
+
+    rank: int
+    timeline: StepTimeline
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What the ranks did around one of the worst collectives, on one clock. All timelines share their labels."""
+
+    number: int  #: Of the collective.
+    begin_us: float  #: As `start_us` of the collective.
+    arrival_us: float  #: When the last rank arrived, since the stretch began.
+    ranks: tuple[RankStretch, ...]
+    unshown: int  #: Ranks that are left out.
+    together: int  #: Short kernels that are drawn together with others.
+
+
+@dataclass(frozen=True, slots=True)
 class LateRank:
     """A rank that others waited for, and why it was late."""
 
@@ -220,4 +264,6 @@ class Ranks:
     waits: tuple[WaitedFor, ...] = ()
     uneven: tuple[UnevenKernel, ...] = ()
     findings: tuple[RankFinding, ...] = ()
+    worst: tuple[SingleCollective, ...] = ()  #: Those that ranks waited in most, of all together.
+    stretches: tuple[Stretch, ...] = ()  #: Around the worst of them, where somebody will look at them.
     notes: tuple[Note, ...] = ()

@@ -28,9 +28,11 @@ from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.lateness import explain_lateness, find_lateness
 from tracekit.ranks.matching import Collective, Matching, candidates, list_rows, match_collectives, times_of
 from tracekit.ranks.overlap import OverlapPrice, price_overlap
+from tracekit.ranks.stretches import draw_stretches
 from tracekit.ranks.waiting import Account, Waits, account_of, measure_waits
 from tracekit.ranks.work import compare_work
 from tracekit.ranks.world import begin_at, gather_job
+from tracekit.ranks.worst import list_worst
 
 Ints = NDArray[np.int64]
 
@@ -49,8 +51,9 @@ BUS_FACTORS = {
 }
 
 
-def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
-    """What the recordings of one job's ranks say together. Raises TracekitError where no recording can be used."""
+def join_ranks(recordings: Sequence[RankDigest], *, drawn: bool = False) -> Ranks:
+    """What the recordings of one job's ranks say together, with timelines around the worst collectives where these will
+    be `drawn`. Raises TracekitError where no recording can be used."""
     job = gather_job(recordings)
     clocks = _clocks(job.digests)
     digests, skews = _cut_start(job.digests, clocks)
@@ -58,7 +61,10 @@ def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
     waits = measure_waits(digests, matching, clocks)
     accounts = {rank: account_of(digest, waits.waiting_ns[rank]) for rank, digest in digests.items()}
     work, prices = compare_work(digests), price_overlap(digests)
-    late = explain_lateness(digests, find_lateness(digests, matching, waits, clocks))
+    lateness = find_lateness(digests, matching, waits, clocks)
+    late = explain_lateness(digests, lateness)
+    worst = list_worst(digests, matching, waits, clocks, lateness)
+    waited = _who_for_whom(matching, waits)
     last = Counter(waits.last)
     uses = tuple(
         _use(rank, digest, accounts[rank], prices[rank], work.slower[rank], last[rank], skews[rank])
@@ -74,9 +80,11 @@ def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
         collectives=collectives,
         late=late,
         unmatched=unmatched,
-        waits=_who_for_whom(matching, waits),
+        waits=waited,
         uneven=work.uneven,
         findings=findings.find(uses, collectives, late, work.uneven),
+        worst=worst,
+        stretches=draw_stretches(digests, matching, waits, clocks, lateness, worst, waited) if drawn else (),
         notes=(*job.notes, *_notes(digests, clocks, skews, unmatched)),
     )
 

@@ -90,6 +90,7 @@ class Lateness:
     """One collective that a rank was late for: the stretches, by each rank's own clock, in which it fell behind the
     rank that waited longest, and what it did more of there."""
 
+    collective: int  #: Its place in the matching.
     late: int
     waiter: int
     waited_ns: int  #: By all ranks together.
@@ -125,7 +126,7 @@ def find_lateness(
         more = lines[late].account(*of_late) - lines[waiter].account(*of_waiter)
         longest = lines[late].longest_gap(*of_late) - lines[waiter].longest_gap(*of_waiter)
         one_gap = longest >= ONE_GAP * max(int(more[more > 0].sum()), 1)
-        found.append(Lateness(late, waiter, sum(waited.values()), of_late, of_waiter, more, waited[waiter], one_gap))
+        found.append(Lateness(k, late, waiter, sum(waited.values()), of_late, of_waiter, more, waited[waiter], one_gap))
     return tuple(found)
 
 
@@ -158,12 +159,7 @@ def explain_lateness(digests: dict[int, RankDigest], found: Iterable[Lateness]) 
         of_rank[each.late].append(each)
     late: list[LateRank] = []
     for rank, some in of_rank.items():
-        spent = np.zeros(len(CAUSES))
-        for each in some:
-            spent += each.waited_ns * _shares(each.more_ns)
         total = sum(each.waited_ns for each in some)
-        causes = sorted(zip(CAUSES, spent.tolist(), strict=True), key=lambda pair: -pair[1])
-        shares = tuple(CauseShare(cause, ns / 1e3) for cause, ns in causes if ns > 0)
         waiters: Counter[int] = Counter()
         for each in some:
             waiters[each.waiter] += each.waiter_ns
@@ -177,8 +173,8 @@ def explain_lateness(digests: dict[int, RankDigest], found: Iterable[Lateness]) 
             LateRank(
                 rank,
                 total / 1e3,
-                shares,
-                _places(digests, some),
+                causes_of(some),
+                places_of(digests, some),
                 most_waited_us=most_ns / 1e3,
                 waiter=waiter,
                 behind_us=sum(behind.values()) / 1e3,
@@ -187,6 +183,13 @@ def explain_lateness(digests: dict[int, RankDigest], found: Iterable[Lateness]) 
             )
         )
     return tuple(sorted(late, key=lambda each: -each.waited_for_us))
+
+
+def causes_of(some: Iterable[Lateness]) -> tuple[CauseShare, ...]:
+    """What made it, the largest first; they add up to the waiting."""
+    spent = sum((each.waited_ns * _shares(each.more_ns) for each in some), np.zeros(len(CAUSES)))
+    causes = sorted(zip(CAUSES, spent.tolist(), strict=True), key=lambda pair: -pair[1])
+    return tuple(CauseShare(cause, ns / 1e3) for cause, ns in causes if ns > 0)
 
 
 def _shares(more: Ints) -> NDArray[np.float64]:
@@ -198,7 +201,7 @@ def _shares(more: Ints) -> NDArray[np.float64]:
     return shares
 
 
-def _places(digests: dict[int, RankDigest], some: list[Lateness]) -> tuple[str, ...]:
+def places_of(digests: dict[int, RankDigest], some: list[Lateness]) -> tuple[str, ...]:
     """Where most of it was made: kernels that the late rank ran more or longer, and the places of its gaps."""
     weights: Counter[str] = Counter()
     for each in sorted(some, key=lambda one: -one.waited_ns)[:PLACED]:

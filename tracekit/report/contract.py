@@ -72,7 +72,9 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
 
 def ranks_json(told: Ranks) -> str:
     """What many ranks say together, sums over the window. `collectives` has a row for each kind of collective."""
-    fields: dict[str, Any] = msgspec.to_builtins(told)
+    fields: dict[str, Any] = msgspec.to_builtins(replace(told, stretches=()))
+    # Every activity one by one is the traces over again.
+    del fields["stretches"]
     for each in fields["collectives"]:
         each["class"] = each.pop("kind")
     for each, finding in zip(fields["findings"], told.findings, strict=True):

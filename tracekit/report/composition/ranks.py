@@ -1,26 +1,34 @@
 """Many ranks: thirty lines, and the sections of their page."""
 
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from tracekit.model.ranks import Ranks
-from tracekit.numbers import counted, percent
+from tracekit.numbers import counted, duration, percent
 from tracekit.report import document as doc
 from tracekit.report.composition.detail import Detail, shown_overview
+from tracekit.report.composition.shared import folded
 from tracekit.report.document import Line, Overview, Summary
+from tracekit.report.rank_timelines import rank_timelines
 from tracekit.report.sections import ranks as sections
+from tracekit.report.sections.call import CALL_PARTS
 from tracekit.report.words import ranks as words
 
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.
 MOST_RANKS, MOST_LATE, MOST_COLLECTIVES, MOST_NOTES, MOST_FINDINGS = 6, 3, 4, 3, 3
+#: Pieces of advice; bars of the first screen, late ranks of the page, rows of the whole matrix, ranks in the twin.
+MOST_ADVICE, MOST_BARS, MOST_LATE_ROWS, MOST_MATRIX_ROWS, MOST_IN_TWIN = 3, 9, 8, 256, 32
 #: Of a rank's time: exposed waiting that is worth a headline.
 LEAST_WAITING = 0.1
 
 
 def ranks_overview(told: Ranks) -> Overview:
     warned = [each for each in told.findings if each.severity != "info"]
-    headline = words.finding_title(warned[0]) if warned else _nobody(told)
+    first = next((each for each in warned if each.code == "late_rank"), None)
     notes = tuple(words.note_sentence(each) for each in told.notes)
-    more = [words.finding_title(each) for each in told.findings if not warned or each is not warned[0]]
+    more = [words.finding_title(each) for each in told.findings if each is not first]
     world = told.world
     size = f"{len(world.recorded)} of {world.size} ranks" if world.size else counted(len(world.recorded), "rank")
     steps = counted(told.steps.count, "step")
@@ -32,18 +40,19 @@ def ranks_overview(told: Ranks) -> Overview:
     )
     return Overview(
         subject=f"{size} · {stretch} · {sections.spread_words(told)}",
-        headline=headline,
-        result=("", "slower" if warned and warned[0].code == "late_rank" else ""),
-        evidence=words.finding_evidence(warned[0]) if warned else "",
+        headline=words.finding_title(first) if first else _nobody(told),
+        result=("", "slower" if first else ""),
+        evidence=words.finding_evidence(first) if first else words.last_words(told),
         notes=notes[:MOST_NOTES],
         tables=tuple(each for each in tables if each),
+        advice=tuple(_advice(told))[:MOST_ADVICE],
         checks=tuple(doc.Check("", each) for each in more[:MOST_FINDINGS]),
         hidden=len(notes[MOST_NOTES:]) + len(more[MOST_FINDINGS:]),
     )
 
 
 def _nobody(told: Ranks) -> str:
-    """The answer where nothing needs doing."""
+    """The answer where no rank is late by itself."""
     waits = [each for each in told.ranks if each.exposed_waiting_us is not None]
     if not waits or len(told.ranks) < 2:
         return "Waiting cannot be told from transfer"
@@ -57,32 +66,124 @@ def _nobody(told: Ranks) -> str:
     return f"{told_share}, mostly for rank {late}"
 
 
+def _advice(told: Ranks) -> Iterator[doc.Advice]:
+    """What to do next, by the findings, the gravest first; and where ranks wait though none is late, by what makes the
+    one late that is waited for most."""
+    paths = {each.rank: shlex.quote(each.path) for each in told.ranks}
+    found = False
+    for each in told.findings:
+        rank, facts = each.rank, each.facts
+        if each.code == "late_rank" and rank is not None:
+            found = True
+            gain = words.SAVES_WAITING.format(waiter=facts["waiter"], us=duration(facts["most_waited_us"]))
+            yield _remedy(facts["cause"], rank, facts["waiter"], paths, gain)
+        elif each.code == "slow_host" and rank is not None:
+            yield doc.Advice(words.WITHOUT, words.WITHOUT_WHY, "", False, "")
+        elif each.code == "uneven_work":
+            yield doc.Advice(words.BALANCE.format(rank=rank), "", _saved(each.saving_us), False, "")
+        elif each.code == "slow_gpu":
+            gain = _saved(each.saving_us)
+            yield doc.Advice(words.CHECK_GPU.format(rank=rank), "", gain, False, "nvidia-smi -q -d PERFORMANCE")
+        elif each.code == "exposed_communication":
+            yield doc.Advice(words.OVERLAP, "", _saved(each.saving_us), False, "")
+        elif each.code == "small_collectives":
+            yield doc.Advice(words.MERGE, "", "", False, "")
+    worst = max((use.exposed_waiting_us or 0.0) / use.span_us for use in told.ranks)
+    if not found and worst >= LEAST_WAITING and told.late and (first := told.late[0]).causes:
+        waiter = first.waiter if first.waiter is not None else first.rank
+        yield _remedy(first.causes[0].cause, first.rank, waiter, paths, "")
+
+
+def _remedy(cause: str, rank: int, waiter: int, paths: dict[int, str], gain: str) -> doc.Advice:
+    compared = cause == "compute"
+    command = f"tracekit compare {paths[waiter]} {paths[rank]}" if compared else f"tracekit analyze {paths[rank]}"
+    return doc.Advice(words.remedy(cause, rank, waiter), "", gain, False, command)
+
+
+def _saved(us: float | None) -> str:
+    return f"up to {duration(us)} (est.)" if us else ""
+
+
 def ranks_report(told: Ranks) -> doc.Report:
-    overview = ranks_overview(told)
-    whole = sections.account_table(told, len(told.ranks))
-    found = tuple(doc.both(f"{words.finding_title(each)}. {words.finding_evidence(each)}") for each in told.findings)
+    """The page: the verdict with a bar a rank, then ranks, timelines, matrix and collectives; tables of detail are
+    folded."""
+    overview = replace(
+        ranks_overview(told),
+        tables=(),
+        account=sections.lateness_account(told),
+        bars=sections.span_bars(told, MOST_BARS),
+    )
+    bars = doc.StackedBars("Each rank's time", overview.bars, CALL_PARTS | words.PARTS)
+    whole = _captioned(sections.account_table(told, MOST_IN_TWIN), "Where each rank's time goes")
     every = (
-        doc.section("ranks", "Ranks", doc.both(_captioned(whole, "Where each rank's time goes"), doc.TABLES)),
-        doc.section("findings", "Findings", *found),
+        doc.section(
+            "ranks",
+            "Ranks",
+            doc.Part(None, bars, doc.FIRST, unfolded=True),
+            doc.Part(sections.rank_explorer(told), whole, doc.TABLES, unfolded=True),
+        ),
+        doc.section("timelines", "Timelines", rank_timelines(told)),
         doc.section(
             "waiting",
             "Who waits for whom",
-            doc.both(sections.matrix_table(told), doc.TABLES),
-            doc.both(_captioned(sections.late_table(told, 16), "Late ranks, and why"), doc.TABLES),
+            doc.Part(sections.matrix(told), sections.matrix_table(told), doc.TABLES),
+            _every_wait(told),
+        ),
+        doc.section(
+            "late",
+            "Late ranks",
+            doc.both(_captioned(sections.late_table(told, MOST_LATE_ROWS), "Late ranks, and why"), doc.TABLES),
         ),
         doc.section(
             "collectives",
             "Collectives",
-            doc.both(_captioned(sections.collective_table(told, 50), "Largest first"), doc.TABLES),
-            doc.both(sections.matching_table(told)),
-            doc.both(sections.unmatched_table(told)),
+            doc.Part(sections.worst_explorer(told), sections.worst_table(told), doc.TABLES),
+            doc.both(_captioned(sections.collective_table(told, 50), "By kind, largest first"), doc.TABLES),
         ),
-        doc.section("idle", "Idle time", doc.both(sections.idle_table(told))),
-        doc.section("work", "Uneven work", doc.both(sections.uneven_table(told))),
-        doc.section("notes", "Notes", *(doc.both(words.note_sentence(each)) for each in told.notes)),
-        doc.section("method", "How this was measured", *(doc.both(each) for each in words.HOW)),
+        doc.section("findings", "Findings", doc.both(_findings(told), doc.FINDINGS, unfolded=True)),
+        folded("detail", "Detail", "uneven work, idle time, matching", *_details(told)),
+        folded("method", "How this was measured", "waiting, causes, bandwidth", doc.Bullets("Method", words.HOW)),
     )
-    return doc.Report(f"{overview.headline}.", overview, tuple(each for each in every if each))
+    title = overview.headline if overview.headline.endswith(".") else f"{overview.headline}."
+    return doc.Report(title, overview, tuple(each for each in every if each))
+
+
+def _every_wait(told: Ranks) -> doc.Fold | None:
+    """All rows, where the first table has not room for all."""
+    if len(told.ranks) <= sections.MOST_WAITERS:
+        return None
+    every = sections.matrix(told, MOST_MATRIX_ROWS)
+    return doc.Fold(f"All {len(told.ranks):,} ranks", (every,)) if every else None
+
+
+def _findings(told: Ranks) -> doc.Findings | None:
+    texts = tuple(
+        doc.FindingText(
+            id=f"finding-{each.code}{'' if each.rank is None else f'-{each.rank}'}",
+            severity=each.severity,
+            title=words.finding_title(each),
+            evidence=words.finding_evidence(each),
+            saving=_saved(each.saving_us),
+            savings=(),
+            advice="",
+            is_command=False,
+            notes=(),
+        )
+        for each in told.findings
+    )
+    return doc.Findings(texts) if texts else None
+
+
+def _details(told: Ranks) -> tuple[doc.Block | None, ...]:
+    few = replace(told, ranks=sections.foremost(told, MOST_IN_TWIN))
+    notes = tuple(map(words.note_sentence, told.notes))
+    return (
+        sections.uneven_table(told),
+        sections.idle_table(few),
+        sections.matching_table(told),
+        sections.unmatched_table(told),
+        doc.Bullets("Notes", notes) if notes else None,
+    )
 
 
 def _captioned(table: doc.Table | None, caption: str) -> doc.Table | None:
