@@ -150,7 +150,7 @@ def _stretches(
                 for rank, moment in ((lateness.late, lateness.of_late[0]), (lateness.waiter, lateness.of_waiter[0]))
             )
             begin = min(begin, *since)
-        begin = max(begin, arrival - LONGEST * spread)
+        begin = max(begin, arrival - LONGEST * spread, base)
         over = arrival + round(each.transfer_us * 1e3 / len(each.waiting_us))
         chosen.append((each, begin, over + round(AFTER * (over - begin)), arrival))
         if len(chosen) == MOST_STRETCHES:

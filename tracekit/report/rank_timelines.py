@@ -15,7 +15,7 @@ from tracekit.report.words import ranks as words
 #: Of all stretches together, packed, before base64 makes it a third longer: the first is drawn whatever it takes.
 MOST_BYTES = 600_000
 #: Heights in pixels of compute, of communication and between ranks, by how many there are, and the room for names.
-HEIGHTS = ((8, (18, 10, 6)), (16, (12, 7, 4)), (32, (9, 5, 3)), (64, (6, 4, 2)))
+HEIGHTS = ((4, (28, 16, 10)), (8, (18, 10, 6)), (16, (12, 7, 4)), (32, (9, 5, 3)), (64, (6, 4, 2)))
 BESIDE = 58
 TEXTURES = {"waiting": "diagonal", "idle": "lines"}
 
@@ -59,7 +59,7 @@ def rank_timelines(told: Ranks) -> Timelines | None:
         intro=words.TIMELINES,
         title="Timelines of the ranks, one below the other on one clock",
         stepped=" of a rank, the other arrows to another rank",
-        recordings=tuple(_notes(each, worst[each.number].last) for each in shown),
+        recordings=tuple(_notes(each) for each in shown),
         notes=(),
         choices=tuple(groups[each.number] for each in shown),
         keys=("Colours", ""),
@@ -106,8 +106,8 @@ def _side(name: str, timeline: StepTimeline) -> dict[str, Any]:
     }
 
 
-def _notes(stretch: Stretch, last: int) -> tuple[str, ...]:
-    notes = [words.STRETCH.format(begin=duration(stretch.begin_us), last=last)]
+def _notes(stretch: Stretch) -> tuple[str, ...]:
+    notes = [words.STRETCH.format(begin=duration(stretch.begin_us))]
     if stretch.unshown:
         notes.append(f"Not drawn: {counted(stretch.unshown, 'more rank')}.")
     if stretch.together:

@@ -127,7 +127,7 @@ def ranks_report(told: Ranks) -> doc.Report:
             "waiting",
             "Who waits for whom",
             doc.Part(sections.matrix(told), sections.matrix_table(told), doc.TABLES),
-            _every_wait(told),
+            doc.Part(_every_wait(told), None),
         ),
         doc.section(
             "late",
@@ -142,7 +142,13 @@ def ranks_report(told: Ranks) -> doc.Report:
         ),
         doc.section("findings", "Findings", doc.both(_findings(told), doc.FINDINGS, unfolded=True)),
         folded("detail", "Detail", "uneven work, idle time, matching", *_details(told)),
-        folded("method", "How this was measured", "waiting, causes, bandwidth", doc.Bullets("Method", words.HOW)),
+        folded(
+            "method",
+            "How this was measured",
+            "waiting, causes, bandwidth",
+            doc.Bullets("Method", words.HOW),
+            short="Method",
+        ),
     )
     title = overview.headline if overview.headline.endswith(".") else f"{overview.headline}."
     return doc.Report(title, overview, tuple(each for each in every if each))

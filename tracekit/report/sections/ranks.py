@@ -34,8 +34,8 @@ MOST_ROWS, MOST_NAMED, MOST_LISTED = 500, 4, 128
 #: Rows and columns of the matrix, and how strong its colours are (tests/report/test_colours.py).
 MOST_WAITERS, MOST_LATES = 16, 8
 LEAST_PERCENT, MOST_PERCENT = 6, 42
-#: Causes of one rank's lateness.
-MOST_CAUSES = 4
+#: Causes of one rank's lateness, and the share of it that one has; that all others have together.
+MOST_CAUSES, LEAST_CAUSE, LEAST_REST = 4, 0.02, 0.005
 
 
 def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
@@ -74,7 +74,7 @@ def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
     others = [use for use in told.ranks if use not in shown]
     parts = {use.rank: _parts(use) for use in told.ranks}
     occur = [kind for kind in SEGMENTS if any(parts[rank][kind] for rank in parts)]
-    late = {each.rank for each in told.findings if each.code in ("late_rank", "slow_host")}
+    late = {each.rank for each in told.findings if each.code == "late_rank"}
     often = max(told.ranks, key=lambda use: use.last_arrivals)
 
     def mark(use: RankUse) -> str:
@@ -198,7 +198,7 @@ def collective_table(told: Ranks, most: int) -> Table | None:
     """The kinds of collectives, those with most time first."""
     rows = (_collective(each) for each in told.collectives[:most])
     heads = columns("Collectives", figures=("count", "bytes", "transfer", "waiting", "GB/s", "spread"))
-    return filled_table("", (*heads, *columns("last", "")), rows)
+    return filled_table("", (*heads, *columns("last", "mostly")), rows)
 
 
 def _collective(each: CollectiveUse) -> tuple[str, ...]:
@@ -355,13 +355,13 @@ def lateness_account(told: Ranks) -> Account | None:
     if not told.late:
         return None
     late = told.late[0]
-    kept = late.causes[:MOST_CAUSES]
-    rest = sum(each.us for each in late.causes[MOST_CAUSES:])
+    kept = [each for each in late.causes[:MOST_CAUSES] if each.us >= LEAST_CAUSE * late.waited_for_us]
+    rest = sum(each.us for each in late.causes[len(kept) :])
     rows = [
         AccountRow(words.cause_name(each.cause), 0, (each.us,), what=_place(late) if at == 0 else "")
         for at, each in enumerate(kept)
     ]
-    rows += [AccountRow("other causes", 0, (rest,))] if rest else []
+    rows += [AccountRow("other causes", 0, (rest,))] if rest >= LEAST_REST * late.waited_for_us else []
     title = f"What the waiting for rank {late.rank} comes from"
     return Account(title, ("waiting of all ranks",), tuple(rows)) if rows else None
 

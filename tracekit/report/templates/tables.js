@@ -65,7 +65,8 @@
     // A row that is asked for is shown, whatever was searched for.
     box.addEventListener("reveal", () => { field.value = ""; all = true; show(); });
     drawer.filled.then(() => { texts.clear(); show(); });
-    box.querySelector(".controls").hidden = false;
+    // Who sees all of it has nothing to search for.
+    box.querySelector(".controls").hidden = all;
     box.classList.add("ready");
     show();
   };
@@ -73,7 +74,7 @@
 
   // "/" goes to the search, wherever the reader is, unless they are writing.
   addEventListener("keydown", (event) => {
-    const field = document.querySelector(".explorer input");
+    const field = document.querySelector(".explorer .controls:not([hidden]) input");
     if (event.key !== "/" || !field || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest?.("input, textarea, select, [contenteditable]")) return;
     event.preventDefault();

@@ -80,7 +80,7 @@
       });
       side.labels ??= data.labels;
       side.lanes.forEach((name, lane) => recording.lanes.push(row(side, name, slim ? [slim.work, slim.communication][lane] : WORK, of, (i) => of.lanes[i] === lane)));
-      recording.lanes.push(row(side, "idle", slim ? slim.work + slim.communication : GAPS, idle));
+      recording.lanes.push(row(side, "idle", slim ? slim.work : GAPS, idle));
       if (!slim) recording.lanes.push(row(side, "host", HOST, { ...stretches(host), labels: column(2, host) }));
     }
     let y = AXIS;

@@ -60,7 +60,7 @@ WORST_NOTE = (
     "Waiting and transfer are sums over the ranks; spread is the time from the first arrival to the last. A row opens"
     " to the waiting of each rank."
 )
-STRETCH = "From {begin} on, where rank {last} fell behind."
+STRETCH = "Drawn from {begin} on, counted from where the figures begin."
 
 HOW = (
     "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
