@@ -62,9 +62,9 @@ def join_ranks(recordings: Sequence[RankDigest], *, drawn: bool = False) -> Rank
     accounts = {rank: account_of(digest, waits.waiting_ns[rank]) for rank, digest in digests.items()}
     work, prices = compare_work(digests), price_overlap(digests)
     lateness = find_lateness(digests, matching, waits, clocks)
-    late = explain_lateness(digests, lateness)
-    worst = list_worst(digests, matching, waits, clocks, lateness)
     waited = _who_for_whom(matching, waits)
+    late = explain_lateness(digests, lateness, waited)
+    worst = list_worst(digests, matching, waits, clocks, lateness)
     last = Counter(waits.last)
     uses = tuple(
         _use(rank, digest, accounts[rank], prices[rank], work.slower[rank], last[rank], skews[rank])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tracekit import interval
 from tracekit.interval import Intervals
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import CauseShare, LateRank, RankDigest
+from tracekit.model.ranks import CauseShare, LateRank, RankDigest, WaitedFor
 from tracekit.ranks.clocks import Clocks
 from tracekit.ranks.matching import Matching, times_of
 from tracekit.ranks.waiting import Waits, compute_of
@@ -97,7 +97,6 @@ class Lateness:
     of_late: tuple[int, int]
     of_waiter: tuple[int, int]
     more_ns: Ints  #: Of CAUSES; they add up to the lateness, what the late rank did less of is negative.
-    waiter_ns: int  #: By the one that waited longest.
     one_gap: bool  #: Whether most of it is one idle gap.
 
 
@@ -126,7 +125,7 @@ def find_lateness(
         more = lines[late].account(*of_late) - lines[waiter].account(*of_waiter)
         longest = lines[late].longest_gap(*of_late) - lines[waiter].longest_gap(*of_waiter)
         one_gap = longest >= ONE_GAP * max(int(more[more > 0].sum()), 1)
-        found.append(Lateness(k, late, waiter, sum(waited.values()), of_late, of_waiter, more, waited[waiter], one_gap))
+        found.append(Lateness(k, late, waiter, sum(waited.values()), of_late, of_waiter, more, one_gap))
     return tuple(found)
 
 
@@ -152,31 +151,33 @@ def _level(
     return None
 
 
-def explain_lateness(digests: dict[int, RankDigest], found: Iterable[Lateness]) -> tuple[LateRank, ...]:
+def explain_lateness(
+    digests: dict[int, RankDigest], found: Iterable[Lateness], waited: Iterable[WaitedFor]
+) -> tuple[LateRank, ...]:
     """For each rank that was waited for, by whom how long and why; the most waited for first."""
+    longest: dict[int, WaitedFor] = {}
+    for one in waited:
+        if one.late not in longest or one.us > longest[one.late].us:
+            longest[one.late] = one
     of_rank: dict[int, list[Lateness]] = defaultdict(list)
     for each in found:
         of_rank[each.late].append(each)
     late: list[LateRank] = []
     for rank, some in of_rank.items():
         total = sum(each.waited_ns for each in some)
-        waiters: Counter[int] = Counter()
-        for each in some:
-            waiters[each.waiter] += each.waiter_ns
         # Collectives that a rank is late for from one point on share one falling behind.
         behind: dict[tuple[int, int], int] = {}
         for each in some:
             since = (each.waiter, each.of_late[0])
             behind[since] = max(behind.get(since, 0), int(each.more_ns.sum()))
-        waiter, most_ns = waiters.most_common(1)[0]
         late.append(
             LateRank(
                 rank,
                 total / 1e3,
                 causes_of(some),
                 places_of(digests, some),
-                most_waited_us=most_ns / 1e3,
-                waiter=waiter,
+                most_waited_us=longest[rank].us,
+                waiter=longest[rank].rank,
                 behind_us=sum(behind.values()) / 1e3,
                 times_behind=len(behind),
                 one_gap_share=sum(each.waited_ns for each in some if each.one_gap) / total,

@@ -19,7 +19,7 @@ from tracekit.report.words import ranks as words
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.
 MOST_RANKS, MOST_LATE, MOST_COLLECTIVES, MOST_NOTES, MOST_FINDINGS = 6, 3, 4, 3, 3
 #: Pieces of advice; bars of the first screen, late ranks of the page, rows of the whole matrix, ranks in the twin.
-MOST_ADVICE, MOST_BARS, MOST_LATE_ROWS, MOST_MATRIX_ROWS, MOST_IN_TWIN = 3, 9, 8, 256, 32
+MOST_ADVICE, MOST_BARS, MOST_LATE_ROWS, MOST_MATRIX_ROWS, MOST_IN_TWIN = 3, 8, 8, 256, 32
 #: Of a rank's time: exposed waiting that is worth a headline.
 LEAST_WAITING = 0.1
 
@@ -67,36 +67,33 @@ def _nobody(told: Ranks) -> str:
 
 
 def _advice(told: Ranks) -> Iterator[doc.Advice]:
-    """What to do next, by the findings, the gravest first; and where ranks wait though none is late, by what makes the
+    """What to do next, by the findings, late ranks first; and where ranks wait though none is late, by what makes the
     one late that is waited for most."""
     paths = {each.rank: shlex.quote(each.path) for each in told.ranks}
-    found = False
+    late = {each.rank: each for each in told.findings if each.code == "late_rank"}
+    for rank, facts in ((each.rank or 0, each.facts) for each in late.values()):
+        gain = words.SAVES_WAITING.format(waiter=facts["waiter"], us=duration(facts["most_waited_us"]))
+        codes = {each.code for each in told.findings if each.rank == rank}
+        compute = facts["cause"] == "compute"
+        cause = next((code for code in ("slow_gpu", "uneven_work") if compute and code in codes), facts["cause"])
+        yield _remedy(cause, rank, facts["waiter"], paths, gain)
     for each in told.findings:
-        rank, facts = each.rank, each.facts
-        if each.code == "late_rank" and rank is not None:
-            found = True
-            gain = words.SAVES_WAITING.format(waiter=facts["waiter"], us=duration(facts["most_waited_us"]))
-            yield _remedy(facts["cause"], rank, facts["waiter"], paths, gain)
-        elif each.code == "slow_host" and rank is not None:
-            yield doc.Advice(words.WITHOUT, words.WITHOUT_WHY, "", False, "")
-        elif each.code == "uneven_work":
-            yield doc.Advice(words.BALANCE.format(rank=rank), "", _saved(each.saving_us), False, "")
-        elif each.code == "slow_gpu":
-            gain = _saved(each.saving_us)
-            yield doc.Advice(words.CHECK_GPU.format(rank=rank), "", gain, False, "nvidia-smi -q -d PERFORMANCE")
-        elif each.code == "exposed_communication":
-            yield doc.Advice(words.OVERLAP, "", _saved(each.saving_us), False, "")
-        elif each.code == "small_collectives":
-            yield doc.Advice(words.MERGE, "", "", False, "")
+        if each.code in words.ADVICE and each.rank not in late:
+            what, why = words.ADVICE[each.code]
+            command = words.GPU_COMMAND if each.code == "slow_gpu" else ""
+            yield doc.Advice(what.format(rank=each.rank), why, _saved(each.saving_us), False, command)
     worst = max((use.exposed_waiting_us or 0.0) / use.span_us for use in told.ranks)
-    if not found and worst >= LEAST_WAITING and told.late and (first := told.late[0]).causes:
+    if not late and worst >= LEAST_WAITING and told.late and (first := told.late[0]).causes:
         waiter = first.waiter if first.waiter is not None else first.rank
         yield _remedy(first.causes[0].cause, first.rank, waiter, paths, "")
 
 
 def _remedy(cause: str, rank: int, waiter: int, paths: dict[int, str], gain: str) -> doc.Advice:
-    compared = cause == "compute"
-    command = f"tracekit compare {paths[waiter]} {paths[rank]}" if compared else f"tracekit analyze {paths[rank]}"
+    command = f"tracekit analyze {paths[rank]}"
+    if cause in ("compute", "uneven_work"):
+        command = f"tracekit compare {paths[waiter]} {paths[rank]}"
+    elif cause == "slow_gpu":
+        command = words.GPU_COMMAND
     return doc.Advice(words.remedy(cause, rank, waiter), "", gain, False, command)
 
 

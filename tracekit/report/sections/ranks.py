@@ -70,7 +70,7 @@ def account_table(told: Ranks, most: int) -> Table:
 def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
     """What each rank's span consists of; of more than `most` those that waited or were waited for most, and the mean of
     the others. Who is late is marked, or else who is the last most often."""
-    shown = foremost(told, most)
+    shown = foremost(told, most if len(told.ranks) <= most else most - 1)
     others = [use for use in told.ranks if use not in shown]
     parts = {use.rank: _parts(use) for use in told.ranks}
     occur = [kind for kind in SEGMENTS if any(parts[rank][kind] for rank in parts)]

@@ -75,9 +75,9 @@ HOW = (
 FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     "late_rank": (
         "Rank {rank} is late: rank {waiter} waits {most_waited_us:duration} for it",
-        lambda last, of, cause, cause_us, where, waiter, exposed_us, price_us, share, **_: (
+        lambda last, of, cause, cause_share, where, waiter, exposed_us, price_us, share, **_: (
             f"Last in {last:,} of {counted(of, 'collective')}. Largest cause: {cause_name(cause)},"
-            f" {duration(cause_us)}{_at(where)}. It costs rank {waiter} {percent(share, 1)} of its time:"
+            f" {percent(cause_share, 0)}{_at(where)}. It costs rank {waiter} {percent(share, 1)} of its time:"
             f" {duration(exposed_us)} exposed, "
             + (f"{duration(price_us)} in" if price_us is not None else "and unknown for")
             + " kernels slower beside collectives."
@@ -85,9 +85,9 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     ),
     "slow_host": (
         "Rank {rank}'s host launches later: rank {waiter} waits {most_waited_us:duration} for it while recorded",
-        lambda cause, cause_us, where, **_: (
-            f"Largest cause: {cause_name(cause)}, {duration(cause_us)}{_at(where)}. The profiler slows hosts unequally:"
-            " steps without it may have no late rank."
+        lambda cause, cause_share, where, **_: (
+            f"Largest cause: {cause_name(cause)}, {percent(cause_share, 0)}{_at(where)}. The profiler slows hosts"
+            " unequally: steps without it may have no late rank."
         ),
     ),
     "uneven_work": (
@@ -131,7 +131,7 @@ NOTES: dict[str, Sentence] = {
 }
 
 
-#: What to do about a rank that is late, by the largest cause.
+#: What to do about a rank that is late, by the largest cause, or by another finding.
 REMEDIES = {
     "compute": "Compare rank {rank}'s kernels with rank {waiter}'s",
     "communication": "Look at the collective before it: rank {rank} is late for it too",
@@ -144,14 +144,19 @@ REMEDIES = {
     "gc": "Collect garbage on all ranks at the same step: gc.disable(), then gc.collect()",
     "python": "Find what rank {rank}'s host does before it launches",
     "device": "Look for other work on rank {rank}'s GPU",
+    "uneven_work": "Give rank {rank} as much work as the others",
+    "slow_gpu": "Check the clocks and the power limit of rank {rank}'s GPU",
 }
 LOOK = "Look at rank {rank} by itself"
-BALANCE = "Give rank {rank} as much work as the others"
-WITHOUT = "Time steps without the profiler, on each rank"
-WITHOUT_WHY = "recording slows hosts unequally"
-OVERLAP = "Overlap more: prefetch, larger buckets, asynchronous collectives"
-CHECK_GPU = "Check the clocks and the power limit of rank {rank}'s GPU"
-MERGE = "Merge small collectives"
+#: By the code of a finding: what to do, and why.
+ADVICE = {
+    "slow_host": ("Time steps without the profiler, on each rank", "recording slows hosts unequally"),
+    "uneven_work": (REMEDIES["uneven_work"], ""),
+    "slow_gpu": (REMEDIES["slow_gpu"], ""),
+    "exposed_communication": ("Overlap more: prefetch, larger buckets, asynchronous collectives", ""),
+    "small_collectives": ("Merge small collectives", ""),
+}
+GPU_COMMAND = "nvidia-smi -q -d PERFORMANCE"
 SAVES_WAITING = "rank {waiter} waits up to {us} less"
 
 
