@@ -13,8 +13,6 @@ from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.workloads import registry
 
-pytest.importorskip("transformers")
-pytest.importorskip("diffusers")
 torch: Any = pytest.importorskip("torch")
 
 NAMES = [info.name for info in registry.all_workloads()]
@@ -23,6 +21,8 @@ PHASES = [(phase, cache) for phase in ("generate", "prefill", "decode") for cach
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    pytest.importorskip("diffusers")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 

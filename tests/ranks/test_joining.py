@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 
+import polars as pl
 import pytest
 from tests.ranks.jobs import make_digest, simulate
 
@@ -190,3 +191,28 @@ def test_what_was_waited_for_others_to_start_recording_is_in_no_figure() -> None
 def test_no_recording_is_an_error() -> None:
     with pytest.raises(TracekitError, match="no recording"):
         join_ranks([])
+
+
+def test_the_worst_collective_says_who_waited_in_it_and_when_on_the_common_clock() -> None:
+    late = {(0, 1): 700.0, (2, 2): 400.0}
+    told = join_ranks(
+        simulate(3, 4, lambda rank, step: late.get((rank, step), 300.0), clock=lambda rank, us: us + 5000.0)
+    )
+    worst = told.worst[0]
+    assert (len(told.worst), worst.count, worst.last_rank, worst.kind) == (2, 1, 0, "waiting")
+    # The window begins at 0, the job at 5,010 us; a step takes 300 us of work, 100 of transfer and 20 of nothing.
+    assert worst.start_us == pytest.approx(5000 + 10 + 420 + 300)
+    assert [(each.rank, each.waiting_us, each.transfer_us) for each in worst.parts] == [
+        (0, 0, 100),
+        (1, 400, 100),
+        (2, 400, 100),
+    ]
+    assert [each.start_us for each in worst.parts] == [worst.start_us + 400, worst.start_us, worst.start_us]
+
+
+def test_on_unknown_clocks_a_single_collective_has_no_start_and_nobody_is_last() -> None:
+    early, late = simulate(2, 6, lambda rank, step: 300.0 + 50 * rank * (step % 3))
+    stopped = replace(late, collectives=late.collectives.with_columns(pl.col("start_ns", "end_ns") * 3))
+    worst = join_ranks([early, stopped]).worst
+    assert worst
+    assert {(each.start_us, each.last_rank, each.kind) for each in worst} == {(None, None, "inconclusive")}

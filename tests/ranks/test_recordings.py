@@ -92,6 +92,27 @@ def test_the_command_tells_it_in_thirty_lines_as_json_and_as_a_page(dlrm: Path, 
     assert len(everything.output.splitlines()) > len(told.output.splitlines())
 
 
+def test_the_json_holds_each_single_collective_where_that_is_asked_for(dlrm: Path) -> None:
+    asked = (("ranks", str(dlrm), "--collectives", which, "--json", "-") for which in ("kinds", "all"))
+    kinds, every = (json.loads(invoke(*each).stdout) for each in asked)
+    Draft202012Validator(schema("ranks")).validate(every)
+    single = every["collectives"]
+    # As an oracle found them (tests/data/README.md).
+    assert [each["last_rank"] for each in single] == [7, 7, 7, 7, 7, 5, 5, 4]
+    assert {key for each in kinds["collectives"] for key in each} < set(single[0]) == set(every["worst"][0])
+    assert {**every, "collectives": None} == {**kinds, "collectives": None}
+    for rank in every["ranks"]:
+        parts = [part for each in single for part in each["parts"] if part["rank"] == rank["rank"]]
+        assert sum(part["waiting_us"] for part in parts) == pytest.approx(rank["waiting_us"])
+        assert sum(part["transfer_us"] for part in parts) == pytest.approx(rank["transfer_us"])
+    for each in single:
+        arrivals = {part["rank"]: part["start_us"] for part in each["parts"]}
+        assert min(arrivals.values()) == each["start_us"]
+        assert max(arrivals, key=lambda rank: arrivals[rank]) == each["last_rank"]
+    refused = invoke("ranks", str(dlrm), "--collectives", "all")
+    assert refused.exit_code == 1 and "--json" in refused.output
+
+
 def test_ranks_are_told_by_their_files_names_where_recordings_do_not_say(tmp_path: Path) -> None:
     for rank in (3, 11):
         talk = make_kernel(100 + rank, 200, name="ncclDevKernel_AllReduce_Sum")

@@ -6,22 +6,28 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("diffusers")
 
 from tests.workloads.builds import build, built, nowhere  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import Request  # noqa: E402
-from tracekit.workloads import flux  # noqa: E402
 from tracekit.workloads.building import count_parameters  # noqa: E402
 
-SCHNELL = flux.VARIANTS["flux-schnell"]
 BLOCKS = "transformer.transformer_blocks"
 SMALL_IMAGE = {"height": 64, "width": 64, "steps": 1}
 
 
-@pytest.mark.parametrize("name", flux.VARIANTS)
+@pytest.fixture(autouse=True, scope="module")
+def flux() -> Any:
+    """The module under test, which imports diffusers: no worker that has none of these tests does."""
+    pytest.importorskip("diffusers")
+    from tracekit.workloads import flux
+
+    return flux
+
+
+@pytest.mark.parametrize("name", ["flux", "flux-schnell"])
 def test_one_call_goes_from_prompt_to_image_the_same_every_time(name: str) -> None:
     first, again = built(name).call(), built(name).call()
     assert first.shape == (1, 3, 128, 128)
@@ -68,16 +74,17 @@ def test_the_published_sizes_have_the_published_parameter_counts() -> None:
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+def saved(flux: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     """A pipeline of schnell, and the folder that it was saved to."""
-    pipeline = flux._random_pipeline(SCHNELL, flux.TINY, torch.float32, "cpu", 3, Silent())
+    schnell = flux.VARIANTS["flux-schnell"]
+    pipeline = flux._random_pipeline(schnell, flux.TINY, torch.float32, "cpu", 3, Silent())
     folder = tmp_path_factory.mktemp("schnell")
     pipeline.save_pretrained(folder)
     return pipeline, folder
 
 
 def test_weights_from_a_folder_are_loaded_with_their_tokenizers_and_called_as_schnell_is(
-    saved: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch
+    flux: Any, saved: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline, folder = saved
     loaded = build("flux-schnell", "full", pretrained=str(folder))

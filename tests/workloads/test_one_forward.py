@@ -7,19 +7,24 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
-pytest.importorskip("diffusers")
 
 from tests.workloads.builds import build, built  # noqa: E402
 
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.run import Component  # noqa: E402
 from tracekit.model.workload import Request  # noqa: E402
-from tracekit.workloads import registry, transformers_forward  # noqa: E402
+from tracekit.workloads import registry  # noqa: E402
 from tracekit.workloads.building import count_parameters  # noqa: E402
 from tracekit.workloads.inputs import draw_images  # noqa: E402
 from tracekit.workloads.one_forward import drawn_sizes  # noqa: E402
 from tracekit.workloads.one_forward_table import ROWS  # noqa: E402
+
+
+@pytest.fixture(autouse=True, scope="module")
+def libraries() -> None:
+    """They are imported for no other tests: that takes seconds."""
+    pytest.importorskip("transformers")
+    pytest.importorskip("diffusers")
 
 
 def tensors(workload: Any) -> tuple[torch.Tensor, ...]:
@@ -77,7 +82,9 @@ def test_weights_from_a_folder_are_loaded_with_their_image_size(tmp_path: Path) 
 
 
 def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
-    transformers.BertConfig().save_pretrained(tmp_path)
+    from transformers import BertConfig
+
+    BertConfig().save_pretrained(tmp_path)
     with pytest.raises(TracekitError, match=r"type bert, .*resnet"):
         build("resnet", "full", pretrained=str(tmp_path))
 
@@ -111,4 +118,6 @@ def test_whisper_is_given_rising_tones() -> None:
     loudest = found["input_features"].argmax(dim=1)
     assert found["input_features"].shape == (2, 80, 100)
     assert (loudest[:, 80] > loudest[:, 20]).all()
+    from tracekit.workloads import transformers_forward
+
     assert found["decoder_input_ids"][:, 0].tolist() == [transformers_forward.START] * 2

@@ -1,6 +1,7 @@
 """What does one rank's recording tell that other ranks' recordings must know?"""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,12 @@ import polars as pl
 
 from tracekit import interval
 from tracekit.analysis.gaps import Gaps, find_gaps
-from tracekit.analysis.idle import divide_gaps, name_gaps
+from tracekit.analysis.idle import divide_and_name
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of
-from tracekit.analysis.window import Scope, columns, find_scope
+from tracekit.analysis.window import columns, find_scope
 from tracekit.errors import TracekitError
 from tracekit.interval import Ints
-from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.analysis import IDLE_CAUSES, IdleGap
 from tracekit.model.ranks import RankDigest
 from tracekit.model.trace import CollectiveSignature, Trace
 
@@ -73,8 +74,9 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
     graphs = pl.col("launched_by").str.contains(GRAPH_LAUNCH, literal=True).fill_null(value=False)
     own = own.with_columns(in_graph=graphs, called_ns=pl.when(graphs).then(None).otherwise("called_ns"))
     collectives = _collectives(trace, own)
-    gaps = _cut(find_gaps(trace, scope, device), collectives)
-    parts = divide_gaps(trace, scope, gaps)
+    whole = find_gaps(trace, scope, device)
+    gaps = _cut(whole, collectives)
+    parts, named = divide_and_name(trace, scope, whole, gaps, NAMED_GAPS)
     stated = trace.distributed
     return RankDigest(
         path=trace.path,
@@ -96,7 +98,7 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         gaps=pl.DataFrame({"start_ns": gaps.starts, "end_ns": gaps.ends}).with_columns(
             pl.Series(cause, parts[:, code], dtype=pl.Int64) for code, cause in enumerate(IDLE_CAUSES)
         ),
-        places=_places(trace, scope, device),
+        places=_places(named, scope.origin_ns),
         skipped=sum(trace.skipped.values()),
         truncated=trace.truncated,
     )
@@ -206,13 +208,11 @@ def _cut(gaps: Gaps, collectives: pl.DataFrame) -> Gaps:
     return gaps.within(rows, starts, ends)
 
 
-def _places(trace: Trace, scope: Scope, device: int) -> pl.DataFrame:
-    named = name_gaps(trace, scope, find_gaps(trace, scope, device), NAMED_GAPS)
-    origin = scope.origin_ns
+def _places(named: Sequence[IdleGap], origin_ns: int) -> pl.DataFrame:
     rows = [
         (
-            origin + round(each.start_us * 1e3),
-            origin + round((each.start_us + each.duration_us) * 1e3),
+            origin_ns + round(each.start_us * 1e3),
+            origin_ns + round((each.start_us + each.duration_us) * 1e3),
             max(each.causes, key=lambda cause: each.causes[cause], default="unattributed"),
             each.where.words if each.where else next((work.name for work in each.host if work.name), None),
         )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.model.run import Run
-    from tracekit.report.composition.detail import Detail
+    from tracekit.report.thirty_lines import Detail
     from tracekit.walks.plan import Plan
 
 #: Where runs lie that were given no other place.

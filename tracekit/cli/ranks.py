@@ -8,9 +8,10 @@ import click
 
 from tracekit.cli.options import WIDE_HELP, with_detail, with_steps, with_window
 from tracekit.cli.output import check_output_path, console_beside, destination, write_json
+from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
-    from tracekit.report.composition.detail import Detail
+    from tracekit.report.thirty_lines import Detail
 
 
 @click.command(epilog="Example: tracekit ranks traces/job --json -", context_settings=WIDE_HELP)
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 )
 @click.option("--force", is_flag=True, help="Replace whatever has the page's name.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON; - is standard output.")
+@click.option(
+    "--collectives",
+    type=click.Choice(("kinds", "all")),
+    default="kinds",
+    help="In the JSON: a row for each kind of collective (the default), or for each single one.",
+)
 @click.option("--no-cache", is_flag=True, help="Read the files anew, and keep nothing of them.")
 @with_detail
 def ranks(
@@ -36,6 +43,7 @@ def ranks(
     html_path: str | None,
     force: bool,
     json_path: str | None,
+    collectives: str,
     no_cache: bool,
     detail: Detail,
 ) -> None:
@@ -46,14 +54,16 @@ def ranks(
     """
     from pathlib import Path
 
-    from tracekit.ranks.joining import join_ranks
+    from tracekit.ranks.collectives import list_collectives
+    from tracekit.ranks.joining import match_ranks, tell_ranks
     from tracekit.report.composition.ranks import ranks_report, ranks_text
-    from tracekit.report.contract import ranks_json
     from tracekit.report.terminal import shown
     from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
     from tracekit.walks.reading import parse_steps
     from tracekit.walks.reports import identity_of_report, write_report
 
+    if collectives == "all" and json_path is None:
+        raise TracekitError("--collectives all applies only to the JSON: pass --json PATH; -v prints the worst")
     check_output_path("--json", json_path, *places)
     console = console_beside(json_path)
     found = find_recordings(places)
@@ -64,10 +74,14 @@ def ranks(
         asked = Path(html_path) if html_path else None
         there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
-    told = join_ranks(read_ranks(found, reading), drawn=there is not None)
+    joined = match_ranks(read_ranks(found, reading))
+    told = tell_ranks(joined, drawn=there is not None)
     if there is not None:
         write_report(ranks_report(told), there)
     page = there.page if there else None
     console.print(shown(ranks_text(told, page, (), detail, console.width)), crop=False)
     if json_path is not None:
-        write_json(ranks_json(told), json_path)
+        # What it needs takes as long to load as eight small traces to read.
+        from tracekit.report.contract import ranks_json
+
+        write_json(ranks_json(told, list_collectives(joined) if collectives == "all" else None), json_path)

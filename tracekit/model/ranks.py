@@ -153,24 +153,27 @@ class CollectiveUse:
 
 
 @dataclass(frozen=True, slots=True)
-class SingleCollective:
-    """One collective by itself, and why its last rank was late. Figures are sums over the ranks, or say otherwise."""
+class CollectivePart:
+    """What one rank did in one collective."""
 
-    number: int  #: Its place among all that were matched, in the order in which they began; from 1.
-    name: str
-    group: str | None
-    ranks: tuple[int, ...]
-    dtype: str | None
-    bytes: int | None
-    step: int | None
-    start_us: float  #: When its first rank began it, on the common clock since the first moment of any rank's window.
-    last: int  #: The rank that arrived last.
-    arrival_spread_us: float | None  #: Between the first and the last to arrive.
+    rank: int
+    start_us: float | None  #: Of its kernel, on the common clock since the job's first window began; None: unknown.
+    waiting_us: float
     transfer_us: float
-    waiting_us: tuple[RankWait, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneCollective(CollectiveUse):
+    """A single collective over ranks: its figures as those of a kind of which it is the only one, and each rank's
+    part."""
+
+    start_us: float | None  #: Of the first rank's kernel, on the common clock; None where the clocks are unknown.
+    last_rank: int | None  #: The last to arrive; None where the clocks are unknown.
+    parts: tuple[CollectivePart, ...]  #: Of each rank that recorded it.
+    number: int  #: Its place among all that were matched, in the order in which they began; from 1.
+    step: int | None
     causes: tuple[CauseShare, ...]  #: Of the last rank's lateness; they add up to the waiting.
-    where: str | None  #: Where most of that was made.
-    matched_by: MatchedBy
+    where: str | None = None  #: Where most of that was made; told of the worst.
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +261,12 @@ class Ranks:
     clock: Clock
     steps: StepsRead
     ranks: tuple[RankUse, ...]
-    collectives: tuple[CollectiveUse, ...]
+    collectives: tuple[CollectiveUse, ...]  #: A row for each kind, group and size; or each one alone, as in `worst`.
     late: tuple[LateRank, ...]
     unmatched: tuple[UnmatchedCollectives, ...]
     waits: tuple[WaitedFor, ...] = ()
     uneven: tuple[UnevenKernel, ...] = ()
     findings: tuple[RankFinding, ...] = ()
-    worst: tuple[SingleCollective, ...] = ()  #: Those that ranks waited in most, of all together.
-    stretches: tuple[Stretch, ...] = ()  #: Around the worst of them, where somebody will look at them.
     notes: tuple[Note, ...] = ()
+    worst: tuple[OneCollective, ...] = ()  #: The single collectives with most waiting, the most first.
+    stretches: tuple[Stretch, ...] = ()  #: Around the worst of them, where somebody will look at them.

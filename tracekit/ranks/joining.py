@@ -3,20 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tracekit.model.note import Note
 from tracekit.model.ranks import (
-    CollectiveClass,
-    CollectiveUse,
     RankDigest,
     Ranks,
-    RankTimes,
     RankUse,
-    RankWait,
     StepsRead,
     Unmatched,
     UnmatchedCollectives,
@@ -25,55 +19,54 @@ from tracekit.model.ranks import (
 )
 from tracekit.ranks import findings
 from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
+from tracekit.ranks.collectives import sum_collectives, worst_collectives
+from tracekit.ranks.joined import Joined
 from tracekit.ranks.lateness import explain_lateness, find_lateness
-from tracekit.ranks.matching import Collective, Matching, candidates, list_rows, match_collectives, times_of
+from tracekit.ranks.matching import Matching, candidates, list_rows, match_collectives, times_of
 from tracekit.ranks.overlap import OverlapPrice, price_overlap
 from tracekit.ranks.stretches import draw_stretches
 from tracekit.ranks.waiting import Account, Waits, account_of, measure_waits
 from tracekit.ranks.work import compare_work
 from tracekit.ranks.world import begin_at, gather_job
-from tracekit.ranks.worst import list_worst
 
-Ints = NDArray[np.int64]
-
-#: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
-MOSTLY, HARDLY = 2 / 3, 1 / 3
 #: Of the collectives of the rank that recorded fewest, so many end at once where clocks are one.
 LEAST_AT_ONCE = 0.8
 #: What ranks waited longer for others to be recorded is no time of the job's.
 LEAST_SKEW_NS = 100_000_000
-#: What a rank sends, by what the collective carries: NCCL tests' doc/PERFORMANCE.md.
-BUS_FACTORS = {
-    "all_reduce": lambda n: 2 * (n - 1) / n,
-    "all_gather": lambda n: (n - 1) / n,
-    "reduce_scatter": lambda n: (n - 1) / n,
-    "all_to_all": lambda n: (n - 1) / n,
-}
 
 
-def join_ranks(recordings: Sequence[RankDigest], *, drawn: bool = False) -> Ranks:
-    """What the recordings of one job's ranks say together, with timelines around the worst collectives where these will
-    be `drawn`. Raises TracekitError where no recording can be used."""
+def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
+    """What the recordings of one job's ranks say together. Raises TracekitError where no recording can be used."""
+    return tell_ranks(match_ranks(recordings))
+
+
+def match_ranks(recordings: Sequence[RankDigest]) -> Joined:
+    """One job's ranks on one clock, and their collectives. Raises TracekitError where no recording can be used."""
     job = gather_job(recordings)
     clocks = _clocks(job.digests)
-    digests, skews = _cut_start(job.digests, clocks)
+    digests, skews_us = _cut_start(job.digests, clocks)
     matching = match_collectives(digests, clocks)
-    waits = measure_waits(digests, matching, clocks)
+    return Joined(job, digests, skews_us, clocks, matching, measure_waits(digests, matching, clocks))
+
+
+def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
+    """What they say together, with timelines around the worst collectives where these will be `drawn`."""
+    digests, clocks, matching, waits = joined.digests, joined.clocks, joined.matching, joined.waits
     accounts = {rank: account_of(digest, waits.waiting_ns[rank]) for rank, digest in digests.items()}
     work, prices = compare_work(digests), price_overlap(digests)
     lateness = find_lateness(digests, matching, waits, clocks)
     waited = _who_for_whom(matching, waits)
     late = explain_lateness(digests, lateness, waited)
-    worst = list_worst(digests, matching, waits, clocks, lateness)
+    worst = worst_collectives(joined, lateness)
     last = Counter(waits.last)
     uses = tuple(
-        _use(rank, digest, accounts[rank], prices[rank], work.slower[rank], last[rank], skews[rank])
+        _use(rank, digest, accounts[rank], prices[rank], work.slower[rank], last[rank], joined.skews_us[rank])
         for rank, digest in digests.items()
     )
-    collectives = _collectives(digests, matching, waits, clocks)
+    collectives = sum_collectives(joined)
     unmatched = _unmatched(digests, matching)
     return Ranks(
-        world=World(job.size, tuple(digests), job.missing, clocks.hosts),
+        world=World(joined.job.size, tuple(digests), joined.job.missing, clocks.hosts),
         clock=clocks.told(),
         steps=StepsRead(next(iter(digests.values())).window, max(len(each.windows) for each in digests.values())),
         ranks=uses,
@@ -83,9 +76,9 @@ def join_ranks(recordings: Sequence[RankDigest], *, drawn: bool = False) -> Rank
         waits=waited,
         uneven=work.uneven,
         findings=findings.find(uses, collectives, late, work.uneven),
+        notes=(*joined.job.notes, *_notes(digests, clocks, joined.skews_us, unmatched)),
         worst=worst,
-        stretches=draw_stretches(digests, matching, waits, clocks, lateness, worst, waited) if drawn else (),
-        notes=(*job.notes, *_notes(digests, clocks, skews, unmatched)),
+        stretches=draw_stretches(joined, worst, waited, lateness) if drawn else (),
     )
 
 
@@ -160,69 +153,6 @@ def _use(
         collectives=digest.collectives.height,
         last_arrivals=last,
         start_skew_us=skew_us,
-    )
-
-
-def _collectives(
-    digests: dict[int, RankDigest], matching: Matching, waits: Waits, clocks: Clocks
-) -> tuple[CollectiveUse, ...]:
-    """A row for each kind, group and size; the one with most time first."""
-    lasting = {
-        rank: (each.collectives["end_ns"] - each.collectives["start_ns"]).to_numpy() for rank, each in digests.items()
-    }
-    told = {
-        rank: each.collectives.select("collective", "group", "size", "dtype", "bytes").rows()
-        for rank, each in digests.items()
-    }
-    kinds: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for k, each in enumerate(matching.collectives):
-        first = each.members[0]
-        kinds[*told[first.rank][first.row], each.group, each.matched_by].append(k)
-    rows = [_kind(key, some, matching.collectives, waits, lasting, clocks) for key, some in kinds.items()]
-    return tuple(sorted(rows, key=lambda each: -((each.transfer_us or 0.0) + sum(it.us for it in each.waiting_us))))
-
-
-def _kind(
-    key: tuple[object, ...],
-    some: list[int],
-    collectives: tuple[Collective, ...],
-    waits: Waits,
-    lasting: dict[int, Ints],
-    clocks: Clocks,
-) -> CollectiveUse:
-    name, group, size, dtype, width, _, how = key
-    waiting: Counter[int] = Counter()
-    transfers: list[int] = []
-    for k in some:
-        for it in collectives[k].members:
-            waited = int(waits.waiting_ns[it.rank][it.row])
-            waiting[it.rank] += waited
-            transfers.append(int(lasting[it.rank][it.row]) - waited)
-    transfer_ns, usual_ns = sum(transfers), median(transfers)
-    n = size if isinstance(size, int) else len(collectives[some[0]].group)
-    algorithm = width / usual_ns if isinstance(width, int) and usual_ns > 0 else None
-    factor = BUS_FACTORS.get(str(name))
-    late = Counter(waits.last[k] for k in some if waits.spread_ns[k] > 0)
-    spread_ns = median(waits.spread_ns[k] for k in some)
-    share = waiting.total() / max(waiting.total() + transfer_ns, 1)
-    kind: CollectiveClass = "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
-    if not clocks.known or (share > HARDLY and spread_ns <= (clocks.uncertainty_ns or 0.0)):
-        kind = "inconclusive"
-    return CollectiveUse(
-        name=str(name),
-        group=group if isinstance(group, str) else None,
-        ranks=collectives[some[0]].group,
-        dtype=dtype if isinstance(dtype, str) else None,
-        bytes=width if isinstance(width, int) else None,
-        count=len(some),
-        transfer_us=transfer_ns / 1e3,
-        arrival_spread_us=spread_ns / 1e3 if clocks.known else None,
-        late_ranks=tuple(RankTimes(rank, times) for rank, times in late.most_common()),
-        waiting_us=tuple(RankWait(rank, ns / 1e3) for rank, ns in sorted(waiting.items())),
-        algbw_gbps=algorithm,
-        busbw_gbps=algorithm * factor(n) if algorithm and factor and n else algorithm,
-        kind=kind,
-        matched_by=how,  # type: ignore[arg-type]
     )
 
 

@@ -8,13 +8,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import RankDigest, RankStretch, SingleCollective, Stretch, WaitedFor
+from tracekit.model.ranks import OneCollective, RankDigest, RankStretch, Stretch, WaitedFor
 from tracekit.model.timeline import Bars, Label, StepTimeline
-from tracekit.ranks.clocks import Clocks
+from tracekit.ranks.joined import Joined
 from tracekit.ranks.lateness import Lateness
-from tracekit.ranks.matching import Matching
-from tracekit.ranks.waiting import Waits
-from tracekit.ranks.worst import first_moment
 
 Ints = NDArray[np.int64]
 
@@ -84,30 +81,21 @@ class _Labels:
 
 
 def draw_stretches(
-    digests: dict[int, RankDigest],
-    matching: Matching,
-    waits: Waits,
-    clocks: Clocks,
-    late: Iterable[Lateness],
-    worst: Sequence[SingleCollective],
-    waited: Sequence[WaitedFor],
+    joined: Joined, worst: Sequence[OneCollective], waited: Sequence[WaitedFor], lateness: Iterable[Lateness]
 ) -> tuple[Stretch, ...]:
     """The stretches around the worst collectives, from where the last rank fell behind; none where the clocks are
     unknown. A collective that an earlier stretch shows has none of its own."""
-    if not clocks.known or not worst:
+    if not joined.clocks.known or not worst:
         return ()
-    base = first_moment(digests, clocks)
-    chosen = _stretches(digests, clocks, {each.collective: each for each in late}, worst, base)
-    ranks = _ranks(digests, worst, waited)
+    chosen = _stretches(joined, {each.collective: each for each in lateness}, worst)
+    ranks = _ranks(joined.digests, worst, waited)
     labels = _Labels()
-    numbers = {(it.rank, it.row): k + 1 for k, each in enumerate(matching.collectives) for it in each.members}
+    collectives = joined.matching.collectives
+    numbers = {(it.rank, it.row): k + 1 for k, each in enumerate(collectives) for it in each.members}
     # In each stretch the bars of one rank after the other: not all of all ranks are held at once.
     parts: list[list[tuple[int, _Bars, _Bars]]] = [[] for _ in chosen]
     for rank in ranks:
-        work, idle = (
-            _work(rank, digests[rank], waits, clocks, numbers, labels),
-            _idle(rank, digests[rank], clocks, labels),
-        )
+        work, idle = _work(joined, rank, numbers, labels), _idle(joined, rank, labels)
         for (_, begin, end, _), some in zip(chosen, parts, strict=True):
             some.append((rank, work.within(begin, end), idle.within(begin, end)))
     made = [
@@ -118,10 +106,10 @@ def draw_stretches(
     return tuple(
         Stretch(
             number=each.number,
-            begin_us=(begin - base) / 1e3,
+            begin_us=begin / 1e3,
             arrival_us=(arrival - begin) / 1e3,
             ranks=tuple(_timeline(rank, work, idle, begin, end, told) for rank, work, idle in some),
-            unshown=len(digests) - len(ranks),
+            unshown=len(joined.digests) - len(ranks),
             together=together,
         )
         for each, begin, end, arrival, some, together in made
@@ -129,43 +117,41 @@ def draw_stretches(
 
 
 def _stretches(
-    digests: dict[int, RankDigest],
-    clocks: Clocks,
-    why: dict[int, Lateness],
-    worst: Sequence[SingleCollective],
-    base: int,
-) -> list[tuple[SingleCollective, int, int, int]]:
+    joined: Joined, why: dict[int, Lateness], worst: Sequence[OneCollective]
+) -> list[tuple[OneCollective, int, int, int]]:
     """Collective, begin, end, and when its last rank arrived, on the common clock."""
-    chosen: list[tuple[SingleCollective, int, int, int]] = []
+    since_zero = joined.since_zero()
+    chosen: list[tuple[OneCollective, int, int, int]] = []
     for each in worst:
         spread = round((each.arrival_spread_us or 0.0) * 1e3)
-        first = base + round(each.start_us * 1e3)
+        first = round((each.start_us or 0.0) * 1e3)
         arrival = first + spread
         if any(begin <= arrival <= end for _, begin, end, _ in chosen):
             continue
         begin, lateness = first - spread, why.get(each.number - 1)
         if lateness is not None:
             since = (
-                int(clocks.common(rank, np.array([moment], dtype=np.int64))[0])
+                int(since_zero(rank, np.array([moment], dtype=np.int64))[0])
                 for rank, moment in ((lateness.late, lateness.of_late[0]), (lateness.waiter, lateness.of_waiter[0]))
             )
             begin = min(begin, *since)
-        begin = max(begin, arrival - LONGEST * spread, base)
-        over = arrival + round(each.transfer_us * 1e3 / len(each.waiting_us))
+        begin = max(begin, arrival - LONGEST * spread, 0)
+        over = arrival + round((each.transfer_us or 0.0) * 1e3 / len(each.parts))
         chosen.append((each, begin, over + round(AFTER * (over - begin)), arrival))
         if len(chosen) == MOST_STRETCHES:
             break
     return chosen
 
 
-def _ranks(digests: dict[int, RankDigest], worst: Sequence[SingleCollective], waited: Sequence[WaitedFor]) -> list[int]:
+def _ranks(digests: dict[int, RankDigest], worst: Sequence[OneCollective], waited: Sequence[WaitedFor]) -> list[int]:
     """Those that find room: who was late, who waited longest or was waited for most, and others evenly."""
     weights = dict.fromkeys(digests, 0.0)
     for each in waited:
         weights[each.rank] += each.us
         weights[each.late] += each.us
     for collective in worst:
-        weights[collective.last] = float("inf")
+        if collective.last_rank is not None:
+            weights[collective.last_rank] = float("inf")
     order = sorted(digests, key=lambda rank: (-weights[rank], rank))
     foremost = order[: MOST_RANKS // 2] if len(order) > MOST_RANKS else order
     others = sorted(set(digests) - set(foremost))
@@ -173,27 +159,21 @@ def _ranks(digests: dict[int, RankDigest], worst: Sequence[SingleCollective], wa
     return sorted([*foremost, *(others[at] for at in evenly)])
 
 
-def _work(
-    rank: int,
-    digest: RankDigest,
-    waits: Waits,
-    clocks: Clocks,
-    numbers: dict[tuple[int, int], int],
-    labels: _Labels,
-) -> _Bars:
+def _work(joined: Joined, rank: int, numbers: dict[tuple[int, int], int], labels: _Labels) -> _Bars:
     """Compute, and each collective as waiting and transfer."""
+    digest, since_zero = joined.digests[rank], joined.since_zero()
     compute = digest.activities.filter(pl.col("family") != "communication")
-    starts, ends = (clocks.common(rank, compute[name].to_numpy()) for name in ("start_ns", "end_ns"))
-    begun, over = (clocks.common(rank, digest.collectives[name].to_numpy()) for name in ("start_ns", "end_ns"))
-    waiting = waits.waiting_ns[rank]
+    starts, ends = (since_zero(rank, compute[name].to_numpy()) for name in ("start_ns", "end_ns"))
+    begun, over = (since_zero(rank, digest.collectives[name].to_numpy()) for name in ("start_ns", "end_ns"))
+    waiting = joined.waits.waiting_ns[rank]
     known = waiting >= 0
     arrived = begun + np.maximum(waiting, 0)
-    joined = np.array([numbers.get((rank, row), -1) for row in range(len(begun))], dtype=np.int64)
+    positions = np.array([numbers.get((rank, row), -1) for row in range(len(begun))], dtype=np.int64)
     kernels = digest.collectives["kernel"]
     pieces = [
         (starts, ends, labels.of(compute["name"], "compute"), WORK, np.full(len(starts), -1, dtype=np.int64)),
         *(
-            (first[some], last[some], labels.of(kernels.filter(pl.Series(some)), kind), COMMUNICATION, joined[some])
+            (first[some], last[some], labels.of(kernels.filter(pl.Series(some)), kind), COMMUNICATION, positions[some])
             for kind, some, first, last in (
                 ("waiting", known & (waiting > 0), begun, arrived),
                 ("transfer", known, arrived, over),
@@ -207,8 +187,9 @@ def _work(
     return _Bars(*(each[order] for each in (*columns[:3], lanes, columns[3])))
 
 
-def _idle(rank: int, digest: RankDigest, clocks: Clocks, labels: _Labels) -> _Bars:
+def _idle(joined: Joined, rank: int, labels: _Labels) -> _Bars:
     """Idle time by leading cause; gaps that are cut at collectives are whole again."""
+    digest, since_zero = joined.digests[rank], joined.since_zero()
     starts, ends = (digest.gaps[name].to_numpy() for name in ("start_ns", "end_ns"))
     none = np.zeros(0, dtype=np.int64)
     if not len(starts):
@@ -218,7 +199,7 @@ def _idle(rank: int, digest: RankDigest, clocks: Clocks, labels: _Labels) -> _Ba
     known = np.array([labels.number(cause, "idle") for cause in IDLE_CAUSES], dtype=np.int64)
     last = np.append(first[1:], len(starts)) - 1
     lanes = np.zeros(len(first), dtype=np.int64)
-    return _Bars(clocks.common(rank, starts[first]), clocks.common(rank, ends[last]), known[causes], lanes, lanes - 1)
+    return _Bars(since_zero(rank, starts[first]), since_zero(rank, ends[last]), known[causes], lanes, lanes - 1)
 
 
 def _fitted(some: list[tuple[int, _Bars, _Bars]], length_ns: int) -> tuple[list[tuple[int, _Bars, _Bars]], int]:

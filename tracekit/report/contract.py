@@ -4,6 +4,7 @@ Changes are additive only.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ import msgspec
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Bound, Comparison, Finding, ReasonShare, Side, Waterfall
 from tracekit.model.comparisons import Comparisons
-from tracekit.model.ranks import Ranks
+from tracekit.model.ranks import OneCollective, Ranks
 from tracekit.model.single_run import SingleRun, per_step
 from tracekit.model.sweep_figures import Sweep
 from tracekit.names import encodable
@@ -70,12 +71,15 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
     return _text(fields)
 
 
-def ranks_json(told: Ranks) -> str:
-    """What many ranks say together, sums over the window. `collectives` has a row for each kind of collective."""
-    fields: dict[str, Any] = msgspec.to_builtins(replace(told, stretches=()))
+def ranks_json(told: Ranks, each_alone: Iterable[OneCollective] | None = None) -> str:
+    """What many ranks say together, sums over the window. `collectives` has a row for each kind of collective, or for
+    `each_alone`."""
     # Every activity one by one is the traces over again.
+    fields: dict[str, Any] = msgspec.to_builtins(replace(told, stretches=()))
     del fields["stretches"]
-    for each in fields["collectives"]:
+    if each_alone is not None:
+        fields["collectives"] = list(map(msgspec.to_builtins, each_alone))
+    for each in (*fields["collectives"], *fields["worst"]):
         each["class"] = each.pop("kind")
     for each, finding in zip(fields["findings"], told.findings, strict=True):
         each |= {"title": ranks.finding_title(finding), "evidence": ranks.finding_evidence(finding)}

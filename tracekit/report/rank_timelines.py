@@ -40,7 +40,7 @@ def rank_timelines(told: Ranks) -> Timelines | None:
         groups[number] = words.collective_words(known) if known else f"collective {number}"
     for recording, stretch in zip(recordings, shown, strict=True):
         order = list(groups)
-        recording["mark"] |= {"group": order.index(stretch.number), "last": f"rank {worst[stretch.number].last}"}
+        recording["mark"] |= {"group": order.index(stretch.number), "last": f"rank {worst[stretch.number].last_rank}"}
     timelines = [each.timeline for stretch in shown for each in stretch.ranks]
     labels = timelines[0].labels
     kinds = {labels[at].kind for each in timelines for bars in bars_of(each) for at in bars.labels}

@@ -170,7 +170,7 @@ def schema(name: SchemaName) -> dict[str, Any]:
             told |= nouns[f"Of{noun}"]["properties"]
         for key in UNWRITTEN.get(noun, ()):
             del told[key]
-        if noun == "CollectiveUse":
+        if noun in ("CollectiveUse", "OneCollective"):
             told["class"] = told.pop("kind")
         if "by_name" in told:
             told["top"] = told.pop("by_name")

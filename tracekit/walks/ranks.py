@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,23 +87,32 @@ def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]
     ]
     workers = min(len(places), os.cpu_count() or 1)
     with _progress(len(places)) as advance:
-        if workers < 2 or sum(sizes) < WORTH_A_PROCESS_BYTES * workers:
-            found = []
-            for place in places:
-                found.append(reading.digest(place))
+        if workers > 1 and sum(sizes) >= WORTH_A_PROCESS_BYTES * workers:
+            return _read_by_workers(places, reading, workers, advance)
+        found: list[RankDigest] = []
+        for place in places:
+            found.append(reading.digest(place))
+            advance()
+        return found
+
+
+def _read_by_workers(
+    places: Sequence[str], reading: RanksReading, workers: int, advance: Callable[[], None]
+) -> list[RankDigest]:
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    # Forked processes would inherit polars' threads in the middle of their work.
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        futures = {pool.submit(reading.digest, place): place for place in places}
+        by_place: dict[str, RankDigest] = {}
+        try:
+            for future in as_completed(futures):
+                by_place[futures[future]] = future.result()
                 advance()
-            return found
-        # Forked processes would inherit polars' threads in the middle of their work.
-        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-            futures = {pool.submit(partial(reading.digest, place)): place for place in places}
-            by_place: dict[str, RankDigest] = {}
-            try:
-                for future in as_completed(futures):
-                    by_place[futures[future]] = future.result()
-                    advance()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return [by_place[place] for place in places]
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from tracekit.model.ranks import Ranks
 from tracekit.numbers import counted, duration, percent
 from tracekit.report import document as doc
-from tracekit.report.composition.detail import Detail, shown_overview
 from tracekit.report.composition.shared import folded
 from tracekit.report.document import Line, Overview, Summary
 from tracekit.report.rank_timelines import rank_timelines
 from tracekit.report.sections import ranks as sections
 from tracekit.report.sections.call import CALL_PARTS
+from tracekit.report.thirty_lines import Detail, shown_overview
 from tracekit.report.words import ranks as words
 
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.
@@ -203,6 +203,7 @@ def ranks_text(told: Ranks, page: Path | None, more: tuple[str, ...], detail: De
         found = tuple(Line(f"{words.finding_title(each)}. {words.finding_evidence(each)}") for each in told.findings)
         listed = (
             sections.matrix_table(told),
+            sections.worst_table(told),
             sections.matching_table(told),
             sections.idle_table(told),
             sections.uneven_table(told),

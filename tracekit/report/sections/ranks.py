@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from statistics import fmean, median
 
-from tracekit.model.ranks import CollectiveUse, LateRank, Ranks, RankUse, SingleCollective, WaitedFor
+from tracekit.model.ranks import CollectiveUse, LateRank, OneCollective, Ranks, RankUse, WaitedFor
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, counted, duration, scale_of, size
 from tracekit.report.document import (
@@ -205,7 +205,7 @@ def _collective(each: CollectiveUse) -> tuple[str, ...]:
     waited = sum(one.us for one in each.waiting_us)
     late = each.late_ranks[0] if each.late_ranks else None
     return (
-        f" {each.name}{f' {each.dtype}' if each.dtype else ''}",
+        f" {_named(each)}",
         f"{each.count:,}",
         size(each.bytes) if each.bytes is not None else MISSING,
         duration(each.transfer_us),
@@ -215,6 +215,10 @@ def _collective(each: CollectiveUse) -> tuple[str, ...]:
         f"rank {late.rank} ({late.times})" if late else MISSING,
         each.kind,
     )
+
+
+def _named(each: CollectiveUse) -> str:
+    return f"{each.name}{f' {each.dtype}' if each.dtype else ''}"
 
 
 def matrix(told: Ranks, rows: int = MOST_WAITERS, heads: int = MOST_LATES) -> HeatMap | None:
@@ -288,18 +292,18 @@ def worst_explorer(told: Ranks) -> Explorer | None:
     rows = tuple(
         ExplorerRow(
             number=each.number,
-            label=f"{each.number:,}: {each.name}{f' {each.dtype}' if each.dtype else ''}",
+            label=f"{each.number:,}: {_named(each)}",
             is_code=False,
             words=(
-                f"rank {each.last}",
+                _last(each),
                 words.causes_told(each.causes, 1) or NO_CAUSE,
             ),
             figures=(
-                Figure(duration(each.start_us), each.start_us),
+                Figure(duration(each.start_us), each.start_us or 0.0),
                 Figure(size(each.bytes), each.bytes or -1.0),
                 Figure(duration(each.arrival_spread_us), each.arrival_spread_us or -1.0),
                 Figure(duration(waited := sum(one.us for one in each.waiting_us)), waited),
-                Figure(duration(each.transfer_us), each.transfer_us),
+                Figure(duration(each.transfer_us), each.transfer_us or 0.0),
             ),
             place=f"group {each.group}" if len(groups) > 1 and each.group else "",
             facts=tuple(_collective_facts(each)),
@@ -319,11 +323,15 @@ def worst_explorer(told: Ranks) -> Explorer | None:
     )
 
 
-def _collective_facts(each: SingleCollective) -> Iterator[tuple[str, str]]:
+def _last(each: OneCollective) -> str:
+    return MISSING if each.last_rank is None else f"rank {each.last_rank}"
+
+
+def _collective_facts(each: OneCollective) -> Iterator[tuple[str, str]]:
     longest = sorted(each.waiting_us, key=lambda one: -one.us)
     yield "Waiting by rank", ", ".join(f"{one.rank}: {duration(one.us)}" for one in longest[:MOST_LISTED])
     if each.causes:
-        yield f"Rank {each.last} late because of", words.causes_told(each.causes, MOST_NAMED)
+        yield "Late because of", words.causes_told(each.causes, MOST_NAMED)
     if each.where:
         yield "Mostly at", printable(each.where)
     if each.step is not None:
@@ -336,12 +344,12 @@ def worst_table(told: Ranks, most: int = 10) -> Table | None:
     """The same as a table."""
     rows = (
         (
-            f"{each.number:,}: {each.name}",
+            f"{each.number:,}: {_named(each)}",
             duration(each.start_us),
             size(each.bytes),
             duration(each.arrival_spread_us),
             duration(sum(one.us for one in each.waiting_us)),
-            f"rank {each.last}",
+            _last(each),
             words.causes_told(each.causes, 1) or NO_CAUSE,
         )
         for each in told.worst[:most]

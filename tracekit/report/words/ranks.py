@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tracekit.model.note import Note
-from tracekit.model.ranks import CauseShare, RankFinding, Ranks, SingleCollective
+from tracekit.model.ranks import CauseShare, OneCollective, RankFinding, Ranks
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import counted, duration, percent, size
 from tracekit.report.words.common import cause_words
@@ -164,12 +164,11 @@ def remedy(cause: str, rank: int, waiter: int) -> str:
     return REMEDIES.get(cause, LOOK).format(rank=rank, waiter=waiter)
 
 
-def collective_words(each: SingleCollective) -> str:
+def collective_words(each: OneCollective) -> str:
     """`7: all_reduce of 32.0 MiB, arrivals 5.91 ms apart, rank 1 last`."""
     width = f" of {size(each.bytes)}" if each.bytes is not None else ""
-    return (
-        f"{each.number:,}: {each.name}{width}, arrivals {duration(each.arrival_spread_us)} apart, rank {each.last} last"
-    )
+    apart = f"arrivals {duration(each.arrival_spread_us)} apart, rank {each.last_rank} last"
+    return f"{each.number:,}: {each.name}{width}, {apart}"
 
 
 def last_words(told: Ranks) -> str:

@@ -1,13 +1,17 @@
 """Why something was decided, or left open, and what that assumes, in English."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tracekit.model.comparison import Bound
-from tracekit.model.estimate import Statement
 from tracekit.numbers import duration, percent
 from tracekit.report.words.saying import Sentence, say
+
+if TYPE_CHECKING:
+    from tracekit.model.comparison import Bound
+    from tracekit.model.estimate import Statement
 
 #: What makes an interval as wide as it is, and what narrows it.
 DOUBTS = {
