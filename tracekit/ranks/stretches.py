@@ -1,6 +1,6 @@
 """What did all ranks do around the worst collectives? Timelines on one clock, as many and as fine as can be drawn."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from tracekit.ranks.joined import Joined
 from tracekit.ranks.lateness import Lateness
 
 Ints = NDArray[np.int64]
+SinceZero = Callable[[int, Ints], Ints]
 
 #: Stretches, and ranks in each.
 MOST_STRETCHES, MOST_RANKS = 6, 64
@@ -87,7 +88,8 @@ def draw_stretches(
     unknown. A collective that an earlier stretch shows has none of its own."""
     if not joined.clocks.known or not worst:
         return ()
-    chosen = _stretches(joined, {each.collective: each for each in lateness}, worst)
+    since_zero = joined.since_zero()
+    chosen = _stretches(since_zero, {each.collective: each for each in lateness}, worst)
     ranks = _ranks(joined.digests, worst, waited)
     labels = _Labels()
     collectives = joined.matching.collectives
@@ -95,7 +97,7 @@ def draw_stretches(
     # In each stretch the bars of one rank after the other: not all of all ranks are held at once.
     parts: list[list[tuple[int, _Bars, _Bars]]] = [[] for _ in chosen]
     for rank in ranks:
-        work, idle = _work(joined, rank, numbers, labels), _idle(joined, rank, labels)
+        work, idle = _work(joined, since_zero, rank, numbers, labels), _idle(joined, since_zero, rank, labels)
         for (_, begin, end, _), some in zip(chosen, parts, strict=True):
             some.append((rank, work.within(begin, end), idle.within(begin, end)))
     made = [
@@ -117,10 +119,9 @@ def draw_stretches(
 
 
 def _stretches(
-    joined: Joined, why: dict[int, Lateness], worst: Sequence[OneCollective]
+    since_zero: SinceZero, why: dict[int, Lateness], worst: Sequence[OneCollective]
 ) -> list[tuple[OneCollective, int, int, int]]:
     """Collective, begin, end, and when its last rank arrived, on the common clock."""
-    since_zero = joined.since_zero()
     chosen: list[tuple[OneCollective, int, int, int]] = []
     for each in worst:
         spread = round((each.arrival_spread_us or 0.0) * 1e3)
@@ -159,9 +160,11 @@ def _ranks(digests: dict[int, RankDigest], worst: Sequence[OneCollective], waite
     return sorted([*foremost, *(others[at] for at in evenly)])
 
 
-def _work(joined: Joined, rank: int, numbers: dict[tuple[int, int], int], labels: _Labels) -> _Bars:
+def _work(
+    joined: Joined, since_zero: SinceZero, rank: int, numbers: dict[tuple[int, int], int], labels: _Labels
+) -> _Bars:
     """Compute, and each collective as waiting and transfer."""
-    digest, since_zero = joined.digests[rank], joined.since_zero()
+    digest = joined.digests[rank]
     compute = digest.activities.filter(pl.col("family") != "communication")
     starts, ends = (since_zero(rank, compute[name].to_numpy()) for name in ("start_ns", "end_ns"))
     begun, over = (since_zero(rank, digest.collectives[name].to_numpy()) for name in ("start_ns", "end_ns"))
@@ -187,9 +190,9 @@ def _work(joined: Joined, rank: int, numbers: dict[tuple[int, int], int], labels
     return _Bars(*(each[order] for each in (*columns[:3], lanes, columns[3])))
 
 
-def _idle(joined: Joined, rank: int, labels: _Labels) -> _Bars:
+def _idle(joined: Joined, since_zero: SinceZero, rank: int, labels: _Labels) -> _Bars:
     """Idle time by leading cause; gaps that are cut at collectives are whole again."""
-    digest, since_zero = joined.digests[rank], joined.since_zero()
+    digest = joined.digests[rank]
     starts, ends = (digest.gaps[name].to_numpy() for name in ("start_ns", "end_ns"))
     none = np.zeros(0, dtype=np.int64)
     if not len(starts):

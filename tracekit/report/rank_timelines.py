@@ -107,7 +107,8 @@ def _side(name: str, timeline: StepTimeline) -> dict[str, Any]:
 
 
 def _notes(stretch: Stretch) -> tuple[str, ...]:
-    notes = [words.STRETCH.format(begin=duration(stretch.begin_us))]
+    begin = words.STRETCH if stretch.begin_us else words.FROM_THE_BEGINNING
+    notes = [begin.format(begin=duration(stretch.begin_us))]
     if stretch.unshown:
         notes.append(f"Not drawn: {counted(stretch.unshown, 'more rank')}.")
     if stretch.together:

@@ -151,15 +151,19 @@ def matrix(told: Ranks, rows: int = MOST_WAITERS, heads: int = MOST_LATES) -> He
         return None
     lates, lines = found
     most = max(us for _, cells, _ in lines for us in cells) or 1.0
+    unit, scale, decimals = scale_of(most)
+
+    def written(us: float) -> str:
+        return f"{us / scale:,.{decimals}f}"
 
     def cell(us: float) -> HeatCell:
         strength = round(LEAST_PERCENT + us / most * (MOST_PERCENT - LEAST_PERCENT))
-        return HeatCell(duration(us), "loss", strength) if us > 0 else HeatCell(MISSING, "missing")
+        return HeatCell(written(us), "loss", strength) if us > 0 else HeatCell(MISSING, "missing")
 
     return HeatMap(
-        caption="Waiting of each rank (rows) for each rank (columns)",
+        caption=f"Waiting of each rank (rows) for each rank (columns), {unit}",
         columns=(*lates, "all"),
-        rows=tuple((name, (*map(cell, cells), HeatCell(duration(whole), "even"))) for name, cells, whole in lines),
+        rows=tuple((name, (*map(cell, cells), HeatCell(written(whole), "even"))) for name, cells, whole in lines),
         keys=(("loss", "longest", MOST_PERCENT), ("loss", "shortest", LEAST_PERCENT)),
         note=words.MATRIX_NOTE,
         head="waits",
@@ -185,7 +189,6 @@ def worst_explorer(told: Ranks) -> Explorer | None:
                 Figure(size(each.bytes), each.bytes or -1.0),
                 Figure(duration(each.arrival_spread_us), each.arrival_spread_us or -1.0),
                 Figure(duration(waited := sum(one.us for one in each.waiting_us)), waited),
-                Figure(duration(each.transfer_us), each.transfer_us or 0.0),
             ),
             place=f"group {each.group}" if len(groups) > 1 and each.group else "",
             facts=tuple(_collective_facts(each)),
@@ -198,7 +201,7 @@ def worst_explorer(told: Ranks) -> Explorer | None:
         hint="rank, cause or place",
         head="Collective",
         words=("last", "late because of"),
-        figures=("begins at", "bytes", "spread", "waiting", "transfer"),
+        figures=("begins at", "bytes", "spread", "waiting"),
         rows=rows,
         note=words.WORST_NOTE,
         anchor="collective",
@@ -208,6 +211,7 @@ def worst_explorer(told: Ranks) -> Explorer | None:
 def _collective_facts(each: OneCollective) -> Iterator[tuple[str, str]]:
     longest = sorted(each.waiting_us, key=lambda one: -one.us)
     yield "Waiting by rank", ", ".join(f"{one.rank}: {duration(one.us)}" for one in longest[:MOST_LISTED])
+    yield "Transfer", duration(each.transfer_us)
     if each.causes:
         yield "Late because of", words.causes_told(each.causes, MOST_NAMED)
     if each.where:

@@ -15,7 +15,7 @@
   const seen = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
   places.forEach((place) => seen.observe(place));
 
-  const AT_FIRST = 10;
+  const AT_FIRST = 10, FEW = 4;
   const explore = (box) => {
     const noun = box.dataset.noun, table = box.querySelector("table"), body = table.tBodies[0], rows = [...body.rows];
     const field = box.querySelector("input"), every = box.querySelector("button.every"), said = box.querySelector("[role=status]");
@@ -65,8 +65,8 @@
     // A row that is asked for is shown, whatever was searched for.
     box.addEventListener("reveal", () => { field.value = ""; all = true; show(); });
     drawer.filled.then(() => { texts.clear(); show(); });
-    // Who sees all of it has nothing to search for.
-    box.querySelector(".controls").hidden = all;
+    // Who sees all at a glance has nothing to search for.
+    box.querySelector(".controls").hidden = rows.length < FEW;
     box.classList.add("ready");
     show();
   };

@@ -57,10 +57,10 @@ ACCOUNT_NOTE = (
 )
 MATRIX_NOTE = "In each collective all ranks wait for the last to arrive."
 WORST_NOTE = (
-    "Waiting and transfer are sums over the ranks; spread is the time from the first arrival to the last. A row opens"
-    " to the waiting of each rank."
+    "Waiting is the sum over the ranks, spread the time from the first arrival to the last. A row opens to the waiting"
+    " of each rank."
 )
-STRETCH = "Drawn from {begin} on, counted from where the figures begin."
+STRETCH, FROM_THE_BEGINNING = "The drawing begins {begin} into the window.", "The drawing begins with the window."
 
 HOW = (
     "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
