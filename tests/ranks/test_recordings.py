@@ -3,14 +3,18 @@
 import io
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import zstandard
 from jsonschema import Draft202012Validator
-from tests.cli.runs import invoke
+from tests.cli.runs import invoke, make_run_folder
 from tests.traces import make_kernel, write_trace
 
+from tracekit import store
+from tracekit.errors import TracekitError
+from tracekit.model.run import RankOfRun
 from tracekit.ranks.digest_file import digest_bytes, read_digest
 from tracekit.ranks.joining import join_ranks
 from tracekit.report.schemas import schema
@@ -65,7 +69,10 @@ def test_collectives_of_cuda_graphs_are_matched_by_order() -> None:
     assert {each.matched_by for each in told.collectives} == {"order"}
 
 
-def test_the_command_tells_it_in_thirty_lines_as_json_and_as_a_page(dlrm: Path, tmp_path: Path) -> None:
+def test_the_command_tells_it_in_thirty_lines_as_json_and_as_a_page(
+    dlrm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     told = invoke("ranks", str(dlrm), "--json", str(tmp_path / "out.json"), "--html", str(tmp_path / "pages"))
     assert told.exit_code == 0, told.output
     assert len(told.output.splitlines()) <= MOST_LINES
@@ -137,3 +144,17 @@ def test_bad_input_is_one_line(tmp_path: Path, make: object, said: str) -> None:
     told = invoke("ranks", str(tmp_path))
     assert told.exit_code == 1
     assert said in told.output and len(told.output.strip().splitlines()) == 1
+
+
+def test_of_a_run_of_ranks_the_recordings_of_one_form_are_found(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path)
+    with pytest.raises(TracekitError, match="a run of one process"):
+        find_recordings([str(folder)])
+    other = make_run_folder(tmp_path, "other").rename(folder / "rank1")
+    run = store.load(folder)
+    ranks = tuple(RankOfRun(rank, "host", None, place, ()) for rank, place in ((0, None), (1, "rank1")))
+    store.save(replace(run, ranks=ranks), folder)
+    assert find_recordings([str(folder)]) == (f"{folder}/compiled-rich.json", f"{other}/compiled-rich.json")
+    assert find_recordings([str(folder)], "eager") == (f"{folder}/eager-rich.json", f"{other}/eager-rich.json")
+    with pytest.raises(TracekitError, match="--form is for run folders"):
+        find_recordings([str(tmp_path)], "eager")

@@ -1,9 +1,11 @@
 """Timelines around the worst collectives: what they show is what the accounts count."""
 
+from dataclasses import replace
+
 import pytest
 from tests.ranks.jobs import make_digest, simulate
 
-from tracekit.model.ranks import RankDigest, RankStretch, Ranks
+from tracekit.model.ranks import RankDigest, Ranks, RankStretch
 from tracekit.ranks import stretches
 from tracekit.ranks.joining import match_ranks, tell_ranks
 
@@ -50,8 +52,8 @@ def test_a_stretch_begins_where_the_last_rank_fell_behind_and_shows_who_waits_an
 
 def test_nothing_is_drawn_that_nobody_asked_for_or_whose_clocks_are_unknown() -> None:
     assert tell_ranks(match_ranks(late_in_the_second_step())).stretches == ()
-    apart = simulate(2, 2, lambda rank, _: 100.0 + rank, clock=lambda rank, us: us + rank * 1e6, host_name=None)
-    told = drawn(apart)
+    early, late = simulate(2, 6, lambda rank, _: 300.0 + 200 * rank)
+    told = drawn([early, replace(late, collectives=late.collectives[1:], origin_ns=777_000)])
     assert told.clock.basis == "bound" and told.stretches == ()
 
 

@@ -26,6 +26,7 @@ from tracekit.report.thirty_lines import MOST_LINES
 from ..browser import opened
 
 MOST_BYTES = 2_000_000
+RENAMED = "(before) => document.querySelector('.timelines canvas').ariaLabel !== before"
 
 
 @cache
@@ -161,7 +162,9 @@ def test_timelines_are_read_by_keys_and_another_collective_is_chosen(tmp_path: P
         assert int(canvas.get_attribute("data-lit")) >= 8
         before = canvas.get_attribute("aria-label")
         drawn.select_option(".timelines select", index=1)
-        drawn.wait_for_function("(before) => document.querySelector('.timelines canvas').ariaLabel !== before", arg=before)
+        drawn.wait_for_function(
+            "(before) => document.querySelector('.timelines canvas').ariaLabel !== before", arg=before
+        )
         assert canvas.get_attribute("data-from") == "0" and readout.inner_text() in ("", readout.inner_text())
         drawn.click("#rank-1 .opens")
         assert "rank1.json" in drawn.inner_text("#drawer")

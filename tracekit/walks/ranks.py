@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracekit import store
 from tracekit.analysis.digest import digest_rank
 from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
@@ -21,6 +22,8 @@ from tracekit.tracefile.rank_files import rank_in_name
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from tracekit.model.run import FormName
 
 #: What recorders call traces, and what `tracekit digest` writes.
 ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
@@ -58,15 +61,20 @@ def _named(digest: RankDigest, place: str) -> RankDigest:
     return replace(digest, rank=rank_in_name(Path(place)))
 
 
-def find_recordings(places: Sequence[str]) -> tuple[str, ...]:
-    """The traces of a folder by name, or the files and URLs that are named. Raises TracekitError for a folder that has
-    none."""
+def find_recordings(places: Sequence[str], form: FormName | None = None) -> tuple[str, ...]:
+    """The traces of a folder by name, those of one form of a run, or the files and URLs that are named. Raises
+    TracekitError for a folder that has none."""
     found: list[str] = []
     for place in places:
         path = Path(place)
         if not path.is_dir():
             found.append(place)
             continue
+        if store.is_run(path):
+            found += _of_run(path, form)
+            continue
+        if form is not None:
+            raise TracekitError(f"--form is for run folders: {place} is none, leave it out")
         inside = [each for each in path.iterdir() if each.is_file() and each.name.endswith(ENDINGS)]
         inside.sort(key=lambda each: ([int(number) for number in re.findall(r"\d{1,9}", each.name)], each.name))
         # A folder may hold what else was written beside the traces.
@@ -75,6 +83,22 @@ def find_recordings(places: Sequence[str]) -> tuple[str, ...]:
             raise TracekitError(f"{place} has no traces (.json, .json.gz, .json.zst); name the folder that has")
         found += map(str, traces)
     return tuple(dict.fromkeys(found))
+
+
+def _of_run(folder: Path, form: FormName | None) -> list[str]:
+    """The recordings of all ranks of a run: of the compiled form, if nothing is said and there is one."""
+    run = store.load(folder)
+    if not run.ranks:
+        raise TracekitError(f"{folder} is a run of one process: `tracekit analyze` reads it")
+    name = form or run.forms[-1].name
+    found: list[str] = []
+    for each in run.ranks:
+        place = folder / each.folder if each.folder else folder
+        own = store.load(place).form(name)
+        if own is None:
+            raise TracekitError(f"{folder} has no {name} form: it has {run.forms[0].name}")
+        found.append(str(store.recording_path(place, own, "rich")))
+    return found
 
 
 def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]:

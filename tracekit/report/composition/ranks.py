@@ -14,7 +14,7 @@ from tracekit.report.words import ranks as words
 
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.
 MOST_RANKS, MOST_LATE, MOST_COLLECTIVES, MOST_NOTES, MOST_FINDINGS = 6, 3, 4, 3, 3
-MOST_ADVICE = 3
+MOST_ADVICE = 2
 #: Of a rank's time: exposed waiting that is worth a headline.
 LEAST_WAITING = 0.1
 

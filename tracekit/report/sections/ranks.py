@@ -80,7 +80,7 @@ def collective_table(told: Ranks, most: int) -> Table | None:
     """The kinds of collectives, those with most time first."""
     rows = (_collective(each) for each in told.collectives[:most])
     heads = columns("Collectives", figures=("count", "bytes", "transfer", "waiting", "GB/s", "spread"))
-    return filled_table("", (*heads, *columns("last", "mostly")), rows)
+    return filled_table("", (*heads, *columns("last", "")), rows)
 
 
 def _collective(each: CollectiveUse) -> tuple[str, ...]:

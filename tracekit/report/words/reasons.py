@@ -58,6 +58,7 @@ REASONS: dict[str, Sentence] = {
     "one_process": "one process, without process spread (--repeat-process)",
     "one_process_of_a_side": "{side} has one process: the process spread of {other} is assumed",
     "whole_recording": "of the whole trace: no steps are marked",
+    "compute_alone": "GPU busy without communication, which may be waiting for other ranks (`tracekit ranks`)",
     "unmatched": "{unmatched_share:percent 1} of GPU time is unmatched and may hide places",
     "mostly_matched": "all but {unmatched_share:percent 1} of GPU time is matched",
 }
