@@ -70,7 +70,10 @@ def test_collectives_of_cuda_graphs_are_matched_by_order() -> None:
     assert {each.matched_by for each in told.collectives} == {"order"}
 
 
-def test_the_command_tells_it_in_thirty_lines_as_json_and_as_a_page(dlrm: Path, tmp_path: Path) -> None:
+def test_the_command_tells_it_in_thirty_lines_as_json_and_as_a_page(
+    dlrm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     told = invoke("ranks", str(dlrm), "--json", str(tmp_path / "out.json"), "--html", str(tmp_path / "pages"))
     assert told.exit_code == 0, told.output
     assert len(told.output.splitlines()) <= MOST_LINES
