@@ -86,7 +86,8 @@ class Bars:
 class Timelines:
     """The sides on one axis of time, drawn from `data` by the page's script. `families` and `causes` are those that
     occur, with their words. `intro` says how to read the drawing, `title` what it is of. Of each of the `recordings`
-    that can be drawn, the first of which is at first, these are the notes; `notes` are those of all."""
+    that can be drawn, the first of which is at first, these are the notes; `notes` are those of all. `choices` name
+    them where a reader may choose, `keys` are the headings of families and causes."""
 
     data: dict[str, Any]
     families: dict[str, str]
@@ -96,6 +97,8 @@ class Timelines:
     stepped: str
     recordings: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
+    choices: tuple[str, ...] = ()
+    keys: tuple[str, str] = ("Kernels, by family", "Idle and host, hatched, by cause")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +214,15 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Rows of coloured cells, which need no script. `keys` are tones, their words and strengths."""
+    """Rows of coloured cells, which need no script. `keys` are tones, their words and strengths, `head` is what rows
+    are."""
 
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
     keys: tuple[tuple[str, str, int], ...]
     note: str
+    head: str = "Work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +280,15 @@ class Pictures:
 
 
 @dataclass(frozen=True, slots=True)
+class StackedBars:
+    """Bars in characters, for where nothing can be drawn, with what `words` call their segments."""
+
+    caption: str
+    bars: tuple[Bar, ...]
+    words: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Commands:
     """What to type, a line each."""
 
@@ -307,7 +321,7 @@ class Beside:
 #: What the page alone shows; a bare string is a paragraph.
 OfPage = str | Heading | Chart | Timelines | Explorer | HeatMap | Tree | Pictures | Beside
 #: What a section is made of.
-Block = OfPage | Bars | Table | Findings | Bullets | Definitions | Commands | Output | Fold
+Block = OfPage | Bars | StackedBars | Table | Findings | Bullets | Definitions | Commands | Output | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,9 +359,9 @@ class GateText:
 
 @dataclass(frozen=True, slots=True)
 class AccountRow:
-    """A part of a call: `level` 0 is GPU kernels or idle time, 1 a part of these. `us` are the sides' times, None where
-    only the change is known; `delta_us` is None of one side alone. `what` says what became of it. Of an `unjudged` one
-    the change is neither gain nor loss."""
+    """A part of a call: `level` 0 is GPU kernels or idle time, 1 a part of these, 2 a part of the row above. `us` are
+    the sides' times, None where only the change is known; `delta_us` is None of one side alone. `what` says what became
+    of it. Of an `unjudged` one the change is neither gain nor loss."""
 
     name: str
     level: int
@@ -368,12 +382,14 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A side's call as a stacked bar. `segments` are microseconds by kind: library, other, communication where there is
-    any, and idle; they add up to `total_us`."""
+    """A side's call, or a rank's span, as a stacked bar. `segments` are microseconds by kind: library, other,
+    communication where there is any, and idle; of a rank compute, transfer, waiting and idle. They add up to
+    `total_us`. `mark` says what is wrong with it."""
 
     label: str
     total_us: float
     segments: tuple[tuple[str, float], ...]
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,10 +418,12 @@ class Overview:
     """The answer in thirty lines, or on the page's first screen.
 
     `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
-    its low end, middle and high end; `evidence` is what it rests on. `notes` change how the headline is read; `why` are
-    lines on why there is no better answer. `bars` are the page's alone, `slower` is what the account's rows do not say
-    of what became slower, `repeat` is the command that measures it again. Where nothing in `advice` makes calls faster,
-    that is said if `nothing_faster`. `hidden` is how many notes and findings are not shown.
+    its low end, middle and high end; `elsewhere` is what other processes may find. `evidence` is what it rests on,
+    `enough` why one process is. `notes` change how the headline is read; `why` are lines on why there is no better
+    answer. `bars` are the page's alone, and `noise` is which changes of theirs are none. `slower` is what the account's
+    rows do not say of what became slower, `repeat` is the command that measures it again, `measured_with` what it was
+    measured with. Where nothing in `advice` makes calls faster, that is said if `nothing_faster`. `hidden` is how many
+    notes and findings are not shown.
     """
 
     subject: str
@@ -415,9 +433,12 @@ class Overview:
     walls: str = ""
     spread: str = ""
     interval: tuple[float, float, float] | None = None
+    elsewhere: tuple[float, float] | None = None
     evidence: str = ""
+    enough: str = ""
     notes: tuple[str, ...] = ()
     bars: tuple[Bar, ...] = ()
+    noise: str = ""
     why: tuple[Line, ...] = ()
     account: Account | None = None
     slower: str = ""
@@ -427,6 +448,7 @@ class Overview:
     nothing_faster: bool = False
     checks: tuple[Check, ...] = ()
     repeat: str = ""
+    measured_with: str = ""
     hidden: int = 0
 
 
