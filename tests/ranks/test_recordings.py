@@ -19,6 +19,7 @@ from tracekit.ranks.digest_file import digest_bytes, read_digest
 from tracekit.ranks.joining import join_ranks
 from tracekit.report.schemas import schema
 from tracekit.report.thirty_lines import MOST_LINES
+from tracekit.walks import ranks as walk
 from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
 
 DATA = Path(__file__).parents[1] / "data" / "ranks"
@@ -69,7 +70,10 @@ def test_collectives_of_cuda_graphs_are_matched_by_order() -> None:
     assert {each.matched_by for each in told.collectives} == {"order"}
 
 
-def test_the_command_tells_it_in_thirty_lines_as_json_and_as_a_page(dlrm: Path, tmp_path: Path) -> None:
+def test_the_command_tells_it_in_thirty_lines_as_json_and_as_a_page(
+    dlrm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     told = invoke("ranks", str(dlrm), "--json", str(tmp_path / "out.json"), "--html", str(tmp_path / "pages"))
     assert told.exit_code == 0, told.output
     assert len(told.output.splitlines()) <= MOST_LINES
@@ -115,6 +119,18 @@ def test_the_json_holds_each_single_collective_where_that_is_asked_for(dlrm: Pat
         assert max(arrivals, key=lambda rank: arrivals[rank]) == each["last_rank"]
     refused = invoke("ranks", str(dlrm), "--collectives", "all")
     assert refused.exit_code == 1 and "--json" in refused.output
+
+
+def test_workers_read_what_one_process_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = find_recordings([str(DATA)])
+    reading = RanksReading("whole", cached=False)
+    alone = [digest_bytes(each) for each in read_ranks(places, reading)]
+    monkeypatch.setattr(walk, "WORTH_A_PROCESS_BYTES", 0)
+    monkeypatch.setattr(walk.os, "cpu_count", lambda: 2)
+    assert [digest_bytes(each) for each in read_ranks(places, reading)] == alone
+    (tmp_path / "rank2.json").write_text("no trace")
+    with pytest.raises(TracekitError, match="is not a trace"):
+        read_ranks([*places, str(tmp_path / "rank2.json")], reading)
 
 
 def test_ranks_are_told_by_their_files_names_where_recordings_do_not_say(tmp_path: Path) -> None:
