@@ -295,7 +295,9 @@ def _what_was_timed(comparison: Comparison) -> str:
         return f"medians of {a} and {b} calls in separate runs, profiler off"
     processes = verdict.processes or 1
     of = "Median ratio" if processes == 1 else f"Mean of {processes} processes' median ratios"
-    return f"{of} of {counted(verdict.n or 0, 'interleaved round')}, profiler off"
+    rounds = counted(verdict.n or 0, "interleaved round")
+    ranks = f" of {len(comparison.a.ranks)} ranks" if comparison.a.ranks else ""
+    return f"{of} of {rounds}{ranks}, profiler off"
 
 
 def machine(side: Side) -> str:
