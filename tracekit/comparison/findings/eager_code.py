@@ -69,7 +69,8 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
         return None
     partly = any(each.compiled for each in side.components if each.name == component)
     shares = {"fusible_us": us, "busy_us": side.busy_us, "kept_share": kept}
-    facts, whole = {"component": component, "partly_compiled": partly, **shares}, {"scope": "all"}
+    others = tuple(each.name for each in side.components if not each.compiled and each.name != component)
+    facts, whole = {"component": component, "partly_compiled": partly, **shares, "others": others}, {"scope": "all"}
     return Finding("uncompiled_component", "info", facts, us * (1 - kept), run_again(settings, whole), whole)
 
 

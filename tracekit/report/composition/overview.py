@@ -190,7 +190,9 @@ def _gain_words(finding: Finding, side: Side, bound: Bound | None) -> str:
     saving, call = (f"{us / scale:,.{decimals}f}" for us in (finding.saving_us, side.wall_us))
     if guards and bound is not None and bound.kind == "launch-bound":
         return f"at most −{saving} {unit} (est.) or slower: host-bound"
-    return f"at most −{saving} {unit} est.{guards}" if guards else f"at most −{saving} of {call} {unit}, est."
+    # What else the command compiles is not in the estimate.
+    of = f"{finding.facts['component']}: " if finding.facts.get("others") else ""
+    return f"at most −{saving} {unit} est.{guards}" if guards else f"{of}at most −{saving} of {call} {unit}, est."
 
 
 def _calls(each: BreakEven) -> str:

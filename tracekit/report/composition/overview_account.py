@@ -79,8 +79,8 @@ def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
 
 
 def _part_name(part: GpuPart) -> str:
-    """Of what a module does besides its parts: `layers.*, own kernels`."""
-    return f"{part.path}, own kernels" if part.path and part.what else part.path or part.what
+    """Of what no one submodule does alone: `layers.*, across parts`."""
+    return f"{part.path}, across parts" if part.path and part.what else part.path or part.what
 
 
 def _families(comparison: Comparison) -> tuple[AccountRow, ...]:

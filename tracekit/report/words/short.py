@@ -146,7 +146,7 @@ WHY: dict[str, Sentence] = {
     "lost_attention": "keeps fused attention",
     "slower_attention": "keeps eager's attention",
     "slower_convolutions": "keeps eager's convolution layout",
-    "uncompiled_component": "compiles {component} too",
+    "uncompiled_component": lambda component, others=(), **_: f"compiles {' and '.join([component, *others])} too",
     "little_compiled": "compiles more of the model",
 }
 
@@ -170,7 +170,7 @@ def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B"))
         if note.code == "clocks_differ":
             words = clock_words(note.facts["clocks_mhz"], names)
             if note.facts["faster"] == note.facts["lower"]:
-                words += " (real gain is larger)"
+                words += " (gain larger at equal clocks)"
             if "throttled" in said:
                 said["throttled"] = [f"{said['throttled'][0].partition(':')[0]}; {words}"]
                 continue
