@@ -99,6 +99,8 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         places=_places(trace, scope, device),
         skipped=sum(trace.skipped.values()),
         truncated=trace.truncated,
+        device=device,
+        steps=tuple(span.index for span in scope.spans),
     )
 
 

@@ -60,7 +60,6 @@ def tell_ranks(joined: Joined) -> Ranks:
         for rank, digest in digests.items()
     )
     collectives = sum_collectives(joined)
-    unmatched = _unmatched(digests, matching)
     return Ranks(
         world=World(joined.job.size, tuple(digests), joined.job.missing, clocks.hosts),
         clock=clocks.told(),
@@ -68,13 +67,19 @@ def tell_ranks(joined: Joined) -> Ranks:
         ranks=uses,
         collectives=collectives,
         late=late,
-        unmatched=unmatched,
+        unmatched=_unmatched(digests, matching),
         waits=_who_for_whom(matching, waits),
         uneven=work.uneven,
         findings=findings.find(uses, collectives, late, work.uneven),
-        notes=(*joined.job.notes, *_notes(digests, clocks, joined.skews_us, unmatched)),
+        notes=notes_of(joined),
         worst=worst_collectives(joined),
     )
+
+
+def notes_of(joined: Joined) -> tuple[Note, ...]:
+    """What a reader must know of the recordings before believing the figures."""
+    unmatched = _unmatched(joined.digests, joined.matching)
+    return (*joined.job.notes, *_notes(joined.digests, joined.clocks, joined.skews_us, unmatched))
 
 
 def _clocks(digests: dict[int, RankDigest]) -> Clocks:
