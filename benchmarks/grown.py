@@ -20,16 +20,29 @@ TIME = re.compile(rb'"ph": "X".*?"ts": (\d+\.?\d*), "dur": (\d+\.?\d*)', re.DOTA
 IDS = 10_000_000
 
 
+def read_text(source: Path) -> bytes:
+    return igzip.open(source).read() if source.suffix == ".gz" else source.read_bytes()
+
+
+def period_of(text: bytes) -> float:
+    """How much later each copy is, in microseconds."""
+    times = [(float(ts), float(dur)) for ts, dur in TIME.findall(text)]
+    return max(ts + dur for ts, dur in times) - min(ts for ts, _ in times) + 1000
+
+
 def grow(source: Path, out: Path, size: int) -> int:
     """Writes at least `size` bytes of JSON to `out`, gzipped if its name ends in `.gz`; returns the bytes of JSON."""
-    text = igzip.open(source).read() if source.suffix == ".gz" else source.read_bytes()
+    text = read_text(source)
+    return grow_text(text, out, size, period_of(text))
+
+
+def grow_text(text: bytes, out: Path, size: int, period: float) -> int:
+    """The same of a trace's text, each copy later by `period` microseconds."""
     begin = EVENTS.search(text)
     if begin is None:
-        raise SystemExit(f"{source} is no trace")
+        raise SystemExit(f"no trace to make {out} of")
     end = text.rindex(b"\n  ]") if b"\n  ]" in text else text.rindex(b"]")
     events = text[begin.end() : end].strip().rstrip(b",")
-    times = [(float(ts), float(dur)) for ts, dur in TIME.findall(events)]
-    period = max(ts + dur for ts, dur in times) - min(ts for ts, _ in times) + 1000
     written = 0
     with igzip.open(out, "wb", compresslevel=1) if out.suffix == ".gz" else out.open("wb") as file:
         for part in _parts(text[: begin.end()], events, text[end:], period, size):

@@ -30,6 +30,10 @@ class DoesNotFitError(TracekitError):
     """A model that needs more memory than there is, known before it was built."""
 
 
+class LateRankError(TracekitError):
+    """Ranks of a job that the others waited for in vain."""
+
+
 class TheirCodeError(TracekitError):
     """What code of the user's own raised. `traceback` is theirs, without tracekit's frames; the command line prints it
     above the message."""

@@ -66,12 +66,19 @@ def make_digest(
         "dtype": ["BFloat16"] * count,
         "bytes": [1 << 20] * count,
         "signature": ["all_reduce BFloat16"] * count,
+        "exchange": ["all"] * count,
+        "root": [None] * count,
+        "targets": [[]] * count,
+        "sources": [[]] * count,
+        "sent_bytes": [1 << 20] * count,
+        "received_bytes": [1 << 20] * count,
     }
     types: dict[str, Any] = {
         **dict.fromkeys(("start_ns", "end_ns", "stream", "step", "sequence", "ready_ns", "size", "bytes"), pl.Int64),
-        **dict.fromkeys(("kernel", "collective", "group", "dtype", "signature"), pl.String),
+        **dict.fromkeys(("root", "sent_bytes", "received_bytes"), pl.Int64),
+        **dict.fromkeys(("kernel", "collective", "group", "dtype", "signature", "exchange"), pl.String),
         "in_graph": pl.Boolean,
-        "ranks": pl.List(pl.Int64),
+        **dict.fromkeys(("ranks", "targets", "sources"), pl.List(pl.Int64)),
     }
     rows = [("kernel", name, "gemm", a, b) for a, b, name in kernels]
     rows += [("kernel", "ncclDevKernel_AllReduce", "communication", a, b) for a, b in talk]

@@ -7,7 +7,7 @@ import pytest
 from tests.ranks.jobs import make_digest, simulate
 
 from tracekit.model.timeline import Panel, Picture
-from tracekit.ranks.drawing import draw_ranks
+from tracekit.ranks.drawing import arrival, draw_ranks, release
 from tracekit.ranks.joining import join_ranks, match_ranks
 from tracekit.tracefile.slimming import MOST_BYTES, estimate_bytes, slimmed
 
@@ -33,7 +33,7 @@ def test_a_collective_is_divided_into_waiting_and_transfer_and_the_last_rank_lea
     assert slices(picture.panels[1], "collectives") == [("all_reduce BFloat16", 510, 610), ("transfer", 510, 610)]
     assert slices(picture.panels[0], "GPU stream 7") == [("gemm", 10, 310), ("ncclDevKernel_AllReduce", 310, 610)]
     assert slices(picture.panels[0], "idle") == [("python", 0, 10)]
-    assert arrows(picture) == [(1, 0, 0, 0), (1, 0, 2, 0)]
+    assert arrows(picture) == [(1, arrival(0), 0, release(0)), (1, arrival(0), 2, release(0))]
 
 
 def test_a_kernel_knows_what_is_known_of_its_collective() -> None:

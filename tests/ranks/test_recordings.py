@@ -5,21 +5,25 @@ import gzip
 import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
-from tests.cli.runs import assert_refused, invoke
+from tests.cli.runs import assert_refused, invoke, make_run_folder
 from tests.ranks.recorded import DATA, unpack_dlrm
 from tests.traces import make_kernel, write_trace
 
+from tracekit import store
+from tracekit.errors import TracekitError
+from tracekit.model.run import RankOfRun
 from tracekit.ranks.digest_file import digest_bytes, read_digest
 from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.listing import PART_SCHEMA
 from tracekit.report.schemas import schema
 from tracekit.report.thirty_lines import MOST_LINES
-from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
+from tracekit.walks.ranks import RanksReading, are_ranks, find_recordings, is_run_of_ranks, read_ranks
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +120,7 @@ def test_ranks_open_as_one_trace_that_is_no_recording_of_a_rank(tmp_path: Path) 
     before = invoke("ranks", str(tmp_path)).output
     opened = invoke("open", str(tmp_path), "--no-serve")
     assert opened.exit_code == 0, opened.output
-    merged = tmp_path / "perfetto.json.gz"
+    merged = tmp_path / "perfetto-ranks.json.gz"
     events = json.loads(gzip.decompress(merged.read_bytes()))["traceEvents"]
     processes = [each["args"]["name"] for each in events if each["name"] == "process_name"]
     assert [each.partition(",")[0] for each in processes] == ["rank 0", "rank 1"]
@@ -184,3 +188,19 @@ def test_bad_input_is_one_line(tmp_path: Path, make: object, said: str) -> None:
     told = invoke("ranks", str(tmp_path))
     assert told.exit_code == 1
     assert said in told.output and len(told.output.strip().splitlines()) == 1
+
+
+def test_of_a_run_of_ranks_the_recordings_of_one_form_are_found(tmp_path: Path) -> None:
+    folder = make_run_folder(tmp_path)
+    with pytest.raises(TracekitError, match="a run of one process"):
+        find_recordings([str(folder)])
+    other = make_run_folder(tmp_path, "other").rename(folder / "rank1")
+    run = store.load(folder)
+    ranks = tuple(RankOfRun(rank, "host", None, place, ()) for rank, place in ((0, None), (1, "rank1")))
+    store.save(replace(run, ranks=ranks), folder)
+    assert find_recordings([str(folder)]) == (f"{folder}/compiled-rich.json", f"{other}/compiled-rich.json")
+    assert find_recordings([str(folder)], "eager") == (f"{folder}/eager-rich.json", f"{other}/eager-rich.json")
+    # Without a form it opens as a run does: its variants beside each other.
+    assert is_run_of_ranks([str(folder)]) and not are_ranks([str(folder)]) and not is_run_of_ranks([str(other)])
+    with pytest.raises(TracekitError, match="--form is for run folders"):
+        find_recordings([str(tmp_path)], "eager")

@@ -226,7 +226,7 @@ def test_the_ranks_of_a_job_are_on_one_clock_with_arrows_from_the_last_to_those_
     find_ui()
     places = [str(unpack_dlrm(tmp_path / "job"))]
     reading = RanksReading(cached=False)
-    path = merge_ranks(places, reading, tmp_path / "perfetto.json.gz")
+    path = merge_ranks(places, None, reading, tmp_path / "perfetto.json.gz")
     digests = {each.rank: each for each in read_ranks(find_recordings(places), reading)}
     with shown(path, link_to(path)) as page:
         assert page.errors() == [] == page.dialogs()

@@ -202,9 +202,9 @@ def test_nothing_is_profiled_in_the_runs_own_process_before_its_calls_are_timed_
     def note(place: Any, name: str) -> None:
         real = getattr(place, name)
 
-        def noted(*arguments: Any) -> Any:
+        def noted(*arguments: Any, **options: Any) -> Any:
             done.append(name)
-            return real(*arguments)
+            return real(*arguments, **options)
 
         monkeypatch.setattr(place, name, noted)
 

@@ -80,21 +80,21 @@ def main_cause(gap: IdleGap) -> str:
     return max(gap.causes, key=lambda cause: gap.causes[cause], default="unattributed")
 
 
-def divide_gaps(trace: Trace, scope: Scope, gaps: Gaps) -> Ints:
-    """Nanoseconds of each cause (columns, in the order of IDLE_CAUSES) of each gap (rows)."""
-    (parts,) = _study(trace, scope, [gaps]).divided
-    return parts
-
-
-def name_gaps(trace: Trace, scope: Scope, gaps: Gaps, longest: int) -> tuple[IdleGap, ...]:
-    """The longest few of the gaps, with their causes and where in the program they were made."""
-    study = _study(trace, scope, [gaps])
-    return _as_gaps(scope, study, _chosen(study, longest))
+def divide_and_name(
+    trace: Trace, scope: Scope, gaps: Gaps, parts: Gaps, longest: int
+) -> tuple[Ints, tuple[IdleGap, ...]]:
+    """Nanoseconds of each cause (columns, in the order of IDLE_CAUSES) of each of the `parts` that the gaps were cut
+    into; and the longest few of the gaps, with their causes and where in the program they were made. What the host did
+    is told of those alone that have no place."""
+    study = _study(trace, scope, [gaps, parts])
+    chosen = _chosen(study, longest)[: min(longest, len(gaps.starts))]
+    return study.divided[1], _as_gaps(scope, study, chosen, work_of_placed=False)
 
 
 def leading_causes(trace: Trace, scope: Scope, gaps: Gaps) -> list[str]:
     """For each gap the cause that most of it is due to."""
-    return [IDLE_CAUSES[code] for code in divide_gaps(trace, scope, gaps).argmax(axis=1).tolist()]
+    (parts,) = _study(trace, scope, [gaps]).divided
+    return [IDLE_CAUSES[code] for code in parts.argmax(axis=1).tolist()]
 
 
 def _study(trace: Trace, scope: Scope, gaps: list[Gaps]) -> _Study:
@@ -166,8 +166,8 @@ def _chosen(study: _Study, longest: int | None = None) -> list[_Chosen]:
     return every
 
 
-def _as_gaps(scope: Scope, study: _Study, every: list[_Chosen]) -> tuple[IdleGap, ...]:
-    origin = scope.origin_ns
+def _as_gaps(scope: Scope, study: _Study, every: list[_Chosen], *, work_of_placed: bool = True) -> tuple[IdleGap, ...]:
+    origin, calls = scope.origin_ns, scope.calls["name"]
     rows = [_row_to_name(study.timelines, chosen) for chosen in every]
     places: dict[tuple[int, int], Place | None] = {}
     for thread in {each[0] for each in rows if each}:
@@ -183,9 +183,9 @@ def _as_gaps(scope: Scope, study: _Study, every: list[_Chosen]) -> tuple[IdleGap
             causes=_as_causes(each.parts),
             after=each.gaps.name_of(each.of(each.gaps.after)),
             before=each.gaps.name_of(each.of(each.gaps.before)),
-            launched_by=str(scope.calls["name"][call]) if (call := each.of(each.gaps.call)) >= 0 else None,
+            launched_by=str(calls[call]) if (call := each.of(each.gaps.call)) >= 0 else None,
             sync=study.timelines[each.sync_thread].table["name"][each.sync_row] if each.sync_row >= 0 else None,
-            host=_host_work(study.timelines, each),
+            host=_host_work(study.timelines, each) if work_of_placed or not (row and places[row]) else (),
             where=places[row] if row else None,
         )
         for each, row in zip(every, rows, strict=True)
@@ -219,8 +219,9 @@ def _host_work(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[HostWor
         pieces += [(other, begun, over) for begun, over in silences.tolist()]
     spent: Counter[str | None] = Counter()
     for each, begun, over in pieces:
-        for row, ns in each.innermost_within(begun, over):
-            spent[each.table["name"][row]] += ns
+        rows, lengths = each.innermost_within(begun, over)
+        for name, ns in zip(each.table["name"].gather(rows), lengths.tolist(), strict=True):
+            spent[name] += ns
     if silent := end - start - spent.total():
         spent[None] = silent
     return tuple(HostWork(name, ns / 1e3) for name, ns in spent.most_common(MOST_WORK))

@@ -100,11 +100,11 @@ class Timeline:
         """The parts of each stretch in which nothing is recorded, and the position of the stretch that each is of."""
         return interval.holes(np.stack((self.starts, self.ends), axis=1), within)
 
-    def innermost_within(self, start: int, end: int) -> list[tuple[int, int]]:
+    def innermost_within(self, start: int, end: int) -> tuple[Ints, Ints]:
         """The rows of `table` that are innermost at some time of the stretch, and for how many nanoseconds."""
         first, last = np.searchsorted(self.ends, start, side="right"), np.searchsorted(self.starts, end, side="left")
         lengths = np.minimum(self.ends[first:last], end) - np.maximum(self.starts[first:last], start)
-        return list(zip(self.events[first:last].tolist(), lengths.tolist(), strict=True))
+        return self.events[first:last], lengths
 
 
 def lay_flat(trace: Trace, thread: int, launching: pl.DataFrame = NO_CALLS) -> Timeline:

@@ -241,4 +241,6 @@ def touching(scope: Scope, starts: Ints, ends: Ints) -> Bools:
 
 def columns(table: pl.DataFrame, *names: str) -> tuple[Ints, ...]:
     """Integer columns as arrays; missing values become -1."""
-    return tuple(table[name].fill_null(-1).to_numpy().astype(np.int64, copy=False) for name in names)
+    # Filling nothing takes polars a hundred microseconds.
+    every = (each.fill_null(-1) if each.null_count() else each for each in (table[name] for name in names))
+    return tuple(each.to_numpy().astype(np.int64, copy=False) for each in every)

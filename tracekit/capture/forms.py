@@ -24,6 +24,7 @@ from tracekit.capture.compilation import (
     watch_compilation,
 )
 from tracekit.capture.device import synchronize
+from tracekit.capture.lockstep import ALONE, Ranks
 from tracekit.errors import NothingCompiledError, TracekitError
 from tracekit.model.option import CUDA_GRAPH_MODES
 from tracekit.model.progress import Progress
@@ -151,10 +152,10 @@ class WarmUp:
     compilation: CompileFacts | None
 
 
-def warm_up(form: Form, progress: Progress) -> WarmUp:
-    """Calls the form, exactly as it will be measured, until two calls in a row compile nothing. Raises TracekitError if
-    it still compiles after sixteen calls, or if a call makes torch forget what is compiled; NothingCompiledError if
-    none compiles anything."""
+def warm_up(form: Form, progress: Progress, ranks: Ranks = ALONE) -> WarmUp:
+    """Calls the form, exactly as it will be measured, until two calls in a row compile nothing on any rank. Raises
+    TracekitError if it still compiles after sixteen calls, or if a call makes torch forget what is compiled;
+    NothingCompiledError if none compiles anything."""
     progress.phase("eager warm-up" if form.name == "eager" else "compiling")
     walls: list[float] = []
     compiling_us, quiet, empty = 0.0, 0, cache_is_empty()
@@ -171,18 +172,19 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
                     " TORCH_LOGS=recompiles to see which guard fails"
                 )
             before = watch.compilations
-            start = time.perf_counter_ns()
+            start = ranks.begin()
             form.call()
             synchronize(form.device)
             walls.append((time.perf_counter_ns() - start) / 1e3)
-            if watch.compilations > before:
+            if ranks.most(watch.compilations - before)[0]:
                 quiet = 0
                 compiling_us += walls[-1]
             else:
                 quiet += 1
             made = f", {counted(watch.compilations, 'compilation')}" if watch.compilations else ""
             progress.detail(f"call {len(walls)} done{made}")
-        facts = _facts(form, watch, compiling_us, empty) if form.name == "compiled" else None
+        graphs = int(ranks.most(watch.since_start("graphs"))[0]) if form.name == "compiled" else 0
+        facts = _facts(form, watch, compiling_us, empty, graphs) if form.name == "compiled" else None
     if watch.lost:
         raise TracekitError(
             f"the {form.name} variant calls torch.compiler.reset() in every call, so that warm-up never ends: move that"
@@ -191,8 +193,11 @@ def warm_up(form: Form, progress: Progress) -> WarmUp:
     return WarmUp(tuple(walls), facts)
 
 
-def _facts(form: Form, watch: CompilationWatch, compiling_us: float, cache_was_empty: bool | None) -> CompileFacts:
-    if watch.since_start("graphs") == 0:
+def _facts(
+    form: Form, watch: CompilationWatch, compiling_us: float, cache_was_empty: bool | None, graphs: int
+) -> CompileFacts:
+    """What was compiled here; `graphs` is how many of the rank that has most."""
+    if graphs == 0:
         if uncalled := form.uncalled():
             raise TracekitError(
                 f"nothing was compiled: {' and '.join(uncalled[:NAMED])} was never called; pass a module to --scope"

@@ -43,10 +43,15 @@ class Checked:
 
 
 def check_outputs(
-    workload: BuiltWorkload, forms: tuple[Form, ...], calling_bytes: int, progress: Progress
+    workload: BuiltWorkload,
+    forms: tuple[Form, ...],
+    calling_bytes: int,
+    progress: Progress,
+    no_reference: Noted | None = None,
 ) -> dict[FormName, Checked]:
     """Calls each form twice with the same seeds and the model once in a higher precision, and compares what comes back.
-    `calling_bytes` is what one eager call allocates beside the weights; 0 if not known."""
+    `calling_bytes` is what one eager call allocates beside the weights; 0 if not known. `no_reference` is why the
+    higher precision is left out, if it is."""
     progress.phase("comparing outputs")
     outputs: dict[FormName, tuple[Output, Output]] = {}
     put_back = keep_weights(workload)
@@ -59,8 +64,8 @@ def check_outputs(
     put_back()
     dtype = workload.settings.dtype
     high = HIGHER.get(getattr(torch, dtype))
-    reference: Output | Noted = Noted("no_higher_precision", {"dtype": dtype})
-    if high is not None:
+    reference: Output | Noted = no_reference or Noted("no_higher_precision", {"dtype": dtype})
+    if high is not None and no_reference is None:
         progress.detail(f"the model in {str(high).removeprefix('torch.')}")
         reference = call_reference(workload, high, calling_bytes)
     eager = outputs["eager"][0] if "eager" in outputs else None

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ import torch
 from tracekit.capture.compilation import watch_compilation
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
+from tracekit.capture.lockstep import ALONE, Ranks
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, StoppingRule, StopReason
@@ -38,12 +40,14 @@ RESAMPLES = 400
 
 @dataclass(frozen=True, slots=True)
 class CallTime:
-    """One timed call, with the time between two device events and the most memory held; None without a GPU."""
+    """One timed call, with the time between two device events and the most memory held; None without a GPU. Of several
+    ranks it is each time the slowest's, or the largest; `own_us` is this rank's time, None where it is the only one."""
 
     wall_us: float
     device_us: float | None = None
     peak_bytes: int | None = None
     compilations: int = 0
+    own_us: float | None = None
 
 
 @dataclass
@@ -54,10 +58,12 @@ class Timings:
     `peak_bytes` is the most memory a timed call held. `compilations` counts what was compiled inside timed calls.
     `controls` are the second calls of one form in a round. `calls` are all calls of a form as they were made, controls
     and the untimed ones too: the round and the wall time of each. `seconds` is how long all of it took,
-    `compiling_seconds` how much of that were calls that compiled, `compiling_rounds` (from 0) are where.
+    `compiling_seconds` how much of that were calls that compiled, `compiling_rounds` (from 0) are where. `own_us` is
+    how long this rank took for each call in `wall_us`; empty where it is the only one.
     """
 
     wall_us: dict[FormName, list[float]] = field(default_factory=dict)
+    own_us: dict[FormName, list[float]] = field(default_factory=dict)
     device_us: dict[FormName, list[float]] = field(default_factory=dict)
     peak_bytes: dict[FormName, int] = field(default_factory=dict)
     compilations: dict[FormName, int] = field(default_factory=dict)
@@ -84,6 +90,8 @@ class Timings:
             return
         self.wall_us.setdefault(name, []).append(call.wall_us)
         self.order.append(name)
+        if call.own_us is not None:
+            self.own_us.setdefault(name, []).append(call.own_us)
         if call.device_us is not None:
             self.device_us.setdefault(name, []).append(call.device_us)
 
@@ -146,6 +154,7 @@ def time_forms(
     timings: Timings,
     progress: Progress,
     *,
+    ranks: Ranks = ALONE,
     timed: Callable[[Form], CallTime] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
@@ -154,9 +163,10 @@ def time_forms(
     Each round calls every form once, in an order drawn anew, so that drift of the machine meets both alike. Every
     second round calls one form once more, the forms by turns: the A/A control, a fifth of the timed calls. Untimed
     calls of the same form go before each: whoever runs one form finds caches and guards as it left them, not as the
-    other did. Calls that compile are not on the budget. `timed` and `clock` are for tests.
+    other did. Calls that compile are not on the budget. `ranks` make the same calls in the same order: the first of
+    them says when to stop. `timed` and `clock` are for tests.
     """
-    shuffle, measure = random.Random(seed).shuffle, timed or time_one
+    shuffle, measure = random.Random(seed).shuffle, timed or partial(time_one, ranks=ranks)
     both = len(forms) > 1
     calls = rule.rounds and rule.rounds * len(forms) + (rule.rounds // CONTROL_EVERY if both else 0)
     progress.phase("timing", total=calls, still=True)
@@ -179,7 +189,7 @@ def time_forms(
         timings.seconds = clock() - began
         steady = [each for each in range(number + 1) if each not in timings.compiling_rounds]
         walls = [[timings.wall_us[form.name][each] for each in steady] for form in forms]
-        reason = stopping.reason(walls, number + 1, timings.seconds - timings.compiling_seconds)
+        reason = ranks.decided(stopping.reason(walls, number + 1, timings.seconds - timings.compiling_seconds))
         if reason:
             timings.stopped = reason
             return
@@ -201,22 +211,31 @@ def _settle(
     return None
 
 
-def time_one(form: Form) -> CallTime:
+def time_one(form: Form, *, ranks: Ranks = ALONE) -> CallTime:
     """One synchronised call of the form, which is ready: what it took by the host's clock, and by the device's."""
     events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if form.device != "cpu" else []
     if events:
         torch.cuda.reset_peak_memory_stats()
     with watch_compilation() as watch:
         synchronize(form.device)
-        start_ns = time.perf_counter_ns()
+        start_ns = ranks.begin()
         if events:
             events[0].record()
         form.call()
         if events:
             events[1].record()
         synchronize(form.device)
-        wall_us = (time.perf_counter_ns() - start_ns) / 1e3
-    device_us = events[0].elapsed_time(events[1]) * 1e3 if events else None
-    peak_bytes = torch.cuda.max_memory_allocated() if events else None
+        end_ns = time.perf_counter_ns()
+    wall_us, own_us = ranks.took(start_ns, end_ns)
+    device_us = events[0].elapsed_time(events[1]) * 1e3 if events else 0.0
+    peak_bytes = torch.cuda.max_memory_allocated() if events else 0
     # Who made torch forget what it compiled has it compiled anew, unseen.
-    return CallTime(wall_us, device_us, peak_bytes, watch.compilations or int(watch.lost))
+    compilations = watch.compilations or int(watch.lost)
+    device_us, peak, compiled = ranks.most(device_us, peak_bytes, compilations)
+    return CallTime(
+        wall_us=wall_us,
+        device_us=device_us if events else None,
+        peak_bytes=int(peak) if events else None,
+        compilations=int(compiled),
+        own_us=own_us if ranks.size > 1 else None,
+    )

@@ -15,7 +15,7 @@ from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName
-    from tracekit.report.composition.detail import Detail
+    from tracekit.report.thirty_lines import Detail
 
 
 @click.command(epilog="Example: tracekit analyze trace.json.gz --json -", context_settings=WIDE_HELP)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison
     from tracekit.model.gate import Condition, Outcome
     from tracekit.model.run import FormName
-    from tracekit.report.composition.detail import Detail
+    from tracekit.report.thirty_lines import Detail
     from tracekit.walks.pairs import Pair
     from tracekit.walks.reading import Reading
 

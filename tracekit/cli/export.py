@@ -47,7 +47,7 @@ FORMULA = r"^\s*[=+\-@]|^[\t\r]"
     help="The trace that `tracekit open` merges: of a run, of A and B, of ranks.",
 )
 @click.option("--benchmark", metavar="PATH|-", help="Figures of a run as JSON for CI benchmark actions.")
-@click.option("--form", type=FORMS, help="Variant of a run, for --kernels, --gaps and --hta.")
+@click.option("--form", type=FORMS, help="Variant of a run, for --kernels, --gaps, --hta and ranks.")
 @click.option(
     "--window",
     default="auto",
@@ -74,7 +74,7 @@ def export(
 ) -> None:
     """Export traces for other tools (docs/export.md). Tables are Parquet if PATH ends in .parquet, else CSV."""
     from tracekit.tracefile.hta import export_for_hta
-    from tracekit.walks.ranks import RanksReading, are_ranks
+    from tracekit.walks.ranks import RanksReading, are_ranks, is_run_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
 
     asked = {
@@ -87,10 +87,11 @@ def export(
     }
     if hta is None and not any(asked.values()):
         raise TracekitError(f"nothing to export: pass --hta FOLDER or {', '.join(asked)} PATH")
+    run_of_ranks = (perfetto is not None or collectives is not None) and is_run_of_ranks(places)
     of_one = [each for each in ("--kernels", "--gaps") if asked[each]]
     # Of each option its value, whether what it is for is asked for, and what that is.
     for option, value, is_used, purpose in (
-        ("--form", form, bool(of_one) or hta is not None, "--kernels, --gaps and --hta"),
+        ("--form", form, bool(of_one or hta or run_of_ranks), "--kernels, --gaps, --hta and ranks"),
         ("--rank", rank, hta is not None, "--hta"),
         ("--window", None if window == "auto" else window, any(asked.values()), "tables"),
         ("--steps", steps, any(asked.values()), "tables"),
@@ -99,10 +100,12 @@ def export(
             raise TracekitError(f"{option} applies only to {purpose}: leave it out")
     if perfetto is not None and "-" in asked.values():
         raise TracekitError("--perfetto says on standard output what it wrote: pass a file name for the table")
-    if are_ranks(places) and (collectives is not None or perfetto is not None):
+    # Of a run the variants beside each other are more than the ranks of one.
+    asked_of_ranks = collectives is not None or (perfetto is not None and not (run_of_ranks and form is None))
+    if asked_of_ranks and (run_of_ranks or are_ranks(places)):
         if hta is not None or set(filter(asked.get, asked)) - {"--collectives", "--perfetto"}:
             raise TracekitError("of ranks pass --collectives and --perfetto alone; the other options take one trace")
-        _export_ranks(places, RanksReading(window, parse_steps(steps), not no_cache), collectives, perfetto)
+        _export_ranks(places, form, RanksReading(window, parse_steps(steps), not no_cache), collectives, perfetto)
         return
     if collectives is not None:
         raise TracekitError("--collectives takes the traces of several ranks: name their folder, or their files")
@@ -131,14 +134,18 @@ def export(
 
 
 def _export_ranks(
-    places: tuple[str, ...], reading: RanksReading, collectives: str | None, perfetto: Path | None
+    places: tuple[str, ...],
+    form: FormName | None,
+    reading: RanksReading,
+    collectives: str | None,
+    perfetto: Path | None,
 ) -> None:
     from tracekit.cli.merged_ranks import write_ranks
     from tracekit.ranks.joining import match_ranks
     from tracekit.ranks.listing import list_parts
     from tracekit.walks.ranks import find_recordings, read_ranks
 
-    found = find_recordings(places)
+    found = find_recordings(places, form)
     outputs = {"--collectives": collectives, "--perfetto": None if perfetto is None else str(perfetto)}
     for option, path in outputs.items():
         check_output_path(option, path, *found)

@@ -19,16 +19,17 @@ from tracekit.walks.ranks import MERGED, find_recordings, read_ranks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tracekit.model.run import FormName
     from tracekit.ranks.joined import Joined
     from tracekit.walks.ranks import RanksReading
 
 
-def merge_ranks(places: Sequence[str], reading: RanksReading, out: Path | None) -> Path:
+def merge_ranks(places: Sequence[str], form: FormName | None, reading: RanksReading, out: Path | None) -> Path:
     """Writes one trace of all ranks; says where it lies, what it does not show, and what is wrong with the recordings.
 
     Raises TracekitError for whatever keeps one of them from being read or the file from being written.
     """
-    found = find_recordings(places)
+    found = find_recordings(places, form)
     check_output_path("--out", str(out) if out else None, *found)
     first = Path(places[0])
     folder = first if first.is_dir() else first.parent if first.exists() else Path("traces")

@@ -28,7 +28,7 @@ ALLOW = "allow ui.perfetto.dev access to the local network and to this device in
     context_settings=WIDE_HELP,
 )
 @click.argument("places", nargs=-1, required=True, metavar="RUN | A B | FOLDER|FILE... of ranks")
-@click.option("--form", type=FORMS, help="Run folder: open only this variant, as recorded.")
+@click.option("--form", type=FORMS, help="Run folder: open only this variant, as recorded, or all its ranks.")
 @click.option(
     "--recording",
     type=click.Choice(("light", "rich")),
@@ -44,7 +44,7 @@ ALLOW = "allow ui.perfetto.dev access to the local network and to this device in
 @click.option(
     "--out",
     type=OutputPath(),
-    help="Where to write the merged trace (default: perfetto.json.gz in the folder, or beside A).",
+    help="Where to write the merged trace (default: in the folder, or beside A).",
 )
 @click.option("--no-serve", is_flag=True, help="Write the merged trace and exit.")
 @click.option("--no-browser", is_flag=True, help="Print the link. Do not start a browser.")
@@ -72,11 +72,13 @@ def open_(
     press Ctrl-C. It does not leave this machine (docs/security.md).
     """
     from tracekit import store
-    from tracekit.walks.ranks import RanksReading, are_ranks
+    from tracekit.walks.ranks import RanksReading, are_ranks, is_run_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
 
-    of_ranks = are_ranks(places)
-    if of_ranks and (form or recording):
+    # Of a run the variants beside each other are more than the ranks of one.
+    run_of_ranks = form is not None and recording is None and is_run_of_ranks(places)
+    of_ranks = run_of_ranks or are_ranks(places)
+    if of_ranks and not run_of_ranks and (form or recording):
         raise TracekitError("these are recordings of ranks: leave --form and --recording out")
     if len(places) > 2 and not of_ranks:
         raise TracekitError("more than two traces must be of ranks: name their files, or the folder that holds them")
@@ -87,7 +89,7 @@ def open_(
     if of_ranks:
         from tracekit.cli.merged_ranks import merge_ranks
 
-        path = merge_ranks(places, RanksReading(window, parse_steps(steps)), out)
+        path = merge_ranks(places, form, RanksReading(window, parse_steps(steps)), out)
     elif of_two:
         from tracekit.cli.merged_trace import merge
 

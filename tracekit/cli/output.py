@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from tracekit.model.run import Run
     from tracekit.model.single_run import SingleRun
-    from tracekit.report.composition.detail import Detail
     from tracekit.report.document import Report, Summary
+    from tracekit.report.thirty_lines import Detail
     from tracekit.walks.reading import Reading
     from tracekit.walks.reports import Destination
 

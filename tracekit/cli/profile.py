@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.model.run import Run
-    from tracekit.report.composition.detail import Detail
+    from tracekit.report.thirty_lines import Detail
     from tracekit.walks.plan import Plan
 
 #: Where runs lie that were given no other place.
@@ -120,6 +120,15 @@ COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warm
     metavar="SIZE=N,...",
     help="Warm up at other sizes (batch=4), to see recompiles.",
 )
+@click.option(
+    "--nproc", type=click.IntRange(min=1, max=1024), metavar="N", help="Run N ranks, a GPU each; gloo on a CPU."
+)
+@click.option(
+    "--timeout",
+    type=SECONDS,
+    metavar="SECONDS",
+    help="With --nproc: wait for a rank so long (default 600).",
+)
 @click.option("--no-provenance", is_flag=True, help="Skip Inductor provenance (the operators of a kernel).")
 @click.option("--no-numerics", is_flag=True, help="Do not compare the outputs of eager and compiled.")
 @click.option("--out", type=OutputPath(), help="Run folder to write (default traces/WORKLOAD-VARIANT).")
@@ -142,6 +151,7 @@ def profile(
     repeats: int | None,
     startup: bool,
     verify_advice: bool,
+    timeout: float | None,
     no_numerics: bool,
     out: Path | None,
     force: bool,
@@ -158,7 +168,7 @@ def profile(
     With --compiled, eager and compiled are interleaved and compared in reports/RUN.html.
     """
     from tracekit.model.workload import Request
-    from tracekit.walks.plan import Plan, parse_warmup, plan_timing
+    from tracekit.walks.plan import RANKS_SECONDS, Plan, parse_warmup, plan_timing
     from tracekit.workloads.own_function import parse_options
 
     typed = [name for name in COMPILE_OPTIONS if context.get_parameter_source(name) is COMMANDLINE]
@@ -166,6 +176,8 @@ def profile(
         idle = ", ".join(f"--{name.replace('_', '-')}" for name in typed)
         raise TracekitError(f"{idle} has no effect without --compiled: pass --compiled, or leave it out")
     check_output_path("--json", json_path)
+    if timeout is not None and asked["nproc"] is None:
+        raise TracekitError("--timeout has no effect without --nproc: pass --nproc, or leave it out")
     if verify_advice and (no_baseline or not compiled):
         raise TracekitError("--verify-advice needs eager and compiled: pass --compiled, and leave --no-baseline out")
     plan = Plan(
@@ -179,6 +191,7 @@ def profile(
         timing=plan_timing(asked["iterations"] is not None, target, time_budget, repeats or 0, startup),
         numerics=not no_numerics,
         verify=verify_advice,
+        timeout_seconds=timeout or RANKS_SECONDS,
     )
     profile_workload(plan, json_path, detail, strict=strict)
 
@@ -188,11 +201,20 @@ def profile_workload(
 ) -> None:
     """Measures with its progress shown, writes the run folder, and reports. Raises TracekitError for whatever the user
     can mend; where `strict`, after the report, if torch.compile compiled nothing."""
+    from tracekit.model.progress import Silent
     from tracekit.walks import profiling
+    from tracekit.walks.job import rank_here
     from tracekit.walks.plan import place_of_run
     from tracekit.walks.progress import console_of_its_own, shown
     from tracekit.walks.reports import reports_of
 
+    rank = rank_here()
+    if rank is not None and plan.request.nproc:
+        raise TracekitError(f"a launcher has started this process as rank {rank}: leave --nproc out")
+    if rank:
+        # Rank 0 shows and reports.
+        profiling.profile(plan, Silent(), lambda _part: None)
+        return
     if len(plan.forms) > 1:
         folder = place_of_run(plan)
         page = reports_of(folder) / folder.name

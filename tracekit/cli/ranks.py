@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import WIDE_HELP, with_detail, with_steps, with_window
+from tracekit.cli.options import FORMS, WIDE_HELP, with_detail, with_steps, with_window
 from tracekit.cli.output import check_output_path, console_beside, destination, write_json
 from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
-    from tracekit.report.composition.detail import Detail
+    from tracekit.model.run import FormName
+    from tracekit.report.thirty_lines import Detail
 
 
 @click.command(epilog="Example: tracekit ranks traces/job --json -", context_settings=WIDE_HELP)
 @click.argument("places", metavar="FOLDER|FILE...", nargs=-1, required=True)
+@click.option("--form", type=FORMS, help="Variant of a run folder of several ranks (default: compiled, if recorded).")
 @with_window
 @with_steps
 @click.option(
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 @with_detail
 def ranks(
     places: tuple[str, ...],
+    form: FormName | None,
     window: str,
     steps: str | None,
     html_path: str | None,
@@ -49,15 +52,14 @@ def ranks(
 ) -> None:
     """Say who waited for whom in a job of many ranks, and why.
 
-    FOLDER holds one trace of torch.profiler for each rank; or name the files, their URLs, or digests of `tracekit
-    digest`.
+    FOLDER holds one trace of torch.profiler for each rank, or is a run of `tracekit profile --nproc`; or name the
+    files, their URLs, or digests of `tracekit digest`.
     """
     from pathlib import Path
 
     from tracekit.ranks.collectives import list_collectives
     from tracekit.ranks.joining import match_ranks, tell_ranks
     from tracekit.report.composition.ranks import ranks_report, ranks_text
-    from tracekit.report.contract import ranks_json
     from tracekit.report.terminal import shown
     from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
     from tracekit.walks.reading import parse_steps
@@ -67,7 +69,7 @@ def ranks(
         raise TracekitError("--collectives all applies only to the JSON: pass --json PATH; -v prints the worst")
     check_output_path("--json", json_path, *places)
     console = console_beside(json_path)
-    found = find_recordings(places)
+    found = find_recordings(places, form)
     there = None
     if html_path is not None:
         name = f"{Path(places[0]).resolve().name.partition('.')[0]}-ranks"
@@ -82,4 +84,7 @@ def ranks(
     page = there.page if there else None
     console.print(shown(ranks_text(told, page, (), detail, console.width)), crop=False)
     if json_path is not None:
+        # What it needs takes as long to load as eight small traces to read.
+        from tracekit.report.contract import ranks_json
+
         write_json(ranks_json(told, list_collectives(joined) if collectives == "all" else None), json_path)

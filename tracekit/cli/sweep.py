@@ -24,7 +24,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.option import MODES, MOST_CALLS
 
 if TYPE_CHECKING:
-    from tracekit.report.composition.detail import Detail
+    from tracekit.report.thirty_lines import Detail
 
 WHOLE = click.IntRange(min=1)
 #: Every option that spans the matrix, by the field of a Request that it is.

@@ -20,7 +20,7 @@ from tracekit.walks.sweep_folder import SweepFolder, find_doubts, is_due, is_swe
 from tracekit.workloads.suites import find_suite
 
 if TYPE_CHECKING:
-    from tracekit.report.composition.detail import Detail
+    from tracekit.report.thirty_lines import Detail
 
 
 def show_sweep(

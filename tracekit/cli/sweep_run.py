@@ -30,7 +30,7 @@ from tracekit.workloads.registry import find
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracekit.report.composition.detail import Detail
+    from tracekit.report.thirty_lines import Detail
 
 
 def sweep_and_show(planned: Planned, calls: int, json_path: str | None, detail: Detail, *, force: bool) -> None:

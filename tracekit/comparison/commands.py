@@ -14,11 +14,11 @@ from tracekit.shell import retyped, with_variables
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
 OPTIONS = (
     *("mode", "size", "dtype", "scope", "batch_size", "height", "width", "seq_length", "steps", "pretrained"),
-    *("prompt", "seed"),
+    *("prompt", "seed", "nproc"),
 )
 #: Of these, what every model has.
 COMPILING = ("mode", "scope")
-COMMON = (*COMPILING, "seed")
+COMMON = (*COMPILING, "seed", "nproc")
 #: What needs not be said, being what is taken where nothing is.
 UNSAID = {"prompt": DEFAULT_PROMPT, "seed": 0}
 

@@ -40,3 +40,28 @@ class ChildResult:
 
     load_seconds: float
     forms: Many[ChildForm]
+
+
+#: Beside a job of several ranks: what a rank says that has failed, and where one stood that was ended.
+ERROR_OF_RANK, STANDS_OF_RANK = "error-rank{}.json", "stands-rank{}.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchedJob:
+    """What the launcher must know of a job."""
+
+    nproc: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankFailure:
+    """What became of one rank of a job that failed."""
+
+    rank: int
+    message: str | None = None  #: Its error in one line; None where it raised none.
+    traceback: str = ""
+    below: tuple[str, ...] = ()
+    at: float = 0.0  #: When it failed, seconds since 1970.
+    exit_code: int | None = None  #: Negative: a signal; None: it ran on until it was ended.
+    timed_out: bool = False  #: It had waited for other ranks in vain.
+    stands: str = ""  #: Where it stood when it was ended, as `faulthandler` writes it.

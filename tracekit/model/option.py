@@ -60,6 +60,7 @@ OPTIONS = (
     Option("dynamic", "dynamic shapes", "compiling"),
     Option("seed", "seed", "other", cell=False),
     Option("iterations", "timed calls", "other", cell=False),
+    Option("nproc", "ranks", "origin", everywhere=False, cell=False),
     Option("download", "download", "other", everywhere=False, cell=False),
 )
 

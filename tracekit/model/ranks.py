@@ -12,9 +12,21 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: How a collective of one rank was joined to those of the others, the surest first.
-MatchedBy = Literal["sequence", "signature", "order", "ends"]
+MatchedBy = Literal["sequence", "pair", "signature", "order", "ends"]
 #: Why a collective could not be joined.
-Unmatched = Literal["missing_rank", "counts_differ", "ends_disagree", "not_at_once"]
+Unmatched = Literal[
+    "missing_rank",
+    "counts_differ",
+    "ends_disagree",
+    "not_at_once",
+    "peers_unknown",
+    "one_sided",
+    "group_unknown",
+    "clocks_unknown",
+]
+#: Who gives to whom: every rank to every other, a root to all others or they to it, one to some, nobody knows; or a
+#: kernel writes and waits for nobody.
+Exchange = Literal["all", "from_root", "to_root", "pairs", "unknown", "one_sided"]
 CollectiveClass = Literal["transfer", "waiting", "mixed", "inconclusive"]
 ClockBasis = Literal["one_host", "aligned", "bound"]
 
@@ -29,7 +41,9 @@ class RankDigest:
     has one for each communication kernel, by start: `start_ns`, `end_ns`, `ready_ns` (when all that was launched before
     it was done and its launch had begun, at most its start), `stream`, `step`, `kernel` (its name), `collective`,
     `group`, `ranks` (those of the group), `size` (how many they are), `dtype`, `bytes` (of the larger side; None where
-    not recorded), `signature` (text, by which equal ones are told), `sequence`, `in_graph`. `gaps` has the idle time,
+    not recorded), `signature` (text, by which equal ones are told), `sequence`, `in_graph`, `exchange`, `root`,
+    `targets` and `sources` (the ranks that it gives to and takes from, where that is not all), `sent_bytes`,
+    `received_bytes`. `gaps` has the idle time,
     cut wherever a collective starts or is ready: `start_ns`, `end_ns` and a column of nanoseconds for each cause.
     `places` names the longest gaps: `start_ns`, `end_ns`, `cause`, `where`.
     """
@@ -127,6 +141,15 @@ class RankWait:
 
 
 @dataclass(frozen=True, slots=True)
+class RankBytes:
+    """What a rank gave to the others, and what it took."""
+
+    rank: int
+    sent: int
+    received: int
+
+
+@dataclass(frozen=True, slots=True)
 class WaitedFor:
     """How long one rank waited for another, in all collectives."""
 
@@ -143,7 +166,7 @@ class CollectiveUse:
     group: str | None
     ranks: tuple[int, ...]
     dtype: str | None
-    bytes: int | None
+    bytes: int | None  #: Of an all-to-all those of the rank with most; of several the median.
     count: int
     transfer_us: float | None
     arrival_spread_us: float | None  #: Between the first and the last to arrive, the median.
@@ -151,8 +174,11 @@ class CollectiveUse:
     waiting_us: tuple[RankWait, ...]
     algbw_gbps: float | None  #: Bytes by the median transfer; NCCL tests' PERFORMANCE.md.
     busbw_gbps: float | None
+    peak_gbps: float | None  #: Of the link, by the device's name; None where unknown, and between hosts.
+    exposed_transfer_us: float  #: Transfer with no compute beside it; what overlaps another collective is in both.
     kind: CollectiveClass
     matched_by: MatchedBy
+    rank_bytes: tuple[RankBytes, ...]  #: Of an all-to-all, whose ranks may give and take unequally much.
 
 
 @dataclass(frozen=True, slots=True)

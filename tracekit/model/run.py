@@ -74,6 +74,7 @@ class Settings:
     own: UserModel | None = None  #: There for a model of the user's own.
     seq_length: Count | None = None
     variables: dict[Text, Text] = field(default_factory=dict)  #: Of the environment, that steer torch.
+    nproc: Count | None = None  #: Ranks; None for one process without a process group.
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,9 @@ class FormResult:
     memory: FormMemory | None = None  #: Its GPU memory in full; None where not asked.
     gpu_state: GpuState | None = None  #: Of the GPU while it was timed; None where not asked.
     kernel_sources: FileName | None = None  #: The file with the source of its Triton kernels.
+    own_wall_us: Many[
+        CallMicroseconds
+    ] = ()  #: Of several ranks: this one's time of each call; `wall_us` is the slowest's.
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)
@@ -158,6 +162,29 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
+class RankForm:
+    """One form on one rank of several."""
+
+    name: FormName
+    wall_us: Microseconds  #: The rank's own time of a call, the median.
+    times_slowest: Count  #: Of the timed calls, those that this rank ended last.
+    graphs: Count | None  #: None of the eager form.
+    graph_breaks: Count | None
+    peak_memory_bytes: Count | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankOfRun:
+    """One rank of a run of several."""
+
+    rank: Count
+    host: Text
+    gpu: Text | None
+    folder: FileName | None  #: Its own run folder in this one; None for rank 0, whose folder this is.
+    forms: Many[RankForm]
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """The manifest of one `tracekit profile`. None and empty are also of what runs of older versions did not note."""
 
@@ -177,6 +204,7 @@ class Run:
     repeated_parts: Many[Text] | None = None  #: What `--scope regional` compiles one by one.
     failure: Text | None = None  #: The error that ended an incomplete run, if one did.
     noted: Many[Noted] = ()  #: The facts of those `notes` that tracekit itself made.
+    ranks: Many[RankOfRun] = ()  #: All ranks of a run of several; what the rest of the manifest says is rank 0's.
     not_compiled: Many[NotCompiled] | None = None  #: Why torch.compile made no graph: there is no compiled form then.
 
     def __post_init__(self) -> None:

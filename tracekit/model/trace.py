@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,8 +44,14 @@ class CollectiveSignature:
     group: str | None  #: The process group's name.
     group_size: int | None
     group_ranks: tuple[int, ...]
-    source: int | None  #: Of a send or receive: the ranks at its ends, counted in the group.
+    source: int | None  #: Of a receive or send: the rank at the other end, counted in the job.
     target: int | None
+    #: Of what has a root, a send or a receive: that, or the other end, counted in the group; else the rank itself. Only
+    #: the host's record has it.
+    rank: int | None = None
+
+    def with_rank(self, rank: int | None) -> CollectiveSignature:
+        return replace(self, rank=rank)
 
 
 @dataclass(frozen=True, slots=True)

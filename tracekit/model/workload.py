@@ -112,6 +112,7 @@ class Request:
     options: Many[Text] = ()  #: For a model of the user's own, each as NAME=VALUE.
     seq_length: Count | None = None
     download: bool | None = None
+    nproc: Count | None = None  #: Ranks, each a process; None for one process without a process group.
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,10 +94,11 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, int]]
         if host is largest:
             continue
         found = _offset(host, largest, known)
-        if found is None:
+        if found is not None:
+            offsets |= dict.fromkeys(host, found)
+        elif any(set(each) & set(host) and not set(each) <= set(host) for each in known):
             aligned = False
-            continue
-        offsets |= dict.fromkeys(host, found)
+        # Ranks that share no collective with others need no common clock with them.
     moved = Clocks(plain.base_ns, plain.origins, offsets, "aligned", None, len(hosts))
     spreads = [_spread(moved, each) for each in known]
     usual = median(spreads)
@@ -160,12 +161,12 @@ def _offset(host: tuple[int, ...], reference: tuple[int, ...], known: list[dict[
     moments, differences = apart[:, 0] - since, apart[:, 1]
     drift = 0.0
     if len(apart) >= LEAST_FOR_DRIFT and np.ptp(moments) > 0:
-        drift = _slope(moments, differences)
+        drift = slope(moments, differences)
         drift = drift if abs(drift) <= MOST_DRIFT else 0.0
     return Offset(float(np.median(differences - drift * moments)), drift, since)
 
 
-def _slope(moments: Floats, values: Floats) -> float:
+def slope(moments: Floats, values: Floats) -> float:
     """Theil-Sen's slope, of at most some hundreds of points: one wrong pair does not move it (Sen, JASA 63, 1968)."""
     order = np.argsort(moments)
     some = order[np.linspace(0, len(order) - 1, min(len(order), 400)).astype(np.int64)]

@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tracekit import interval
 from tracekit.model.ranks import (
     CollectiveClass,
     CollectivePart,
     CollectiveUse,
     OneCollective,
+    RankBytes,
     RankTimes,
     RankWait,
 )
 from tracekit.ranks.joined import Joined
+from tracekit.ranks.links import peak_gbps
+from tracekit.ranks.waiting import compute_of
 
 Ints = NDArray[np.int64]
 
@@ -29,6 +33,7 @@ BUS_FACTORS = {
     "reduce_scatter": lambda n: (n - 1) / n,
     "all_to_all": lambda n: (n - 1) / n,
 }
+VARYING = "all_to_all"
 #: So many single collectives are the worst.
 MOST_WORST = 20
 
@@ -38,7 +43,9 @@ def sum_collectives(joined: Joined) -> tuple[CollectiveUse, ...]:
     table = _Table(joined)
     kinds: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for k, each in enumerate(joined.matching.collectives):
-        kinds[*table.told(k), each.group, each.matched_by].append(k)
+        name, *known, width = table.told(k)
+        # What ranks give each other in an all-to-all differs from one to the next.
+        kinds[name, *known, None if name == VARYING else width, each.group, each.matched_by].append(k)
     rows = [CollectiveUse(**table.figures(some)) for some in kinds.values()]
     return tuple(sorted(rows, key=lambda each: -((each.transfer_us or 0.0) + sum(it.us for it in each.waiting_us))))
 
@@ -63,17 +70,37 @@ class _Table:
 
     def __init__(self, joined: Joined) -> None:
         self.joined = joined
-        self.starts, self.lasting, self.names = {}, {}, {}
+        self.starts, self.lasting, self.names, self.given, self.exposed = {}, {}, {}, {}, {}
         since_zero = joined.since_zero()
         for rank, digest in joined.digests.items():
             starts, ends = (digest.collectives[column].to_numpy() for column in ("start_ns", "end_ns"))
             self.starts[rank], self.lasting[rank] = since_zero(rank, starts), ends - starts
+            transfers = np.stack((starts + np.maximum(joined.waits.waiting_ns[rank], 0), ends), axis=1)
+            self.exposed[rank] = ends - transfers[:, 0] - interval.covered_within(compute_of(digest), transfers)
             self.names[rank] = digest.collectives.select("collective", "group", "size", "dtype", "bytes").rows()
+            self.given[rank] = digest.collectives.select("sent_bytes", "received_bytes").rows()
 
     def told(self, k: int) -> tuple[Any, ...]:
         """Its collective, group, size of the group, type and bytes, as its first rank recorded them."""
-        first = self.joined.matching.collectives[k].members[0]
-        return self.names[first.rank][first.row]
+        members = self.joined.matching.collectives[k].members
+        *known, width = self.names[members[0].rank][members[0].row]
+        if known[0] == VARYING:
+            widths = [self.names[it.rank][it.row][-1] for it in members]
+            width = max((each for each in widths if each is not None), default=None)
+        return (*known, width)
+
+    def rank_bytes(self, some: list[int]) -> tuple[RankBytes, ...]:
+        """What each rank gave and took in these all-to-alls; none where a recording does not say."""
+        sent: Counter[int] = Counter()
+        received: Counter[int] = Counter()
+        for k in some:
+            for it in self.joined.matching.collectives[k].members:
+                given, taken = self.given[it.rank][it.row]
+                if given is None or taken is None:
+                    return ()
+                sent[it.rank] += given
+                received[it.rank] += taken
+        return tuple(RankBytes(rank, sent[rank], received[rank]) for rank in sorted(sent))
 
     def one(self, k: int) -> OneCollective:
         known = self.joined.clocks.known
@@ -92,14 +119,18 @@ class _Table:
     def figures(self, some: list[int]) -> dict[str, Any]:
         """The fields of a `CollectiveUse`: sums over these collectives, which are of one kind."""
         name, group, size, dtype, width = self.told(some[0])
+        if name == VARYING and width is not None:
+            width = round(median(self.told(k)[-1] or 0 for k in some))
         collectives, waits, clocks = self.joined.matching.collectives, self.joined.waits, self.joined.clocks
         waiting: Counter[int] = Counter()
         transfers: list[int] = []
+        exposed_ns = 0
         for k in some:
             for it in collectives[k].members:
                 waited = int(waits.waiting_ns[it.rank][it.row])
                 waiting[it.rank] += waited
                 transfers.append(int(self.lasting[it.rank][it.row]) - waited)
+                exposed_ns += int(self.exposed[it.rank][it.row])
         transfer_ns, usual_ns = sum(transfers), median(transfers)
         n = size if size is not None else len(collectives[some[0]].group)
         algorithm = width / usual_ns if width is not None and usual_ns > 0 else None
@@ -123,6 +154,9 @@ class _Table:
             "waiting_us": tuple(RankWait(rank, ns / 1e3) for rank, ns in sorted(waiting.items())),
             "algbw_gbps": algorithm,
             "busbw_gbps": algorithm * factor(n) if algorithm and factor and n else algorithm,
+            "peak_gbps": peak_gbps(self.joined.digests, collectives[some[0]].group, clocks.hosts),
+            "exposed_transfer_us": exposed_ns / 1e3,
             "kind": kind,
             "matched_by": collectives[some[0]].matched_by,
+            "rank_bytes": self.rank_bytes(some) if name == VARYING else (),
         }

@@ -1,5 +1,5 @@
 """A rank's digest as one Parquet file, of a versioned schema: tables below each other, what is no table in the file's
-metadata."""
+metadata. Times are kept as differences, which pack to half: starts from the row before, all others from the start."""
 
 import io
 from dataclasses import dataclass
@@ -12,8 +12,10 @@ from tracekit.errors import TracekitError
 from tracekit.model.ranks import RankDigest
 
 #: To be raised when the tables, or how they are filled, change.
-SCHEMA = "tracekit.digest/1"
+SCHEMA = "tracekit.digest/3"
 TABLES = ("activities", "collectives", "gaps", "places")
+#: The times of a row beside its start.
+OTHER_TIMES = ("end_ns", "called_ns", "ready_ns")
 #: What a Parquet file begins with.
 MAGIC = b"PAR1"
 
@@ -46,7 +48,8 @@ def digest_bytes(digest: RankDigest) -> bytes:
     tables = {name: getattr(digest, name) for name in TABLES}
     plain = {name: getattr(digest, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
     about = _About(schema=SCHEMA, columns={name: table.columns for name, table in tables.items()}, **plain)
-    every = pl.concat([table.with_columns(table=pl.lit(name)) for name, table in tables.items()], how="diagonal")
+    packed = [_as_differences(table).with_columns(table=pl.lit(name)) for name, table in tables.items()]
+    every = pl.concat(packed, how="diagonal")
     content = io.BytesIO()
     every.write_parquet(content, compression="zstd", metadata={"tracekit": msgspec.json.encode(about).decode()})
     return content.getvalue()
@@ -65,9 +68,21 @@ def read_digest(content: bytes, path: str) -> RankDigest:
     if about.schema != SCHEMA:
         raise TracekitError(f"{path} is of another version ({about.schema}); make it again: tracekit digest")
     tables: dict[str, Any] = {
-        name: every.filter(pl.col("table") == name).select(about.columns[name])
+        name: _as_times(every.filter(pl.col("table") == name).select(about.columns[name]))
         for name in TABLES
         if name in about.columns
     }
     plain = {name: getattr(about, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
     return RankDigest(**plain, **tables)
+
+
+def _as_differences(table: pl.DataFrame) -> pl.DataFrame:
+    others = [name for name in OTHER_TIMES if name in table.columns]
+    start = pl.col("start_ns")
+    return table.with_columns(start - start.shift(fill_value=0), *(pl.col(name) - start for name in others))
+
+
+def _as_times(table: pl.DataFrame) -> pl.DataFrame:
+    others = [name for name in OTHER_TIMES if name in table.columns]
+    start = pl.col("start_ns").cum_sum()
+    return table.with_columns(start, *(pl.col(name) + start for name in others))

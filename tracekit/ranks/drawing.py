@@ -21,7 +21,7 @@ ROUNDED_NS = 2
 
 
 def draw_ranks(joined: Joined) -> Picture:
-    """What all ranks did, from the first window's start. A transfer's key is its row among the rank's collectives."""
+    """What all ranks did, from the first window's start."""
     parts = parts_of_ranks(joined)
     panels = tuple(_panel(joined, rank, part) for rank, part in parts.items())
     if not joined.clocks.known:
@@ -31,14 +31,26 @@ def draw_ranks(joined: Joined) -> Picture:
 
 
 def _arrows(joined: Joined, parts: dict[int, pl.DataFrame]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Between transfers, which begin as the last rank arrives: viewers follow time, and kernels that wait are older."""
+    """From where a rank arrived to where those that waited for it went on, which is at one moment: viewers let arrows
+    lead to what began later, and kernels that wait began earlier."""
     panels = {rank: number for number, rank in enumerate(parts)}
-    names = {rank: part["name"].to_list() for rank, part in parts.items()}
-    for each, last in zip(joined.matching.collectives, joined.waits.last, strict=True):
-        (origin,) = (it.row for it in each.members if it.rank == last)
-        for it in each.members:
-            if it.rank != last and joined.waits.waiting_ns[it.rank][it.row] > 0:
-                yield names[last][origin], panels[last], origin, panels[it.rank], it.row
+    known = {rank: part.select("name", "transfer_ns").rows() for rank, part in parts.items()}
+    for each, late in zip(joined.matching.collectives, joined.waits.late, strict=True):
+        rows = {it.rank: it.row for it in each.members}
+        for rank, other in late.items():
+            name, transfer_ns = known[rank][rows[rank]]
+            if transfer_ns > 0:
+                yield name, panels[other], arrival(rows[other]), panels[rank], release(rows[rank])
+
+
+def arrival(row: int) -> int:
+    """The key of the slice that begins where the rank arrives at a collective: it waits, or transfers at once."""
+    return 2 * row
+
+
+def release(row: int) -> int:
+    """The key of the transfer of a rank that has waited."""
+    return 2 * row + 1
 
 
 def _panel(joined: Joined, rank: int, part: pl.DataFrame) -> Panel:
@@ -49,7 +61,7 @@ def _panel(joined: Joined, rank: int, part: pl.DataFrame) -> Panel:
         )
         for table in (digest.activities, digest.gaps, digest.places)
     )
-    talk = part.with_columns(key=pl.int_range(pl.len()), details=pl.Series(map(_facts, part.iter_rows(named=True))))
+    talk = part.with_columns(row=pl.int_range(pl.len()), details=pl.Series(map(_facts, part.iter_rows(named=True))))
     device = None if digest.device is None else f"GPU {digest.device}"
     tracks = (
         *_steps(digest, activities),
@@ -63,7 +75,17 @@ def _panel(joined: Joined, rank: int, part: pl.DataFrame) -> Panel:
 
 def _facts(part: dict[str, Any]) -> str | None:
     """What is known of a rank's part in a collective."""
-    shown = ("group", "group_size", "dtype", "bytes", "sequence", "last_rank", "matched_by", "not_matched")
+    shown = (
+        "group",
+        "group_size",
+        "dtype",
+        "bytes",
+        "sequence",
+        "waited_for",
+        "last_rank",
+        "matched_by",
+        "not_matched",
+    )
     us = {f"{name}_us": None if (ns := part[f"{name}_ns"]) is None else ns / 1e3 for name in ("waiting", "transfer")}
     return details(**{name: part[name] for name in shown}, **us)
 
@@ -94,14 +116,15 @@ def _collectives(talk: pl.DataFrame) -> tuple[Track, ...]:
 
 def _divided(talk: pl.DataFrame) -> Iterator[Row]:
     for row in talk.iter_rows(named=True):
-        start, end, waited, last = row["start_ns"], row["end_ns"], row["waiting_ns"], row["last_rank"]
+        start, end, waited, late = row["start_ns"], row["end_ns"], row["waiting_ns"], row["waited_for"]
         kind = f" {row['dtype']}" if row["dtype"] else ""
         yield "collective", f"{row['name']}{kind}", start, end, row["details"], None
         if waited:
-            whom = f" for rank {last}" if last is not None else ""
-            yield "waiting", f"waiting{whom}", start, start + waited, None, None
-        if waited is not None:
-            yield "transfer", "transfer", start + waited, end, None, row["key"]
+            whom = f" for rank {late}" if late is not None else ""
+            yield "waiting", f"waiting{whom}", start, start + waited, None, arrival(row["row"])
+        if waited is not None and (not waited or start + waited < end):
+            key = release(row["row"]) if waited else arrival(row["row"])
+            yield "transfer", "transfer", start + waited, end, None, key
 
 
 def _idle(gaps: pl.DataFrame, places: pl.DataFrame) -> tuple[Track, ...]:

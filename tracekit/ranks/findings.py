@@ -1,8 +1,13 @@
 """What should a reader know or do, by what the ranks say together?"""
 
 from collections.abc import Iterator
+from statistics import median
 
-from tracekit.model.ranks import CollectiveUse, LateRank, RankFinding, RankUse, UnevenKernel
+import polars as pl
+
+from tracekit.model.ranks import CollectiveUse, LateRank, RankDigest, RankFinding, RankUse, UnevenKernel
+from tracekit.ranks.exposure import find_exposed, find_small
+from tracekit.ranks.links import find_slow_links
 
 #: Of a waiting rank's window: less is no straggler's doing.
 LEAST_WAITED = 0.01
@@ -12,11 +17,11 @@ MOSTLY_LAST = 0.6
 LEAST_SLOWER = 0.03
 #: Of lateness: what is made by a cause that recording does not make.
 LEAST_SURE = 0.5
-#: Of the window: communication that nothing covers.
-LEAST_EXPOSED = 0.05
+#: Of the window: kernels, and idle time while code is compiled, that other ranks do not have.
 LEAST_UNEVEN = 0.01
-#: A collective that is over sooner than this is all latency; so many of them are worth one larger.
-SMALL_BYTES, MANY = 64 * 1024, 50
+LEAST_COMPILED, LEAST_COMPILED_US = 0.01, 1000.0
+#: Of an all-to-all a rank gives or takes so many times the mean.
+LEAST_UNEVEN_SPLIT = 1.25
 #: Causes that the profiler itself makes longer, call by call: a host that it slows more than others is late.
 OF_RECORDING = ("op_dispatch", "launch_call", "guards", "profiler", "unattributed", "device", "communication")
 
@@ -26,12 +31,18 @@ def find(
     collectives: tuple[CollectiveUse, ...],
     late: tuple[LateRank, ...],
     uneven: tuple[UnevenKernel, ...],
+    digests: dict[int, RankDigest],
+    *,
+    alike: bool,
 ) -> tuple[RankFinding, ...]:
-    """The gravest first."""
+    """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
+    compared = [*_late_ranks(ranks, late, uneven), *_recompiled(ranks, digests), *_uneven_work(ranks, uneven)]
     found = [
-        *_late_ranks(ranks, late, uneven),
-        *_uneven_work(ranks, uneven),
-        *_communication(ranks, collectives),
+        *(compared if alike else ()),
+        *find_exposed(ranks, collectives, digests),
+        *find_slow_links(collectives, digests),
+        *find_small(collectives),
+        *_uneven_split(collectives),
     ]
     order = {"error": 0, "warning": 1, "info": 2}
     return tuple(sorted(found, key=lambda each: (order[each.severity], -(each.saving_us or 0.0))))
@@ -99,15 +110,24 @@ def _uneven_work(ranks: tuple[RankUse, ...], uneven: tuple[UnevenKernel, ...]) -
             yield RankFinding("slow_gpu", "warning", rank.rank, facts, rank.slower * rank.compute_us)
 
 
-def _communication(ranks: tuple[RankUse, ...], collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:
-    """What the collectives themselves cost."""
-    told = [each for each in ranks if each.exposed_transfer_us is not None]
-    worst = max(told, key=lambda each: (each.exposed_transfer_us or 0.0) / each.span_us, default=None)
-    exposed_us = (worst.exposed_transfer_us or 0.0) if worst else 0.0
-    if worst and collectives and exposed_us >= LEAST_EXPOSED * worst.span_us:
-        largest = max(collectives, key=lambda each: each.transfer_us or 0.0)
-        facts = {"exposed_transfer_us": exposed_us, "share": exposed_us / worst.span_us, "collective": largest.name}
-        yield RankFinding("exposed_communication", "warning", worst.rank, facts, exposed_us)
-    count = sum(each.count for each in collectives if each.bytes is not None and each.bytes <= SMALL_BYTES)
-    if count >= MANY and count > sum(each.count for each in collectives) / 2:
-        yield RankFinding("small_collectives", "info", None, {"count": count, "bytes": SMALL_BYTES})
+def _recompiled(ranks: tuple[RankUse, ...], digests: dict[int, RankDigest]) -> Iterator[RankFinding]:
+    """Ranks whose GPU is idle while code is compiled, longer than on others."""
+    spent = {use.rank: sum(each.us for each in use.idle_causes if each.cause == "compile") for use in ranks}
+    for use in ranks if len(ranks) > 1 else ():
+        more_us = spent[use.rank] - median(us for rank, us in spent.items() if rank != use.rank)
+        if more_us < max(LEAST_COMPILED * use.span_us, LEAST_COMPILED_US):
+            continue
+        places = digests[use.rank].places.filter((pl.col("cause") == "compile") & pl.col("where").is_not_null())
+        longest = places.sort(pl.col("end_ns") - pl.col("start_ns"), descending=True)["where"].head(1)
+        facts = {"compile_us": more_us, "share": more_us / use.span_us, "where": next(iter(longest), None)}
+        yield RankFinding("recompiled", "warning", use.rank, facts, more_us)
+
+
+def _uneven_split(collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:
+    """All-to-alls in which one rank gives or takes more than the others."""
+    for each in collectives:
+        mean = sum(one.received for one in each.rank_bytes) / max(len(each.rank_bytes), 1)
+        most = max(each.rank_bytes, key=lambda one: max(one.sent, one.received), default=None)
+        if most is not None and mean and max(most.sent, most.received) >= LEAST_UNEVEN_SPLIT * mean:
+            facts = {"times": max(most.sent, most.received) / mean, "sent": most.sent, "received": most.received}
+            yield RankFinding("uneven_split", "info", most.rank, facts | {"count": each.count})

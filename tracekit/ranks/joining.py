@@ -1,7 +1,7 @@
 """The walk from the digests of many ranks to what they say together."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,16 +20,19 @@ from tracekit.model.ranks import (
 from tracekit.ranks import findings
 from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.collectives import sum_collectives, worst_collectives
+from tracekit.ranks.ends import share_a_clock
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.lateness import explain_lateness, find_lateness
-from tracekit.ranks.matching import Matching, candidates, list_rows, match_collectives, times_of
+from tracekit.ranks.matching import Matching, match_collectives, named_collectives
 from tracekit.ranks.overlap import OverlapPrice, price_overlap
+from tracekit.ranks.rows import Collective, times_of
 from tracekit.ranks.waiting import Account, Waits, account_of, measure_waits
 from tracekit.ranks.work import compare_work
 from tracekit.ranks.world import begin_at, gather_job
 
-#: Of the collectives of the rank that recorded fewest, so many end at once where clocks are one.
-LEAST_AT_ONCE = 0.8
+#: So many of a rank's collectives are none of the others' where recordings are of different stretches of the job.
+MOSTLY_OTHER = 0.5
+OF_OTHERS = ("counts_differ", "ends_disagree", "not_at_once")
 #: What ranks waited longer for others to be recorded is no time of the job's.
 LEAST_SKEW_NS = 100_000_000
 
@@ -60,6 +63,9 @@ def tell_ranks(joined: Joined) -> Ranks:
         for rank, digest in digests.items()
     )
     collectives = sum_collectives(joined)
+    # Recordings of which most is not the others' show who was late in them, not in the job.
+    other = {rank: sum(why in OF_OTHERS for why in rows.values()) for rank, rows in matching.unmatched.items()}
+    alike = all(other[rank] < MOSTLY_OTHER * max(each.collectives.height, 1) for rank, each in digests.items())
     return Ranks(
         world=World(joined.job.size, tuple(digests), joined.job.missing, clocks.hosts),
         clock=clocks.told(),
@@ -70,7 +76,7 @@ def tell_ranks(joined: Joined) -> Ranks:
         unmatched=_unmatched(digests, matching),
         waits=_who_for_whom(matching, waits),
         uneven=work.uneven,
-        findings=findings.find(uses, collectives, late, work.uneven),
+        findings=findings.find(uses, collectives, late, work.uneven, digests, alike=alike),
         notes=notes_of(joined),
         worst=worst_collectives(joined),
     )
@@ -83,25 +89,29 @@ def notes_of(joined: Joined) -> tuple[Note, ...]:
 
 
 def _clocks(digests: dict[int, RankDigest]) -> Clocks:
-    """From the ends of those collectives that names alone join."""
-    found, _ = candidates(list_rows(digests), sorted(digests))
-    ends = times_of(digests, one_clock(digests), "end_ns")
-    kinds = {
-        (rank, row): name for rank, each in digests.items() for row, name in enumerate(each.collectives["collective"])
-    }
-    barriers = [each for each in found if kinds[each.members[0].rank, each.members[0].row] not in ("send", "recv")]
-    clocks = align_clocks(digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in barriers])
-    if clocks.known or found:
+    """From the ends of those collectives that names alone join; where these disagree, by what ends at once."""
+    plain = one_clock(digests)
+    ends = times_of(digests, plain, "end_ns")
+
+    def ends_of(some: Iterable[Collective]) -> list[dict[int, int]]:
+        return [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in some]
+
+    named = named_collectives(digests)
+    clocks = align_clocks(digests, ends_of(each for each in named if each.flow is None))
+    if clocks.basis == "one_host":
         return clocks
-    # Where names join nothing, ranks whose collectives mostly end at once share a clock.
-    as_one = replace(one_clock(digests), tolerance_ns=ONE_CLOCK_NS)
-    together = match_collectives(digests, as_one)
-    fewest = min(each.collectives.height for each in digests.values())
-    if len(together.collectives) < max(LEAST_AT_ONCE * fewest, 2):
+    if named and all(each.flow is not None for each in named):
+        # A receiver that waits leaves together with its sender; one that comes late tells nothing.
+        by_pairs = align_clocks(digests, ends_of(named))
+        return by_pairs if by_pairs.basis == "one_host" else clocks
+    # Of recordings that lack some collectives, or begin with another, names join what is not one.
+    barriers = {rank: (each.collectives["exchange"] == "all").to_numpy() for rank, each in digests.items()}
+    names = {rank: each.collectives.filter(barriers[rank])["collective"].to_list() for rank, each in digests.items()}
+    if not share_a_clock({rank: ends[rank][barriers[rank]] for rank in digests}, names):
         return clocks
-    return align_clocks(
-        digests, [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in together.collectives]
-    )
+    at_once = match_collectives(digests, replace(plain, tolerance_ns=ONE_CLOCK_NS)).collectives
+    found = align_clocks(digests, ends_of(each for each in at_once if each.flow is None))
+    return found if found.basis == "one_host" else clocks
 
 
 def _cut_start(digests: dict[int, RankDigest], clocks: Clocks) -> tuple[dict[int, RankDigest], dict[int, float]]:
@@ -158,10 +168,10 @@ def _use(
 
 def _who_for_whom(matching: Matching, waits: Waits) -> tuple[WaitedFor, ...]:
     found: Counter[tuple[int, int]] = Counter()
-    for each, late in zip(matching.collectives, waits.last, strict=True):
+    for each, late in zip(matching.collectives, waits.late, strict=True):
         for it in each.members:
-            if it.rank != late:
-                found[it.rank, late] += int(waits.waiting_ns[it.rank][it.row])
+            if it.rank in late:
+                found[it.rank, late[it.rank]] += int(waits.waiting_ns[it.rank][it.row])
     return tuple(WaitedFor(rank, late, ns / 1e3) for (rank, late), ns in sorted(found.items()) if ns)
 
 

@@ -14,11 +14,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit import interval
-from tracekit.interval import Intervals
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.ranks import CauseShare, LateRank, RankDigest
 from tracekit.ranks.clocks import Clocks
-from tracekit.ranks.matching import Matching, times_of
+from tracekit.ranks.matching import Matching
+from tracekit.ranks.rows import times_of
 from tracekit.ranks.waiting import Waits, compute_of
 
 Ints = NDArray[np.int64]
@@ -38,29 +38,26 @@ CAUSES = ("compute", "communication", *IDLE_CAUSES)
 class _Line:
     """One rank's time, to be asked for stretches of it."""
 
-    digest: RankDigest
-    compute: Intervals
-    exposed: Intervals
+    busy: tuple[tuple[Ints, Ints], ...]  #: Starts and ends of compute, and of exposed communication.
     starts: Ints
     ends: Ints
     sums: Ints  #: Nanoseconds of each cause before each gap.
+    ready: Ints  #: When it was ready for each collective, and when that was over.
     over: Ints
-    held: NDArray[np.bool_]
+    held: NDArray[np.bool_]  #: Nothing else to do from being ready for the collective until it was over.
 
     def account(self, begin: int, end: int) -> Ints:
-        """Nanoseconds of each of CAUSES from `begin` to `end`, between which gaps are cut."""
-        within = np.array([[begin, end]], dtype=np.int64)
+        """Nanoseconds of each of CAUSES from `begin` to `end`, between which gaps are cut; the other way round it
+        is negative, for a rank may be ready for a collective before the one before it is over."""
+        if end < begin:
+            return -self.account(end, begin)
         first, last = np.searchsorted(self.starts, (begin, end), side="left")
-        busy = [int(interval.covered_within(some, within)[0]) for some in (self.compute, self.exposed)]
+        busy = []
+        for starts, ends in self.busy:
+            # Only what lies in the stretch is looked at: there are as many stretches as collectives.
+            some = slice(np.searchsorted(ends, begin, side="right"), np.searchsorted(starts, end, side="left"))
+            busy.append(int((np.minimum(ends[some], end) - np.maximum(starts[some], begin)).sum()))
         return np.concatenate((np.array(busy, dtype=np.int64), self.sums[last] - self.sums[first]))
-
-    def end_of(self, row: int) -> int:
-        """When the collective was over."""
-        return int(self.over[row])
-
-    def held_by(self, row: int) -> bool:
-        """Whether the rank had nothing else to do from being ready for the collective until it was over."""
-        return bool(self.held[row])
 
     def longest_gap(self, begin: int, end: int) -> int:
         """Nanoseconds of the longest idle gap in that stretch, whatever cuts it."""
@@ -82,7 +79,8 @@ def _line(digest: RankDigest) -> _Line:
     ready, over = digest.collectives.select("ready_ns", "end_ns").to_numpy().T
     covered = interval.covered_within(compute, np.stack((ready, over), axis=1))
     held = covered <= LEVEL * (over - ready)
-    return _Line(digest, compute, interval.complement(compute, talk), starts, ends, sums, over, held)
+    busy = tuple((each[:, 0].copy(), each[:, 1].copy()) for each in (compute, interval.complement(compute, talk)))
+    return _Line(busy, starts.copy(), ends.copy(), sums, ready.copy(), over.copy(), held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +105,9 @@ def find_lateness(
     if not clocks.known:
         return ()
     ready = times_of(digests, clocks, "ready_ns")
-    own_ready = {rank: digest.collectives["ready_ns"].to_numpy() for rank, digest in digests.items()}
     lines = {rank: _line(digest) for rank, digest in digests.items()}
     rows = [{it.rank: it.row for it in each.members} for each in matching.collectives]
+    pairs: dict[tuple[int, int], _Pair] = {}
     found: list[Lateness] = []
     for k, late in enumerate(waits.last):
         waited = {rank: int(waits.waiting_ns[rank][row]) for rank, row in rows[k].items()}
@@ -117,10 +115,12 @@ def find_lateness(
         if waiter == late or waited[waiter] <= 0:
             continue
         lag = int(ready[late][rows[k][late]] - ready[waiter][rows[k][waiter]])
-        begins = _level(k, lag, late, waiter, rows, ready, own_ready, lines)
+        if (late, waiter) not in pairs:
+            pairs[late, waiter] = _pair(late, waiter, rows, ready, lines)
+        begins = pairs[late, waiter].last_level(k, lag)
         if begins is None:
             begins = (digests[late].windows[0][0], digests[waiter].windows[0][0])
-        ends = (int(own_ready[late][rows[k][late]]), int(own_ready[waiter][rows[k][waiter]]))
+        ends = (int(lines[late].ready[rows[k][late]]), int(lines[waiter].ready[rows[k][waiter]]))
         of_late, of_waiter = (begins[0], ends[0]), (begins[1], ends[1])
         more = lines[late].account(*of_late) - lines[waiter].account(*of_waiter)
         longest = lines[late].longest_gap(*of_late) - lines[waiter].longest_gap(*of_waiter)
@@ -129,26 +129,32 @@ def find_lateness(
     return tuple(found)
 
 
-def _level(
-    k: int,
-    lag: int,
-    late: int,
-    waiter: int,
-    rows: list[dict[int, int]],
-    ready: dict[int, Ints],
-    own_ready: dict[int, Ints],
-    lines: dict[int, _Line],
-) -> tuple[int, int] | None:
-    """When the two ranks were last level, by their own clocks: ready for a collective at about the same time, or both
-    with nothing else to do until one was over."""
-    for j in range(k - 1, -1, -1):
-        if late in rows[j] and waiter in rows[j]:
-            if lines[late].held_by(rows[j][late]) and lines[waiter].held_by(rows[j][waiter]):
-                return lines[late].end_of(rows[j][late]), lines[waiter].end_of(rows[j][waiter])
-            behind = int(ready[late][rows[j][late]] - ready[waiter][rows[j][waiter]])
-            if behind <= LEVEL * max(lag, 0):
-                return int(own_ready[late][rows[j][late]]), int(own_ready[waiter][rows[j][waiter]])
-    return None
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """What two ranks did together: the collectives of both by their numbers, how far the one was behind at each,
+    whether both had nothing else to do until it was over, and when it was over where they had, else when each was ready
+    for it."""
+
+    numbers: Ints
+    behind: Ints
+    held: NDArray[np.bool_]
+    moments: Ints
+
+    def last_level(self, k: int, lag: int) -> tuple[int, int] | None:
+        """When the two were last level before collective `k`, by their own clocks: ready for one at about the same
+        time, or both with nothing else to do until one was over."""
+        before = slice(int(np.searchsorted(self.numbers, k)))
+        level = np.flatnonzero(self.held[before] | (self.behind[before] <= LEVEL * max(lag, 0)))
+        return (int(self.moments[level[-1], 0]), int(self.moments[level[-1], 1])) if len(level) else None
+
+
+def _pair(late: int, waiter: int, rows: list[dict[int, int]], ready: dict[int, Ints], lines: dict[int, _Line]) -> _Pair:
+    numbers = np.array([k for k, each in enumerate(rows) if late in each and waiter in each], dtype=np.int64)
+    both = [(rank, np.array([rows[k][rank] for k in numbers], dtype=np.int64)) for rank in (late, waiter)]
+    held = np.logical_and(*(lines[rank].held[own] for rank, own in both))
+    behind = ready[late][both[0][1]] - ready[waiter][both[1][1]]
+    moments = [np.where(held, lines[rank].over[own], lines[rank].ready[own]) for rank, own in both]
+    return _Pair(numbers, behind, held, np.stack(moments, axis=1))
 
 
 def explain_lateness(digests: dict[int, RankDigest], found: Iterable[Lateness]) -> tuple[LateRank, ...]:

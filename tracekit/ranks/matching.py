@@ -1,39 +1,24 @@
 """Which communication kernels of several ranks are one collective?
 
-The surest way first: the number in its group's sequence; equal signatures, the k-th of each, where all ranks have
-equally many; the order of kernels of one name, likewise. Where counts differ order tells nothing: then the ends must
-agree. What was joined is checked: a collective cannot be over anywhere before its last rank has begun it.
+The surest way first: the number in its group's sequence; the ends of sends and receives; equal signatures, the k-th of
+each, where all ranks have equally many; the order of kernels of one name, likewise. Where counts differ order tells
+nothing: then the ends must agree. What was joined is checked: nobody is done before those have come that it takes
+something from, and all leave a barrier together.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
+from itertools import chain
 
 from tracekit.model.ranks import MatchedBy, RankDigest, Unmatched
-from tracekit.ranks.clocks import Clocks
+from tracekit.ranks.clocks import Clocks, one_clock
+from tracekit.ranks.ends import Places, Times, join_by_ends, recorded_of, split_by_ends
+from tracekit.ranks.pairs import join_pairs
+from tracekit.ranks.rows import Collective, Ints, Row, joined, list_rows, times_of
 
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A rank's part in a collective: its row in the rank's digest."""
-
-    rank: int
-    row: int
-
-
-@dataclass(frozen=True, slots=True)
-class Collective:
-    """One collective over ranks."""
-
-    members: tuple[Member, ...]
-    group: tuple[int, ...]  #: The ranks of its group, as far as known; else those that were recorded.
-    matched_by: MatchedBy
+#: What is joined in other ways, or in none.
+APART = ("pairs", "unknown", "one_sided")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,60 +29,119 @@ class Matching:
     unmatched: dict[int, dict[int, Unmatched]]
 
 
+def named_collectives(digests: dict[int, RankDigest]) -> list[Collective]:
+    """What names alone join, unchecked."""
+    ends = times_of(digests, one_clock(digests), "end_ns")
+    every, recorded = list_rows(digests), sorted(digests)
+    rows = [each for each in every if each.exchange not in APART]
+    pairs, _ = join_pairs((each for each in every if each.exchange == "pairs"), recorded)
+    return [*_by_names(rows, recorded, ends, _places(digests)).found, *pairs]
+
+
+def match_collectives(digests: dict[int, RankDigest], clocks: Clocks) -> Matching:
+    """The collectives of all ranks that were recorded; `clocks` puts their times side by side."""
+    recorded = sorted(digests)
+    starts, ends = (times_of(digests, clocks, column) for column in ("start_ns", "end_ns"))
+    times = Times(starts, ends, clocks)
+    unmatched: dict[int, dict[int, Unmatched]] = {rank: {} for rank in recorded}
+    by_way: dict[str, list[Row]] = defaultdict(list)
+    for each in list_rows(digests):
+        by_way[each.exchange if each.exchange in APART else "all"].append(each)
+    for each in by_way["unknown"]:
+        unmatched[each.rank][each.row] = "peers_unknown"
+    for each in by_way["one_sided"]:
+        unmatched[each.rank][each.row] = "one_sided"
+    pairs, alone = join_pairs(by_way["pairs"], recorded)
+    for place, reason in alone.items():
+        unmatched[place[0]][place[1]] = reason
+    named = _by_names(by_way["all"], recorded, ends, _places(digests))
+    for each in named.of_several_groups:
+        unmatched[each.rank][each.row] = "group_unknown"
+    left = named.left
+    rows = {(each.rank, each.row): each for each in by_way["all"]}
+    why_left: dict[Row, Unmatched] = {}
+    sound: list[Collective] = []
+    for one in (*named.found, *pairs):
+        why = _unsound(one, times)
+        if why is None:
+            sound.append(one)
+            continue
+        for it in one.members:
+            row = rows.get((it.rank, it.row))
+            unmatched[it.rank][it.row] = why
+            # Order was wrong about it; its end may tell.
+            if row is not None and why != "missing_rank" and one.matched_by in ("signature", "order"):
+                left.append(row)
+                why_left[row] = why
+    sound, alone_rows = join_by_ends(sound, left, recorded, times)
+    for each in left:
+        unmatched[each.rank].pop(each.row, None)
+    for each, others in alone_rows:
+        unmatched[each.rank][each.row] = why_left.get(each, "counts_differ" if others else "missing_rank")
+    first = {id(each): min(int(starts[it.rank][it.row]) for it in each.members) for each in sound}
+    return Matching(tuple(sorted(sound, key=lambda each: first[id(each)])), unmatched)
+
+
+def _unsound(each: Collective, times: Times) -> Unmatched | None:
+    """Why it cannot be one collective, or tells nothing; None for a sound one."""
+    ranks = {it.rank for it in each.members}
+    if len(ranks) < 2 or (each.flow is not None and not any(a in ranks and b in ranks for a, b in each.flow)):
+        return "missing_rank"
+    if not times.clocks.known:
+        # Durations are compared, which says nothing of who came when: not all that is joined waits for the last.
+        return None if each.flow is None else "clocks_unknown"
+    if times.impossible(each):
+        return "not_at_once"
+    # A number in the sequence is sure, however far apart its ends.
+    return "ends_disagree" if each.matched_by != "sequence" and times.disagree(each) else None
+
+
 @dataclass(frozen=True, slots=True)
-class _Row:
-    """A communication kernel of a rank, and what it is known by."""
+class _Named:
+    """What names alone join, unchecked; what they leave over because counts differ; and kernels of groups that share a
+    name, of which nobody knows whose they are."""
 
-    rank: int
-    row: int
-    group: tuple[str | None, Hashable]
-    ranks: tuple[int, ...]
-    signature: Hashable
-    sequence: int | None
+    found: list[Collective]
+    left: list[Row]
+    of_several_groups: list[Row]
 
 
-def list_rows(digests: dict[int, RankDigest]) -> list[_Row]:
-    """Every communication kernel, rank by rank in the order of their starts."""
-    rows: list[_Row] = []
-    for rank, digest in digests.items():
-        table = digest.collectives
-        columns = (table[name].to_list() for name in ("group", "ranks", "size", "signature", "sequence", "in_graph"))
-        for row, (group, listed, size, signature, sequence, in_graph) in enumerate(zip(*columns, strict=True)):
-            members = tuple(listed) or digest.groups.get(group or "", ())
-            # Groups of one name differ where each rank counts its own: the default group's name is all ranks'.
-            key = (group, members or size)
-            rows.append(_Row(rank, row, key, members, (signature, bool(in_graph)), sequence))
-    return rows
-
-
-def candidates(rows: Iterable[_Row], recorded: Sequence[int]) -> tuple[list[Collective], list[_Row]]:
-    """What names alone join, unchecked, and what they leave over because counts differ."""
-    found: list[Collective] = []
-    left: list[_Row] = []
-    kinds: dict[Hashable, list[_Row]] = defaultdict(list)
+def _by_names(rows: Iterable[Row], recorded: Sequence[int], ends: dict[int, Ints], places: Places) -> _Named:
+    named = _Named([], [], [])
+    kinds: dict[Hashable, list[Row]] = defaultdict(list)
     for each in rows:
         kinds[(each.group, each.signature, each.sequence is not None)].append(each)
     for some in kinds.values():
-        ranks, named = _expected(some, recorded), some[0].group[0] is not None
-        if named and some[0].sequence is not None:
-            by_key: dict[Hashable, list[_Row]] = defaultdict(list)
+        ranks, known = recorded_of(some, recorded), some[0].group[0] is not None
+        if known and some[0].sequence is not None and len(ranks) <= (some[0].size or len(ranks)):
+            by_key: dict[Hashable, list[Row]] = defaultdict(list)
             for each in some:
                 by_key[each.sequence].append(each)
             for same in by_key.values():
                 # A number twice on one rank is of two kernels of one call: the k-th of each.
-                found += _by_occurrence(same, ranks, "sequence", left)
+                named.found.extend(_by_occurrence(same, ranks, "sequence", named.left))
+            continue
+        together = _by_occurrence(some, ranks, "signature" if known else "order", named.left)
+        if together and not some[0].ranks:
+            together = split_by_ends(together, ends, places)
+        if any(len(each.members) > (some[0].size or len(ranks)) for each in together):
+            named.of_several_groups.extend(some)
         else:
-            found += _by_occurrence(some, ranks, "signature" if named else "order", left)
-    return found, left
+            named.found.extend(together)
+    return named
 
 
-def _expected(rows: Sequence[_Row], recorded: Sequence[int]) -> tuple[int, ...]:
-    """The recorded ranks of the group."""
-    members = rows[0].ranks or tuple(recorded)
-    return tuple(rank for rank in members if rank in recorded)
+def _places(digests: dict[int, RankDigest]) -> Places:
+    groups = {ranks for digest in digests.values() for ranks in digest.groups.values() if len(ranks) > 1}
+    by_size: dict[int, list[tuple[int, ...]]] = defaultdict(list)
+    for ranks in sorted(groups):
+        by_size[len(ranks)].append(ranks)
+    apart = [tuple(some) for some in by_size.values() if len(set(chain(*some))) == sum(map(len, some))]
+    hosts = {digest.host_name for digest in digests.values()}
+    return Places(tuple(each for each in apart if len(each) > 1), len(hosts) == 1 and None not in hosts)
 
 
-def _by_occurrence(rows: Sequence[_Row], ranks: tuple[int, ...], how: MatchedBy, left: list[_Row]) -> list[Collective]:
+def _by_occurrence(rows: Sequence[Row], ranks: tuple[int, ...], how: MatchedBy, left: list[Row]) -> list[Collective]:
     """The k-th of each rank together, of those ranks that have as many as most; the others' are left over. Where no two
     ranks have equally many all are."""
     counts = Counter(each.rank for each in rows)
@@ -107,125 +151,9 @@ def _by_occurrence(rows: Sequence[_Row], ranks: tuple[int, ...], how: MatchedBy,
     if not usual or (having < len(ranks) and having < 2):
         left += [each for each in rows if each.rank in alike]
         return []
-    of_rank: dict[int, list[_Row]] = defaultdict(list)
+    of_rank: dict[int, list[Row]] = defaultdict(list)
     for each in rows:
         of_rank[each.rank].append(each)
     group = rows[0].ranks or ranks
     together = zip(*(of_rank[rank] for rank in alike), strict=True)
-    return [Collective(tuple(Member(each.rank, each.row) for each in same), group, how) for same in together]
-
-
-def times_of(digests: dict[int, RankDigest], clocks: Clocks, column: str) -> dict[int, Ints]:
-    """A column of each rank's collectives on the common clock, in nanoseconds."""
-    return {
-        rank: clocks.common(rank, digest.collectives[column].cast(pl.Int64).to_numpy())
-        for rank, digest in digests.items()
-    }
-
-
-def match_collectives(digests: dict[int, RankDigest], clocks: Clocks) -> Matching:
-    """The collectives of all ranks that were recorded; `clocks` puts their times side by side."""
-    recorded = sorted(digests)
-    found, left = candidates(list_rows(digests), recorded)
-    starts, ends = (times_of(digests, clocks, column) for column in ("start_ns", "end_ns"))
-    unmatched: dict[int, dict[int, Unmatched]] = {rank: {} for rank in recorded}
-    sound: list[Collective] = []
-    for each in found:
-        if len(each.members) < 2:
-            for member in each.members:
-                unmatched[member.rank][member.row] = "missing_rank"
-        elif clocks.known and _apart(each, starts, ends) > clocks.tolerance_ns:
-            for member in each.members:
-                unmatched[member.rank][member.row] = "not_at_once"
-        else:
-            sound.append(each)
-    sound = _by_ends(sound, left, recorded, starts, ends, clocks, unmatched)
-    first = {id(each): min(int(starts[it.rank][it.row]) for it in each.members) for each in sound}
-    return Matching(tuple(sorted(sound, key=lambda each: first[id(each)])), unmatched)
-
-
-def _apart(each: Collective, starts: dict[int, Ints], ends: dict[int, Ints]) -> int:
-    """By how much its first end lies before its last start: more than clocks can differ is impossible."""
-    begun = max(int(starts[it.rank][it.row]) for it in each.members)
-    over = min(int(ends[it.rank][it.row]) for it in each.members)
-    return begun - over
-
-
-def _by_ends(
-    sound: list[Collective],
-    left: Sequence[_Row],
-    recorded: Sequence[int],
-    starts: dict[int, Ints],
-    ends: dict[int, Ints],
-    clocks: Clocks,
-    unmatched: dict[int, dict[int, Unmatched]],
-) -> list[Collective]:
-    """Where ranks recorded unequally many, what ends at once: with a collective that others were joined to, else with
-    each other. Each counts once; what finds no partner is counted."""
-    kinds: dict[Hashable, list[_Row]] = defaultdict(list)
-    for each in left:
-        kinds[each.group, each.signature].append(each)
-    by_end = sorted(
-        (int(np.median([ends[it.rank][it.row] for it in each.members])), at) for at, each in enumerate(sound)
-    )
-    moments = np.array([moment for moment, _ in by_end], dtype=np.int64)
-    grown = list(sound)
-    for some in kinds.values():
-        alone: list[_Row] = []
-        for each in some:
-            at = _nearest(moments, int(ends[each.rank][each.row]), clocks) if clocks.known else None
-            joined = None if at is None else _grown(grown[by_end[at][1]], each)
-            if at is None or joined is None or _apart(joined, starts, ends) > clocks.tolerance_ns:
-                alone.append(each)
-            else:
-                grown[by_end[at][1]] = joined
-        ranks = _expected(some, recorded)
-        found = _together(alone, ranks, starts, ends, clocks) if clocks.known else []
-        taken = {(it.rank, it.row) for each in found for it in each.members}
-        grown += found
-        for each in alone:
-            if (each.rank, each.row) not in taken:
-                unmatched[each.rank][each.row] = "counts_differ" if len(ranks) > 1 else "missing_rank"
-    return grown
-
-
-def _nearest(moments: Ints, moment: int, clocks: Clocks) -> int | None:
-    """The position of the moment that is nearest, None where none is near."""
-    if not len(moments):
-        return None
-    after = int(np.searchsorted(moments, moment))
-    near = (each for each in (after - 1, after) if 0 <= each < len(moments))
-    at = min(near, key=lambda it: abs(int(moments[it]) - moment))
-    return at if abs(int(moments[at]) - moment) <= clocks.tolerance_ns else None
-
-
-def _grown(collective: Collective, row: _Row) -> Collective | None:
-    """With one rank more; None where it has that rank, or is of a group without it."""
-    if any(it.rank == row.rank for it in collective.members) or row.rank not in collective.group:
-        return None
-    members = sorted((*collective.members, Member(row.rank, row.row)), key=lambda it: it.rank)
-    return Collective(tuple(members), collective.group, "ends")
-
-
-def _together(
-    rows: Sequence[_Row], ranks: tuple[int, ...], starts: dict[int, Ints], ends: dict[int, Ints], clocks: Clocks
-) -> list[Collective]:
-    """Of the rank that has fewest each with what ends at once on all other ranks."""
-    here = {rank: [each for each in rows if each.rank == rank] for rank in ranks}
-    if len(ranks) < 2 or not all(here.values()):
-        return []
-    found: list[Collective] = []
-    taken: set[tuple[int, int]] = set()
-    fewest = min(ranks, key=lambda rank: len(here[rank]))
-    moments = {rank: np.array([ends[rank][each.row] for each in here[rank]]) for rank in ranks}
-    for each in here[fewest]:
-        same = [Member(fewest, each.row)]
-        for rank in (rank for rank in ranks if rank != fewest):
-            at = _nearest(moments[rank], int(ends[fewest][each.row]), clocks)
-            if at is not None and (rank, here[rank][at].row) not in taken:
-                same.append(Member(rank, here[rank][at].row))
-        joined = Collective(tuple(sorted(same, key=lambda it: it.rank)), each.ranks or ranks, "ends")
-        if len(same) == len(ranks) and _apart(joined, starts, ends) <= clocks.tolerance_ns:
-            found.append(joined)
-            taken.update((it.rank, it.row) for it in same)
-    return found
+    return [joined(same, group, how) for same in together]

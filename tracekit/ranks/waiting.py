@@ -16,7 +16,8 @@ from tracekit.interval import Intervals
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.ranks import CauseShare, RankDigest
 from tracekit.ranks.clocks import Clocks
-from tracekit.ranks.matching import Matching, times_of
+from tracekit.ranks.matching import Matching
+from tracekit.ranks.rows import Collective, times_of
 
 Ints = NDArray[np.int64]
 
@@ -26,33 +27,52 @@ class Waits:
     """Of each rank's collectives, row by row: nanoseconds of waiting, -1 where it cannot be told."""
 
     waiting_ns: dict[int, Ints]
-    #: Of each collective in turn: who arrived last, and how long after the first.
+    #: Of each collective in turn: who waited for whom; who was waited for longest, else came last; and how long.
+    late: tuple[dict[int, int], ...]
     last: tuple[int, ...]
     spread_ns: tuple[int, ...]
 
 
 def measure_waits(digests: dict[int, RankDigest], matching: Matching, clocks: Clocks) -> Waits:
-    """Who waited for whom. On unknown clocks the shortest kernel of a collective is taken for its transfer: what others
-    took longer they waited at least."""
+    """Who waited for whom: a rank for those that it exchanges something with. On unknown clocks the shortest kernel of
+    a collective is taken for its transfer: what others took longer they waited at least."""
     starts, ends = (times_of(digests, clocks, column) for column in ("start_ns", "end_ns"))
     waiting = {rank: np.full(len(each), -1, dtype=np.int64) for rank, each in starts.items()}
+    late: list[dict[int, int]] = []
     last: list[int] = []
     spread: list[int] = []
     for each in matching.collectives:
         begun = {it.rank: int(starts[it.rank][it.row]) for it in each.members}
-        lasting = {it.rank: int(ends[it.rank][it.row]) - begun[it.rank] for it in each.members}
-        if clocks.known:
-            late = max(begun, key=lambda rank: (begun[rank], rank))
-            spread.append(begun[late] - min(begun.values()))
-            for it in each.members:
-                waiting[it.rank][it.row] = min(begun[late] - begun[it.rank], lasting[it.rank])
-        else:
-            late = min(lasting, key=lambda rank: (lasting[rank], rank))
-            spread.append(max(lasting.values()) - lasting[late])
-            for it in each.members:
-                waiting[it.rank][it.row] = lasting[it.rank] - lasting[late]
-        last.append(late)
-    return Waits(waiting, tuple(last), tuple(spread))
+        over = {it.rank: int(ends[it.rank][it.row]) for it in each.members}
+        if not clocks.known:
+            # As if all had left at once.
+            begun = {rank: begun[rank] - over[rank] for rank in begun}
+            over = dict.fromkeys(over, 0)
+        waits, late_for = _waits_of(each, begun, over)
+        for it in each.members:
+            waiting[it.rank][it.row] = waits[it.rank]
+        longest = max(waits, key=lambda rank: (waits[rank], -rank))
+        came_last = max(begun, key=lambda rank: (begun[rank], rank))
+        late.append(late_for)
+        last.append(late_for.get(longest, came_last))
+        spread.append(begun[came_last] - min(begun.values()) if each.flow is None else waits[longest])
+    return Waits(waiting, tuple(late), tuple(last), tuple(spread))
+
+
+def _waits_of(each: Collective, begun: dict[int, int], over: dict[int, int]) -> tuple[dict[int, int], dict[int, int]]:
+    """How long each rank waited, and for whom. For those that it only gives something to, it waited if it was still
+    there when they came: what is small is sent without them."""
+    if each.flow is None:
+        late = max(begun, key=lambda rank: (begun[rank], rank))
+        waits = {rank: min(begun[late] - begun[rank], over[rank] - begun[rank]) for rank in begun}
+        return waits, {rank: late for rank, ns in waits.items() if ns > 0}
+    waits, late_for = dict.fromkeys(begun, 0), {}
+    for rank in begun:
+        for other, needed in each.partners(rank):
+            ns = min(begun[other], over[rank]) - begun[rank]
+            if ns > waits[rank] and (needed or begun[other] <= over[rank]):
+                waits[rank], late_for[rank] = ns, other
+    return waits, late_for
 
 
 @dataclass(frozen=True, slots=True)

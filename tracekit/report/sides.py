@@ -1,11 +1,15 @@
 """Sides that stand beside each other in a report, each with the letter that it goes by."""
 
-from string import ascii_uppercase
+from __future__ import annotations
 
-from tracekit.model.comparison import Comparison, Side
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from tracekit.model.comparison import Comparison, Side
 
 #: Letter and side, in the order of the columns. A side that has none beside it has no letter.
-Sides = tuple[tuple[str, Side], ...]
+Sides: TypeAlias = "tuple[tuple[str, Side], ...]"
 
 
 def with_letters(*sides: Side) -> Sides:

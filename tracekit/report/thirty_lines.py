@@ -3,6 +3,8 @@
 import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Literal
 
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import counted
@@ -12,6 +14,8 @@ from tracekit.report.document import BLANK, Account, Cell, Line, Name, Overview,
 from tracekit.report.terminal import command_lines, height
 from tracekit.report.words.short import SHORTER
 
+#: How much is shown: the verdict, thirty lines, or these and everything else.
+Detail = Literal["verdict", "brief", "all"]
 #: Of a line, where nobody says; and between things on one line.
 WIDTH, GAP = 100, "   "
 #: Characters of the longest bar, of a column's head, and between columns.
@@ -25,6 +29,17 @@ FEWEST_COLUMNS = 3
 RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow"}
 OUTCOME_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "bold yellow"}
 MARK_STYLES = {"ok": "green", "!!": "bold red", "more": "yellow"}
+
+
+def shown_overview(
+    overview: Overview, all_else: Summary, page: Path | None, more: tuple[str, ...], detail: Detail, width: int
+) -> Summary:
+    places = (*((f"Report {page}",) if page else ()), *more)
+    if detail == "verdict":
+        return *verdict_lines(overview), *last_lines(*places[:1] if page else (), width=width)
+    if detail == "brief":
+        return overview_lines(overview, places, width)
+    return *every_line(overview, None, width), BLANK, *all_else, BLANK, *last_lines(*places, width=width)
 
 
 def verdict_lines(overview: Overview) -> tuple[Line, ...]:

@@ -60,6 +60,7 @@ class CollectiveArguments(Arguments, gc=False):
     group_ranks: msgspec.Raw = msgspec.field(name="Process Group Ranks", default=msgspec.Raw(b""))
     source: msgspec.Raw = msgspec.field(name="Src Rank", default=msgspec.Raw(b""))
     target: msgspec.Raw = msgspec.field(name="Dst Rank", default=msgspec.Raw(b""))
+    rank: msgspec.Raw = msgspec.field(name="Rank", default=msgspec.Raw(b""))
     sequence: msgspec.Raw = msgspec.field(name="Seq", default=msgspec.Raw(b""))
     external: Identifier | None = msgspec.field(name="External id", default=NONE)
     grid: msgspec.Raw = msgspec.Raw(b"")
@@ -68,7 +69,7 @@ class CollectiveArguments(Arguments, gc=False):
 #: The arguments that tell one kind of collective from another.
 SIGNATURE = (
     *("collective", "dtype", "elements_in", "elements_out", "split_in", "split_out"),
-    *("group", "group_size", "group_ranks", "source", "target"),
+    *("group", "group_size", "group_ranks", "source", "target", "rank"),
 )
 
 

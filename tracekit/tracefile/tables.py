@@ -153,6 +153,7 @@ def _signature(stated: dict[str, bytes]) -> CollectiveSignature:
         group_ranks=_whole_numbers(found["group_ranks"]),
         source=whole(found["source"]),
         target=whole(found["target"]),
+        rank=whole(found["rank"]),
     )
 
 

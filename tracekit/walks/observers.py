@@ -204,11 +204,12 @@ class ProvenanceObserver:
 
 @dataclass
 class FormObserver:
-    """Looks at one run's forms around their timed calls: memory, the GPU's state, outputs. `notes` are for its
-    manifest: what could not be looked at, and why."""
+    """Looks at one run's forms around their timed calls: memory, the GPU's state, outputs. `of_ranks` is whether other
+    ranks make the same calls. `notes` are for its manifest: what could not be looked at, and why."""
 
     workload: BuiltWorkload
     numerics: bool
+    of_ranks: bool = False
     notes: list[Noted] = field(default_factory=list)
     _memory: dict[FormName, FormMemory | None] = field(default_factory=dict)
     _gpu: GpuWatch | None = None
@@ -258,7 +259,8 @@ class FormObserver:
             # What one eager call allocates beside the weights; 0 on a CPU, where nobody counts.
             memory = self._memory.get("eager")
             calling = (memory.steady or memory.warmup).allocated_bytes - memory.before_bytes if memory else 0
-            checked = check_outputs(self.workload, forms, max(calling, 0), progress)
+            no_reference = Noted("reference_of_ranks") if self.of_ranks else None
+            checked = check_outputs(self.workload, forms, max(calling, 0), progress, no_reference)
         except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
             self.notes.append(Noted("outputs_not_compared", {"error": f"{type(error).__name__}: {error}"}))
             return run

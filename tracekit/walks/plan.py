@@ -19,6 +19,8 @@ TARGET_PERCENT = 1.0
 #: How long to try. A CPU run is a demonstration, and its times scatter too much to wait for.
 GPU_SECONDS = 30.0
 CPU_SECONDS = 3.0
+#: How long ranks wait for one that does not come: longer than compiling takes on one that finds nothing cached.
+RANKS_SECONDS = 600.0
 #: Of a scope, so much goes into a folder's name.
 SCOPE_CHARACTERS = 60
 
@@ -55,6 +57,7 @@ class Plan:
     timing: TimingPlan = field(default_factory=TimingPlan)
     numerics: bool = True
     verify: bool = False
+    timeout_seconds: float = RANKS_SECONDS
 
 
 def plan_timing(
@@ -87,6 +90,7 @@ def place_of_run(plan: Plan) -> Path:
     if plan.out:
         return plan.out
     parts = [folder_name(request.workload), plan.forms[-1], request.phase, request.cache]
+    parts += [f"{request.nproc}-ranks"] if request.nproc else []
     if "compiled" in plan.forms:
         parts += [request.mode] if request.mode != "default" else []
         named = re.sub(r"[^\w.+-]+", "_", scope.replace("*", "each").replace(",", "+"))
@@ -148,6 +152,15 @@ def refuse_warmup_beside_processes(plan: TimingPlan, *, verify: bool = False) ->
         raise TracekitError(
             f"--warmup and {given} cannot be combined: the other processes would warm up as usual; make two runs"
         )
+
+
+def refuse_processes_of_ranks(plan: Plan) -> None:
+    """Raises TracekitError where several ranks are asked for together with what is measured in further processes."""
+    asked = [("--repeat-process", plan.timing.repeats > 0), ("--startup", plan.timing.startup)]
+    asked += [("--verify-advice", plan.verify), ("--warmup", plan.warmup is not None)]
+    given = " and ".join(option for option, is_given in asked if is_given)
+    if given:
+        raise TracekitError(f"--nproc and {given} cannot be combined: leave {given} out, or measure one process")
 
 
 def refuse_timed_sizes(sizes: dict[str, int], timed: Request | Settings) -> None:

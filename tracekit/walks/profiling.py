@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import datetime
+import platform
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tracekit import __version__, store
-from tracekit.errors import CompileError, NothingCompiledError
+from tracekit.errors import CompileError, NothingCompiledError, TracekitError
 from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
-from tracekit.model.run import FormResult, Recording, RecordingKind, Run
+from tracekit.model.run import FormResult, RankForm, RankOfRun, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.report.words.noted import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
 from tracekit.walks.building import check_cache, choose_request_size, quiet_libraries
+from tracekit.walks.job import measure_job, rank_here
 from tracekit.walks.observers import (
     CompilationObserver,
     FormObserver,
@@ -29,6 +33,7 @@ from tracekit.walks.observers import (
 from tracekit.walks.plan import (
     Plan,
     place_of_run,
+    refuse_processes_of_ranks,
     refuse_timed_sizes,
     refuse_warmup_beside_processes,
     stopping_rule,
@@ -41,6 +46,7 @@ from tracekit.workloads.sizes import check_request, way_to_need_less
 
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing
+    from tracekit.capture.lockstep import Ranks
 
 #: What is recorded of each form, and how many steps of it.
 RECORDINGS: tuple[tuple[RecordingKind, int], ...] = (("light", 2), ("rich", 1))
@@ -75,15 +81,91 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     if plan.warmup:
         warmup_request(info, plan.request, plan.warmup)
         refuse_warmup_beside_processes(plan.timing, verify=plan.verify)
+    if plan.request.nproc:
+        refuse_processes_of_ranks(plan)
+    if rank_here() is not None:
+        return _profile_with_others(plan, scope, progress, on_part)
     folder = place_of_run(plan)
     if len(plan.forms) > 1:
         refuse_report_there(folder, force=plan.force)
-    request = replace(plan.request, scope=scope)
+    plan = replace(plan, request=replace(plan.request, scope=scope))
     with store.begun(folder, force=plan.force) as draft:
         with _part_kept(draft, on_part):
-            run = _built_and_measured(plan, info, request, draft, progress)
+            if plan.request.nproc:
+                run = measure_job(plan, draft, progress)
+            else:
+                run = _built_and_measured(plan, info, plan.request, draft, progress, None)
         store.finish(run, draft)
     return folder
+
+
+def _profile_with_others(plan: Plan, scope: str, progress: Progress, on_part: Callable[[Path], None]) -> Path:
+    """The same in one rank of a job that torchrun, or another launcher, has started: all ranks run this command, and
+    the first writes the run folder. It must be where all of them see it."""
+    from tracekit.capture.lockstep import joined
+
+    with ExitStack() as stack:
+        ranks = stack.enter_context(joined(plan.timeout_seconds))
+        plan = replace(plan, request=replace(plan.request, nproc=ranks.size))
+        refuse_processes_of_ranks(plan)
+        folder = place_of_run(plan)
+        if ranks.rank == 0:
+            if len(plan.forms) > 1:
+                refuse_report_there(folder, force=plan.force)
+            made = stack.enter_context(store.begun(folder, force=plan.force)).resolve()
+            stack.enter_context(_part_kept(made, on_part))
+        plan = replace(plan, request=replace(plan.request, scope=scope))
+        draft = ranks.decided(made if ranks.rank == 0 else None)
+        if draft is None or not draft.is_dir():
+            raise TracekitError(f"rank {ranks.rank} ({platform.node()}) does not see {draft}: pass a shared --out")
+        run, own = measure_rank(plan, draft, progress, ranks)
+        store.save(replace(run, status="complete") if ranks.rank else run, own)
+        # All have written what belongs to the folder.
+        ranks.begin()
+        if ranks.rank == 0:
+            store.finish(run, draft)
+        ranks.begin()
+    return folder
+
+
+def measure_rank(plan: Plan, draft: Path, progress: Progress, ranks: Ranks) -> tuple[Run, Path]:
+    """One rank's part of the run, and its folder: `draft` itself for rank 0, else one in it. Of rank 0 the run names
+    all ranks. Raises TracekitError for whatever the user can mend."""
+    own = draft / f"rank{ranks.rank}" if ranks.rank else draft
+    own.mkdir(exist_ok=True)
+    run = _built_and_measured(plan, find(plan.request.workload), plan.request, own, progress, ranks)
+    return replace(run, ranks=_ranks_of_run(run, own.name, ranks)), own
+
+
+def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
+    """Every rank with its forms, told by all of them to each other; of any rank but the first none."""
+    own = {form.name: ranks.gathered(form.own_wall_us) for form in run.forms}
+    slowest = {name: Counter(map(_argmax, zip(*each, strict=True))) for name, each in own.items()}
+
+    def of_form(form: FormResult) -> RankForm:
+        facts = form.compilation
+        return RankForm(
+            name=form.name,
+            wall_us=median(form.own_wall_us) if form.own_wall_us else 0.0,
+            times_slowest=slowest[form.name][ranks.rank],
+            graphs=facts.graphs if facts else None,
+            graph_breaks=facts.graph_breaks if facts else None,
+            peak_memory_bytes=form.peak_memory_bytes,
+        )
+
+    here = RankOfRun(
+        rank=ranks.rank,
+        host=platform.node(),
+        gpu=run.environment.gpu,
+        folder=folder if ranks.rank else None,
+        forms=tuple(map(of_form, run.forms)),
+    )
+    found = ranks.gathered(here)
+    return () if ranks.rank else tuple(found)
+
+
+def _argmax(values: tuple[float, ...]) -> int:
+    return max(range(len(values)), key=values.__getitem__)
 
 
 def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Path:
@@ -100,7 +182,7 @@ def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Pa
                 with checked_meanwhile(workload.settings.device):
                     progress.phase(ASKING_WHETHER_KERNELS_ARE_SEEN)
                 reason = workload.info.sizes[workload.settings.size]
-                run = _measure_forms(plan, workload, reason, draft, progress)
+                run = _measure_forms(plan, workload, reason, draft, progress, None)
             run = with_notes(run, *warned)
         store.finish(run, draft)
     return plan.out
@@ -135,8 +217,11 @@ def _output_kept(draft: Path) -> Iterator[list[Noted]]:
     warned += [Noted("warned", {"line": line}) for line in lines]
 
 
-def _built_and_measured(plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress) -> Run:
-    """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part."""
+def _built_and_measured(
+    plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress, ranks: Ranks | None
+) -> Run:
+    """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part. `ranks` are those
+    that do the same meanwhile."""
     check_cache()
     quiet_libraries()
     progress.stages(stages_of(plan))
@@ -148,7 +233,7 @@ def _built_and_measured(plan: Plan, info: WorkloadInfo, request: Request, draft:
 
     with _output_kept(draft) as warned:
         workload, reason = _build(builder, info, request, progress, compiled="compiled" in plan.forms)
-        run = _measure_forms(plan, workload, reason, draft, progress)
+        run = _measure_forms(plan, workload, reason, draft, progress, ranks)
         if plan.timing.startup or plan.timing.repeats or plan.verify:
             # Fresh processes need the device's memory more than this one does by now.
             del workload
@@ -188,9 +273,12 @@ def _build(
         return workload, reason
 
 
-def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path, progress: Progress) -> Run:
+def _measure_forms(
+    plan: Plan, workload: BuiltWorkload, reason: str, draft: Path, progress: Progress, ranks: Ranks | None
+) -> Run:
     from tracekit.capture.compilation import idle_mode
     from tracekit.capture.device import read_environment
+    from tracekit.capture.lockstep import ALONE
     from tracekit.capture.process import call_in_one_chunk
     from tracekit.workloads.scopes import repeated_parts
 
@@ -200,7 +288,7 @@ def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path
         tracekit=__version__,
         command=plan.command,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        settings=workload.settings,
+        settings=replace(workload.settings, nproc=plan.request.nproc),
         size_reason=reason,
         environment=read_environment(workload.settings.device),
         components=workload.components,
@@ -212,10 +300,10 @@ def _measure_forms(plan: Plan, workload: BuiltWorkload, reason: str, draft: Path
     if "compiled" in plan.forms and (idle := idle_mode(workload.settings)):
         run = with_notes(run, idle)
     store.save(run, draft)
-    return call_in_one_chunk(lambda: _run_forms(plan, workload, run, draft, progress))
+    return call_in_one_chunk(lambda: _run_forms(plan, workload, run, draft, progress, ranks or ALONE))
 
 
-def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress) -> Run:
+def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress, ranks: Ranks) -> Run:
     """Warms up, times, records and asks further of each form; of the eager one alone, whichever were asked for, where
     torch.compile compiles nothing."""
     from tracekit.capture import failures, forms, timing
@@ -232,14 +320,14 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     compilation = CompilationObserver(workload, timings, warmed_up_at, plan.warmup)
     made = tuple(compilation.watched(makers[name](workload)) for name in plan.forms)
     provenance = ProvenanceObserver(workload, plan.provenance)
-    observer = FormObserver(workload, plan.numerics)
+    observer = FormObserver(workload, plan.numerics, of_ranks=ranks.size > 1)
     mend = way_to_need_less(workload.info, settings.size, settings)
 
     def warmed_up(run: Run, form: forms.Form) -> Run:
         progress.stage(f"warm-up {form.name}")
         try:
             with provenance.watching(form.name), observer.warming(form.name):
-                warm = forms.warm_up(compilation.warming(form), progress)
+                warm = forms.warm_up(compilation.warming(form), progress, ranks)
         except NothingCompiledError:
             run = compilation.explained(run)
         else:
@@ -263,7 +351,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             compilation.begin("timed")
             progress.stage("timing", at_most_seconds=None if rule.rounds else rule.budget_seconds)
             with observer.timing(made) as timed:
-                timing.time_forms(timed, rule, settings.seed, timings, progress)
+                timing.time_forms(timed, rule, settings.seed, timings, progress, ranks=ranks)
         finally:
             # Also on Ctrl-C: the calls that were timed are kept.
             for each in run.forms:
@@ -275,6 +363,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             progress.stage(f"recording {form.name}", like=[f"recording {each.name}" for each in made[:number]])
             recordings: tuple[Recording, ...] = ()
             for kind, steps in RECORDINGS:
+                ranks.begin()
                 recordings = (*recordings, _record(form, kind, steps, run, draft, progress))
                 run = with_form(run, form.name, recordings=recordings)
                 store.save(run, draft)
@@ -296,6 +385,7 @@ def _timed(form: FormResult, timings: timing.Timings, rule: StoppingRule) -> dic
     return {
         "wall_us": tuple(timings.wall_us.get(form.name, ())),
         "device_us": tuple(device_us) if device_us is not None else None,
+        "own_wall_us": tuple(timings.own_us.get(form.name, ())),
         "peak_memory_bytes": timings.peak_bytes.get(form.name),
         "compilation": compilation,
         "timing": timings.of(form.name, rule) if form.name in timings.wall_us else None,

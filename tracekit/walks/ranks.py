@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +23,12 @@ from tracekit.tracefile.rank_files import by_rank, rank_in_name
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from tracekit.model.run import FormName
+
 #: What recorders call traces, and what `tracekit digest` writes.
 ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
 #: What `tracekit open` calls the trace that it makes of all ranks.
-MERGED = "perfetto.json.gz"
+MERGED = "perfetto-ranks.json.gz"
 #: Reading less than this takes less time than starting a process does.
 WORTH_A_PROCESS_BYTES = 24 << 20
 #: Packed JSON is so many times as large unpacked, about.
@@ -64,15 +63,20 @@ def _named(digest: RankDigest, place: str) -> RankDigest:
     return replace(digest, rank=rank_in_name(Path(place)))
 
 
-def find_recordings(places: Sequence[str]) -> tuple[str, ...]:
-    """The traces of a folder by name, or the files and URLs that are named. Raises TracekitError for a folder that has
-    none."""
+def find_recordings(places: Sequence[str], form: FormName | None = None) -> tuple[str, ...]:
+    """The traces of a folder by name, those of one form of a run, or the files and URLs that are named. Raises
+    TracekitError for a folder that has none."""
     found: list[str] = []
     for place in places:
         path = Path(place)
         if not path.is_dir():
             found.append(place)
             continue
+        if store.is_run(path):
+            found += _of_run(path, form)
+            continue
+        if form is not None:
+            raise TracekitError(f"--form is for run folders: {place} is none, leave it out")
         inside = _recordings_in(path)
         inside.sort(key=lambda each: ([int(number) for number in re.findall(r"\d{1,9}", each.name)], each.name))
         # A folder may hold what else was written beside the traces.
@@ -102,6 +106,27 @@ def are_ranks(places: Sequence[str]) -> bool:
     return len(places) > 2 or len(by_rank(map(Path, places))) == len(places)
 
 
+def is_run_of_ranks(places: Sequence[str]) -> bool:
+    """Whether it is one folder of a run of several ranks."""
+    return len(places) == 1 and store.is_run(Path(places[0])) and bool(store.load(Path(places[0])).ranks)
+
+
+def _of_run(folder: Path, form: FormName | None) -> list[str]:
+    """The recordings of all ranks of a run: of the compiled form, if nothing is said and there is one."""
+    run = store.load(folder)
+    if not run.ranks:
+        raise TracekitError(f"{folder} is a run of one process: `tracekit analyze` reads it")
+    name = form or run.forms[-1].name
+    found: list[str] = []
+    for each in run.ranks:
+        place = folder / each.folder if each.folder else folder
+        own = store.load(place).form(name)
+        if own is None:
+            raise TracekitError(f"{folder} has no {name} form: it has {run.forms[0].name}")
+        found.append(str(store.recording_path(place, own, "rich")))
+    return found
+
+
 def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]:
     """The digest of each recording, in the order of `places`. Raises TracekitError for one that cannot be read, and
     names it."""
@@ -112,23 +137,32 @@ def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]
     ]
     workers = min(len(places), os.cpu_count() or 1)
     with _progress(len(places)) as advance:
-        if workers < 2 or sum(sizes) < WORTH_A_PROCESS_BYTES * workers:
-            found = []
-            for place in places:
-                found.append(reading.digest(place))
+        if workers > 1 and sum(sizes) >= WORTH_A_PROCESS_BYTES * workers:
+            return _read_by_workers(places, reading, workers, advance)
+        found: list[RankDigest] = []
+        for place in places:
+            found.append(reading.digest(place))
+            advance()
+        return found
+
+
+def _read_by_workers(
+    places: Sequence[str], reading: RanksReading, workers: int, advance: Callable[[], None]
+) -> list[RankDigest]:
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    # Forked processes would inherit polars' threads in the middle of their work.
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        futures = {pool.submit(reading.digest, place): place for place in places}
+        by_place: dict[str, RankDigest] = {}
+        try:
+            for future in as_completed(futures):
+                by_place[futures[future]] = future.result()
                 advance()
-            return found
-        # Forked processes would inherit polars' threads in the middle of their work.
-        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-            futures = {pool.submit(partial(reading.digest, place)): place for place in places}
-            by_place: dict[str, RankDigest] = {}
-            try:
-                for future in as_completed(futures):
-                    by_place[futures[future]] = future.result()
-                    advance()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return [by_place[place] for place in places]
 
 

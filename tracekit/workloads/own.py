@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from tracekit.errors import TracekitError
@@ -206,7 +208,13 @@ def prepared(request: Request, device: str) -> tuple[Callable[..., object], dict
         "dtype": getattr(torch, request.dtype or ("float32" if device == "cpu" else "bfloat16")),
         "device": device,
         "seed": request.seed,
+        "rank": dist.get_rank() if dist.is_initialized() else 0,
+        "world_size": dist.get_world_size() if dist.is_initialized() else 1,
     }
+    if "mesh" in taken(function):
+        if not dist.is_initialized():
+            raise TracekitError(f"{name} takes mesh: pass --nproc N to run N ranks")
+        common["mesh"] = init_device_mesh(device, (dist.get_world_size(),))
     return function, arguments_of(function, name, request.options, common)
 
 

@@ -24,6 +24,9 @@ COMMON = {
     "batch_size": "pass --batch-size before the --",
     "dtype": "pass --dtype before the --",
     "seed": "pass --seed before the --",
+    "rank": "it is this process's of --nproc",
+    "world_size": "pass --nproc before the --",
+    "mesh": "pass --nproc before the --",
     "device": "tracekit uses the GPU if there is one; CUDA_VISIBLE_DEVICES= hides it",
 }
 MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -127,7 +127,7 @@ def own_info(name: str, size: str) -> WorkloadInfo:
         memory_gib={},
         scopes={"model": "all that it hands over"},
         fullgraph=False,
-        takes=("options",),
+        takes=("options", "nproc"),
         resizes=True,
         needs_only_torch=True,
     )

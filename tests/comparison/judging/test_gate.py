@@ -24,6 +24,7 @@ from tracekit import store
 from tracekit.comparison import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.errors import TracekitError
+from tracekit.model.analysis import Analysis, CommunicationUse
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup, Side
 from tracekit.model.estimate import Statement
 from tracekit.model.gate import Checked, Metric
@@ -184,6 +185,21 @@ def test_gpu_time_is_no_more_certain_than_recordings_and_idle_time_than_wall_and
     twice = compare(*(replace(each, rich=make_analysis(BUSY)) for each in (one_run(1.0).a, one_run(1.0).b)))
     assert doubts(checked(twice, "busy<=+0.5%")) == {"recordings": pytest.approx(0.01)}
     assert doubts(checked(one_run(1.0), "busy<=+0.5%")) == {"one_recording": pytest.approx(0.1)}
+
+
+def test_waiting_for_other_ranks_is_no_busy_time_that_a_gate_judges():
+    def rank(analysis: Analysis, waiting_us: float) -> Analysis:
+        assert analysis.gpu is not None
+        busy_us = analysis.gpu.busy_us
+        told = CommunicationUse(1, waiting_us, busy_us, waiting_us, rank=0, world_size=2)
+        return replace(analysis, communication=told, gpu=replace(analysis.gpu, busy_us=busy_us + waiting_us))
+
+    comparison = one_run(1.0)
+    a, b = (replace(each, analysis=rank(each.analysis, us)) for each, us in ((comparison.a, 0), (comparison.b, 1e6)))
+    found = checked(compare(a, b, ORDER), "busy<=+12%")
+    assert found.outcome == "pass" and found.base == a.compute_us and found.new == b.compute_us
+    assert "compute_alone" in codes(found)
+    assert "compute_alone" not in codes(checked(comparison, "busy<=+12%"))
 
 
 def test_several_conditions_fail_together_pass_together():

@@ -24,6 +24,7 @@ from tracekit.statistics.interval import interval_of_processes, odd_even_noise
 
 NOT_MEASURED, NOT_ON_BOTH_SIDES = Statement("not_measured"), Statement("not_measured_on_both_sides")
 COMPILED = Statement("compiled_while_timed")
+COMPUTE_ALONE = Statement("compute_alone")
 OWN_PROCESSES_TOO_SHORT = Statement("too_few_calls_in_own_processes", {"needed": thresholds.FEWEST_CALLS})
 
 
@@ -138,11 +139,27 @@ def _of_one_process(estimate: Estimate, noise_us: float, *sides: Side) -> Estima
 
 def _busy(comparison: Comparison) -> Measured:
     a, b = comparison.a, comparison.b
+    if any(side.analysis.communication and side.analysis.communication.may_wait for side in (a, b)):
+        return _compute_alone(comparison)
     if b.busy_us is None:
         return Measured(a.busy_us, None)
     exact = replace(exactly(b.busy_us), basis="recordings")
     own = replace(_widened_by_recordings(exact, b), assumptions=_of_the_whole(b))
     return _recorded(comparison, Measured(a.busy_us, b.busy_us, _widened_by_recordings(exact, a, b), own))
+
+
+def _compute_alone(comparison: Comparison) -> Measured:
+    """Busy time without what only communicates, of one rank among several: how much of that waits for other ranks no
+    recording of one tells, nor how much busy time differs from recording to recording for it."""
+    a, b = comparison.a, comparison.b
+    if b.compute_us is None:
+        return Measured(a.compute_us, None)
+    exact = replace(exactly(b.compute_us), basis="recordings", assumptions=(COMPUTE_ALONE,))
+    of_a, of_b = (BUSY_MOVES * (side.compute_us or 0.0) for side in (a, b))
+    own = exact.widened(Doubt("one_recording", of_b))
+    own = replace(own, assumptions=(*own.assumptions, *_of_the_whole(b)))
+    change = exact.widened(Doubt("one_recording", of_a + of_b))
+    return _recorded(comparison, Measured(a.compute_us, b.compute_us, change, own))
 
 
 def _idle(comparison: Comparison) -> Measured:

@@ -1,7 +1,6 @@
-"""How much the terminal shows of a report: its verdict, thirty lines, or these and everything else."""
+"""What the terminal shows of each kind of report: its verdict, thirty lines, or these and everything else."""
 
 from pathlib import Path
-from typing import Literal
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
@@ -12,11 +11,9 @@ from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_several import comparisons_overview
 from tracekit.report.composition.overview_side import MOST_KERNELS, side_overview
 from tracekit.report.composition.overview_sweep import sweep_overview
-from tracekit.report.document import BLANK, Overview, Summary
+from tracekit.report.document import Overview, Summary
 from tracekit.report.terminal import as_html
-from tracekit.report.thirty_lines import WIDTH, every_line, last_lines, overview_lines, verdict_lines
-
-Detail = Literal["verdict", "brief", "all"]
+from tracekit.report.thirty_lines import WIDTH, Detail, overview_lines, shown_overview
 
 
 def comparison_text(
@@ -59,14 +56,3 @@ def analysis_text(
 def overview_html(overview: Overview) -> str:
     """The thirty lines as an element of HTML, for a notebook."""
     return as_html(overview_lines(overview, None), WIDTH)
-
-
-def shown_overview(
-    overview: Overview, all_else: Summary, page: Path | None, more: tuple[str, ...], detail: Detail, width: int
-) -> Summary:
-    places = (*((f"Report {page}",) if page else ()), *more)
-    if detail == "verdict":
-        return *verdict_lines(overview), *last_lines(*places[:1] if page else (), width=width)
-    if detail == "brief":
-        return overview_lines(overview, places, width)
-    return *every_line(overview, None, width), BLANK, *all_else, BLANK, *last_lines(*places, width=width)

@@ -5,9 +5,9 @@ from pathlib import Path
 from tracekit.model.ranks import Ranks
 from tracekit.numbers import counted, percent
 from tracekit.report import document as doc
-from tracekit.report.composition.detail import Detail, shown_overview
 from tracekit.report.document import Line, Overview, Summary
 from tracekit.report.sections import ranks as sections
+from tracekit.report.thirty_lines import Detail, shown_overview
 from tracekit.report.words import ranks as words
 
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.

@@ -1,18 +1,24 @@
 """The sentences and terms that all reports share."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from tracekit.model.analysis import FAMILIES, FamilyTime, KernelTime, Place
-from tracekit.model.comparison import Comparison, KernelGroup, Side, Verdict
-from tracekit.model.estimate import SeparateRunsChange
-from tracekit.model.run import Settings
-from tracekit.model.timing import StopReason
+from tracekit.model.analysis import FAMILIES
 from tracekit.names import is_triton, printable
 from tracekit.numbers import count, counted, percent, times, times_within
 from tracekit.report.sides import Sides
 from tracekit.report.words.reasons import reason_words
 from tracekit.shell import variable_words
+
+if TYPE_CHECKING:
+    from tracekit.model.analysis import FamilyTime, KernelTime, Place
+    from tracekit.model.comparison import Comparison, KernelGroup, Side, Verdict
+    from tracekit.model.estimate import SeparateRunsChange
+    from tracekit.model.run import Settings
+    from tracekit.model.timing import StopReason
 
 #: What an idle cause is called, and what it means.
 CAUSES = {

@@ -61,6 +61,7 @@ SENTENCES: dict[str, Sentence] = {
     "reference_ran_out_of_memory": lambda needs_bytes: (
         f"it does not fit: more than the estimated {needs_bytes / 2**30:.1f} GiB"
     ),
+    "reference_of_ranks": "a model over several ranks is not called in it",
     "reference_failed": "the model failed in it ({error})",
     "in_one_output_only": "is in only one of the two outputs",
     "shapes_differ": lambda shape, other_shape: f"has shape {tuple(shape)}, the other {tuple(other_shape)}",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tracekit.model.note import Note
 from tracekit.model.ranks import CauseShare, RankFinding
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import counted, duration, percent
+from tracekit.numbers import counted, duration, percent, size
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.saying import Sentence, say
 
@@ -25,6 +25,7 @@ CLOCKS = {
 }
 MATCHED = {
     "sequence": "sequence number of the group",
+    "pair": "sender and receiver",
     "signature": "group, type, size and occurrence",
     "order": "order of kernels of one name",
     "ends": "equal ends",
@@ -33,9 +34,14 @@ UNMATCHED = {
     "missing_rank": "other ranks of the group were not recorded",
     "counts_differ": "ranks recorded unequally many",
     "not_at_once": "over on one rank before another began",
+    "ends_disagree": "ended at different times",
+    "peers_unknown": "not recorded who sends to whom",
+    "one_sided": "writes to other ranks and waits for none",
+    "group_unknown": "not recorded which ranks are in the group",
+    "clocks_unknown": "no barrier, and clocks are unknown",
 }
-#: Characters of a kernel's name in a sentence.
-NAME = 48
+#: Characters of a kernel's name in a sentence, and ranks that are listed in one.
+NAME, MOST_LISTED = 48, 4
 
 HOW = (
     "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
@@ -76,9 +82,51 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
         "Rank {rank}'s GPU is {slower:percent 1} slower at the same kernels",
         "{compute_us:duration} of compute. Clocks, power limits or a neighbour's work: nvidia-smi -q -d PERFORMANCE.",
     ),
+    "recompiled": (
+        "Rank {rank} compiles for {compile_us:duration} longer than other ranks, {share:percent 1} of the window",
+        lambda where, **_: (
+            f"Its GPU is idle meanwhile{_at(where)}. Find what differs on that rank, mostly a shape:"
+            " TORCH_LOGS=recompiles."
+        ),
+    ),
+    "exposed_all_gathers": (
+        "All-gathers are not overlapped: {exposed_transfer_us:duration} a rank, {share:percent 1} of the window",
+        "{of_transfer:percent 0} of their transfer is exposed. FSDP: set_modules_to_forward_prefetch, or _backward_.",
+    ),
+    "no_overlap": (
+        "No overlap on rank {rank}: {exposed_transfer_us:duration} of transfer, {share:percent 0} of the window",
+        lambda collective, one_stream, **_: (
+            "Collectives run on the stream of the kernels: async_op=True gives them one of their own."
+            if one_stream
+            else f"Compute waits for each {collective}. Issue it earlier, or divide it: buckets, prefetch, async tensor"
+            " parallelism."
+        ),
+    ),
+    "slow_link": (
+        "{collective} reaches {busbw_gbps:.0f} GB/s, {share:percent 0} of the link's {peak_gbps:.0f} GB/s",
+        lambda message_bytes, ranks, **_: (
+            f"Bus bandwidth of {size(message_bytes)}, ranks {listed(ranks)}. See the route: nvidia-smi topo -m,"
+            " NCCL_DEBUG=INFO."
+        ),
+    ),
+    "slow_group": (
+        lambda ranks, busbw_gbps, usual_gbps, **_: (
+            f"Ranks {listed(ranks)} communicate at {busbw_gbps:.0f} GB/s, other groups at {usual_gbps:.0f} GB/s"
+        ),
+        lambda collective, message_bytes, groups, **_: (
+            f"{collective} of {size(message_bytes)} in {groups} groups alike. A bad link, or another route:"
+            " nvidia-smi nvlink -e, NCCL_DEBUG=INFO."
+        ),
+    ),
     "exposed_communication": (
         "{exposed_transfer_us:duration} of transfer is not overlapped on rank {rank}, {share:percent 0} of the window",
         "Largest collective: {collective}. Waiting for late ranks is not in it.",
+    ),
+    "uneven_split": (
+        "Rank {rank} has {times:times} the mean rank's bytes in {count:counted all-to-all}",
+        lambda sent, received, **_: (
+            f"It sends {size(sent)} and receives {size(received)}; all wait until the largest part is through."
+        ),
     ),
     "small_collectives": (
         "{count:counted collective} of at most 64 KiB: latency, not bandwidth",
@@ -108,6 +156,13 @@ NOTES: dict[str, Sentence] = {
 
 def cause_name(cause: str) -> str:
     return CAUSES.get(cause) or cause_words(cause)
+
+
+def listed(ranks: Sequence[int]) -> str:
+    """`0, 1, 2`, or of many `0, 8, 16 and 5 more`."""
+    left = len(ranks) - MOST_LISTED if len(ranks) > MOST_LISTED + 1 else 0
+    named = ", ".join(map(str, ranks[:MOST_LISTED] if left else ranks))
+    return f"{named} and {left} more" if left else named
 
 
 def _at(where: str | None) -> str:

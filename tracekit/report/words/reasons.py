@@ -1,13 +1,17 @@
 """Why something was decided, or left open, and what that assumes, in English."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tracekit.model.comparison import Bound
-from tracekit.model.estimate import Statement
 from tracekit.numbers import duration, percent
 from tracekit.report.words.saying import Sentence, say
+
+if TYPE_CHECKING:
+    from tracekit.model.comparison import Bound
+    from tracekit.model.estimate import Statement
 
 #: What makes an interval as wide as it is, and what narrows it.
 DOUBTS = {
@@ -54,6 +58,7 @@ REASONS: dict[str, Sentence] = {
     "one_process": "one process, without process spread (--repeat-process)",
     "one_process_of_a_side": "{side} has one process: the process spread of {other} is assumed",
     "whole_recording": "of the whole trace: no steps are marked",
+    "compute_alone": "GPU busy without communication, which may be waiting for other ranks (`tracekit ranks`)",
     "unmatched": "{unmatched_share:percent 1} of GPU time is unmatched and may hide places",
     "mostly_matched": "all but {unmatched_share:percent 1} of GPU time is matched",
 }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from tracekit.model.comparison import Bound, Comparison, Finding, Side
-from tracekit.model.note import Note
 from tracekit.numbers import count, duration, percent
 from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.saying import Sentence, say
+
+if TYPE_CHECKING:
+    from tracekit.model.comparison import Bound, Comparison, Finding, Side
+    from tracekit.model.note import Note
 
 #: Parts of a call in which the GPU is idle, and those in which it works.
 IDLE = {

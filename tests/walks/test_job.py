@@ -1,0 +1,156 @@
+"""Runs of several ranks: gloo on the CPU, started by tracekit and by torchrun."""
+
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from tests.cli.runs import ROOT, assert_refused, invoke, tracekit
+
+from tracekit import store
+from tracekit.errors import TheirCodeError
+from tracekit.model.child import RankFailure
+from tracekit.model.workload import Request
+from tracekit.tracefile import read_trace
+from tracekit.walks.job import RankJob, decoded, encoded, failure_of
+from tracekit.walks.plan import Plan
+
+#: A step whose gradients are all-reduced. Rank 1 comes late, fails or ends itself when it is told to.
+MODEL = """
+import os
+import time
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+def build(rank: int, world_size: int, late_ms: float = 0.0, fails: int = 0, killed: int = 0):
+    assert (world_size, rank in (0, 1)) == (2, True)
+    model, calls = DistributedDataParallel(nn.Linear(8, 8)), []
+
+    def step():
+        calls.append(1)
+        if rank == 1:
+            time.sleep(late_ms / 1000)
+            if len(calls) == fails:
+                raise ValueError("told to fail")
+            if len(calls) == killed:
+                os.kill(os.getpid(), 9)
+        model.zero_grad()
+        loss = model(torch.ones(4, 8)).square().mean()
+        loss.backward()
+        return loss.detach()
+
+    return step
+"""
+#: Short, and of ranks that share two cores.
+SHORT = ("--iterations", 6, "--no-provenance", "--no-numerics")
+profile = partial(tracekit, "profile", "model.py:build", CUDA_VISIBLE_DEVICES="", OMP_NUM_THREADS="1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pytest.importorskip("torch")
+    (tmp_path / "model.py").write_text(MODEL)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_all_ranks_make_the_same_calls_and_the_slowest_is_the_time_of_each(folder: Path) -> None:
+    done = profile("--nproc", 2, "--compiled", *SHORT, "--", "late_ms=30", folder=folder)
+    assert done.returncode == 0, done.stderr
+    here = folder / "traces" / "model-build-compiled-2-ranks"
+    run, other = store.load(here), store.load(here / "rank1")
+    assert run.settings.nproc == 2 and (run.status, other.status) == ("complete", "complete")
+    assert [(each.rank, each.folder) for each in run.ranks] == [(0, None), (1, "rank1")] and not other.ranks
+    assert run.order == other.order
+    for form, theirs in zip(run.forms, other.forms, strict=True):
+        # One time for all; it is not shorter than any rank's own, and has the sleep of the late one in it.
+        assert form.wall_us == theirs.wall_us and len(form.wall_us) == 6
+        assert min(form.wall_us) > 30_000
+        for each in (form, theirs):
+            assert all(own <= wall for own, wall in zip(each.own_wall_us, form.wall_us, strict=True))
+        for rank, place, made in ((0, here, form), (1, here / "rank1", theirs)):
+            trace = read_trace(place / next(each.path for each in made.recordings if each.kind == "rich"))
+            assert trace.distributed is not None and trace.distributed.rank == rank
+    assert sum(form.times_slowest for each in run.ranks for form in each.forms) == 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("fails=5", "rank 1 of 2: a call of what model.py:build() returned raised ValueError: told to fail"),
+        ("killed=5", "rank 1 of 2 was ended by SIGKILL"),
+        ("late_ms=20000", "rank 1 of 2 hangs: the others waited 5 s for it"),
+    ],
+)
+def test_a_rank_that_fails_ends_the_run_in_one_message_and_leaves_no_process(
+    option: str, said: str, folder: Path
+) -> None:
+    done = profile("--nproc", 2, "--timeout", 5, *SHORT, "--", option, folder=folder)
+    assert done.returncode == 1
+    error = done.stderr.splitlines()[-1]
+    assert error.startswith(f"error: {said}"), done.stderr
+    # Where it was, in the user's own file, and nothing of a run that nobody measured.
+    assert ("model.py" in done.stderr.replace("model.py:build", "")) is (option != "killed=5")
+    assert not store.is_run(folder / "traces" / "model-build-eager-2-ranks")
+    assert not _running(str(folder))
+
+
+def _running(text: str) -> list[str]:
+    """The commands of processes that name this."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = each.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        found += [command] if text in command and "pytest" not in command else []
+    return found
+
+
+@pytest.mark.slow
+def test_under_torchrun_every_rank_runs_the_command_and_the_first_reports(folder: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    launcher = (sys.executable, "-P", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    command = (*launcher, "-m", "tracekit", "profile", "model.py:build", *map(str, SHORT), "-q")
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("per call") == 1
+    run = store.load(folder / "traces" / "model-build-eager-2-ranks")
+    assert [each.rank for each in run.ranks] == [0, 1]
+
+
+def test_what_cannot_be_asked_of_ranks_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    one = ("profile", "model.py:build")
+    assert_refused(invoke(*one, "--nproc", 2, "--repeat-process", 2), "--nproc and --repeat-process cannot be combined")
+    assert_refused(invoke(*one, "--timeout", 9), "--timeout has no effect without --nproc")
+    assert_refused(invoke("profile", "vit", "--nproc", 2), "vit has no --nproc")
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert_refused(invoke(*one, "--nproc", 2), "a launcher has started this process as rank 1")
+
+
+def test_the_rank_that_others_lost_is_named() -> None:
+    lost = RankFailure(0, "Connection closed by peer", "their frames", at=1.0, exit_code=1)
+    killed = RankFailure(1, exit_code=-9)
+    assert "rank 1 of 3 was ended by SIGKILL" in str(failure_of((lost, killed, RankFailure(2)), 3, 60))
+    hung = RankFailure(2, stands='Stack (most recent call first):\n  File "m.py", line 3 in step\n')
+    waited = RankFailure(0, "Timed out waiting for recv", at=1.0, exit_code=1, timed_out=True)
+    for late in (waited, RankFailure(0, exit_code=-6)):
+        error = failure_of((late, RankFailure(1), hung), 3, 60)
+        assert "rank 2 of 3 hangs" in str(error)
+    assert isinstance(error, TheirCodeError) and "m.py" in error.traceback
+    first = RankFailure(1, "boom", at=0.5, exit_code=1)
+    assert str(failure_of((lost, first, RankFailure(2)), 3, 60)) == "rank 1 of 3: boom"
+
+
+def test_a_job_goes_through_a_file_whole() -> None:
+    plan = Plan(Request("model.py:build", nproc=2), ("eager",), Path("there"), force=False, command="tracekit")
+    job = RankJob(2, plan, Path("/draft"))
+    assert decoded(encoded(job)) == job

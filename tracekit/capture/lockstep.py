@@ -1,0 +1,147 @@
+"""Many ranks that make the same calls: all begin one at the same moment, and it is over when the slowest rank's is.
+
+Each rank is a process that torch's launcher has started (`torchrun`, or `tracekit profile --nproc`). Whatever steers
+the walk is agreed on between calls over a group of gloo's: which moment a call begins at, how long it took, whether to
+go on. What ranks send each other inside calls is the workload's own affair.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Protocol, TypeVar
+
+import torch
+import torch.distributed as dist
+
+from tracekit.errors import LateRankError, TracekitError
+
+T = TypeVar("T")
+
+#: A call begins so long after all ranks have come to it: longer than the word of it travels between processes.
+AHEAD_NS = 500_000
+
+
+class Ranks(Protocol):
+    """The ranks that make the calls; of a run of one process, that one."""
+
+    rank: int
+    size: int
+
+    def begin(self) -> int:
+        """Waits until all ranks have come to the next call; returns the moment it begins, by `perf_counter_ns`. Raises
+        LateRankError with the ranks that did not come in time."""
+
+    def took(self, began_ns: int, ended_ns: int) -> tuple[float, float]:
+        """Microseconds of a call until the slowest rank has ended it, and until this one has. `began_ns` and `ended_ns`
+        are this rank's."""
+
+    def most(self, *values: float) -> tuple[float, ...]:
+        """Each value of the rank where it is largest."""
+
+    def decided(self, value: T) -> T:
+        """What the first rank says."""
+
+    def gathered(self, value: T) -> list[T]:
+        """What each rank says, in their order."""
+
+
+class OneProcess:
+    """No other ranks."""
+
+    rank, size = 0, 1
+
+    def begin(self) -> int:
+        return time.perf_counter_ns()
+
+    def took(self, began_ns: int, ended_ns: int) -> tuple[float, float]:
+        return (ended_ns - began_ns) / 1e3, (ended_ns - began_ns) / 1e3
+
+    def most(self, *values: float) -> tuple[float, ...]:
+        return values
+
+    def decided(self, value: T) -> T:
+        return value
+
+    def gathered(self, value: T) -> list[T]:
+        return [value]
+
+
+ALONE = OneProcess()
+
+
+class Lockstep:
+    """The ranks of a job whose process group is up."""
+
+    def __init__(self, timeout_seconds: float) -> None:
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self._timeout = timeout_seconds
+        group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout_seconds))
+        assert group is not None
+        self._group = group
+        # Processes of one host read the same clock; small numbers are exact as doubles.
+        self._one_host = len(set(self.gathered(socket.gethostname()))) == 1
+        self._since_ns = self.decided(time.perf_counter_ns()) if self._one_host else time.perf_counter_ns()
+
+    def begin(self) -> int:
+        try:
+            dist.monitored_barrier(self._group, timedelta(seconds=self._timeout), wait_all_ranks=True)
+        except RuntimeError as error:
+            raise LateRankError(_late(str(error), self._timeout)) from None
+        if not self._one_host:
+            return time.perf_counter_ns()
+        (latest_ns,) = self.most(time.perf_counter_ns() - self._since_ns)
+        begins_ns = int(latest_ns) + self._since_ns + AHEAD_NS
+        while time.perf_counter_ns() < begins_ns:
+            pass
+        return time.perf_counter_ns()
+
+    def took(self, began_ns: int, ended_ns: int) -> tuple[float, float]:
+        own_us = (ended_ns - began_ns) / 1e3
+        if not self._one_host:
+            return self.most(own_us)[0], own_us
+        # From when the last rank has begun: one that was not woken in time is no part of the call.
+        began, ended = self.most(began_ns - self._since_ns, ended_ns - self._since_ns)
+        return (ended - began) / 1e3, max((ended_ns - self._since_ns - began) / 1e3, 1e-3)
+
+    def most(self, *values: float) -> tuple[float, ...]:
+        found = torch.tensor(values, dtype=torch.float64)
+        dist.all_reduce(found, dist.ReduceOp.MAX, self._group)
+        return tuple(found.tolist())
+
+    def decided(self, value: T) -> T:
+        held: list[T] = [value]
+        dist.broadcast_object_list(held, 0, self._group)
+        return held[0]
+
+    def gathered(self, value: T) -> list[T]:
+        found: list[T] = [value] * self.size
+        dist.all_gather_object(found, value, self._group)
+        return found
+
+
+def _late(said: str, seconds: float) -> str:
+    """gloo names them: `Ranks 1, 3 failed to pass monitoredBarrier`."""
+    ranks, _, rest = said.partition(" failed to pass monitoredBarrier")
+    who = ranks.rpartition("]")[2].strip().lower() if rest else "another rank"
+    return f"{who} did not come to the next call within {seconds:.0f} s (--timeout)"
+
+
+@contextmanager
+def joined(timeout_seconds: float) -> Iterator[Lockstep]:
+    """The job that torch's launcher has started this process for: its process group is up inside the block, by NCCL
+    with a GPU for each rank, else by gloo. Raises TracekitError where there is no GPU for this rank."""
+    local, gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if gpus:
+        if local >= gpus:
+            raise TracekitError(f"rank {os.environ['RANK']} has no GPU, there are {gpus}: pass --nproc {gpus}")
+        torch.cuda.set_device(local)
+    dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", timeout=timedelta(seconds=timeout_seconds))
+    # Where the block raises, nobody waits for the others, who may never come.
+    yield Lockstep(timeout_seconds)
+    dist.barrier()
+    if not gpus:
+        # After CUDA graphs with collectives NCCL's end hangs: there the process ends with it.
+        dist.destroy_process_group()

@@ -1,0 +1,62 @@
+"""What do the collectives cost where no compute runs beside them?"""
+
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+import polars as pl
+
+from tracekit.model.ranks import CollectiveUse, RankDigest, RankFinding, RankUse
+
+#: Of the window: transfer that nothing covers.
+LEAST_EXPOSED = 0.05
+#: Of the window, and of their own transfer: all-gathers, which could have been issued earlier.
+LEAST_GATHERS, LEAST_OF_GATHERS = 0.02, 1 / 3
+#: Of transfer: more is no overlap at all. Of the window: less compute could hide nothing.
+NO_OVERLAP, LEAST_COMPUTE = 0.95, 0.05
+#: A collective that is over sooner than this is all latency; so many of them are worth one larger.
+SMALL_BYTES, MANY = 64 * 1024, 50
+
+
+def find_exposed(
+    ranks: tuple[RankUse, ...], collectives: tuple[CollectiveUse, ...], digests: dict[int, RankDigest]
+) -> Iterator[RankFinding]:
+    """Transfer without compute beside it: that of all-gathers on all ranks, and what else the worst rank has."""
+    told = [each for each in ranks if each.exposed_transfer_us is not None and each.span_us]
+    if not told or not collectives:
+        return
+    gathers = [each for each in collectives if each.name == "all_gather"]
+    exposed_us = sum(each.exposed_transfer_us for each in gathers) / len(told)
+    share = exposed_us / median(each.span_us for each in told)
+    of_transfer = exposed_us * len(told) / max(sum(each.transfer_us or 0.0 for each in gathers), 1e-9)
+    gathered_us = 0.0
+    if share >= LEAST_GATHERS and of_transfer >= LEAST_OF_GATHERS:
+        gathered_us = exposed_us
+        of_gathers = {"exposed_transfer_us": exposed_us, "share": share, "of_transfer": of_transfer}
+        yield RankFinding("exposed_all_gathers", "warning", None, of_gathers, exposed_us)
+    worst = max(told, key=lambda each: (each.exposed_transfer_us or 0.0) / each.span_us)
+    own_us, transfer_us = (worst.exposed_transfer_us or 0.0), worst.transfer_us or 0.0
+    if own_us - gathered_us < LEAST_EXPOSED * worst.span_us:
+        return
+    others = [each for each in collectives if not gathered_us or each.name != "all_gather"]
+    largest = max(others or gathers, key=lambda each: each.transfer_us or 0.0)
+    facts: dict[str, Any] = {"exposed_transfer_us": own_us, "share": own_us / worst.span_us, "collective": largest.name}
+    if own_us >= NO_OVERLAP * transfer_us and worst.compute_us >= LEAST_COMPUTE * worst.span_us:
+        facts["one_stream"] = _on_one_stream(digests[worst.rank])
+        yield RankFinding("no_overlap", "warning", worst.rank, facts, min(own_us, worst.compute_us))
+    else:
+        yield RankFinding("exposed_communication", "warning", worst.rank, facts, own_us)
+
+
+def _on_one_stream(digest: RankDigest) -> bool:
+    """Whether most collectives run on the stream that most compute runs on."""
+    compute = digest.activities.filter(pl.col("family") != "communication")["stream"].mode()
+    together = digest.collectives["stream"].is_in(compute.implode())
+    return int(together.sum()) > digest.collectives.height / 2
+
+
+def find_small(collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:
+    """Many that are all latency."""
+    count = sum(each.count for each in collectives if each.bytes is not None and each.bytes <= SMALL_BYTES)
+    if count >= MANY and count > sum(each.count for each in collectives) / 2:
+        yield RankFinding("small_collectives", "info", None, {"count": count, "bytes": SMALL_BYTES})

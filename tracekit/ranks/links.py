@@ -1,0 +1,117 @@
+"""How fast is the link between the GPUs of a group, and does a group use it? Slow links, and slow groups."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from tracekit.model.ranks import CollectiveUse, RankDigest, RankFinding
+
+#: Smaller messages are latency; so many are no chance.
+LARGE_BYTES, LEAST_COUNT = 16 << 20, 3
+#: Of the link's peak. Two H200s without NVLink multicast reach 46 % beside compute, which is what a slow link could.
+FAR_BELOW, REACHED = 0.25, 0.46
+#: Of what other groups of the same kind and size reach, the median.
+SLOWER_GROUP = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What one GPU can send to the others of its host, GB/s in one direction. `per_peer`: to each of them, where GPUs
+    are linked pair by pair and no switch stands between."""
+
+    device: str  #: Words that are all in the device's name.
+    gbps: float
+    per_peer: float | None = None
+
+
+#: Makers print both directions together; these are half of that. The first that fits; cards whose bridges or switches
+#: the name does not tell (V100, A40, RTX) are left out, as are those of several hosts.
+LINKS = (
+    # NVIDIA DGX B200 data sheet (2024): NVLink 5, 14.4 TB/s of eight.
+    Link("b200", 900),
+    # NVIDIA H200 data sheet (2024): NVLink 4, 900 GB/s; NVL is bridged in twos or fours, else PCIe 5, 128 GB/s.
+    Link("h200 nvl", 64),
+    Link("h200", 450),
+    # NVIDIA H100 data sheet (2023, 2024): NVLink 4, 900 GB/s; PCIe and NVL are bridged in twos, else PCIe 5.
+    Link("h100 pcie", 64),
+    Link("h100 nvl", 64),
+    Link("h100", 450),
+    # NVIDIA A100 data sheet (2021): SXM, NVLink 3, 600 GB/s; PCIe 4, 64 GB/s.
+    Link("a100 pcie", 32),
+    Link("a100", 300),
+    # NVIDIA L4 and L40S data sheets (2023), A10 product brief (2021): PCIe 4, 64 GB/s. T4 data sheet (2018): PCIe 3.
+    Link("l40s", 32),
+    Link("l4", 32),
+    Link("a10g", 32),
+    Link("t4", 16),
+    # AMD Instinct MI300X data sheet (2023): Infinity Fabric, 128 GB/s to each of seven others.
+    Link("mi300x", 448, per_peer=64),
+)
+
+
+def peak_gbps(digests: dict[int, RankDigest], group: tuple[int, ...], hosts: int) -> float | None:
+    """The peak of a group's link, in one direction; None where it spans hosts, a rank was not recorded, or the device
+    is not known. `hosts` is how many clocks there are, should the recordings not name theirs."""
+    if not all(rank in digests for rank in group) or len(group) < 2:
+        return None
+    places = {digests[rank].host_name for rank in group}
+    devices = {digests[rank].device_name for rank in group}
+    if len(devices) > 1 or len(places) > 1 or (None in places and hosts > 1):
+        return None
+    words = set((devices.pop() or "").lower().replace("-", " ").replace("_", " ").split())
+    link = next((each for each in LINKS if words.issuperset(each.device.split())), None)
+    if link is None or "mig" in words:
+        return None
+    return link.gbps if link.per_peer is None else min(link.gbps, link.per_peer * (len(group) - 1))
+
+
+def find_slow_links(collectives: tuple[CollectiveUse, ...], digests: dict[int, RankDigest]) -> Iterator[RankFinding]:
+    """What is far below its link's peak, the one with most transfer; and groups slower than others of their kind."""
+    large = [
+        each
+        for each in collectives
+        # What ranks send each other unequally has no one bandwidth.
+        if (each.bytes or 0) >= LARGE_BYTES
+        and each.count >= LEAST_COUNT
+        and each.busbw_gbps is not None
+        and not each.rank_bytes
+    ]
+    slow = [each for each in large if each.peak_gbps and (each.busbw_gbps or 0.0) < FAR_BELOW * each.peak_gbps]
+    for each in sorted(slow, key=lambda one: -(one.transfer_us or 0.0))[:1]:
+        share = (each.busbw_gbps or 0.0) / (each.peak_gbps or 1.0)
+        groups = len({one.ranks for one in slow})
+        facts = _facts(each) | {"peak_gbps": each.peak_gbps, "share": share, "groups": groups}
+        yield RankFinding("slow_link", "warning", None, facts, _saving(each, share / REACHED))
+    kinds: dict[tuple[object, ...], list[CollectiveUse]] = defaultdict(list)
+    for each in large:
+        hosts = len({digests[rank].host_name if rank in digests else None for rank in each.ranks})
+        kinds[each.name, each.dtype, each.bytes, len(each.ranks), hosts].append(each)
+    found: list[RankFinding] = []
+    for some in kinds.values():
+        for each in some if len({one.ranks for one in some}) > 1 else ():
+            usual = median(one.busbw_gbps or 0.0 for one in some if one.ranks != each.ranks)
+            share = (each.busbw_gbps or 0.0) / usual if usual else 1.0
+            if share < SLOWER_GROUP:
+                facts = _facts(each) | {"usual_gbps": usual, "groups": len(some)}
+                found.append(RankFinding("slow_group", "warning", None, facts, _saving(each, share)))
+    # Of a slow group the kind that takes most of its time.
+    by_group: dict[tuple[int, ...], RankFinding] = {}
+    for finding in sorted(found, key=lambda one: one.facts["transfer_us"]):
+        by_group[finding.facts["ranks"]] = finding
+    yield from by_group.values()
+
+
+def _facts(each: CollectiveUse) -> dict[str, object]:
+    return {
+        "collective": each.name,
+        "message_bytes": each.bytes,
+        "ranks": each.ranks,
+        "busbw_gbps": each.busbw_gbps,
+        "transfer_us": each.transfer_us,
+    }
+
+
+def _saving(each: CollectiveUse, share: float) -> float:
+    """Of a rank's time, at the usual bandwidth: what overlaps compute saves none."""
+    return each.exposed_transfer_us / len(each.ranks) * (1 - share)

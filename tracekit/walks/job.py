@@ -1,0 +1,106 @@
+"""A run over several ranks: what starts them, and what becomes of one that fails."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from signal import Signals
+from typing import Any
+
+import msgspec
+
+from tracekit import store
+from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.model.child import RankFailure
+from tracekit.model.progress import Progress
+from tracekit.model.run import Run
+from tracekit.walks.plan import Plan
+from tracekit.walks.processes import run_module
+from tracekit.walks.relayed_progress import shown_on
+
+MODULE = "tracekit.capture.launcher"
+#: So many of the lines in which a rank says where it stands.
+STANDS_LINES = 6
+#: What ranks of a job started elsewhere have in their environment.
+RANK = "RANK"
+
+
+@dataclass(frozen=True, slots=True)
+class RankJob:
+    """What each rank is to do."""
+
+    nproc: int
+    plan: Plan
+    draft: Path
+
+
+def encoded(job: RankJob) -> bytes:
+    return msgspec.json.encode(job, enc_hook=str)
+
+
+def decoded(content: bytes) -> RankJob:
+    def path(kind: type[Any], text: Any) -> Any:
+        return kind(text)
+
+    return msgspec.json.decode(content, type=RankJob, dec_hook=path)
+
+
+def rank_here() -> int | None:
+    """The rank that a launcher has given to this process; None where none has."""
+    text = os.environ.get(RANK, "")
+    return int(text) if text.isdecimal() and "WORLD_SIZE" in os.environ else None
+
+
+def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:
+    """Starts the ranks, waits until they have measured and recorded, and returns the run of rank 0, in `draft` with
+    the other ranks' folders. Raises TracekitError with what the first rank to fail says."""
+    assert plan.request.nproc is not None
+    job = encoded(RankJob(plan.request.nproc, plan, draft.resolve()))
+    progress.phase(f"starting {plan.request.nproc} ranks")
+    # A rank reads its own share of the machine's cores; torch's launcher would say so for each.
+    threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+    ended = run_module(MODULE, job, draft, threads, on_word=shown_on(progress))
+    if ended.lines:
+        with (draft / store.OUTPUT).open("a", encoding="utf-8") as log:
+            log.writelines(f"{line}\n" for line in ended.lines)
+    if ended.answer is None:
+        last = next((line for line in reversed(ended.lines) if line.strip()), "it printed nothing")
+        raise TracekitError(f"torch's launcher could not start the ranks ({last.strip()})")
+    failures = msgspec.json.decode(ended.answer, type=tuple[RankFailure, ...])
+    if failures:
+        raise failure_of(failures, plan.request.nproc, plan.timeout_seconds)
+    return store.load(draft)
+
+
+def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: float) -> TracekitError:
+    """The error of the job: that of the rank that was killed, or hangs, without a word, else of the first that said
+    one. The others fail because that one does not come."""
+    # NCCL aborts a process that has waited in vain.
+    waited = [each for each in failures if each.timed_out or each.exit_code == -Signals.SIGABRT]
+    silent = [each for each in failures if each.message is None and each not in waited]
+    # A rank that was ended because another had failed says where it stood.
+    killed = [each for each in silent if not each.stands and each.exit_code is not None and each.exit_code < 0]
+    if killed:
+        names = {-each.value: each.name for each in Signals}
+        first = killed[0]
+        signal = names.get(first.exit_code or 0, str(first.exit_code))
+        return TracekitError(f"rank {first.rank} of {size} was ended by {signal}; the other ranks were ended too")
+    hung = [each for each in silent if each.stands]
+    if hung and waited:
+        first = hung[0]
+        message = f"rank {first.rank} of {size} hangs: the others waited {timeout_seconds:.0f} s for it (--timeout)"
+        return TheirCodeError(message, "\n".join(["It stands at (innermost first):", *_frames(first.stands)]))
+    said = sorted((each for each in failures if each.message is not None), key=lambda each: each.at)
+    if not said:
+        codes = ", ".join(f"rank {each.rank}: {each.exit_code}" for each in failures if each.exit_code is not None)
+        return TracekitError(f"ranks ended before they had measured (exit codes {codes})")
+    first = said[0]
+    message = f"rank {first.rank} of {size}: {first.message}"
+    error = TheirCodeError(message, first.traceback) if first.traceback else TracekitError(message)
+    error.below = first.below
+    return error
+
+
+def _frames(stands: str) -> list[str]:
+    """The innermost frames of the main thread, which `faulthandler` writes last."""
+    thread = stands.strip().rpartition("\n\n")[2].splitlines()
+    return [f"  {line}" for line in thread[1 : STANDS_LINES + 1]]
