@@ -1,24 +1,23 @@
 """What does one rank's recording tell that other ranks' recordings must know?"""
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 
 from tracekit.analysis.collectives import describe_collectives
 from tracekit.analysis.communication import communicates
 from tracekit.analysis.gaps import Gaps, find_gaps
-from tracekit.analysis.idle import divide_and_name
+from tracekit.analysis.idle import divide_and_place
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of
 from tracekit.analysis.window import columns, find_scope
 from tracekit.errors import TracekitError
 from tracekit.interval import Ints
-from tracekit.model.analysis import IDLE_CAUSES, IdleGap
+from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.ranks import RankDigest
 from tracekit.model.trace import Trace
 
 #: So many of the longest gaps have a place.
 NAMED_GAPS = 200
+PLACES = {"start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.String, "where": pl.String}
 
 
 def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | None = None) -> RankDigest:
@@ -45,7 +44,7 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
     collectives = _collectives(trace, own, linked.with_columns(in_graph=graphs))
     whole = find_gaps(trace, scope, device)
     gaps = _cut(whole, collectives)
-    parts, named = divide_and_name(trace, scope, whole, gaps, NAMED_GAPS)
+    parts, placed = divide_and_place(trace, scope, whole, gaps, NAMED_GAPS)
     stated = trace.distributed
     return RankDigest(
         path=trace.path,
@@ -67,7 +66,7 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         gaps=pl.DataFrame({"start_ns": gaps.starts, "end_ns": gaps.ends}).with_columns(
             pl.Series(cause, parts[:, code], dtype=pl.Int64) for code, cause in enumerate(IDLE_CAUSES)
         ),
-        places=_places(named, scope.origin_ns),
+        places=pl.DataFrame(placed, schema=PLACES, orient="row").sort("start_ns"),
         skipped=sum(trace.skipped.values()),
         truncated=trace.truncated,
         device=device,
@@ -114,17 +113,3 @@ def _cut(gaps: Gaps, collectives: pl.DataFrame) -> Gaps:
     starts = np.where(place == 0, gaps.starts[rows], cuts[np.minimum(first[rows] + place - 1, len(moments))])
     ends = np.where(place == counts[rows], gaps.ends[rows], cuts[np.minimum(first[rows] + place, len(moments))])
     return gaps.within(rows, starts, ends)
-
-
-def _places(named: Sequence[IdleGap], origin_ns: int) -> pl.DataFrame:
-    rows = [
-        (
-            origin_ns + round(each.start_us * 1e3),
-            origin_ns + round((each.start_us + each.duration_us) * 1e3),
-            max(each.causes, key=lambda cause: each.causes[cause], default="unattributed"),
-            each.where.words if each.where else next((work.name for work in each.host if work.name), None),
-        )
-        for each in named
-    ]
-    schema = {"start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.String, "where": pl.String}
-    return pl.DataFrame(rows, schema=schema, orient="row").sort("start_ns")

@@ -23,7 +23,7 @@ from tracekit.analysis.gaps import (
 )
 from tracekit.analysis.links import launching_calls
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, lay_flat
-from tracekit.analysis.window import Scope
+from tracekit.analysis.window import Scope, columns
 from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES, CauseTime, DeviceIdle, HostWork, IdleGap, IdleSummary, Place, StepIdle
 from tracekit.model.trace import Trace
@@ -80,15 +80,20 @@ def main_cause(gap: IdleGap) -> str:
     return max(gap.causes, key=lambda cause: gap.causes[cause], default="unattributed")
 
 
-def divide_and_name(
+def divide_and_place(
     trace: Trace, scope: Scope, gaps: Gaps, parts: Gaps, longest: int
-) -> tuple[Ints, tuple[IdleGap, ...]]:
+) -> tuple[Ints, list[tuple[int, int, str, str | None]]]:
     """Nanoseconds of each cause (columns, in the order of IDLE_CAUSES) of each of the `parts` that the gaps were cut
-    into; and the longest few of the gaps, with their causes and where in the program they were made. What the host did
-    is told of those alone that have no place."""
+    into; and of the longest few gaps start, end, main cause, and where in the program that was, or what the host did.
+    """
     study = _study(trace, scope, [gaps, parts])
     chosen = _chosen(study, longest)[: min(longest, len(gaps.starts))]
-    return study.divided[1], _as_gaps(scope, study, chosen, work_of_placed=False)
+    placed: list[tuple[int, int, str, str | None]] = []
+    for each, place in zip(chosen, _places(study, chosen), strict=True):
+        work = _host_work(study.timelines, each) if place is None else ()
+        where = place.words if place else next((one.name for one in work if one.name), None)
+        placed.append((each.of(gaps.starts), each.of(gaps.ends), IDLE_CAUSES[int(each.parts.argmax())], where))
+    return study.divided[1], placed
 
 
 def leading_causes(trace: Trace, scope: Scope, gaps: Gaps) -> list[str]:
@@ -166,15 +171,8 @@ def _chosen(study: _Study, longest: int | None = None) -> list[_Chosen]:
     return every
 
 
-def _as_gaps(scope: Scope, study: _Study, every: list[_Chosen], *, work_of_placed: bool = True) -> tuple[IdleGap, ...]:
+def _as_gaps(scope: Scope, study: _Study, every: list[_Chosen]) -> tuple[IdleGap, ...]:
     origin, calls = scope.origin_ns, scope.calls["name"]
-    rows = [_row_to_name(study.timelines, chosen) for chosen in every]
-    places: dict[tuple[int, int], Place | None] = {}
-    for thread in {each[0] for each in rows if each}:
-        # A thread's table is looked through once.
-        own = [each for each in rows if each and each[0] == thread]
-        found = find_places(study.timelines[thread], np.array([row for _, row in own], dtype=np.int64))
-        places |= dict(zip(own, found, strict=True))
     return tuple(
         IdleGap(
             device=each.gaps.device,
@@ -185,25 +183,35 @@ def _as_gaps(scope: Scope, study: _Study, every: list[_Chosen], *, work_of_place
             before=each.gaps.name_of(each.of(each.gaps.before)),
             launched_by=str(calls[call]) if (call := each.of(each.gaps.call)) >= 0 else None,
             sync=study.timelines[each.sync_thread].table["name"][each.sync_row] if each.sync_row >= 0 else None,
-            host=_host_work(study.timelines, each) if work_of_placed or not (row and places[row]) else (),
-            where=places[row] if row else None,
+            host=_host_work(study.timelines, each),
+            where=place,
         )
-        for each, row in zip(every, rows, strict=True)
+        for each, place in zip(every, _places(study, every), strict=True)
     )
 
 
-def _row_to_name(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[int, int] | None:
-    """Thread and row of the call that let the GPU run dry, else of the launch that ended the gap."""
+def _places(study: _Study, every: list[_Chosen]) -> list[Place | None]:
+    """Of each gap where the call stood that let the GPU run dry, else the launch that ended the gap."""
+    found: list[Place | None] = [None] * len(every)
+    for thread, timeline in study.timelines.items():
+        # A thread's table is looked through once.
+        starts, calls = columns(timeline.table, "start_ns", "call")
+        rows = {at: row for at, each in enumerate(every) if (row := _row_to_name(thread, starts, calls, each)) >= 0}
+        for at, place in zip(rows, find_places(timeline, np.array([*rows.values()], dtype=np.int64)), strict=True):
+            found[at] = place
+    return found
+
+
+def _row_to_name(thread: int, starts: Ints, calls: Ints, chosen: _Chosen) -> int:
+    """The row of that call in the thread's table; -1 where it is of another thread, or not recorded."""
     if chosen.sync_row >= 0:
-        return chosen.sync_thread, chosen.sync_row
-    thread, call = chosen.of(chosen.gaps.thread), chosen.of(chosen.gaps.call)
-    if thread not in timelines or call < 0:
-        return None
-    table, moment = timelines[thread].table, chosen.of(chosen.gaps.called_ns)
-    starts = table["start_ns"].to_numpy()
+        return chosen.sync_row if chosen.sync_thread == thread else -1
+    call, moment = chosen.of(chosen.gaps.call), chosen.of(chosen.gaps.called_ns)
+    if chosen.of(chosen.gaps.thread) != thread or call < 0:
+        return -1
     first, last = int(np.searchsorted(starts, moment, "left")), int(np.searchsorted(starts, moment, "right"))
-    at_once = table["call"].slice(first, last - first).to_list()
-    return (thread, first + at_once.index(call)) if call in at_once else None
+    at_once = np.flatnonzero(calls[first:last] == call)
+    return first + int(at_once[0]) if len(at_once) else -1
 
 
 def _host_work(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[HostWork, ...]:

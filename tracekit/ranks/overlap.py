@@ -2,8 +2,9 @@
 
 A collective holds SMs and bandwidth for as long as its kernel runs, also while it only waits. A kernel that ran beside
 one is held against the same kernel where it ran alone: the one at the same place in another rank's recording, else
-those of its name and grid where these take equally long. Ranks' GPUs differ in speed; kernels that ran alone on both
-tell by how much.
+at its place in another step, else those of its name and grid where these take equally long. Ranks' GPUs differ in
+speed; kernels that ran alone on both tell by how much. Those that nowhere ran alone are taken to be slowed as the
+others are, within the differences among these.
 """
 
 from dataclasses import dataclass
@@ -16,14 +17,18 @@ from tracekit.model.ranks import RankDigest
 
 #: A kernel ran beside a collective if it shared this much of its time with one; alone, if none.
 BESIDE = 0.5
-#: So many that ran alone give a usual duration, if half of them differ from it by no more than this.
+#: At so many places of a step kernels that ran alone give a usual duration, if nine of ten differ from it by no more
+#: than this, and most of their name and grid ran alone: shapes may share both.
 LEAST_ALONE = 3
 MOST_SPREAD = 0.05
+MOSTLY_ALONE = 0.5
 #: Below this share of the time beside collectives with a usual duration, the price is not told.
 LEAST_KNOWN = 0.5
 #: A normal sample's deviation is 1.4826 times its median one.
 NORMAL_DEVIATION = 1.4826
 NORMAL_95 = 1.96
+#: That of a median is so many times that of a mean; and of few pairs both are known less well, by this share of one.
+OF_MEDIAN, OF_FEW = 1.2533, 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +38,6 @@ class OverlapPrice:
     price_us: float
     low_us: float
     high_us: float
-    beside_us: float  #: Compute time beside collectives that the price is of.
-    known_share: float  #: Of all compute time beside collectives.
 
 
 def price_overlap(digests: dict[int, RankDigest]) -> dict[int, OverlapPrice | None]:
@@ -52,44 +55,76 @@ def _kernels(rank: int, digest: RankDigest) -> pl.DataFrame:
     lasting = np.maximum(stretches[:, 1] - stretches[:, 0], 1)
     beside = interval.covered_within(talk, stretches) / lasting
     kind = ["name", "grid"]
-    return own.select("name", pl.col("grid").fill_null("")).with_columns(
+    return own.select("name", "step", pl.col("grid").fill_null("")).with_columns(
         rank=pl.lit(rank),
         ns=pl.Series(lasting),
         beside=pl.Series(beside),
         place=pl.int_range(pl.len()).over(kind),
         count=pl.len().over(kind),
+        place_in_step=pl.int_range(pl.len()).over(*kind, "step"),
+        count_in_step=pl.len().over(*kind, "step"),
     )
 
 
 def _price(every: pl.DataFrame, rank: int) -> OverlapPrice | None:
-    alone, mine = every.filter(pl.col("beside") == 0), every.filter(pl.col("rank") == rank)
+    mine, alone = every.filter(pl.col("rank") == rank), every.filter(pl.col("beside") == 0)
+    mine_alone = mine.filter(pl.col("beside") == 0)
     same_place = ["name", "grid", "count", "place"]
-    others = alone.filter(pl.col("rank") != rank).group_by(same_place).agg(usual=pl.col("ns").median())
-    pairs = mine.filter(pl.col("beside") == 0).join(others, on=same_place)
+    same_in_step = ["name", "grid", "count_in_step", "place_in_step"]
+    others = alone.filter(pl.col("rank") != rank).group_by(same_place).agg(other=pl.col("ns").median())
+    steps = mine_alone.group_by(same_in_step).agg(in_step=pl.col("ns").median())
     # Of one rank with the others, where nothing ran beside either.
-    ratios = (pairs["ns"] / pairs["usual"]).to_numpy()
+    pairs = mine_alone.join(others, on=same_place)
+    ratios = (pairs["ns"] / pairs["other"]).to_numpy()
     speed = float(np.median(ratios)) if len(ratios) >= LEAST_ALONE else 1.0
     scatter = NORMAL_DEVIATION * float(np.median(np.abs(ratios - speed))) if len(ratios) >= LEAST_ALONE else MOST_SPREAD
     beside = mine.filter(pl.col("beside") >= BESIDE)
-    known = beside.join(others, on=same_place, how="left").join(_usual(alone, rank), on=["name", "grid"], how="left")
-    known = known.with_columns(usual=pl.coalesce(speed * pl.col("usual"), "usual_own")).filter(
-        pl.col("usual").is_not_null()
+    found = (
+        beside.join(others, on=same_place, how="left")
+        .join(steps, on=same_in_step, how="left")
+        .join(_usual(mine), on=["name", "grid"], how="left")
+        .join(_partly(every, rank), on=same_place, how="left")
+        .with_columns(usual=pl.coalesce(speed * pl.col("other"), "in_step", "of_name"))
     )
-    total, all_ns = int(known["ns"].sum()), int(beside["ns"].sum())
-    if not total or total < LEAST_KNOWN * all_ns:
+    sure, rest = found.drop_nulls("usual"), found.filter(pl.col("usual").is_null())
+    if not sure.height or sure["ns"].sum() < LEAST_KNOWN * int(beside["ns"].sum()):
         return None
-    price = float((known["ns"] - known["usual"]).sum())
-    usual = known["usual"].to_numpy()
-    # Each usual duration scatters by itself, the ratio of the GPUs' speeds is wrong for all alike.
-    error = NORMAL_95 * scatter * float(np.sqrt((usual**2).sum() + usual.sum() ** 2 / max(len(ratios), 1)))
-    return OverlapPrice(price / 1e3, (price - error) / 1e3, (price + error) / 1e3, total / 1e3, total / all_ns)
+    usual = sure["usual"].to_numpy()
+    slowed = float(sure["ns"].sum() / usual.sum())
+    spread = float(np.sqrt(np.average((sure["ns"].to_numpy() / usual - slowed) ** 2, weights=usual)))
+    # A kernel that ran partly beside a collective there was slowed for that part of it; one that nowhere ran alone is
+    # taken to be slowed as the others are.
+    partly = speed * pl.col("partly") / (1 + pl.col("part") * (slowed - 1))
+    guessed = rest.select(usual=pl.coalesce(partly, pl.col("ns") / slowed), part=pl.col("part").fill_null(1.0))
+    price = float(beside["ns"].sum() - usual.sum() - guessed["usual"].sum())
+    by_name = sure.filter(pl.col("other").is_null() & pl.col("in_step").is_null())["usual"].sum()
+    by_rank = sure.filter(pl.col("other").is_not_null())["usual"].sum()
+    # Each usual duration scatters by itself; the ratio of the GPUs' speeds is wrong for all alike, and so may be what
+    # is taken from kernels of the name alone, or from how others were slowed.
+    wrong = [
+        scatter * float(np.sqrt((usual**2).sum())),
+        scatter * OF_MEDIAN * float(by_rank) / max(len(ratios), 1) ** 0.5,
+        MOST_SPREAD * float(by_name),
+        spread * float((guessed["usual"] * guessed["part"]).sum()),
+    ]
+    error = NORMAL_95 * (1 + OF_FEW / max(len(ratios), 1)) * float(np.linalg.norm(wrong))
+    return OverlapPrice(price / 1e3, (price - error) / 1e3, (price + error) / 1e3)
 
 
-def _usual(alone: pl.DataFrame, rank: int) -> pl.DataFrame:
+def _partly(every: pl.DataFrame, rank: int) -> pl.DataFrame:
+    """Of each place the kernel of another rank that was least beside a collective, and how much of it was."""
+    others = every.filter((pl.col("rank") != rank) & (pl.col("beside") > 0) & (pl.col("beside") < BESIDE))
+    least = others.sort("beside").group_by("name", "grid", "count", "place", maintain_order=True).first()
+    return least.select("name", "grid", "count", "place", partly="ns", part="beside")
+
+
+def _usual(mine: pl.DataFrame) -> pl.DataFrame:
     """The usual duration of the rank's kernels of one name and grid, where they take equally long."""
-    spread = (pl.col("ns") / pl.col("ns").median() - 1).abs().quantile(0.9)
-    grouped = alone.filter(pl.col("rank") == rank).group_by("name", "grid")
-    found = grouped.agg(usual_own=pl.col("ns").median(), spread=spread, alone=pl.len())
-    return found.filter((pl.col("alone") >= LEAST_ALONE) & (pl.col("spread") <= MOST_SPREAD)).select(
-        "name", "grid", "usual_own"
+    alone = pl.col("ns").filter(pl.col("beside") == 0)
+    places = pl.col("place_in_step").filter(pl.col("beside") == 0).n_unique()
+    spread = (alone / alone.median() - 1).abs().quantile(0.9)
+    found = mine.group_by("name", "grid").agg(
+        of_name=alone.median(), spread=spread, alone=alone.len(), all=pl.len(), places=places
     )
+    often = (pl.col("places") >= LEAST_ALONE) & (pl.col("alone") >= MOSTLY_ALONE * pl.col("all"))
+    return found.filter(often & (pl.col("spread") <= MOST_SPREAD)).select("name", "grid", "of_name")

@@ -1,0 +1,77 @@
+"""The price of overlap, of jobs in which it is known."""
+
+import random
+from dataclasses import replace
+
+import polars as pl
+import pytest
+from tests.ranks.jobs import make_digest
+
+from tracekit.model.ranks import RankDigest
+from tracekit.ranks.overlap import price_overlap
+
+STEPS, KERNELS, KINDS = 3, 9, 4
+
+
+def overlapped(seed: int, *, noise: float = 0.01, slower: float = 0.15) -> tuple[dict[int, RankDigest], float]:
+    """Two ranks, the first of which waits in a collective from some kernel of each step to its end; and what that cost.
+    Kernels of one name differ in shape, GPUs in speed."""
+    draw = random.Random(seed)
+    alone = [draw.uniform(20, 200) for _ in range(KERNELS)]
+    names = [f"kernel {draw.randrange(KINDS)}" for _ in range(KERNELS)]
+    digests, price = {}, 0.0
+    for rank in (0, 1):
+        speed, now, talk, kernels, steps = 1 + rank * draw.gauss(0, 0.02), 0.0, [], [], []
+        for step in range(STEPS):
+            first, began = draw.randrange(2, KERNELS - 2) if rank == 0 else KERNELS, None
+            for place, us in enumerate(alone):
+                lasting = us * speed * (1 + draw.gauss(0, noise))
+                more = lasting * slower * draw.uniform(0.5, 1.5) if place >= first else 0.0
+                began = now if place == first else began
+                kernels.append((now, now + lasting + more, names[place]))
+                steps.append(step)
+                price += more
+                now += lasting + more + 1
+            talk.append((now if began is None else began, now + 5))
+            now += 50
+        digest = make_digest(rank, 2, talk=talk, kernels=kernels)
+        numbers = pl.Series([*steps, *range(STEPS)])[pl.Series([each[0] for each in [*kernels, *talk]]).arg_sort()]
+        digests[rank] = replace(digest, activities=digest.activities.with_columns(step=numbers))
+    return digests, price
+
+
+@pytest.mark.parametrize(("noise", "slower"), [(0.01, 0.2), (0.02, 0.0)])
+def test_the_interval_holds_the_price_in_nine_of_ten_jobs(noise: float, slower: float) -> None:
+    held = 0
+    for seed in range(100):
+        digests, price = overlapped(seed, noise=noise, slower=slower)
+        told = price_overlap(digests)
+        assert told[1] is None
+        assert told[0] is not None
+        held += told[0].low_us <= price <= told[0].high_us
+    assert held >= 90
+
+
+def test_of_one_rank_its_other_steps_tell() -> None:
+    digests, price = overlapped(5)
+    (told,) = price_overlap({0: digests[0]}).values()
+    assert told is None or told.low_us <= price <= told.high_us
+
+
+def test_where_nothing_runs_alone_or_kernels_differ_there_is_no_price() -> None:
+    always = make_digest(0, 2, talk=[(0, 1000)], kernels=[(at, at + 90, "gemm") for at in range(0, 1000, 100)])
+    assert price_overlap({0: always, 1: replace(always, rank=1)}) == {0: None, 1: None}
+    other = make_digest(1, 2, talk=[(1000, 1010)], kernels=[(at, at + 50, "copy") for at in range(0, 1000, 100)])
+    assert price_overlap({0: always, 1: other}) == {0: None, 1: None}
+    nothing = make_digest(0, 1, talk=[], kernels=[(0, 10, "gemm")])
+    assert price_overlap({0: nothing}) == {0: None}
+
+
+def test_a_kernel_that_elsewhere_ran_only_with_another_shape_has_no_price() -> None:
+    # Of one name and grid; the longer one is beside a collective in every step.
+    kernels = [
+        (at * 1000.0 + begin, at * 1000.0 + end, "gemm") for at in range(4) for begin, end in ((0, 50), (60, 260))
+    ]
+    digest = make_digest(0, 2, talk=[(at * 1000.0 + 55, at * 1000.0 + 300) for at in range(4)], kernels=kernels)
+    steps = digest.activities.with_columns(step=pl.col("start_ns") // 1_000_000)
+    assert price_overlap({0: replace(digest, activities=steps)}) == {0: None}
