@@ -67,6 +67,17 @@ def test_a_rank_that_runs_more_is_late_because_of_its_kernels() -> None:
     assert late.behind_us == 600 and late.waiter == 0
 
 
+def test_who_waits_longest_for_a_late_rank_is_told_over_all_collectives() -> None:
+    # Another rank arrives first each time, and rank 0 always soon after it.
+    told = join_ranks(
+        simulate(5, 3, lambda rank, step: {4: 900.0, 0: 210.0}.get(rank, 200.0 + 50 * (rank != step + 1)))
+    )
+    (found,) = told.late
+    waits = {each.rank: each.us for each in told.waits}
+    assert (found.rank, found.waiter, found.most_waited_us) == (4, 0, pytest.approx(3 * 690))
+    assert found.most_waited_us == max(waits.values()) and sum(waits.values()) == pytest.approx(found.waited_for_us)
+
+
 def test_a_host_that_slept_once_is_the_cause_of_all_that_follows() -> None:
     # Both run the same kernels; rank 1 begins 400 us later and never catches up within the step.
     kernels = [(0, 100, "gemm"), (100, 200, "gemm"), (200, 300, "gemm")]

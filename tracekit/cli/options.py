@@ -43,6 +43,7 @@ class FiniteRange(click.FloatRange):
 CACHES = ("dynamic", "static")
 PHASES = ("generate", "prefill", "decode")
 DTYPES = ("bfloat16", "float16", "float32")
+PARALLEL = ("ddp", "fsdp2", "tp")
 FORMS = click.Choice(("eager", "compiled"))
 PERCENT = FiniteRange(min=0, min_open=True, max=100)
 SECONDS = FiniteRange(min=0, min_open=True)

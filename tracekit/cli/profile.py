@@ -11,6 +11,7 @@ import click
 from tracekit.cli.options import (
     CACHES,
     DTYPES,
+    PARALLEL,
     PERCENT,
     PHASES,
     SECONDS,
@@ -123,6 +124,10 @@ COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warm
 @click.option(
     "--nproc", type=click.IntRange(min=1, max=1024), metavar="N", help="Run N ranks, a GPU each; gloo on a CPU."
 )
+@click.option(
+    "--parallel", type=click.Choice(PARALLEL), metavar="KIND", help="gpt over ranks: ddp (default), fsdp2 or tp."
+)
+@click.option("--checkpoint", is_flag=True, default=None, help="gpt: activation checkpointing of each block.")
 @click.option(
     "--timeout",
     type=SECONDS,

@@ -59,7 +59,7 @@ def ranks(
 
     from tracekit.ranks.collectives import list_collectives
     from tracekit.ranks.joining import match_ranks, tell_ranks
-    from tracekit.report.composition.ranks import ranks_report, ranks_text
+    from tracekit.report.composition.ranks import ranks_text
     from tracekit.report.terminal import shown
     from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
     from tracekit.walks.reading import parse_steps
@@ -78,8 +78,10 @@ def ranks(
         there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
     joined = match_ranks(read_ranks(found, reading))
-    told = tell_ranks(joined)
+    told = tell_ranks(joined, drawn=there is not None)
     if there is not None:
+        from tracekit.report.composition.ranks_page import ranks_report
+
         write_report(ranks_report(told), there)
     page = there.page if there else None
     console.print(shown(ranks_text(told, page, (), detail, console.width)), crop=False)

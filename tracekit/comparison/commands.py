@@ -14,7 +14,7 @@ from tracekit.shell import retyped, with_variables
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
 OPTIONS = (
     *("mode", "size", "dtype", "scope", "batch_size", "height", "width", "seq_length", "steps", "pretrained"),
-    *("prompt", "seed", "nproc"),
+    *("prompt", "seed", "nproc", "parallel"),
 )
 #: Of these, what every model has.
 COMPILING = ("mode", "scope")
@@ -88,6 +88,7 @@ def profile_command(
         words += ["--phase", asked.phase, "--cache", asked.cache]
         words += ["--max-new-tokens", str(asked.max_new_tokens)] if asked.max_new_tokens else []
         words.append("--use-fast" if asked.fast_processor else "--no-use-fast")
+    words += ["--checkpoint"] if settings.checkpoint else []
     dynamic = changes.get("dynamic", settings.dynamic)
     if dynamic is not None and compiled:
         words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")

@@ -60,6 +60,8 @@ OPTIONS = (
     Option("dynamic", "dynamic shapes", "compiling"),
     Option("seed", "seed", "other", cell=False),
     Option("iterations", "timed calls", "other", cell=False),
+    Option("parallel", "parallelism", "model", everywhere=False, cell=False),
+    Option("checkpoint", "activation checkpointing", "model", everywhere=False, cell=False),
     Option("nproc", "ranks", "origin", everywhere=False, cell=False),
     Option("download", "download", "other", everywhere=False, cell=False),
 )

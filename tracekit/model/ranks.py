@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tracekit.model.note import Note, Severity
+from tracekit.model.timeline import StepTimeline
 
 if TYPE_CHECKING:
     import polars as pl
@@ -199,6 +200,32 @@ class OneCollective(CollectiveUse):
     start_us: float | None  #: Of the first rank's kernel, on the common clock; None where the clocks are unknown.
     last_rank: int | None  #: The last to arrive; None where the clocks are unknown.
     parts: tuple[CollectivePart, ...]  #: Of each rank that recorded it.
+    number: int  #: Its place among all that were matched, in the order in which they began; from 1.
+    step: int | None
+    causes: tuple[CauseShare, ...]  #: Of the last rank's lateness; they add up to the waiting.
+    where: str | None = None  #: Where most of that was made; told of the worst.
+
+
+@dataclass(frozen=True, slots=True)
+class RankStretch:
+    """What one rank did in a stretch, as `timeline`: lane 0 of its work is all but communication, lane 1 that; kinds
+    are `compute`, `waiting`, `transfer`, and `communication` where neither can be told. Idle time has the kind `idle`
+    and is named by its cause. The position of a bar is the number of its collective, else -1."""
+
+    rank: int
+    timeline: StepTimeline
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What the ranks did around one of the worst collectives, on one clock. All timelines share their labels."""
+
+    number: int  #: Of the collective.
+    begin_us: float  #: As `start_us` of the collective.
+    arrival_us: float  #: When the last rank arrived, since the stretch began.
+    ranks: tuple[RankStretch, ...]
+    unshown: int  #: Ranks that are left out.
+    together: int  #: Short kernels that are drawn together with others.
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,3 +299,4 @@ class Ranks:
     findings: tuple[RankFinding, ...] = ()
     notes: tuple[Note, ...] = ()
     worst: tuple[OneCollective, ...] = ()  #: The single collectives with most waiting, the most first.
+    stretches: tuple[Stretch, ...] = ()  #: Around the worst of them, where somebody will look at them.

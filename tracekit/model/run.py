@@ -25,6 +25,8 @@ from tracekit.model.timing import FormTiming, Startup, refuse_no_times
 #: `prefill`: one forward over the prompts. `decode`: one forward over one token of each, the cache full of prompts.
 Phase = Literal["generate", "prefill", "decode"]
 CacheKind = Literal["dynamic", "static"]
+#: How a model is spread over ranks: DistributedDataParallel, `fully_shard`, tensor parallel.
+Parallel = Literal["ddp", "fsdp2", "tp"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ class Settings:
     seq_length: Count | None = None
     variables: dict[Text, Text] = field(default_factory=dict)  #: Of the environment, that steer torch.
     nproc: Count | None = None  #: Ranks; None for one process without a process group.
+    parallel: Parallel | None = None
+    checkpoint: bool | None = None  #: Activations are computed again in backward, not kept.
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracekit.model.bounded import Count, Many, Text, Whole, Word
-from tracekit.model.run import CacheKind, Component, Phase, Settings
+from tracekit.model.run import CacheKind, Component, Parallel, Phase, Settings
 
 if TYPE_CHECKING:
     from torch import nn
@@ -112,6 +112,8 @@ class Request:
     options: Many[Text] = ()  #: For a model of the user's own, each as NAME=VALUE.
     seq_length: Count | None = None
     download: bool | None = None
+    parallel: Parallel | None = None
+    checkpoint: bool | None = None
     nproc: Count | None = None  #: Ranks, each a process; None for one process without a process group.
 
 

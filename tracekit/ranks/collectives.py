@@ -2,6 +2,8 @@
 
 import heapq
 from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -19,7 +21,9 @@ from tracekit.model.ranks import (
     RankWait,
 )
 from tracekit.ranks.joined import Joined
+from tracekit.ranks.lateness import Lateness, causes_of, find_lateness, places_of
 from tracekit.ranks.links import peak_gbps
+from tracekit.ranks.rows import Member
 from tracekit.ranks.waiting import compute_of
 
 Ints = NDArray[np.int64]
@@ -53,16 +57,19 @@ def sum_collectives(joined: Joined) -> tuple[CollectiveUse, ...]:
 def list_collectives(joined: Joined) -> tuple[OneCollective, ...]:
     """Every collective, in order of its start."""
     table = _Table(joined)
-    return tuple(table.one(k) for k in range(len(joined.matching.collectives)))
+    lateness = find_lateness(joined.digests, joined.matching, joined.waits, joined.clocks)
+    why = {each.collective: each for each in lateness}
+    return tuple(table.one(k, why.get(k)) for k in range(len(joined.matching.collectives)))
 
 
-def worst_collectives(joined: Joined) -> tuple[OneCollective, ...]:
-    """Those in which ranks waited longest, all together."""
+def worst_collectives(joined: Joined, lateness: Iterable[Lateness]) -> tuple[OneCollective, ...]:
+    """Those in which ranks waited longest, all together, and where each one's lateness was made."""
     waiting = joined.waits.waiting_ns
     waited = [sum(int(waiting[it.rank][it.row]) for it in each.members) for each in joined.matching.collectives]
     worst = heapq.nlargest(MOST_WORST, (k for k, ns in enumerate(waited) if ns > 0), key=lambda k: waited[k])
-    table = _Table(joined)
-    return tuple(table.one(k) for k in worst)
+    table, why = _Table(joined), {each.collective: each for each in lateness}
+    places = {k: places_of(joined.digests, [why[k]]) if k in why else () for k in worst}
+    return tuple(replace(table.one(k, why.get(k)), where=next(iter(places[k]), None)) for k in worst)
 
 
 class _Table:
@@ -102,8 +109,9 @@ class _Table:
                 received[it.rank] += taken
         return tuple(RankBytes(rank, sent[rank], received[rank]) for rank in sorted(sent))
 
-    def one(self, k: int) -> OneCollective:
+    def one(self, k: int, why: Lateness | None) -> OneCollective:
         known = self.joined.clocks.known
+        first = self.joined.matching.collectives[k].members[0]
         parts: list[CollectivePart] = []
         for it in self.joined.matching.collectives[k].members:
             waited, lasted = int(self.joined.waits.waiting_ns[it.rank][it.row]), int(self.lasting[it.rank][it.row])
@@ -114,7 +122,15 @@ class _Table:
             start_us=min((each.start_us for each in parts if each.start_us is not None), default=None),
             last_rank=self.joined.waits.last[k] if known else None,
             parts=tuple(parts),
+            number=k + 1,
+            step=self._step(first),
+            causes=causes_of([why]) if why else (),
         )
+
+    def _step(self, part: Member) -> int | None:
+        """The number of its step or span."""
+        digest = self.joined.digests[part.rank]
+        return digest.steps[digest.collectives["step"][part.row]] if digest.steps else None
 
     def figures(self, some: list[int]) -> dict[str, Any]:
         """The fields of a `CollectiveUse`: sums over these collectives, which are of one kind."""

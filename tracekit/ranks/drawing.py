@@ -76,6 +76,7 @@ def _panel(joined: Joined, rank: int, part: pl.DataFrame) -> Panel:
 def _facts(part: dict[str, Any]) -> str | None:
     """What is known of a rank's part in a collective."""
     shown = (
+        "collective",
         "group",
         "group_size",
         "dtype",

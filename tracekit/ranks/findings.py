@@ -80,6 +80,7 @@ def _late_ranks(
             "of": arrivals,
             "cause": each.causes[0].cause,
             "cause_us": each.causes[0].us,
+            "cause_share": each.causes[0].us / each.waited_for_us,
             "where": each.where[0] if each.where else None,
         }
         of_host = facts["cause"] not in ("compute", "communication", "device")

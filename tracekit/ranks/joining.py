@@ -26,6 +26,7 @@ from tracekit.ranks.lateness import explain_lateness, find_lateness
 from tracekit.ranks.matching import Matching, match_collectives, named_collectives
 from tracekit.ranks.overlap import OverlapPrice, price_overlap
 from tracekit.ranks.rows import Collective, times_of
+from tracekit.ranks.stretches import draw_stretches
 from tracekit.ranks.waiting import Account, Waits, account_of, measure_waits
 from tracekit.ranks.work import compare_work
 from tracekit.ranks.world import begin_at, gather_job
@@ -51,12 +52,15 @@ def match_ranks(recordings: Sequence[RankDigest]) -> Joined:
     return Joined(job, digests, skews_us, clocks, matching, measure_waits(digests, matching, clocks))
 
 
-def tell_ranks(joined: Joined) -> Ranks:
-    """What they say together."""
+def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
+    """What they say together, with timelines around the worst collectives where these will be `drawn`."""
     digests, clocks, matching, waits = joined.digests, joined.clocks, joined.matching, joined.waits
     accounts = {rank: account_of(digest, waits.waiting_ns[rank]) for rank, digest in digests.items()}
     work, prices = compare_work(digests), price_overlap(digests)
-    late = explain_lateness(digests, find_lateness(digests, matching, waits, clocks))
+    lateness = find_lateness(digests, matching, waits, clocks)
+    waited = _who_for_whom(matching, waits)
+    late = explain_lateness(digests, lateness, waited)
+    worst = worst_collectives(joined, lateness)
     last = Counter(waits.last)
     uses = tuple(
         _use(rank, digest, accounts[rank], prices[rank], work.slower[rank], last[rank], joined.skews_us[rank])
@@ -74,11 +78,12 @@ def tell_ranks(joined: Joined) -> Ranks:
         collectives=collectives,
         late=late,
         unmatched=_unmatched(digests, matching),
-        waits=_who_for_whom(matching, waits),
+        waits=waited,
         uneven=work.uneven,
         findings=findings.find(uses, collectives, late, work.uneven, digests, alike=alike),
         notes=notes_of(joined),
-        worst=worst_collectives(joined),
+        worst=worst,
+        stretches=draw_stretches(joined, worst, waited, lateness) if drawn else (),
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tracekit import interval
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import CauseShare, LateRank, RankDigest
+from tracekit.model.ranks import CauseShare, LateRank, RankDigest, WaitedFor
 from tracekit.ranks.clocks import Clocks
 from tracekit.ranks.matching import Matching
 from tracekit.ranks.rows import times_of
@@ -88,13 +88,13 @@ class Lateness:
     """One collective that a rank was late for: the stretches, by each rank's own clock, in which it fell behind the
     rank that waited longest, and what it did more of there."""
 
+    collective: int  #: Its place in the matching.
     late: int
     waiter: int
     waited_ns: int  #: By all ranks together.
     of_late: tuple[int, int]
     of_waiter: tuple[int, int]
     more_ns: Ints  #: Of CAUSES; they add up to the lateness, what the late rank did less of is negative.
-    waiter_ns: int  #: By the one that waited longest.
     one_gap: bool  #: Whether most of it is one idle gap.
 
 
@@ -125,7 +125,7 @@ def find_lateness(
         more = lines[late].account(*of_late) - lines[waiter].account(*of_waiter)
         longest = lines[late].longest_gap(*of_late) - lines[waiter].longest_gap(*of_waiter)
         one_gap = longest >= ONE_GAP * max(int(more[more > 0].sum()), 1)
-        found.append(Lateness(late, waiter, sum(waited.values()), of_late, of_waiter, more, waited[waiter], one_gap))
+        found.append(Lateness(k, late, waiter, sum(waited.values()), of_late, of_waiter, more, one_gap))
     return tuple(found)
 
 
@@ -157,42 +157,46 @@ def _pair(late: int, waiter: int, rows: list[dict[int, int]], ready: dict[int, I
     return _Pair(numbers, behind, held, np.stack(moments, axis=1))
 
 
-def explain_lateness(digests: dict[int, RankDigest], found: Iterable[Lateness]) -> tuple[LateRank, ...]:
+def explain_lateness(
+    digests: dict[int, RankDigest], found: Iterable[Lateness], waited: Iterable[WaitedFor]
+) -> tuple[LateRank, ...]:
     """For each rank that was waited for, by whom how long and why; the most waited for first."""
+    longest: dict[int, WaitedFor] = {}
+    for one in waited:
+        if one.late not in longest or one.us > longest[one.late].us:
+            longest[one.late] = one
     of_rank: dict[int, list[Lateness]] = defaultdict(list)
     for each in found:
         of_rank[each.late].append(each)
     late: list[LateRank] = []
     for rank, some in of_rank.items():
-        spent = np.zeros(len(CAUSES))
-        for each in some:
-            spent += each.waited_ns * _shares(each.more_ns)
         total = sum(each.waited_ns for each in some)
-        causes = sorted(zip(CAUSES, spent.tolist(), strict=True), key=lambda pair: -pair[1])
-        shares = tuple(CauseShare(cause, ns / 1e3) for cause, ns in causes if ns > 0)
-        waiters: Counter[int] = Counter()
-        for each in some:
-            waiters[each.waiter] += each.waiter_ns
         # Collectives that a rank is late for from one point on share one falling behind.
         behind: dict[tuple[int, int], int] = {}
         for each in some:
             since = (each.waiter, each.of_late[0])
             behind[since] = max(behind.get(since, 0), int(each.more_ns.sum()))
-        waiter, most_ns = waiters.most_common(1)[0]
         late.append(
             LateRank(
                 rank,
                 total / 1e3,
-                shares,
-                _places(digests, some),
-                most_waited_us=most_ns / 1e3,
-                waiter=waiter,
+                causes_of(some),
+                places_of(digests, some),
+                most_waited_us=longest[rank].us,
+                waiter=longest[rank].rank,
                 behind_us=sum(behind.values()) / 1e3,
                 times_behind=len(behind),
                 one_gap_share=sum(each.waited_ns for each in some if each.one_gap) / total,
             )
         )
     return tuple(sorted(late, key=lambda each: -each.waited_for_us))
+
+
+def causes_of(some: Iterable[Lateness]) -> tuple[CauseShare, ...]:
+    """What made it, the largest first; they add up to the waiting."""
+    spent = sum((each.waited_ns * _shares(each.more_ns) for each in some), np.zeros(len(CAUSES)))
+    causes = sorted(zip(CAUSES, spent.tolist(), strict=True), key=lambda pair: -pair[1])
+    return tuple(CauseShare(cause, ns / 1e3) for cause, ns in causes if ns > 0)
 
 
 def _shares(more: Ints) -> NDArray[np.float64]:
@@ -204,7 +208,7 @@ def _shares(more: Ints) -> NDArray[np.float64]:
     return shares
 
 
-def _places(digests: dict[int, RankDigest], some: list[Lateness]) -> tuple[str, ...]:
+def places_of(digests: dict[int, RankDigest], some: list[Lateness]) -> tuple[str, ...]:
     """Where most of it was made: kernels that the late rank ran more or longer, and the places of its gaps."""
     weights: Counter[str] = Counter()
     for each in sorted(some, key=lambda one: -one.waited_ns)[:PLACED]:

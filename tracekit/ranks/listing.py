@@ -29,7 +29,7 @@ PART_SCHEMA: dict[str, type[pl.DataType]] = {
 
 
 def list_parts(joined: Joined) -> pl.DataFrame:
-    """In order of collectives, then of ranks: collective (its number; empty where a rank's was joined to no other's,
+    """In order of collectives, then of ranks: collective (its `number`; empty where a rank's was joined to no other's,
     and `not_matched` says why), start_us since the first window began (where the clocks are unknown, since the rank's
     own), waiting_us and transfer_us (they add up to duration_us), waited_for (a rank), last_rank (to arrive, or
     waited for longest), matched_by."""
@@ -47,7 +47,9 @@ def parts_of_ranks(joined: Joined) -> dict[int, pl.DataFrame]:
     )
     how: dict[int, list[str | None]] = {rank: [None] * size for rank, size in sizes.items()}
     waits = joined.waits
-    for number, (each, last, late) in enumerate(zip(joined.matching.collectives, waits.last, waits.late, strict=True)):
+    for number, (each, last, late) in enumerate(
+        zip(joined.matching.collectives, waits.last, waits.late, strict=True), 1
+    ):
         for it in each.members:
             numbers[it.rank][it.row], how[it.rank][it.row] = number, each.matched_by
             if joined.clocks.known:

@@ -74,7 +74,9 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
 def ranks_json(told: Ranks, each_alone: Iterable[OneCollective] | None = None) -> str:
     """What many ranks say together, sums over the window. `collectives` has a row for each kind of collective, or for
     `each_alone`."""
-    fields: dict[str, Any] = msgspec.to_builtins(told)
+    # Every activity one by one is the traces over again.
+    fields: dict[str, Any] = msgspec.to_builtins(replace(told, stretches=()))
+    del fields["stretches"]
     if each_alone is not None:
         fields["collectives"] = list(map(msgspec.to_builtins, each_alone))
     for each in (*fields["collectives"], *fields["worst"]):

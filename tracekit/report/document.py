@@ -86,7 +86,8 @@ class Bars:
 class Timelines:
     """The sides on one axis of time, drawn from `data` by the page's script. `families` and `causes` are those that
     occur, with their words. `intro` says how to read the drawing, `title` what it is of. Of each of the `recordings`
-    that can be drawn, the first of which is at first, these are the notes; `notes` are those of all."""
+    that can be drawn, the first of which is at first, these are the notes; `notes` are those of all. `choices` name
+    them where a reader may choose, `keys` are the headings of families and causes."""
 
     data: dict[str, Any]
     families: dict[str, str]
@@ -96,6 +97,8 @@ class Timelines:
     stepped: str
     recordings: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
+    choices: tuple[str, ...] = ()
+    keys: tuple[str, str] = ("Kernels, by family", "Idle and host, hatched, by cause")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +214,15 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class HeatMap:
-    """Rows of coloured cells, which need no script. `keys` are tones, their words and strengths."""
+    """Rows of coloured cells, which need no script. `keys` are tones, their words and strengths, `head` is what rows
+    are."""
 
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[HeatCell, ...]], ...]
     keys: tuple[tuple[str, str, int], ...]
     note: str
+    head: str = "Work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +280,15 @@ class Pictures:
 
 
 @dataclass(frozen=True, slots=True)
+class StackedBars:
+    """Bars in characters, for where nothing can be drawn, with what `words` call their segments."""
+
+    caption: str
+    bars: tuple[Bar, ...]
+    words: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Commands:
     """What to type, a line each."""
 
@@ -307,7 +321,7 @@ class Beside:
 #: What the page alone shows; a bare string is a paragraph.
 OfPage = str | Heading | Chart | Timelines | Explorer | HeatMap | Tree | Pictures | Beside
 #: What a section is made of.
-Block = OfPage | Bars | Table | Findings | Bullets | Definitions | Commands | Output | Fold
+Block = OfPage | Bars | StackedBars | Table | Findings | Bullets | Definitions | Commands | Output | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,12 +382,14 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A side's call as a stacked bar. `segments` are microseconds by kind: library, other, communication where there is
-    any, and idle; they add up to `total_us`."""
+    """A side's call, or a rank's span, as a stacked bar. `segments` are microseconds by kind: library, other,
+    communication where there is any, and idle; of a rank compute, transfer, waiting and idle. They add up to
+    `total_us`. `mark` says what is wrong with it."""
 
     label: str
     total_us: float
     segments: tuple[tuple[str, float], ...]
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

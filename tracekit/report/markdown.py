@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tracekit.names import clipped, clipped_within, printable
+from tracekit.numbers import duration
 from tracekit.report import document as doc
 from tracekit.report.accounts import shown_account
 from tracekit.report.advised import advised
@@ -27,6 +28,9 @@ FIRST_FINDINGS = 8
 
 #: Characters of the longest bar, and of the label beside one.
 BAR, LONGEST_LABEL = 16, 44
+
+#: Characters of a stacked bar's longest one, and of its segments in turn.
+LONGEST_STACK, SHADES = 40, "\N{FULL BLOCK}\N{DARK SHADE}\N{MEDIUM SHADE}\N{LIGHT SHADE}\N{MIDDLE DOT}"
 
 ACTIVE = re.compile(r"([\\`*_\[\]<>#|~@$&])")
 #: What begins a list, or underlines a heading, where it begins a line.
@@ -162,7 +166,7 @@ def _unfolded(block: doc.Block, rank: int) -> Iterator[str | Piece]:
             yield Piece("Code", f"{_text(block)}\n\n", rank)
         case doc.Commands():
             yield Piece("Commands", f"{fenced(block.text)}\n\n", rank)
-        case doc.Bars() if block.rows:
+        case doc.StackedBars() | doc.Bars() if _text(block):
             yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
         case doc.Fold():
             yield _detail(block.title, _text(block), rank)
@@ -193,7 +197,9 @@ def _text(block: doc.Block) -> str:
             lines = "\n".join(printable(line).replace("````", "'''") for line in block.lines)
             return f"````text\n{lines}\n````"
         case doc.Bars():
-            return f"```text\n{bars(block.rows)}\n```\n"
+            return f"```text\n{bars(block.rows)}\n```\n" if block.rows else ""
+        case doc.StackedBars():
+            return f"```text\n{stacked(block)}\n```\n"
         case doc.Fold():
             return "".join(map(_text, block.blocks))
     raise TypeError(f"markdown does not show {type(block).__name__}")
@@ -211,6 +217,23 @@ def bars(rows: Sequence[tuple[str, str, float]]) -> str:
         left = ("\N{RIGHT HALF BLOCK}" * half + "\N{FULL BLOCK}" * whole if value < 0 else "").rjust(BAR)
         right = "\N{FULL BLOCK}" * whole + "\N{LEFT HALF BLOCK}" * half if value > 0 else ""
         lines.append(f"{label:<{beside}}  {figure:>{before}}  {left}\N{BOX DRAWINGS LIGHT VERTICAL}{right}")
+    return "\n".join(lines)
+
+
+def stacked(block: doc.StackedBars) -> str:
+    """A line for each bar, each kind of segment in a shade of its own, and what the shades are."""
+    kinds = list(dict.fromkeys(kind for bar in block.bars for kind, _ in bar.segments))
+    shades = dict(zip(kinds, SHADES, strict=False))
+    beside, longest = max(len(bar.label) for bar in block.bars), max(bar.total_us for bar in block.bars) or 1.0
+    lines = []
+    for bar in block.bars:
+        # Each segment ends where its sum does, so that rounding never adds up.
+        ends, drawn = 0.0, ""
+        for kind, us in bar.segments:
+            ends += us
+            drawn += shades[kind] * (round(ends / longest * LONGEST_STACK) - len(drawn))
+        lines.append(f"{bar.label:<{beside}}  {duration(bar.total_us):>9}  {drawn} {bar.mark}".rstrip())
+    lines.append("  ".join(f"{shade} {block.words[kind]}" for kind, shade in shades.items()))
     return "\n".join(lines)
 
 

@@ -124,6 +124,7 @@ UNWRITTEN = {
     "ComparisonFile": ("a_bound", "b_bound"),
     "Side": ("sequence", "provenance", "timeline", "rich_timeline", "pictures", "kernel_sources", "code"),
     "KernelGroup": ("a_at", "b_at"),
+    "RanksFile": ("stretches",),
 }
 #: Keys of an analysis that only some have.
 OPTIONAL = ("run", "nothing_compiled")

@@ -91,6 +91,7 @@ def place_of_run(plan: Plan) -> Path:
         return plan.out
     parts = [folder_name(request.workload), plan.forms[-1], request.phase, request.cache]
     parts += [f"{request.nproc}-ranks"] if request.nproc else []
+    parts += [request.parallel, "checkpointed" if request.checkpoint else None]
     if "compiled" in plan.forms:
         parts += [request.mode] if request.mode != "default" else []
         named = re.sub(r"[^\w.+-]+", "_", scope.replace("*", "each").replace(",", "+"))

@@ -102,8 +102,28 @@ CAUSAL_LM = WorkloadInfo(
     checkpoints={"full": "google/gemma-2b"},
 )
 
+GPT = WorkloadInfo(
+    name="gpt",
+    title="training step of a GPT-like decoder: forward, backward, AdamW; --parallel ddp, fsdp2 or tp over ranks",
+    module="tracekit.workloads.gpt",
+    sizes={
+        "full": "24 layers, 2048 wide, a vocabulary of 50,304; 2,048 tokens",
+        "small": "12 layers, 768 wide, a vocabulary of 50,304; 1,024 tokens",
+        "tiny": "2 layers, 128 wide, for a CPU; 32 tokens",
+    },
+    # Weights, gradients and AdamW's two moments, and activations without checkpoints: an estimate.
+    memory_gib={"full": 22.0, "small": 4.0, "tiny": 0.6},
+    scopes={"model": "the whole model", "regional": "each block by itself (shorter compile time)"},
+    fullgraph=True,
+    takes=("seq_length", "nproc", "parallel", "checkpoint"),
+    inputs="token ids 1x2048",
+    parameters=1_418_842_112,
+    breaks=NO_BREAKS,
+    needs_only_torch=True,
+)
+
 #: In the order they are listed.
-WORKLOADS: tuple[WorkloadInfo, ...] = (FLUX, FLUX_SCHNELL, QWEN_VL, CAUSAL_LM, *(row.info for row in ONE_FORWARD))
+WORKLOADS: tuple[WorkloadInfo, ...] = (FLUX, FLUX_SCHNELL, QWEN_VL, CAUSAL_LM, GPT, *(row.info for row in ONE_FORWARD))
 
 #: By how names begin that others have for some workloads.
 ALIASES = {

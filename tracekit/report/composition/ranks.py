@@ -1,9 +1,11 @@
-"""Many ranks: thirty lines, and the sections of their page."""
+"""Many ranks in thirty lines."""
 
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 from tracekit.model.ranks import Ranks
-from tracekit.numbers import counted, percent
+from tracekit.numbers import counted, duration, percent
 from tracekit.report import document as doc
 from tracekit.report.document import Line, Overview, Summary
 from tracekit.report.sections import ranks as sections
@@ -12,15 +14,16 @@ from tracekit.report.words import ranks as words
 
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.
 MOST_RANKS, MOST_LATE, MOST_COLLECTIVES, MOST_NOTES, MOST_FINDINGS = 6, 3, 4, 3, 3
+MOST_ADVICE = 2
 #: Of a rank's time: exposed waiting that is worth a headline.
 LEAST_WAITING = 0.1
 
 
 def ranks_overview(told: Ranks) -> Overview:
     warned = [each for each in told.findings if each.severity != "info"]
-    headline = words.finding_title(warned[0]) if warned else _nobody(told)
+    first = next((each for each in warned if each.code == "late_rank"), None)
     notes = tuple(words.note_sentence(each) for each in told.notes)
-    more = [words.finding_title(each) for each in told.findings if not warned or each is not warned[0]]
+    more = [words.finding_title(each) for each in told.findings if each is not first]
     world = told.world
     size = f"{len(world.recorded)} of {world.size} ranks" if world.size else counted(len(world.recorded), "rank")
     steps = counted(told.steps.count, "step")
@@ -32,18 +35,19 @@ def ranks_overview(told: Ranks) -> Overview:
     )
     return Overview(
         subject=f"{size} · {stretch} · {sections.spread_words(told)}",
-        headline=headline,
-        result=("", "slower" if warned and warned[0].code == "late_rank" else ""),
-        evidence=words.finding_evidence(warned[0]) if warned else "",
+        headline=words.finding_title(first) if first else _nobody(told),
+        result=("", "slower" if first else ""),
+        evidence=words.finding_evidence(first) if first else words.last_words(told),
         notes=notes[:MOST_NOTES],
         tables=tuple(each for each in tables if each),
+        advice=tuple(_advice(told))[:MOST_ADVICE],
         checks=tuple(doc.Check("", each) for each in more[:MOST_FINDINGS]),
         hidden=len(notes[MOST_NOTES:]) + len(more[MOST_FINDINGS:]),
     )
 
 
 def _nobody(told: Ranks) -> str:
-    """The answer where nothing needs doing."""
+    """The answer where no rank is late by itself."""
     waits = [each for each in told.ranks if each.exposed_waiting_us is not None]
     if not waits or len(told.ranks) < 2:
         return "Waiting cannot be told from transfer"
@@ -57,39 +61,39 @@ def _nobody(told: Ranks) -> str:
     return f"{told_share}, mostly for rank {late}"
 
 
-def ranks_report(told: Ranks) -> doc.Report:
-    overview = ranks_overview(told)
-    whole = sections.account_table(told, len(told.ranks))
-    found = tuple(doc.both(f"{words.finding_title(each)}. {words.finding_evidence(each)}") for each in told.findings)
-    every = (
-        doc.section("ranks", "Ranks", doc.both(_captioned(whole, "Where each rank's time goes"), doc.TABLES)),
-        doc.section("findings", "Findings", *found),
-        doc.section(
-            "waiting",
-            "Who waits for whom",
-            doc.both(sections.matrix_table(told), doc.TABLES),
-            doc.both(_captioned(sections.late_table(told, 16), "Late ranks, and why"), doc.TABLES),
-        ),
-        doc.section(
-            "collectives",
-            "Collectives",
-            doc.both(_captioned(sections.collective_table(told, 50), "Largest first"), doc.TABLES),
-            doc.both(sections.matching_table(told)),
-            doc.both(sections.unmatched_table(told)),
-        ),
-        doc.section("idle", "Idle time", doc.both(sections.idle_table(told))),
-        doc.section("work", "Uneven work", doc.both(sections.uneven_table(told))),
-        doc.section("notes", "Notes", *(doc.both(words.note_sentence(each)) for each in told.notes)),
-        doc.section("method", "How this was measured", *(doc.both(each) for each in words.HOW)),
-    )
-    return doc.Report(f"{overview.headline}.", overview, tuple(each for each in every if each))
+def _advice(told: Ranks) -> Iterator[doc.Advice]:
+    """What to do next, by the findings, late ranks first; and where ranks wait though none is late, by what makes the
+    one late that is waited for most."""
+    paths = {each.rank: shlex.quote(each.path) for each in told.ranks}
+    late = {each.rank: each for each in told.findings if each.code == "late_rank"}
+    for rank, facts in ((each.rank or 0, each.facts) for each in late.values()):
+        gain = words.SAVES_WAITING.format(waiter=facts["waiter"], us=duration(facts["most_waited_us"]))
+        codes = {each.code for each in told.findings if each.rank == rank}
+        compute = facts["cause"] == "compute"
+        cause = next((code for code in ("slow_gpu", "uneven_work") if compute and code in codes), facts["cause"])
+        yield _remedy(cause, rank, facts["waiter"], paths, gain)
+    for each in told.findings:
+        if each.code in words.ADVICE and each.rank not in late:
+            what, why = words.ADVICE[each.code]
+            command = words.GPU_COMMAND if each.code == "slow_gpu" else ""
+            yield doc.Advice(what.format(rank=each.rank), why, saved_words(each.saving_us), False, command)
+    worst = max((use.exposed_waiting_us or 0.0) / use.span_us for use in told.ranks)
+    if not late and worst >= LEAST_WAITING and told.late and (first := told.late[0]).causes:
+        waiter = first.waiter if first.waiter is not None else first.rank
+        yield _remedy(first.causes[0].cause, first.rank, waiter, paths, "")
 
 
-def _captioned(table: doc.Table | None, caption: str) -> doc.Table | None:
-    if table is None:
-        return None
-    rows = tuple((str(row[0]).strip(), *row[1:]) for row in table.rows)
-    return doc.Table(caption, table.columns, rows, table.note)
+def _remedy(cause: str, rank: int, waiter: int, paths: dict[int, str], gain: str) -> doc.Advice:
+    command = f"tracekit analyze {paths[rank]}"
+    if cause in ("compute", "uneven_work"):
+        command = f"tracekit compare {paths[waiter]} {paths[rank]}"
+    elif cause == "slow_gpu":
+        command = words.GPU_COMMAND
+    return doc.Advice(words.remedy(cause, rank, waiter), "", gain, False, command)
+
+
+def saved_words(us: float | None) -> str:
+    return f"up to {duration(us)} (est.)" if us else ""
 
 
 def ranks_text(told: Ranks, page: Path | None, more: tuple[str, ...], detail: Detail, width: int) -> Summary:

@@ -1,48 +1,56 @@
 """Many ranks: how each spent its time, who waited for whom, and in which collectives."""
 
 from collections import defaultdict
-from statistics import median
+from statistics import fmean, median
 
-from tracekit.model.ranks import CollectiveUse, Ranks, RankUse
+from tracekit.model.ranks import CollectiveUse, OneCollective, Ranks, RankUse
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, duration, scale_of, size
-from tracekit.report.document import Table, columns, filled_table
+from tracekit.report.document import (
+    Table,
+    columns,
+    filled_table,
+)
 from tracekit.report.words import ranks as words
 
 ACCOUNT = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "waiting", "overlap price", "last")
 #: Characters of a place.
 PLACE = 32
 NO_CAUSE = "no cause found"
+#: Rows and columns of the matrix.
+MOST_WAITERS, MOST_LATES = 16, 8
 
 
-def account_table(told: Ranks, most: int) -> Table:
-    """A row a rank: compute, exposed communication and idle time add up to its span. Where there are more than `most`,
-    those that waited or were waited for most, and the median of the others."""
+def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
+    """The ranks that waited or were waited for most, in order."""
     waited: dict[int, float] = defaultdict(float)
     for each in told.waits:
         waited[each.rank] += each.us
         waited[each.late] += each.us
     numbers = sorted((each.rank for each in told.ranks), key=lambda rank: -waited[rank])[:most]
-    others = [use for use in told.ranks if use.rank not in numbers]
+    return tuple(use for use in told.ranks if use.rank in numbers)
+
+
+def account_table(told: Ranks, most: int) -> Table:
+    """A row a rank: compute, exposed communication and idle time add up to its span. Where there are more than `most`,
+    those that waited or were waited for most, and the median of the others."""
+    shown = foremost(told, most)
+    others = [use for use in told.ranks if use not in shown]
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
 
     def written(us: float | None) -> str:
         return MISSING if us is None else f"{us / scale:,.{decimals}f}"
 
-    rows = [
-        (f" rank {use.rank}", *map(written, _figures(use)), str(use.last_arrivals))
-        for use in told.ranks
-        if use.rank in numbers
-    ]
+    rows = [(f" rank {use.rank}", *map(written, account_figures(use)), str(use.last_arrivals)) for use in shown]
     if others:
-        known = ([us for us in each if us is not None] for each in zip(*map(_figures, others), strict=True))
+        known = ([us for us in each if us is not None] for each in zip(*map(account_figures, others), strict=True))
         medians = (median(each) if each else None for each in known)
         last = f"{median(use.last_arrivals for use in others):,.0f}"
         rows.append((f" median of {len(others)} others", *map(written, medians), last))
     return Table("", columns(f"Time, {unit}", figures=ACCOUNT), tuple(rows))
 
 
-def _figures(use: RankUse) -> tuple[float | None, ...]:
+def account_figures(use: RankUse) -> tuple[float | None, ...]:
     return (
         use.span_us,
         use.compute_us,
@@ -79,7 +87,7 @@ def _collective(each: CollectiveUse) -> tuple[str, ...]:
     waited = sum(one.us for one in each.waiting_us)
     late = each.late_ranks[0] if each.late_ranks else None
     return (
-        f" {_named(each)}",
+        f" {collective_name(each)}",
         f"{each.count:,}",
         size(each.bytes) if each.bytes is not None else MISSING,
         duration(each.transfer_us),
@@ -91,38 +99,70 @@ def _collective(each: CollectiveUse) -> tuple[str, ...]:
     )
 
 
-def worst_table(told: Ranks, most: int = 10) -> Table | None:
-    """The single collectives with most waiting."""
-    rows = (
-        (
-            _named(each),
-            duration(each.start_us),
-            f"rank {each.last_rank}" if each.last_rank is not None else MISSING,
-            duration(sum(it.us for it in each.waiting_us)),
-            duration(max(it.us for it in each.waiting_us)),
-            duration(median(it.transfer_us for it in each.parts)),
-        )
-        for each in told.worst[:most]
-    )
-    heads = columns(figures=("at", "last", "waiting, all ranks", "longest wait", "transfer, median"))
-    return filled_table("Single collectives with most waiting", (*columns("collective"), *heads), rows)
-
-
-def _named(each: CollectiveUse) -> str:
+def collective_name(each: CollectiveUse) -> str:
     return f"{each.name}{f' {each.dtype}' if each.dtype else ''}"
 
 
-def matrix_table(told: Ranks, most: int = 16) -> Table | None:
-    """Who waits (rows) for whom (columns)."""
-    waited: dict[int, float] = defaultdict(float)
-    for each in told.waits:
-        waited[each.late] += each.us
-    lates = sorted(waited, key=lambda late: -waited[late])[:most]
-    waiters = sorted({each.rank for each in told.waits if each.late in lates})[: 4 * most]
+def matrix_table(told: Ranks) -> Table | None:
+    """The same in figures alone."""
+    found = matrix_of(told, MOST_WAITERS, MOST_LATES)
+    if found is None:
+        return None
+    lates, lines = found
+    rows = tuple(
+        (name, *(duration(us) if us else MISSING for us in cells), duration(whole)) for name, cells, whole in lines
+    )
+    return Table("Who waits for whom", columns("waits", figures=(*lates, "all")), rows)
+
+
+def matrix_of(told: Ranks, rows: int, heads: int) -> tuple[list[str], list[tuple[str, list[float], float]]] | None:
+    """Names of columns; of each row its name, the means of what it is of, and their sum."""
     cells = {(each.rank, each.late): each.us for each in told.waits}
-    rows = ((f"rank {rank}", *(duration(cells.get((rank, late))) for late in lates)) for rank in waiters)
-    heads = columns("waits", figures=(f"for rank {late}" for late in lates))
-    return filled_table("Who waits for whom", heads, rows)
+    if not cells:
+        return None
+    waited: dict[int, float] = defaultdict(float)
+    waits: dict[int, float] = dict.fromkeys((use.rank for use in told.ranks), 0.0)
+    for (rank, late), us in cells.items():
+        waited[late] += us
+        waits[rank] += us
+    lates = sorted(sorted(waited, key=lambda late: (-waited[late], late))[:heads])
+    others = sorted(set(waited) - set(lates))
+    first = sorted(sorted(waits, key=lambda rank: (-waits[rank], rank))[:rows])
+    rest = sorted(set(waits) - set(first))
+
+    def line(name: str, some: list[int]) -> tuple[str, list[float], float]:
+        means = [fmean(cells.get((rank, late), 0.0) for rank in some) for late in lates]
+        if others:
+            means.append(fmean(sum(cells.get((rank, late), 0.0) for late in others) for rank in some))
+        return name, means, fmean(waits[rank] for rank in some)
+
+    lines = [line(f"rank {rank}", [rank]) for rank in first]
+    if rest:
+        lines.append(line(f"mean of {len(rest):,} others", rest))
+    heads_ = [f"rank {late}" for late in lates] + ([f"{len(others):,} others"] if others else [])
+    return heads_, lines
+
+
+def last_words(each: OneCollective) -> str:
+    return MISSING if each.last_rank is None else f"rank {each.last_rank}"
+
+
+def worst_table(told: Ranks, most: int = 10) -> Table | None:
+    """The same as a table."""
+    rows = (
+        (
+            f"{each.number:,}: {collective_name(each)}",
+            duration(each.start_us),
+            size(each.bytes),
+            duration(each.arrival_spread_us),
+            duration(sum(one.us for one in each.waiting_us)),
+            last_words(each),
+            words.causes_told(each.causes, 1) or NO_CAUSE,
+        )
+        for each in told.worst[:most]
+    )
+    heads = columns("collective", figures=("begins at", "bytes", "spread", "waiting"))
+    return filled_table("Worst collectives", (*heads, *columns("last", "late because of")), rows)
 
 
 def idle_table(told: Ranks) -> Table | None:

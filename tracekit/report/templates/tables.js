@@ -15,7 +15,7 @@
   const seen = new ResizeObserver((entries) => entries.forEach((entry) => mark(entry.target)));
   places.forEach((place) => seen.observe(place));
 
-  const AT_FIRST = 10;
+  const AT_FIRST = 10, FEW = 4;
   const explore = (box) => {
     const noun = box.dataset.noun, table = box.querySelector("table"), body = table.tBodies[0], rows = [...body.rows];
     const field = box.querySelector("input"), every = box.querySelector("button.every"), said = box.querySelector("[role=status]");
@@ -65,7 +65,8 @@
     // A row that is asked for is shown, whatever was searched for.
     box.addEventListener("reveal", () => { field.value = ""; all = true; show(); });
     drawer.filled.then(() => { texts.clear(); show(); });
-    box.querySelector(".controls").hidden = false;
+    // Who sees all at a glance has nothing to search for.
+    box.querySelector(".controls").hidden = rows.length < FEW;
     box.classList.add("ready");
     show();
   };
@@ -73,7 +74,7 @@
 
   // "/" goes to the search, wherever the reader is, unless they are writing.
   addEventListener("keydown", (event) => {
-    const field = document.querySelector(".explorer input");
+    const field = document.querySelector(".explorer .controls:not([hidden]) input");
     if (event.key !== "/" || !field || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest?.("input, textarea, select, [contenteditable]")) return;
     event.preventDefault();

@@ -10,8 +10,10 @@
   const data = JSON.parse(source.textContent);
 
   const NO_GROUP = 65535, MARGIN = 6, AXIS = 22, TITLE = 24, WORK = 24, GAPS = 12, HOST = 14, BETWEEN = 4, NEAR = 4, LEAST_FILLED = 0.15, LEAST_TEXTURED = 5, CLICK = 4;
+  // Of many ranks each has one row, its communication below its compute, and its name beside it.
+  const slim = data.slim, LEFT = slim ? slim.beside : MARGIN;
   // Its place, as high as it will be, before anything is painted.
-  const canvas = box.querySelector("canvas"), rowsHigh = (side) => TITLE + (WORK + BETWEEN) * side.lanes.length + GAPS + HOST + 2 * BETWEEN;
+  const canvas = box.querySelector("canvas"), rowsHigh = (side) => slim ? slim.work + slim.communication + slim.between : TITLE + (WORK + BETWEEN) * side.lanes.length + GAPS + HOST + 2 * BETWEEN;
   const heights = data.recordings.map(({ sides }) => sides.reduce((sum, side) => sum + rowsHigh(side), AXIS) + MARGIN);
   const height = Math.max(...heights);
   canvas.style.height = `${height}px`;
@@ -76,24 +78,32 @@
         if (!side.members.has(group)) side.members.set(group, []);
         side.members.get(group).push(i);
       });
-      side.lanes.forEach((name, lane) => recording.lanes.push(row(side, name, WORK, of, (i) => of.lanes[i] === lane)));
-      recording.lanes.push(row(side, "idle", GAPS, idle), row(side, "host", HOST, { ...stretches(host), labels: column(2, host) }));
+      side.labels ??= data.labels;
+      side.lanes.forEach((name, lane) => recording.lanes.push(row(side, name, slim ? [slim.work, slim.communication][lane] : WORK, of, (i) => of.lanes[i] === lane)));
+      recording.lanes.push(row(side, "idle", slim ? slim.work : GAPS, idle));
+      if (!slim) recording.lanes.push(row(side, "host", HOST, { ...stretches(host), labels: column(2, host) }));
     }
     let y = AXIS;
-    for (const [at, lane] of recording.lanes.entries()) {
+    for (const [at, lane] of slim ? [] : recording.lanes.entries()) {
       if (recording.sides.some((side) => side.first === at)) y += TITLE;
       lane.y = y;
       y += lane.height + BETWEEN;
     }
+    for (const { first } of slim ? recording.sides : []) {
+      const [work, communication, idle] = recording.lanes.slice(first, first + 3);
+      work.y = idle.y = y;
+      communication.y = y + slim.work;
+      y += rowsHigh();
+    }
     recording.whole = Math.max(...recording.sides.map((side) => side.length));
   };
   await unpack(data.recordings[0]);
-  let { sides, lanes, whole } = data.recordings[0];
+  let recording = data.recordings[0], { sides, lanes, whole } = recording;
 
   const pen = canvas.getContext("2d"), readout = box.querySelector(".readout"), toOther = box.querySelector("[data-do=other]");
   // `chosen` is the bar that is pointed at, or that a key came to; while it is pinned the pointer leaves it. `group` was chosen elsewhere on the page.
   let from = 0, to = whole, width = 0, chosen = null, pinned = false, group = NO_GROUP, brush = null;
-  const scale = () => (width - 2 * MARGIN) / (to - from);
+  const scale = () => (width - LEFT - MARGIN) / (to - from);
   // What of a side's own time is in view: it can be shifted, to bring a counterpart below or above its kernel.
   const seen = (side) => [from - side.shift, to - side.shift];
   const colours = new Map();
@@ -170,7 +180,7 @@
       if (lane.starts[i] > to) break;
       if (lane.ends[i] < from) continue;
       if (lane.groups && lane.groups[i] === group) told.lit++;
-      const x = MARGIN + (Math.max(lane.starts[i], from) - from) * unit, wide = (Math.min(lane.ends[i], to) - Math.max(lane.starts[i], from)) * unit;
+      const x = LEFT + (Math.max(lane.starts[i], from) - from) * unit, wide = (Math.min(lane.ends[i], to) - Math.max(lane.starts[i], from)) * unit;
       if (wide >= 1) { flush(); put(i, x, Math.max(wide - (wide > 4 ? 0.5 : 0), 1)); continue; }
       if (Math.floor(x) === pixel) { told.merged++; filled += wide; if (better(i, best)) best = i; continue; }
       flush();
@@ -192,7 +202,7 @@
     const apart = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= about);
     pen.textBaseline = "middle";
     for (let time = Math.ceil(from / apart) * apart; time <= to; time += apart) {
-      const x = MARGIN + (time - from) * scale();
+      const x = LEFT + (time - from) * scale();
       pen.fillStyle = colour("rule");
       pen.fillRect(Math.round(x), AXIS - 4, 1, height - AXIS);
       pen.fillStyle = colour("soft");
@@ -212,7 +222,7 @@
     pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
     drawAxis();
     const bright = lit(), marked = pinned ? counterparts(chosen) : [];
-    for (const side of sides) {
+    for (const side of slim ? [] : sides) {
       const hint = outOfView(marked.filter(({ lane }) => lane.side === side), side), level = lanes[side.first].y - 15;
       const room = width - 2 * MARGIN - (hint ? pen.measureText(hint).width + 2 * MARGIN : 0);
       const title = side.shift ? `${side.name}, shifted by ${side.shift < 0 ? "−" : "+"}${asTime(Math.abs(side.shift))}` : side.title;
@@ -224,11 +234,12 @@
       if (hint) pen.fillText(hint, width - MARGIN, level);
     }
     for (const lane of lanes) drawLane(lane, bright);
+    if (slim) drawRanks();
     pen.strokeStyle = pen.fillStyle = colour("ink");
     for (const bar of chosen ? [chosen, ...marked] : []) {
       const { lane, i } = bar, [first, last] = seen(lane.side);
       if (lane.ends[i] < first || lane.starts[i] > last) continue;
-      const left = MARGIN + (lane.starts[i] - first) * scale(), wide = Math.max((lane.ends[i] - lane.starts[i]) * scale(), 1);
+      const left = LEFT + (lane.starts[i] - first) * scale(), wide = Math.max((lane.ends[i] - lane.starts[i]) * scale(), 1);
       pen.strokeRect(left - 1, lane.y - 1, wide + 2, lane.height + 2);
       if (pinned) pointAt(left + wide / 2, lane.y - 1);
     }
@@ -238,10 +249,34 @@
       pen.globalAlpha = 1;
     }
     const together = `${told.merged.toLocaleString("en")} of ${(told.drawn + told.merged).toLocaleString("en")} events in view are narrower than a pixel and drawn together with a neighbour.`;
-    const says = chosen ? describe(chosen, marked) : bright !== NO_GROUP && data.groups[bright] ? `${lightsUp(data.groups[bright])} highlighted` : told.merged ? together : "";
+    const says = chosen ? describe(chosen, marked) : bright !== NO_GROUP && data.groups[bright] ? slim ? data.groups[bright] : `${lightsUp(data.groups[bright])} highlighted` : told.merged ? together : "";
     if (readout.textContent !== says) readout.textContent = says;
     if (toOther) toOther.disabled = !counterparts(chosen).length;
     Object.assign(canvas.dataset, { from, to, drawn: told.drawn, merged: told.merged, lit: told.lit, marked: marked.length, shifted: sides.map(({ shift }) => shift) });
+  };
+  // Names beside the rows; over all of them when the last rank arrived, and around each rank's part in the collective.
+  const drawRanks = () => {
+    const { mark } = recording, x = LEFT + (mark.at - from) * scale(), font = pen.font;
+    pen.clearRect(0, AXIS, LEFT - 1, height);
+    pen.textAlign = "right";
+    for (const side of sides) {
+      const { y } = lanes[side.first], high = slim.work + slim.communication, [start, end] = partOf(side);
+      pen.font = `${side.name === mark.last ? "bold " : ""}${Math.min(12, high + 1)}px ${getComputedStyle(document.body).fontFamily}`;
+      pen.fillStyle = colour("ink");
+      pen.fillText(side.name, LEFT - 5, y + high / 2);
+      if (end < from || start > to) continue;
+      const left = Math.max(LEFT, LEFT + (start - from) * scale()), right = Math.min(LEFT + (end - from) * scale(), width - MARGIN);
+      pen.strokeStyle = colour("ink");
+      pen.strokeRect(left - 0.5, y + slim.work - 0.5, right - left + 1, slim.communication + 1);
+    }
+    pen.font = font;
+    if (mark.at < from || mark.at > to) return;
+    pen.fillStyle = colour("ink");
+    for (let y = AXIS - 4; y < height - MARGIN; y += 6) pen.fillRect(Math.round(x) - 1, y, 1.5, 4);
+  };
+  const partOf = (side) => {
+    const own = side.members.get(recording.mark.group) ?? [];
+    return own.length ? extent(own.map((i) => barOf(side, i))) : [Infinity, -Infinity];
   };
   const pointAt = (x, y) => {
     pen.beginPath();
@@ -306,41 +341,42 @@
   };
   const describe = (bar, marked) => {
     const { lane, i } = bar, [name, kind] = lane.side.labels[lane.labels[i]];
-    const parts = [lane.side.name, lane.name];
-    parts.push(lane.name === "idle" ? data.words[kind] : `${name} (${data.words[kind]})`, when([bar]));
+    const parts = slim ? [lane.side.name, data.words[kind]] : [lane.side.name, lane.name];
+    if (slim) parts.push(name, when([bar]));
+    else parts.push(lane.name === "idle" ? data.words[kind] : `${name} (${data.words[kind]})`, when([bar]));
     if (pinned) parts.unshift("Pinned");
     if (marked.length) {
       const other = marked[0].lane, called = marked.length > 1 ? `${marked.length} kernels` : other.side.labels[other.labels[marked[0].i]][0];
       parts.push(`counterpart in ${other.side.letter}: ${called} ${when(marked)}`);
     }
     const told = lane.groups ? data.groups[lane.groups[i]] : 0;
-    if (told) parts.push(`${lightsUp(told, name)} highlighted`);
+    if (told) parts.push(slim ? told : `${lightsUp(told, name)} highlighted`);
     return parts.join(" \u00b7 ");
   };
   const at = (event) => {
     const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, down = event.clientY - box.top;
-    const lane = lanes.find((each) => down >= each.y && down < each.y + each.height + BETWEEN);
-    if (!lane) return null;
-    const time = seen(lane.side)[0] + (x - MARGIN) / scale(), slack = NEAR / scale();
     let best = null, far = Infinity;
-    for (let each = firstAfter(lane, time - slack); each < lane.rows.length; each++) {
-      const i = lane.rows[each];
-      if (lane.starts[i] > time + slack) break;
-      const distance = Math.max(lane.starts[i] - time, time - lane.ends[i], 0) - (lane.ends[i] - lane.starts[i]) * 1e-6;
-      if (distance < far) { far = distance; best = { lane, i }; }
+    for (const lane of lanes.filter((each) => down >= each.y && down < each.y + each.height + (slim ? 0 : BETWEEN))) {
+      const time = seen(lane.side)[0] + (x - LEFT) / scale(), slack = NEAR / scale();
+      for (let each = firstAfter(lane, time - slack); each < lane.rows.length; each++) {
+        const i = lane.rows[each];
+        if (lane.starts[i] > time + slack) break;
+        const distance = Math.max(lane.starts[i] - time, time - lane.ends[i], 0) - (lane.ends[i] - lane.starts[i]) * 1e-6;
+        if (distance < far) { far = distance; best = { lane, i }; }
+      }
     }
     return best;
   };
 
   let held = null;
-  const across = (event) => event.clientX - canvas.getBoundingClientRect().left, timeAt = (x) => from + (x - MARGIN) / scale();
+  const leftOf = (event) => event.clientX - canvas.getBoundingClientRect().left, timeAt = (x) => from + (x - LEFT) / scale();
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button) return;
-    held = { x: across(event), from, to, shift: event.shiftKey, moved: false };
+    held = { x: leftOf(event), from, to, shift: event.shiftKey, moved: false };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointerup", (event) => {
-    const was = held, x = across(event);
+    const was = held, x = leftOf(event);
     held = brush = null;
     if (!was) return;
     if (!was.moved) { const found = at(event); if (found) pin(found); else letGo(); return; }
@@ -349,7 +385,7 @@
   canvas.addEventListener("pointercancel", () => { held = brush = null; soon(); });
   canvas.addEventListener("pointermove", (event) => {
     if (!held) { if (!pinned) choose(at(event)); return; }
-    const x = across(event);
+    const x = leftOf(event);
     held.moved ||= Math.abs(x - held.x) >= CLICK;
     if (!held.moved) return;
     if (held.shift) { brush = [held.x, x]; soon(); return; }
@@ -360,18 +396,24 @@
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && Math.abs(event.deltaX) <= Math.abs(event.deltaY)) return;
     event.preventDefault();
-    if (event.ctrlKey) zoom(1.0015 ** event.deltaY, timeAt(across(event)));
+    if (event.ctrlKey) zoom(1.0015 ** event.deltaY, timeAt(leftOf(event)));
     else move(event.deltaX / width);
   }, { passive: false });
 
   // The next kernel of the last side in time, over all its streams.
   const step = (by) => {
-    const side = sides.at(-1), last = side.work.starts.length - 1;
+    const side = slim ? chosen?.lane.side ?? sides[0] : sides.at(-1), last = side.work.starts.length - 1;
     if (last < 0) return;
     const now = chosen && chosen.lane.side === side && chosen.lane.groups ? chosen.i + by : side.work.ends.findIndex((end) => end >= seen(side)[0]);
     const bar = barOf(side, Math.min(Math.max(now, 0), last));
     intoView(bar);
     choose(bar);
+  };
+  // What the rank below or above does at that time.
+  const across = (by) => {
+    const now = chosen ? sides.indexOf(chosen.lane.side) + by : 0, side = sides[Math.min(Math.max(now, 0), sides.length - 1)];
+    const time = chosen ? chosen.lane.starts[chosen.i] : from, i = side.work.ends.findIndex((end) => end > time);
+    if (i >= 0) choose(barOf(side, i));
   };
   const toCounterpart = () => {
     const others = counterparts(chosen);
@@ -380,7 +422,7 @@
     pin(others[0]);
   };
   const deeds = { in: () => zoom(0.5), out: () => zoom(2), left: () => move(-0.25), right: () => move(0.25), all: () => { unshift(); view(0, whole); }, other: toCounterpart };
-  const keys = { "+": deeds.in, "=": deeds.in, "-": deeds.out, ArrowLeft: deeds.left, ArrowRight: deeds.right, 0: deeds.all, n: () => step(1), p: () => step(-1), Enter: () => chosen && pin(chosen), c: toCounterpart, Escape: letGo };
+  const keys = { "+": deeds.in, "=": deeds.in, "-": deeds.out, ArrowLeft: deeds.left, ArrowRight: deeds.right, 0: deeds.all, n: () => step(1), p: () => step(-1), ...(slim ? { ArrowDown: () => across(1), ArrowUp: () => across(-1) } : {}), Enter: () => chosen && pin(chosen), c: toCounterpart, Escape: letGo };
   canvas.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
     event.preventDefault();
@@ -407,15 +449,15 @@
 
   // The other recording, at the same kernel where one is pinned.
   const notes = document.querySelectorAll("#timelines .note.recording"), toggle = box.querySelector(".switch");
-  const named = () => canvas.setAttribute("aria-label", `${sides.map(({ title }) => title).join("; ")}. ${label}`);
+  const choices = box.querySelector("select");
+  const named = () => canvas.setAttribute("aria-label", `${slim ? data.groups[recording.mark.group] : sides.map(({ title }) => title).join("; ")}. ${label}`);
   const label = canvas.getAttribute("aria-label");
-  toggle?.addEventListener("click", async () => {
-    const shown = Number(toggle.getAttribute("aria-pressed") !== "true"), recording = data.recordings[shown];
-    toggle.setAttribute("aria-pressed", String(shown === 1));
-    if (!recording.lanes) await unpack(recording);
+  const showRecording = async (shown) => {
+    const next = data.recordings[shown];
+    if (!next.lanes) await unpack(next);
     const kept = pinned && groupOf(chosen) !== NO_GROUP ? [sides.indexOf(chosen.lane.side), groupOf(chosen), to - from < whole ? to - from : Infinity] : null;
     const order = kept ? chosen.lane.side.members.get(kept[1]).indexOf(chosen.i) : 0;
-    ({ sides, lanes, whole } = recording);
+    ({ sides, lanes, whole } = recording = next);
     unshift();
     notes.forEach((note, at) => { note.hidden = at !== shown; });
     named();
@@ -427,7 +469,13 @@
     view(0, kept[2]);
     intoView(bar);
     choose(bar, true);
+  };
+  toggle?.addEventListener("click", () => {
+    const shown = toggle.getAttribute("aria-pressed") !== "true";
+    toggle.setAttribute("aria-pressed", String(shown));
+    showRecording(Number(shown));
   });
+  choices?.addEventListener("change", () => showRecording(choices.selectedIndex));
   named();
 
   new ResizeObserver(() => { if (canvas.clientWidth && canvas.clientWidth !== width) { width = canvas.clientWidth; draw(); } }).observe(canvas);

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tracekit.model.note import Note
-from tracekit.model.ranks import CauseShare, RankFinding
+from tracekit.model.ranks import CauseShare, OneCollective, RankFinding, Ranks
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import counted, duration, percent, size
 from tracekit.report.words.common import cause_words
@@ -43,6 +43,31 @@ UNMATCHED = {
 #: Characters of a kernel's name in a sentence, and ranks that are listed in one.
 NAME, MOST_LISTED = 48, 4
 
+#: What a rank's span consists of, as legends call it; `communication` where it cannot be told apart.
+PARTS = {"compute": "compute", "transfer": "exposed transfer", "waiting": "exposed waiting"}
+#: What its timeline shows.
+LANES = {
+    "compute": "compute",
+    "waiting": "waiting for the last rank",
+    "transfer": "transfer",
+    "communication": "communication, matched with no other rank",
+    "idle": "idle",
+}
+TIMELINES = (
+    "Each rank has a row: compute above, communication below, both on one clock. The dashed line is the arrival of the"
+    " last rank, whose name is bold. Outlines mark the collective on all ranks."
+)
+ACCOUNT_NOTE = (
+    "span = compute + exposed transfer + exposed waiting + idle. “waiting” and “overlap price” are within these; “last”"
+    " is how often the rank was the last to arrive."
+)
+MATRIX_NOTE = "In each collective all ranks wait for the last to arrive."
+WORST_NOTE = (
+    "Waiting is the sum over the ranks, spread the time from the first arrival to the last. A row opens to the waiting"
+    " of each rank."
+)
+STRETCH, FROM_THE_BEGINNING = "The drawing begins {begin} into the window.", "The drawing begins with the window."
+
 HOW = (
     "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
     "Exposed is what no other GPU work covers. span = compute + exposed transfer + exposed waiting + idle.",
@@ -56,9 +81,9 @@ HOW = (
 FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     "late_rank": (
         "Rank {rank} is late: rank {waiter} waits {most_waited_us:duration} for it",
-        lambda last, of, cause, cause_us, where, waiter, exposed_us, price_us, share, **_: (
+        lambda last, of, cause, cause_share, where, waiter, exposed_us, price_us, share, **_: (
             f"Last in {last:,} of {counted(of, 'collective')}. Largest cause: {cause_name(cause)},"
-            f" {duration(cause_us)}{_at(where)}. It costs rank {waiter} {percent(share, 1)} of its time:"
+            f" {percent(cause_share, 0)}{_at(where)}. It costs rank {waiter} {percent(share, 1)} of its time:"
             f" {duration(exposed_us)} exposed, "
             + (f"{duration(price_us)} in" if price_us is not None else "and unknown for")
             + " kernels slower beside collectives."
@@ -66,9 +91,9 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     ),
     "slow_host": (
         "Rank {rank}'s host launches later: rank {waiter} waits {most_waited_us:duration} for it while recorded",
-        lambda cause, cause_us, where, **_: (
-            f"Largest cause: {cause_name(cause)}, {duration(cause_us)}{_at(where)}. The profiler slows hosts unequally:"
-            " steps without it may have no late rank."
+        lambda cause, cause_share, where, **_: (
+            f"Largest cause: {cause_name(cause)}, {percent(cause_share, 0)}{_at(where)}. The profiler slows hosts"
+            " unequally: steps without it may have no late rank."
         ),
     ),
     "uneven_work": (
@@ -152,6 +177,56 @@ NOTES: dict[str, Sentence] = {
         f"{counted(count, 'collective')} ({duration(total_us)}) matched with no other rank: {UNMATCHED[reason]}."
     ),
 }
+
+
+#: What to do about a rank that is late, by the largest cause, or by another finding.
+REMEDIES = {
+    "compute": "Compare rank {rank}'s kernels with rank {waiter}'s",
+    "communication": "Look at the collective before it: rank {rank} is late for it too",
+    "sync_wait": "Remove the synchronisation from rank {rank}'s step",
+    "launch_call": "Launch less: torch.compile with reduce-overhead, or fused optimizers",
+    "op_dispatch": "Launch less: torch.compile with reduce-overhead, or fused optimizers",
+    "guards": "Check guards less often: torch.compiler.set_stance, or fewer compiled regions",
+    "compile": "Find what rank {rank} recompiles: TORCH_LOGS=recompiles",
+    "memory": "Keep rank {rank} from allocating: PYTORCH_ALLOC_CONF=expandable_segments:True",
+    "gc": "Collect garbage on all ranks at the same step: gc.disable(), then gc.collect()",
+    "python": "Find what rank {rank}'s host does before it launches",
+    "device": "Look for other work on rank {rank}'s GPU",
+    "uneven_work": "Give rank {rank} as much work as the others",
+    "slow_gpu": "Check the clocks and the power limit of rank {rank}'s GPU",
+}
+LOOK = "Look at rank {rank} by itself"
+#: By the code of a finding: what to do, and why.
+ADVICE = {
+    "slow_host": ("Time steps without the profiler, on each rank", "recording slows hosts unequally"),
+    "uneven_work": (REMEDIES["uneven_work"], ""),
+    "slow_gpu": (REMEDIES["slow_gpu"], ""),
+    "exposed_communication": ("Overlap more: prefetch, larger buckets, asynchronous collectives", ""),
+    "small_collectives": ("Merge small collectives", ""),
+}
+GPU_COMMAND = "nvidia-smi -q -d PERFORMANCE"
+SAVES_WAITING = "rank {waiter} waits up to {us} less"
+
+
+def remedy(cause: str, rank: int, waiter: int) -> str:
+    return REMEDIES.get(cause, LOOK).format(rank=rank, waiter=waiter)
+
+
+def collective_words(each: OneCollective) -> str:
+    """`7: all_reduce of 32.0 MiB, arrivals 5.91 ms apart, rank 1 last`."""
+    width = f" of {size(each.bytes)}" if each.bytes is not None else ""
+    apart = f"arrivals {duration(each.arrival_spread_us)} apart, rank {each.last_rank} last"
+    return f"{each.number:,}: {each.name}{width}, {apart}"
+
+
+def last_words(told: Ranks) -> str:
+    """`Last to arrive: rank 1 in 19 of 36 collectives, rank 0 in 17.` Empty where nobody was."""
+    often = sorted((use for use in told.ranks if use.last_arrivals), key=lambda use: -use.last_arrivals)
+    if not often:
+        return ""
+    whole = counted(sum(use.last_arrivals for use in often), "collective")
+    first, *others = (f"rank {use.rank} in {use.last_arrivals:,}" for use in often[:3])
+    return f"Last to arrive: {', '.join((f'{first} of {whole}', *others))}."
 
 
 def cause_name(cause: str) -> str:

@@ -1,0 +1,171 @@
+"""The page of many ranks: it adds up, it is small, and it is used by mouse, keys, phone and paper."""
+
+import base64
+import gzip
+import random
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.ranks.jobs import simulate
+from tests.report.showing import printed, written
+from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, violations, was_quiet
+
+from tracekit.model.ranks import Ranks
+from tracekit.ranks.joining import match_ranks, tell_ranks
+from tracekit.report.composition.ranks import ranks_text
+from tracekit.report.composition.ranks_page import ranks_report
+from tracekit.report.document import Explorer, HeatMap, Timelines
+from tracekit.report.markdown import LONGEST, markdown_of, stacked
+from tracekit.report.page import page_of
+from tracekit.report.sections.rank_page import matrix, rank_explorer, span_bars, worst_explorer
+from tracekit.report.thirty_lines import MOST_LINES
+
+from ..browser import opened
+
+MOST_BYTES = 2_000_000
+RENAMED = "(before) => document.querySelector('.timelines canvas').ariaLabel !== before"
+
+
+@cache
+def job(size: int, steps: int = 12) -> Ranks:
+    """Three ranks of it are slow, the later ones less; the others differ a little."""
+    draw = random.Random(size)
+    slow = {size // 4: 400.0, size // 2: 250.0, size - 2: 150.0}
+
+    def work_us(rank: int, step: int) -> float:
+        return 1000.0 + draw.uniform(0, 40) + slow.get(rank, 0.0) * (step % 5 != rank % 5)
+
+    return tell_ranks(match_ranks(simulate(size, steps, work_us)), drawn=True)
+
+
+@cache
+def page(size: int) -> str:
+    return page_of(ranks_report(job(size)))
+
+
+@pytest.mark.parametrize(("size", "bars"), [(2, 2), (8, 8), (12, 8)])
+def test_the_segments_of_every_bar_add_up_to_its_span(size: int, bars: int) -> None:
+    shown = span_bars(job(size), 8)
+    assert len(shown) == bars
+    for bar in shown:
+        assert sum(us for _, us in bar.segments) == pytest.approx(bar.total_us, abs=0.05)
+    assert [bar.label for bar in shown if bar.mark] == [f"rank {job(size).findings[0].rank}"]
+    longest = max(stacked(ranks_report(job(size)).sections[0].parts[0].twin).splitlines(), key=len)
+    assert {"\N{FULL BLOCK}", "\N{DARK SHADE}", "\N{MEDIUM SHADE}"} <= set(longest)
+
+
+def test_what_was_joined_to_nothing_is_a_segment_of_its_own() -> None:
+    told = job(2)
+    torn = replace(told.ranks[0], exposed_waiting_us=None, exposed_transfer_us=None)
+    first, _ = span_bars(replace(told, ranks=(torn, told.ranks[1])), 8)
+    assert dict(first.segments)["communication"] == pytest.approx(torn.exposed_us)
+    assert sum(us for _, us in first.segments) == pytest.approx(first.total_us, abs=0.05)
+
+
+@pytest.mark.parametrize("size", [8, 40])
+def test_the_matrix_holds_all_waiting_and_the_table_each_rank(size: int) -> None:
+    told = job(size)
+    unit = 1e3
+    heat = matrix(told)
+    assert isinstance(heat, HeatMap)
+    waits = {f"rank {each.rank}": each.waiting_us or 0.0 for each in told.ranks}
+    for name, cells in heat.rows:
+        figures = [0.0 if cell.tone == "missing" else float(cell.text) for cell in cells]
+        assert sum(figures[:-1]) == pytest.approx(figures[-1], abs=0.02)
+        if name in waits:
+            assert figures[-1] * unit == pytest.approx(waits[name], abs=10)
+    # The late ranks have columns of their own, and those that are left out stand together.
+    assert f"rank {size // 4}" in heat.columns and len(heat.rows) == min(size, 17)
+    table = rank_explorer(told)
+    assert {row.number: row.figures[0].value for row in table.rows} == {use.rank: use.span_us for use in told.ranks}
+
+
+def test_each_of_the_worst_collectives_opens_to_the_waiting_of_every_rank() -> None:
+    told = job(8)
+    table = worst_explorer(told)
+    assert isinstance(table, Explorer) and len(table.rows) == len(told.worst) == 12
+    for row, each in zip(table.rows, told.worst, strict=True):
+        assert row.number == each.number and row.words[0] == f"rank {each.last_rank}"
+        assert row.figures[-1].value == pytest.approx(sum(one.us for one in each.waiting_us))
+        listed = next(text for term, text in row.facts if term == "Waiting by rank")
+        assert len(listed.split(", ")) == 8
+
+
+def test_sixty_four_ranks_are_a_small_page_and_a_short_summary() -> None:
+    told = job(64)
+    report = ranks_report(told)
+    assert len(page(64).encode()) < MOST_BYTES / 4
+    assert len(markdown_of(report)) < LONGEST / 4
+    (timelines,) = (block for block in report.drawn() if isinstance(block, Timelines))
+    assert {len(each["sides"]) for each in timelines.data["recordings"]} == {64}
+    assert len(timelines.choices) == len(timelines.data["recordings"]) == len(timelines.recordings)
+    assert len(printed(ranks_text(told, Path("page.html"), (), "brief", 100), 100).splitlines()) <= MOST_LINES
+
+
+def test_bars_are_packed_as_counted_and_each_recording_names_its_collective() -> None:
+    (timelines,) = (block for block in ranks_report(job(8)).drawn() if isinstance(block, Timelines))
+    for recording in timelines.data["recordings"]:
+        packed = gzip.decompress(base64.b64decode(recording["packed"]))
+        # Of work start, length, label, group and lane; of gaps only labels where they are what work leaves free.
+        each = ((13, 2 if side["holes"] else 10) for side in recording["sides"])
+        sizes = sum(
+            work * side["counts"][0] + gap * side["counts"][1]
+            for side, (work, gap) in zip(recording["sides"], each, strict=True)
+        )
+        assert len(packed) == sizes
+        assert timelines.data["groups"][recording["mark"]["group"]] in timelines.choices
+
+
+def test_one_rank_alone_has_a_page_without_waiting() -> None:
+    told = tell_ranks(match_ranks(simulate(4, 3, lambda rank, _: 100.0 + rank)[:1]), drawn=True)
+    report = ranks_report(told)
+    assert not [block for block in report.drawn() if isinstance(block, Timelines | HeatMap)]
+    assert "rank 0" in page_of(report) and "rank 0" in markdown_of(report)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("size", "width", "dark", "screens"), [(8, 1300, False, 6), (64, 390, True, 12)])
+def test_the_page_is_in_reach_on_any_screen_and_a_few_screens_long(
+    tmp_path: Path, size: int, width: int, dark: bool, screens: int
+) -> None:
+    with opened(written(tmp_path, page(size)), width=width, dark=dark) as visited:
+        visited.page.wait_for_selector("html[data-timelines=drawn]")
+        visited.page.wait_for_selector("main > section:last-of-type.laid")
+        assert visited.page.evaluate("document.documentElement.scrollHeight") <= screens * 900
+        if width > 900:
+            assert visited.page.locator("nav").bounding_box()["y"] < 900, "the answer takes one screen"
+        sheets = visited.page.pdf(format="A4")
+        assert len(re.findall(rb"/Type\s*/Page\b", sheets)) <= 6
+        assert_all_in_reach(visited.page)
+        assert violations(visited.page, WEIGHTY) == []
+        assert was_quiet(visited)
+
+
+@pytest.mark.browser
+def test_timelines_are_read_by_keys_and_another_collective_is_chosen(tmp_path: Path) -> None:
+    with opened(written(tmp_path, page(8))) as visited:
+        drawn = visited.page
+        drawn.wait_for_selector("html[data-timelines=drawn]")
+        canvas, readout = drawn.locator(".timelines canvas"), drawn.locator(".readout")
+        canvas.focus()
+        told = []
+        for key in ("n", "ArrowDown", "ArrowDown", "n", "n"):
+            drawn.keyboard.press(key)
+            drawn.wait_for_timeout(60)
+            told.append(readout.inner_text())
+        assert [words.split(" \u00b7 ")[0] for words in told] == ["rank 0", "rank 1", "rank 2", "rank 2", "rank 2"]
+        assert any("gemm" in words for words in told) and any("ncclDevKernel" in words for words in told)
+        # All parts of the collective light up.
+        assert int(canvas.get_attribute("data-lit")) >= 8
+        before = canvas.get_attribute("aria-label")
+        drawn.select_option(".timelines select", index=1)
+        drawn.wait_for_function(
+            "(before) => document.querySelector('.timelines canvas').ariaLabel !== before", arg=before
+        )
+        assert canvas.get_attribute("data-from") == "0" and readout.inner_text() in ("", readout.inner_text())
+        drawn.click("#rank-1 .opens")
+        assert "rank1.json" in drawn.inner_text("#drawer")
+        assert was_quiet(visited)

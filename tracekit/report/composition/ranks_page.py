@@ -1,0 +1,111 @@
+"""The page of many ranks, and its markdown twin."""
+
+from dataclasses import replace
+
+from tracekit.model.ranks import Ranks
+from tracekit.report import document as doc
+from tracekit.report.composition.ranks import ranks_overview, saved_words
+from tracekit.report.composition.shared import folded
+from tracekit.report.rank_timelines import rank_timelines
+from tracekit.report.sections import rank_page
+from tracekit.report.sections import ranks as sections
+from tracekit.report.sections.call import CALL_PARTS
+from tracekit.report.words import ranks as words
+
+#: Bars of the first screen, late ranks, kinds of collectives, rows of the whole matrix, ranks in the twin.
+MOST_BARS, MOST_LATE, MOST_KINDS, MOST_MATRIX_ROWS, MOST_IN_TWIN = 8, 8, 50, 256, 32
+
+
+def ranks_report(told: Ranks) -> doc.Report:
+    """The page: the verdict with a bar a rank, then ranks, timelines, matrix and collectives; tables of detail are
+    folded."""
+    overview = replace(
+        ranks_overview(told),
+        tables=(),
+        account=rank_page.lateness_account(told),
+        bars=rank_page.span_bars(told, MOST_BARS),
+    )
+    bars = doc.StackedBars("Each rank's time", overview.bars, CALL_PARTS | words.PARTS)
+    whole = _captioned(sections.account_table(told, MOST_IN_TWIN), "Where each rank's time goes")
+    every = (
+        doc.section(
+            "ranks",
+            "Ranks",
+            doc.Part(None, bars, doc.FIRST, unfolded=True),
+            doc.Part(rank_page.rank_explorer(told), whole, doc.TABLES, unfolded=True),
+        ),
+        doc.section("timelines", "Timelines", rank_timelines(told)),
+        doc.section(
+            "waiting",
+            "Who waits for whom",
+            doc.Part(rank_page.matrix(told), sections.matrix_table(told), doc.TABLES),
+            doc.Part(_every_wait(told), None),
+        ),
+        doc.section(
+            "late",
+            "Late ranks",
+            doc.both(_captioned(sections.late_table(told, MOST_LATE), "Late ranks, and why"), doc.TABLES),
+        ),
+        doc.section(
+            "collectives",
+            "Collectives",
+            doc.Part(rank_page.worst_explorer(told), sections.worst_table(told), doc.TABLES),
+            doc.both(_captioned(sections.collective_table(told, MOST_KINDS), "By kind, largest first"), doc.TABLES),
+        ),
+        doc.section("findings", "Findings", doc.both(_findings(told), doc.FINDINGS, unfolded=True)),
+        folded("detail", "Detail", "uneven work, idle time, matching", *_details(told)),
+        folded(
+            "method",
+            "How this was measured",
+            "waiting, causes, bandwidth",
+            doc.Bullets("Method", words.HOW),
+            short="Method",
+        ),
+    )
+    title = overview.headline if overview.headline.endswith(".") else f"{overview.headline}."
+    return doc.Report(title, overview, tuple(each for each in every if each))
+
+
+def _every_wait(told: Ranks) -> doc.Fold | None:
+    """All rows, where the first table has not room for all."""
+    if len(told.ranks) <= sections.MOST_WAITERS:
+        return None
+    every = rank_page.matrix(told, MOST_MATRIX_ROWS)
+    return doc.Fold(f"All {len(told.ranks):,} ranks", (every,)) if every else None
+
+
+def _findings(told: Ranks) -> doc.Findings | None:
+    texts = tuple(
+        doc.FindingText(
+            id=f"finding-{each.code}{'' if each.rank is None else f'-{each.rank}'}",
+            severity=each.severity,
+            title=words.finding_title(each),
+            evidence=words.finding_evidence(each),
+            saving=saved_words(each.saving_us),
+            savings=(),
+            advice="",
+            is_command=False,
+            notes=(),
+        )
+        for each in told.findings
+    )
+    return doc.Findings(texts) if texts else None
+
+
+def _details(told: Ranks) -> tuple[doc.Block | None, ...]:
+    few = replace(told, ranks=sections.foremost(told, MOST_IN_TWIN))
+    notes = tuple(map(words.note_sentence, told.notes))
+    return (
+        sections.uneven_table(told),
+        sections.idle_table(few),
+        sections.matching_table(told),
+        sections.unmatched_table(told),
+        doc.Bullets("Notes", notes) if notes else None,
+    )
+
+
+def _captioned(table: doc.Table | None, caption: str) -> doc.Table | None:
+    if table is None:
+        return None
+    rows = tuple((str(row[0]).strip(), *row[1:]) for row in table.rows)
+    return doc.Table(caption, table.columns, rows, table.note)

@@ -1,0 +1,116 @@
+"""The timelines of many ranks below each other, around the collectives that they waited in most."""
+
+import base64
+import gzip
+from typing import Any
+
+from tracekit.model.ranks import Ranks, Stretch
+from tracekit.model.timeline import StepTimeline
+from tracekit.names import short_kernel_name
+from tracekit.numbers import counted, duration
+from tracekit.report.document import Timelines
+from tracekit.report.timeline_bytes import NO_GROUP, bars_of, gaps_are_holes, packed
+from tracekit.report.words import ranks as words
+
+#: Of all stretches together, packed, before base64 makes it a third longer: the first is drawn whatever it takes.
+MOST_BYTES = 600_000
+#: Heights in pixels of compute, of communication and between ranks, by how many there are, and the room for names.
+HEIGHTS = ((4, (28, 16, 10)), (8, (18, 10, 6)), (16, (12, 7, 4)), (32, (9, 5, 3)), (64, (6, 4, 2)))
+BESIDE = 58
+TEXTURES = {"waiting": "diagonal", "idle": "lines"}
+
+
+def rank_timelines(told: Ranks) -> Timelines | None:
+    """None where the ranks' clocks are unknown, or nobody waited."""
+    recordings: list[dict[str, Any]] = []
+    groups: dict[int, str] = {}
+    left = MOST_BYTES
+    for stretch in told.stretches:
+        recording, size = _recording(stretch, groups)
+        left -= size
+        if recordings and left < 0:
+            break
+        recordings.append(recording)
+    if not recordings:
+        return None
+    shown = told.stretches[: len(recordings)]
+    worst = {each.number: each for each in told.worst}
+    for number in groups:
+        known = worst.get(number)
+        groups[number] = words.collective_words(known) if known else f"collective {number}"
+    for recording, stretch in zip(recordings, shown, strict=True):
+        order = list(groups)
+        recording["mark"] |= {"group": order.index(stretch.number), "last": f"rank {worst[stretch.number].last_rank}"}
+    timelines = [each.timeline for stretch in shown for each in stretch.ranks]
+    labels = timelines[0].labels
+    kinds = {labels[at].kind for each in timelines for bars in bars_of(each) for at in bars.labels}
+    return Timelines(
+        data={
+            "recordings": recordings,
+            "groups": list(groups.values()),
+            "linked": False,
+            "slim": _heights(max(len(each.ranks) for each in shown)),
+            "labels": [[_name(each.name, each.kind), each.kind] for each in labels],
+            "words": {kind: text for kind, text in words.LANES.items() if kind in kinds},
+            "textures": {kind: TEXTURES.get(kind, "") for kind in words.LANES},
+        },
+        families={kind: text for kind, text in words.LANES.items() if kind in kinds},
+        causes={},
+        intro=words.TIMELINES,
+        title="Timelines of the ranks, one below the other on one clock",
+        stepped=" of a rank, the other arrows to another rank",
+        recordings=tuple(_notes(each) for each in shown),
+        notes=(),
+        choices=tuple(groups[each.number] for each in shown),
+        keys=("Colours", ""),
+    )
+
+
+def _name(name: str, kind: str) -> str:
+    return words.cause_name(name) if kind == "idle" else short_kernel_name(name)
+
+
+def _heights(ranks: int) -> dict[str, int]:
+    work, communication, between = next((heights for most, heights in HEIGHTS if ranks <= most), HEIGHTS[-1][1])
+    return {"work": work, "communication": communication, "between": between, "beside": BESIDE}
+
+
+def _recording(stretch: Stretch, groups: dict[int, str]) -> tuple[dict[str, Any], int]:
+    """What the page's script knows of a stretch, and how many bytes it is packed; `groups` gets its collectives."""
+    sides, parts = [], []
+    for each in stretch.ranks:
+        timeline, name = each.timeline, f"rank {each.rank}"
+        for number in timeline.positions:
+            if number >= 0 and len(groups) < NO_GROUP:
+                groups.setdefault(number, "")
+        parts.append(packed(timeline, {number: at for at, number in enumerate(groups)}))
+        sides.append(_side(name, timeline))
+    whole = gzip.compress(b"".join(parts), mtime=0)
+    recording = {
+        "sides": sides,
+        "packed": base64.b64encode(whole).decode(),
+        "mark": {"at": round(stretch.arrival_us, 2)},
+    }
+    return recording, len(whole)
+
+
+def _side(name: str, timeline: StepTimeline) -> dict[str, Any]:
+    return {
+        "letter": "",
+        "name": name,
+        "title": name,
+        "length": round(timeline.length_us, 2),
+        "lanes": ["compute", "communication"],
+        "counts": [len(bars.labels) for bars in bars_of(timeline)],
+        "holes": gaps_are_holes(timeline),
+    }
+
+
+def _notes(stretch: Stretch) -> tuple[str, ...]:
+    begin = words.STRETCH if stretch.begin_us else words.FROM_THE_BEGINNING
+    notes = [begin.format(begin=duration(stretch.begin_us))]
+    if stretch.unshown:
+        notes.append(f"Not drawn: {counted(stretch.unshown, 'more rank')}.")
+    if stretch.together:
+        notes.append(f"{stretch.together:,} short kernels are drawn together with neighbours.")
+    return tuple(notes)

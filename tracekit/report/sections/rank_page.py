@@ -1,0 +1,242 @@
+"""What the page of many ranks alone shows: bars, tables that open, and the matrix."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from statistics import fmean
+
+from tracekit.model.ranks import LateRank, OneCollective, Ranks, RankUse, WaitedFor
+from tracekit.names import clipped_within, printable
+from tracekit.numbers import MISSING, counted, duration, scale_of, size
+from tracekit.report.document import (
+    Account,
+    AccountRow,
+    Bar,
+    Explorer,
+    ExplorerRow,
+    Figure,
+    HeatCell,
+    HeatMap,
+)
+from tracekit.report.sections.ranks import (
+    ACCOUNT,
+    MOST_LATES,
+    MOST_WAITERS,
+    NO_CAUSE,
+    PLACE,
+    account_figures,
+    collective_name,
+    foremost,
+    last_words,
+    matrix_of,
+)
+from tracekit.report.words import ranks as words
+
+#: What a rank's span consists of; less than the second was lost in rounding.
+SEGMENTS, LEAST_PART_US = ("compute", "transfer", "waiting", "communication", "idle"), 0.01
+LATE, LAST = "late", "last most often"
+#: Ranks in the table; ranks in a row of words, and waits by rank.
+MOST_ROWS, MOST_NAMED, MOST_LISTED = 500, 4, 128
+#: How strong the matrix's colours are.
+LEAST_PERCENT, MOST_PERCENT = 6, 42
+#: Causes of one rank's lateness, and the share of it that one has; that all others have together.
+MOST_CAUSES, LEAST_CAUSE, LEAST_REST = 4, 0.02, 0.005
+
+
+def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
+    """What each rank's span consists of; of more than `most` those that waited or were waited for most, and the mean of
+    the others. Who is late is marked, or else who is the last most often."""
+    shown = foremost(told, most if len(told.ranks) <= most else most - 1)
+    others = [use for use in told.ranks if use not in shown]
+    parts = {use.rank: _parts(use) for use in told.ranks}
+    occur = [kind for kind in SEGMENTS if any(parts[rank][kind] for rank in parts)]
+    late = {each.rank for each in told.findings if each.code == "late_rank"}
+    often = max(told.ranks, key=lambda use: use.last_arrivals)
+
+    def mark(use: RankUse) -> str:
+        if use.rank in late:
+            return LATE
+        return LAST if not late and use is often and use.last_arrivals and len(told.ranks) > 1 else ""
+
+    bars = [
+        Bar(f"rank {use.rank}", use.span_us, tuple((kind, parts[use.rank][kind]) for kind in occur), mark(use))
+        for use in shown
+    ]
+    if others:
+        means = {kind: fmean(parts[use.rank][kind] for use in others) for kind in occur}
+        whole = fmean(use.span_us for use in others)
+        bars.append(Bar(f"mean of {len(others):,} others", whole, tuple(means.items())))
+    return tuple(bars)
+
+
+def _parts(use: RankUse) -> dict[str, float]:
+    """They add up to the span; what of exposed communication is neither is told apart."""
+    transfer, waiting = use.exposed_transfer_us or 0.0, use.exposed_waiting_us or 0.0
+    rest = max(use.exposed_us - transfer - waiting, 0.0)
+    return {
+        "compute": use.compute_us,
+        "transfer": transfer,
+        "waiting": waiting,
+        "communication": rest if rest >= LEAST_PART_US else 0.0,
+        "idle": use.idle_us,
+    }
+
+
+def rank_explorer(told: Ranks) -> Explorer:
+    """A row a rank, the one that waited most first; it opens to whom it waited for, and why it was late itself."""
+    unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
+    waited_for: dict[int, list[WaitedFor]] = defaultdict(list)
+    for each in told.waits:
+        waited_for[each.rank].append(each)
+    late = {each.rank: each for each in told.late}
+    ranked = sorted(told.ranks, key=lambda use: (-(use.waiting_us or 0.0), use.rank))
+
+    def figure(us: float | None) -> Figure:
+        return Figure(MISSING if us is None else f"{us / scale:,.{decimals}f}", -1.0 if us is None else us)
+
+    rows = []
+    for use in ranked[:MOST_ROWS]:
+        longest = sorted(waited_for[use.rank], key=lambda each: -each.us)
+        rows.append(
+            ExplorerRow(
+                number=use.rank,
+                label=f"rank {use.rank}",
+                is_code=False,
+                words=(f"rank {longest[0].late}" if longest else MISSING,),
+                figures=(*map(figure, account_figures(use)), Figure(f"{use.last_arrivals:,}", use.last_arrivals)),
+                facts=tuple(_facts(use, longest, late.get(use.rank))),
+            )
+        )
+    more = len(ranked) - len(rows)
+    left = f" {more:,} ranks that waited less are left out; the JSON has them." if more else ""
+    return Explorer(
+        caption=f"Where each rank's time goes, {unit}",
+        noun="ranks",
+        hint="rank, cause or place",
+        head="Rank",
+        words=("waits mostly for",),
+        figures=ACCOUNT,
+        rows=tuple(rows),
+        note=f"{words.ACCOUNT_NOTE}{left}",
+        anchor="rank",
+    )
+
+
+def _facts(use: RankUse, longest: list[WaitedFor], late: LateRank | None) -> Iterator[tuple[str, str]]:
+    if longest:
+        told = ", ".join(f"rank {each.late} {duration(each.us)}" for each in longest[:MOST_NAMED])
+        more = f" and {len(longest) - MOST_NAMED} more" if len(longest) > MOST_NAMED else ""
+        yield "Waits for", told + more
+    if late is not None:
+        waiter = f", rank {late.waiter} most of it" if late.waiter is not None else ""
+        yield "Others wait for it", f"{duration(late.waited_for_us)}{waiter}"
+        yield "Late because of", words.causes_told(late.causes, MOST_NAMED) or NO_CAUSE
+        if late.where:
+            yield "Mostly at", ", ".join(clipped_within(printable(each), 2 * PLACE) for each in late.where)
+    causes = sorted(use.idle_causes, key=lambda each: -each.us)
+    if causes:
+        yield "Idle", ", ".join(f"{words.cause_name(each.cause)} {duration(each.us)}" for each in causes)
+    if use.overlap_price_us is not None and use.overlap_price_ci95 is not None:
+        low, high = map(duration, use.overlap_price_ci95)
+        yield "Overlap price", f"{duration(use.overlap_price_us)} (95 % CI {low} to {high})"
+    if use.start_skew_us:
+        yield "Waited for others to start recording", f"{duration(use.start_skew_us)}, in no figure"
+    yield "Recording", printable(use.path)
+
+
+def matrix(told: Ranks, rows: int = MOST_WAITERS, heads: int = MOST_LATES) -> HeatMap | None:
+    """Who waits (rows) for whom (columns): those that waited most, and were waited for most, first of all; what is left
+    of either is told together."""
+    found = matrix_of(told, rows, heads)
+    if found is None:
+        return None
+    lates, lines = found
+    most = max(us for _, cells, _ in lines for us in cells) or 1.0
+    unit, scale, decimals = scale_of(most)
+
+    def written(us: float) -> str:
+        return f"{us / scale:,.{decimals}f}"
+
+    def cell(us: float) -> HeatCell:
+        strength = round(LEAST_PERCENT + us / most * (MOST_PERCENT - LEAST_PERCENT))
+        return HeatCell(written(us), "loss", strength) if us > 0 else HeatCell(MISSING, "missing")
+
+    return HeatMap(
+        caption=f"Waiting of each rank (rows) for each rank (columns), {unit}",
+        columns=(*lates, "all"),
+        rows=tuple((name, (*map(cell, cells), HeatCell(written(whole), "even"))) for name, cells, whole in lines),
+        keys=(("loss", "longest", MOST_PERCENT), ("loss", "shortest", LEAST_PERCENT)),
+        note=words.MATRIX_NOTE,
+        head="waits",
+    )
+
+
+def worst_explorer(told: Ranks) -> Explorer | None:
+    """The collectives that ranks waited in most, one by one."""
+    if not told.worst:
+        return None
+    groups = {each.group for each in told.worst}
+    rows = tuple(
+        ExplorerRow(
+            number=each.number,
+            label=f"{each.number:,}: {collective_name(each)}",
+            is_code=False,
+            words=(
+                last_words(each),
+                words.causes_told(each.causes, 1) or NO_CAUSE,
+            ),
+            figures=(
+                Figure(duration(each.start_us), each.start_us or 0.0),
+                Figure(size(each.bytes), each.bytes or -1.0),
+                Figure(duration(each.arrival_spread_us), each.arrival_spread_us or -1.0),
+                Figure(duration(waited := sum(one.us for one in each.waiting_us)), waited),
+            ),
+            place=f"group {each.group}" if len(groups) > 1 and each.group else "",
+            facts=tuple(_collective_facts(each)),
+        )
+        for each in told.worst
+    )
+    return Explorer(
+        caption=f"The {len(rows)} collectives that ranks waited in most" if len(rows) > 1 else "The collective",
+        noun="collectives",
+        hint="rank, cause or place",
+        head="Collective",
+        words=("last", "late because of"),
+        figures=("begins at", "bytes", "spread", "waiting"),
+        rows=rows,
+        note=words.WORST_NOTE,
+        anchor="collective",
+    )
+
+
+def _collective_facts(each: OneCollective) -> Iterator[tuple[str, str]]:
+    longest = sorted(each.waiting_us, key=lambda one: -one.us)
+    yield "Waiting by rank", ", ".join(f"{one.rank}: {duration(one.us)}" for one in longest[:MOST_LISTED])
+    yield "Transfer", duration(each.transfer_us)
+    if each.causes:
+        yield "Late because of", words.causes_told(each.causes, MOST_NAMED)
+    if each.where:
+        yield "Mostly at", printable(each.where)
+    if each.step is not None:
+        yield "Step", str(each.step)
+    yield "Group", f"{each.group or MISSING}, {counted(len(each.ranks), 'rank')}"
+    yield "Matched by", words.MATCHED[each.matched_by]
+
+
+def lateness_account(told: Ranks) -> Account | None:
+    """Why the rank that others waited for most was late."""
+    if not told.late:
+        return None
+    late = told.late[0]
+    kept = [each for each in late.causes[:MOST_CAUSES] if each.us >= LEAST_CAUSE * late.waited_for_us]
+    rest = sum(each.us for each in late.causes[len(kept) :])
+    rows = [
+        AccountRow(words.cause_name(each.cause), 0, (each.us,), what=_place(late) if at == 0 else "")
+        for at, each in enumerate(kept)
+    ]
+    rows += [AccountRow("other causes", 0, (rest,))] if rest >= LEAST_REST * late.waited_for_us else []
+    title = f"What the waiting for rank {late.rank} comes from"
+    return Account(title, ("waiting of all ranks",), tuple(rows)) if rows else None
+
+
+def _place(late: LateRank) -> str:
+    return clipped_within(printable(late.where[0]), PLACE) if late.where else ""
