@@ -72,6 +72,7 @@ pictures: .venv/.test
 
 bench: .venv/.test $(if $(PEERS),.venv-peers/.made)
 	$(RUN) benchmarks.run $(if $(PEERS),--peers-python $(PEERS)) $(if $(TRACELENS),--tracelens $(TRACELENS)) $(BENCH_ARGS)
+	$(RUN) benchmarks.ranks tests/data/ranks/tp_reduce-overhead.rank*.json.gz $(if $(PEERS),--peers-python $(PEERS))
 
 # Sizes and load times of the pages under reports/, in headless Chromium.
 report-check: .venv/.test

@@ -19,8 +19,12 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+from rich.console import Console
+from rich.table import Table
 
 from benchmarks.grown import grow_text, period_of, read_text
 
@@ -45,28 +49,38 @@ def grow_ranks(sources: list[Path], folder: Path, ranks: int, size: int) -> list
     return made
 
 
-def measure(command: list[str], environment: dict[str, str]) -> tuple[float, int]:
-    """Seconds, and bytes of all of its processes at their worst moment."""
+@dataclass(frozen=True)
+class Measured:
+    """Seconds by the clock, of processor time, and bytes of all of its processes at their worst moment."""
+
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+
+
+def measure(command: list[str], environment: dict[str, str]) -> Measured:
+    """Runs it once. Raises SystemExit if it fails."""
     began = time.perf_counter()
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **environment}
     )
-    peak = 0
+    peak, over = 0, threading.Event()
 
     def watch() -> None:
         nonlocal peak
-        while process.poll() is None:
+        while not over.wait(0.02):
             peak = max(peak, sum(map(_resident, _family(process.pid))))
-            time.sleep(0.02)
 
     watching = threading.Thread(target=watch)
     watching.start()
-    code = process.wait()
-    seconds = time.perf_counter() - began
+    _, status, usage = os.wait4(process.pid, 0)
+    wall_s = time.perf_counter() - began
+    over.set()
     watching.join()
-    if code:
-        raise SystemExit(f"{' '.join(command)} failed with {code}")
-    return seconds, peak
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} failed with {process.returncode}")
+    return Measured(wall_s, usage.ru_utime + usage.ru_stime, peak)
 
 
 def _family(pid: int) -> list[int]:
@@ -105,22 +119,24 @@ def main() -> None:
 def compare(folder: Path, rounds: int, peers_python: str | None) -> None:
     start = [sys.executable, "-m", "tracekit"]
     options, ours = ("--window", "whole", "--no-cache"), {"PYTHONPATH": str(ROOT)}
-    together: list[tuple[float, int]] = []
-    one_by_one: list[tuple[float, int]] = []
-    hta: list[tuple[float, int]] = []
+    found: dict[str, list[Measured]] = {}
     for _ in range(rounds):
-        together.append(measure([*start, "ranks", str(folder), *options], ours))
+        found.setdefault("tracekit ranks", []).append(measure([*start, "ranks", str(folder), *options], ours))
         each = [measure([*start, "analyze", str(path), *options], ours) for path in sorted(folder.glob("*.json*"))]
-        one_by_one.append((sum(seconds for seconds, _ in each), max(peak for _, peak in each)))
+        total = Measured(sum(it.wall_s for it in each), sum(it.cpu_s for it in each), max(it.peak_bytes for it in each))
+        found.setdefault("tracekit analyze, one by one", []).append(total)
         if peers_python:
-            hta.append(measure([peers_python, str(HERE / "peers/hta_ranks.py"), str(folder)], {}))
-    for name, some in (("tracekit ranks", together), ("tracekit analyze, one by one", one_by_one), ("HTA", hta)):
-        if some:
-            seconds, peak = median(each for each, _ in some), max(each for _, each in some)
-            print(f"{name:<30} {seconds:6.2f} s {peak / 2**20:6,.0f} MiB")  # noqa: T201
-    cores = os.cpu_count() or 1
-    share = median(all_[0] * cores / each[0] for all_, each in zip(together, one_by_one, strict=True))
-    print(f"ranks / (analyze / {cores} cores) = {share:.2f}")  # noqa: T201
+            command = [peers_python, str(HERE / "peers/hta_ranks.py"), str(folder)]
+            found.setdefault("HTA", []).append(measure(command, {}))
+    table = Table("program", "wall", "processor", "peak memory of all processes", "wall against tracekit ranks")
+    first = median(it.wall_s for it in found["tracekit ranks"])
+    for name, some in found.items():
+        wall_s, cpu_s = median(it.wall_s for it in some), median(it.cpu_s for it in some)
+        memory = f"{max(it.peak_bytes for it in some) / 2**20:,.0f} MiB"
+        table.add_row(name, f"{wall_s:.2f} s", f"{cpu_s:.2f} s", memory, f"{wall_s / first:.1f}x")
+    cores, pairs = os.cpu_count() or 1, zip(*list(found.values())[:2], strict=True)
+    share = median(it.wall_s * cores / other.wall_s for it, other in pairs)
+    Console(width=110).print(table, f"ranks / (analyze / {cores} cores) = {share:.2f}")
 
 
 if __name__ == "__main__":

@@ -73,3 +73,14 @@ def test_sizes_take_the_unit_of_their_size():
 def test_parameters_are_counted_as_models_are_named():
     counted = [numbers.parameter_count(n) for n in (640, 1_536, 83_819_683, 11_901_408_320)]
     assert counted == ["640", "1.5 K", "83.8 M", "11.9 B"]
+
+
+def test_two_ratios_are_rounded_outwards_and_a_number_between_two_is_told_with_two_figures():
+    assert (numbers.times_span(6.157, 6.97), numbers.times_span(1.1379, 1.1587)) == ("6.1-7.0×", "1.13-1.16×")
+    assert [numbers.about(*each) for each in ((23653.8,), (886.9, 907.1), (1303.6, 1303.7), (7.2,))] == [
+        "24,000",
+        "900",
+        "1,300",
+        "8",
+    ]
+    assert numbers.about(886.9, 1204.0) == "890 to 1,200"

@@ -16,10 +16,10 @@ from tests.traces import ROOT, RUNS, SWEEP
 
 from tracekit import store
 from tracekit.cli.sweep_report import show_sweep
-from tracekit.comparison.commands import measuring_command, repeating_command
+from tracekit.comparison.commands import measuring_command
 from tracekit.model.comparison import Comparison
 from tracekit.report.composition.reports import comparison_report
-from tracekit.walks.reports import Destination, identity_of_report_on, write_report
+from tracekit.walks.reports import Destination, command_to_repeat, identity_of_report_on, write_report
 from tracekit.walks.sides import compare_forms
 
 SAMPLES = ROOT / "samples"
@@ -30,7 +30,8 @@ def write_sample(folder: Path, reports: Path, comparison: Comparison | None = No
     run = store.load(folder)
     comparison = comparison or compare_forms(folder, run)
     there = Destination(reports, folder.name, identity_of_report_on(run), force=True)
-    return write_report(comparison_report(comparison, run, measuring_command(run), repeating_command(run)), there)
+    report = comparison_report(comparison, run, measuring_command(run), command_to_repeat(folder, run))
+    return write_report(report, there)
 
 
 def write_samples(folder: Path) -> list[Path]:

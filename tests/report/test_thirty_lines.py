@@ -20,6 +20,8 @@ from tests.sides import (
 )
 from tests.traces import ROOT, RUNS, SWEEP
 
+from tracekit import store
+from tracekit.cli.profile import profile
 from tracekit.cli.sweep_report import load_sweep
 from tracekit.comparison import compare
 from tracekit.comparison.comparing import look_at
@@ -31,8 +33,10 @@ from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.document import Overview, Table, columns
 from tracekit.report.thirty_lines import overview_lines
+from tracekit.shell import split_variables
 from tracekit.walks.pairs import load_comparisons
 from tracekit.walks.reading import Reading
+from tracekit.walks.reports import command_to_repeat
 
 
 def lines(text: str, width: int = 100, most: int = 30) -> list[str]:
@@ -71,7 +75,7 @@ def test_what_a_call_consists_of_adds_up_to_it(name: Path, compared: Callable[[P
     for at, us in enumerate((waterfall.a_us, waterfall.b_us)):
         assert math.isclose(math.fsum(row.us[at] or 0.0 for row in wholes), us, rel_tol=1e-9)
     at = overview.account.rows.index(wholes[1])
-    modules = overview.account.rows[1:at]
+    modules = [row for row in overview.account.rows[1:at] if row.level == 1]
     by_module = math.fsum(row.delta_us or 0.0 for row in modules)
     assert math.isclose(by_module, wholes[0].delta_us or 0.0, rel_tol=1e-9, abs_tol=1e-6)
 
@@ -90,8 +94,9 @@ def test_idle_time_without_a_known_cause_is_part_of_the_idle_time(factor: float)
     assert account is not None
     names = [row.name for row in account.rows]
     change = {row.name: row.delta_us or 0.0 for row in account.rows}
-    causes = math.fsum(change[name] for name in names[names.index("GPU idle") + 1 :])
-    assert "not attributed" in names and math.isclose(causes, change["GPU idle"])
+    idle = next(at for at, name in enumerate(names) if name.startswith("GPU idle"))
+    causes = math.fsum(change[name] for name in names[idle + 1 :])
+    assert "not attributed" in names and math.isclose(causes, change[names[idle]])
 
 
 @pytest.mark.parametrize("profiled", [False, True])
@@ -141,7 +146,7 @@ def test_each_cause_has_both_times_and_what_became_slower_has_a_reason(
 ) -> None:
     account = comparison_overview(compared(name)).account
     assert account is not None
-    at = next(at for at, row in enumerate(account.rows) if row.name == "GPU idle")
+    at = next(at for at, row in enumerate(account.rows) if row.name.startswith("GPU idle"))
     causes = account.rows[at + 1 :]
     assert all(None not in row.us for row in causes)
     for side in (0, 1):
@@ -156,3 +161,41 @@ def test_what_only_shortens_compiling_is_not_among_what_speeds_up_calls(compared
     assert [each.starts for each in overview.advice] == [True]
     assert [len(some) for _, some in advised(overview)] == [0, 1]
     assert "Repeat tracekit profile x" in printed(overview_lines(overview, ()))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_command_that_repeats_a_run_runs_as_it_is_printed(
+    name: Path, compared: Callable[[Path], Comparison]
+) -> None:
+    run = store.load(name)
+    repeat = command_to_repeat(name, run)
+    told = printed(comparison_text(compared(name), PAGE, OPEN, repeat=repeat), 100)
+    lead = told[told.index("Repeat ") :].removeprefix("Repeat ")
+    _, words = split_variables(lead.partition("\nReport ")[0])
+    given = profile.make_context("profile", words[2:]).params
+    assert (given["workload"], given["size"]) == (run.settings.workload, run.settings.size)
+    assert given["compiled"] and not given["out"].exists() and not given["force"]
+    assert run.environment.packages["torch"] in told
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_part_of_a_module_is_within_the_row_above_it(name: Path, compared: Callable[[Path], Comparison]) -> None:
+    account = comparison_overview(compared(name)).account
+    assert account is not None
+    for above, row in itertools.pairwise(account.rows):
+        if row.level == 2:
+            assert above.level == 1 and 0.5 < (row.delta_us or 0.0) / (above.delta_us or 1.0) < 1.0
+            assert all(part < whole for part, whole in zip(row.us, above.us, strict=True) if part and whole)
+
+
+def test_where_another_process_may_be_slower_the_headline_is_open(
+    compared: Callable[[Path], Comparison],
+) -> None:
+    told = {name.name: comparison_overview(compared(name)) for name in RUNS}
+    results = {name: overview.result[1] for name, overview in told.items() if overview.result}
+    assert (results["h200-vit"], results["h200-qwen2.5-vl-decode"]) == ("open", "faster")
+    for overview in told.values():
+        assert overview.elsewhere is not None and overview.interval is not None
+        assert overview.elsewhere[0] < overview.interval[0] < overview.interval[2] < overview.elsewhere[1]
+    assert [told[name].elsewhere[0] < 1 for name in ("h200-vit", "h200-qwen2.5-vl-decode")] == [True, False]
+    assert [bool(told[name].noise) for name in ("h200-flux-compiled", "h200-vit")] == [True, False]

@@ -118,7 +118,6 @@ def compare(
         if context.params[name]:
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} needs exactly two sides: leave it out, or compare two runs", ctx=context)
-    from tracekit.comparison.commands import repeating_command
     from tracekit.report.composition.detail import comparison_text
     from tracekit.report.composition.reports import comparison_report
     from tracekit.report.composition.summaries import interrupted_summary
@@ -126,7 +125,7 @@ def compare(
     from tracekit.report.terminal import shown
     from tracekit.walks.pairs import name_sides
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reports import identity_of_report_on
+    from tracekit.walks.reports import command_to_repeat, identity_of_report_on
     from tracekit.walks.sides import interrupted_run, of_rank, raise_if_damaged, run_without_compiled
 
     a, *others = of_rank((a, *((b,) if b else ()), *more), rank)
@@ -159,15 +158,10 @@ def compare(
     # Both sides as one trace; one of them where forms were chosen that `open` would not choose.
     together = not (form_a or form_b) and "-" not in (a, b)
     places = ([a, b] if b else [a]) if together else [comparison.b.path]
-    summary = comparison_text(
-        comparison,
-        there.page,
-        shlex.join(("tracekit", "open", *places)),
-        detail,
-        console.width,
-        repeating_command(pair.run),
-    )
-    report = comparison_report(comparison, pair.run, commands_of_page(pair.run), repeating_command(pair.run))
+    repeat = command_to_repeat(Path(a), pair.run) if pair.run else ""
+    open_it = shlex.join(("tracekit", "open", *places))
+    summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
+    report = comparison_report(comparison, pair.run, commands_of_page(pair.run), repeat)
     publish(report, there, summary, console)
     write_json(comparison_json(comparison), json_path)
     raise_if_damaged(comparison.a, comparison.b, strict=strict)

@@ -263,18 +263,18 @@ def report_run(
 
 
 def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail, *, force: bool) -> str:
-    from tracekit.comparison.commands import measuring_command, repeating_command
+    from tracekit.comparison.commands import measuring_command
     from tracekit.report.composition.detail import comparison_text
     from tracekit.report.composition.reports import comparison_report
     from tracekit.report.contract import comparison_json
     from tracekit.report.words.noted import noted_sentence
-    from tracekit.walks.reports import Destination, identity_of_report_on, reports_of
+    from tracekit.walks.reports import Destination, command_to_repeat, identity_of_report_on, reports_of
     from tracekit.walks.sides import compare_forms
     from tracekit.walks.timing_process import ADVICE_FAILED, NO_ADVICE
 
     comparison = compare_forms(folder, run)
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
-    open_it, repeat = shlex.join(("tracekit", "open", str(folder))), repeating_command(run)
+    open_it, repeat = shlex.join(("tracekit", "open", str(folder))), command_to_repeat(folder, run)
     summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
     publish(comparison_report(comparison, run, measuring_command(run), repeat), there, summary, console)
     for noted in run.noted:

@@ -9,7 +9,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.run import Run, Settings
 from tracekit.model.workload import DEFAULT_PROMPT
 from tracekit.names import printable
-from tracekit.shell import retyped, with_variables
+from tracekit.shell import retyped, split_variables, with_variables
 
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
 OPTIONS = (
@@ -99,16 +99,39 @@ def profile_command(
     return with_variables(shlex.join([*words, *more, *(["--", *own] if own else [])]), settings.variables)
 
 
-def repeating_command(run: Run | None) -> str:
-    """What measured the run, as a shell takes it; empty without one, and where that is not known or was a program."""
-    if run is None or (run.settings.own is not None and run.settings.own.in_program):
+def repeating_command(run: Run, out: str) -> str:
+    """Measures the run again into the folder `out`, at its own size: another GPU may have room for another one. Empty
+    where it is not known what measured it, and of a program."""
+    settings = run.settings
+    if settings.own is not None and settings.own.in_program:
         return ""
-    return retyped(run.command) or ""
+    variables, words = split_variables(run.command)
+    if words[:2] != ["tracekit", "profile"]:
+        return ""
+    end = words.index("--") if "--" in words else len(words)
+    own, options, rest = words[:3], words[3:end], words[end:]
+    if settings.own is None and not settings.pretrained:
+        own += ["--size", settings.size]
+        options = _without(options, "--size")
+    return with_variables(shlex.join([*own, *_without(options, "--out"), "--out", out, *rest]), variables)
+
+
+def _without(words: list[str], option: str) -> list[str]:
+    """The words without an option and its value."""
+    kept = []
+    left = iter(words)
+    for word in left:
+        if word == option:
+            next(left, None)
+        elif not word.startswith(f"{option}="):
+            kept.append(word)
+    return kept
 
 
 def measuring_command(run: Run) -> str:
     """What measured the run, as a shell takes it; a comment where that was a program, or is no command."""
-    return repeating_command(run) or f"# measured by {printable(run.command)}"
+    in_program = run.settings.own is not None and run.settings.own.in_program
+    return (not in_program and retyped(run.command)) or f"# measured by {printable(run.command)}"
 
 
 def switched_command(settings: Settings, switches: Changes) -> str:

@@ -359,9 +359,9 @@ class GateText:
 
 @dataclass(frozen=True, slots=True)
 class AccountRow:
-    """A part of a call: `level` 0 is GPU kernels or idle time, 1 a part of these. `us` are the sides' times, None where
-    only the change is known; `delta_us` is None of one side alone. `what` says what became of it. Of an `unjudged` one
-    the change is neither gain nor loss."""
+    """A part of a call: `level` 0 is GPU kernels or idle time, 1 a part of these, 2 a part of the row above. `us` are
+    the sides' times, None where only the change is known; `delta_us` is None of one side alone. `what` says what became
+    of it. Of an `unjudged` one the change is neither gain nor loss."""
 
     name: str
     level: int
@@ -418,10 +418,12 @@ class Overview:
     """The answer in thirty lines, or on the page's first screen.
 
     `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
-    its low end, middle and high end; `evidence` is what it rests on. `notes` change how the headline is read; `why` are
-    lines on why there is no better answer. `bars` are the page's alone, `slower` is what the account's rows do not say
-    of what became slower, `repeat` is the command that measures it again. Where nothing in `advice` makes calls faster,
-    that is said if `nothing_faster`. `hidden` is how many notes and findings are not shown.
+    its low end, middle and high end; `elsewhere` is what other processes may find. `evidence` is what it rests on,
+    `enough` why one process is. `notes` change how the headline is read; `why` are lines on why there is no better
+    answer. `bars` are the page's alone, and `noise` is which changes of theirs are none. `slower` is what the account's
+    rows do not say of what became slower, `repeat` is the command that measures it again, `measured_with` what it was
+    measured with. Where nothing in `advice` makes calls faster, that is said if `nothing_faster`. `hidden` is how many
+    notes and findings are not shown.
     """
 
     subject: str
@@ -431,9 +433,12 @@ class Overview:
     walls: str = ""
     spread: str = ""
     interval: tuple[float, float, float] | None = None
+    elsewhere: tuple[float, float] | None = None
     evidence: str = ""
+    enough: str = ""
     notes: tuple[str, ...] = ()
     bars: tuple[Bar, ...] = ()
+    noise: str = ""
     why: tuple[Line, ...] = ()
     account: Account | None = None
     slower: str = ""
@@ -443,6 +448,7 @@ class Overview:
     nothing_faster: bool = False
     checks: tuple[Check, ...] = ()
     repeat: str = ""
+    measured_with: str = ""
     hidden: int = 0
 
 

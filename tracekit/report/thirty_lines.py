@@ -22,12 +22,15 @@ WIDTH, GAP = 100, "   "
 BAR, LONGEST_HEAD, BETWEEN = 12, 20, 2
 #: A shorter bar tells nothing; a shorter name as little, unless the terminal is narrower than so many of them.
 LEAST_BAR, LEAST_NAME, NAMES_ACROSS = 4, 24, 3
+#: A name so long is not cut for reasons: these go below.
+KEPT_NAME = 36
 MOST_LINES, MOST_NARROW_LINES = 30, 38
 #: A narrow terminal shows so many of a table's columns at least.
 FEWEST_COLUMNS = 3
 
-RESULT_STYLES = {"faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow"}
+RESULT_STYLES = {"open": "bold yellow", "faster": "bold green", "slower": "bold red", "inconclusive": "bold yellow"}
 OUTCOME_STYLES = {"pass": "green", "fail": "bold red", "inconclusive": "bold yellow"}
+MARKS = {"more": "+"}
 MARK_STYLES = {"ok": "green", "!!": "bold red", "more": "yellow"}
 
 
@@ -36,19 +39,21 @@ def shown_overview(
 ) -> Summary:
     places = (*((f"Report {page}",) if page else ()), *more)
     if detail == "verdict":
-        return *verdict_lines(overview), *last_lines(*places[:1] if page else (), width=width)
+        return *verdict_lines(overview, width), *last_lines(*places[:1] if page else (), width=width)
     if detail == "brief":
         return overview_lines(overview, places, width)
     return *every_line(overview, None, width), BLANK, *all_else, BLANK, *last_lines(*places, width=width)
 
 
-def verdict_lines(overview: Overview) -> tuple[Line, ...]:
-    """The gate's outcome, the verdict, and what it rests on."""
+def verdict_lines(overview: Overview, width: int = WIDTH) -> tuple[Line, ...]:
+    """The gate's outcome, the verdict, and what it rests on. The interval takes a line of its own where it must."""
     style = RESULT_STYLES.get(overview.result[1], "bold") if overview.result else "bold"
-    answer = "    ".join(filter(None, (overview.headline, overview.walls, overview.spread)))
+    answer = "    ".join(filter(None, (overview.headline, overview.walls)))
+    whole = "    ".join(filter(None, (answer, overview.spread)))
+    lines = (whole,) if len(whole) + 2 <= width or not overview.spread else (answer, overview.spread)
     return (
         *_gate(overview),
-        Line(f"  {answer}", style),
+        *(Line(f"  {line}", style) for line in lines),
         *([Line(f"  {overview.evidence}")] if overview.evidence else []),
     )
 
@@ -80,11 +85,15 @@ def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *
     apart = () if dense else (BLANK,)
     account = [_account(overview.account, width)] if overview.account else []
     tables = [part for table in overview.tables for part in (BLANK, _fitted(table, width))]
-    checks = [Line(each.text, "", f"  {each.mark:<5}", MARK_STYLES.get(each.mark, "")) for each in overview.checks]
+    checks = [
+        Line(each.text, "", f"  {MARKS.get(each.mark, each.mark):<3}", MARK_STYLES.get(each.mark, ""))
+        for each in overview.checks
+    ]
     return (
         Line(_subject(overview.subject, width), "dim"),
         *apart,
-        *verdict_lines(overview),
+        *verdict_lines(overview, width),
+        *([Line(overview.enough, "", "  ok ", "green")] if overview.enough else []),
         *(Line(note, "", "  ! ", "yellow") for note in overview.notes),
         *((BLANK, *overview.why, *_advised(overview, width)) if overview.why else ()),
         *((BLANK, *account) if account else ()),
@@ -113,10 +122,11 @@ def _repeat(command: str, width: int) -> Iterator[Line]:
 
 def _places(overview: Overview, places: tuple[str, ...], width: int) -> tuple[Line, ...]:
     """Where more is, and how many notes, where that takes no line of its own."""
+    with_what = [f"Measured with {overview.measured_with}"] if overview.repeat and overview.measured_with else []
     if not overview.hidden:
-        return last_lines(*places, "More: -v", width=width)
+        return last_lines(*places, "More: -v", *with_what, width=width)
     short, told = (
-        last_lines(*places, more, width=width)
+        last_lines(*places, more, *with_what, width=width)
         for more in ("More: -v", f"More: -v ({counted(overview.hidden, 'more note')})")
     )
     return short if len(short) < len(told) else told
@@ -150,7 +160,8 @@ def _account(account: Account, width: int) -> Table:
     # Bars give way first, then names, and then reasons stand below their rows.
     words = max(len(row.what) for row in shown.rows)
     words += BETWEEN if words else 0
-    below = words > width - beside - _least_name(width)
+    longest = max(2 * (row.level + 1) + len(row.name) for row in shown.rows)
+    below = words > width - beside - max(_least_name(width), min(longest, KEPT_NAME))
     room = max(width - beside - (0 if below else words), _least_name(width))
     names = [clipped_within(f"{'  ' * (row.level + 1)}{printable(row.name)}", room) for row in shown.rows]
     left = width - max(map(len, (*names, shown.title))) - beside - (0 if below else words) - 2 * BETWEEN
@@ -221,12 +232,16 @@ def _advised(overview: Overview, width: int) -> Iterator[Line]:
     if found:
         yield BLANK
     for title, advice in found:
-        told = [f"{each.what} ({each.why})" if each.why else each.what for each in advice if each.starts]
-        yield Line(", ".join(told), lead=f"{title}: ", lead_style="bold") if told else Line(title, "bold")
-        for number, each in enumerate(() if told else advice, 1):
-            reason = f"({each.why})" if each.why else ""
+        reasons = [f"({each.why})" if each.why else "" for each in advice]
+        if all(each.starts for each in advice) or len(advice) == 1:
+            every = (f"{each.what} {reason}".rstrip() for each, reason in zip(advice, reasons, strict=True))
+            told = "; ".join(filter(None, (", ".join(every), *(each.gain for each in advice))))
+            yield Line(told, lead=f"{title}: " if advice else title, lead_style="bold")
+            continue
+        yield Line(title, "bold")
+        whats, widest = max(len(each.what) for each in advice), max(map(len, reasons))
+        for number, (each, reason) in enumerate(zip(advice, reasons, strict=True), 1):
             # One below the other where there is room.
-            wide = f"{each.what:<22} {reason:<33} {each.gain}"
-            yield Line(
-                (wide if width >= WIDTH else f"{each.what} {reason}  {each.gain}").rstrip(), lead=f"  {number}  "
-            )
+            wide = f"{each.what:<{whats}}  {reason:<{widest}}  {each.gain}".rstrip()
+            short = f"{each.what} {reason}  {each.gain}".rstrip()
+            yield Line(wide if len(wide) + 5 <= width else short, lead=f"  {number}  ")

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -86,6 +87,14 @@ def reports_of(folder: Path) -> Path:
     """`reports` beside the folder `traces` that holds the run, or beside the run itself: runs of one name in different
     places do not replace each other's."""
     return (folder.parent.parent if folder.parent.name == "traces" else folder.parent) / "reports"
+
+
+def command_to_repeat(folder: Path, run: Run) -> str:
+    """Measures the run again into a folder beside its own that is not there yet; empty where none is known."""
+    from tracekit.comparison.commands import repeating_command
+
+    names = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+    return repeating_command(run, str(next(each for each in names if not each.exists())))
 
 
 def refuse_report_there(folder: Path, *, force: bool) -> None:

@@ -356,6 +356,18 @@ def test_two_speeds_are_told_and_whether_they_last(factors: Times, lasting: bool
     ("a", "b", "thirds"), [(DRIFT, DRIFT, [(0.999, 1.002)]), (DRIFT, EVEN, [(1.044, 1.25)]), (EVEN, EVEN, [])]
 )
 def test_where_a_form_drifted_its_ratio_is_told_by_thirds(a: Times, b: Times, thirds) -> None:
-    found = [(each.code, each.facts) for each in find_drift_of_ratio(noisy() * a, noisy(seed=1) * b)]
-    facts = [pytest.approx({"first": first, "last": last}, abs=5e-3) for first, last in thirds]
-    assert found == [("speedup_by_thirds", each) for each in facts]
+    found = [*find_drift_of_ratio(noisy() * a, noisy(seed=1) * b, (0.9, 1.3))]
+    assert [each.code for each in found] == ["speedup_by_thirds"] * len(thirds)
+    told = [(each.facts["first"], each.facts["last"]) for each in found]
+    assert told == [pytest.approx(each, abs=5e-3) for each in thirds]
+    assert all(each.facts["speedups"] is None for each in found)
+
+
+def test_a_drift_beyond_the_interval_is_told_as_a_range_that_holds_every_sixth_of_the_rounds() -> None:
+    a, b = noisy() * DRIFT, noisy(seed=1) * EVEN
+    (note,) = find_drift_of_ratio(a, b, (1.1, 1.2), budget_seconds=10.0)
+    low, high = note.facts["speedups"]
+    sixths = [float(np.median(part)) for part in np.array_split(a / b, 6)]
+    assert (low, high) == (min(sixths), max(sixths))
+    assert low < note.facts["first"] < note.facts["last"] < high and note.facts["budget_seconds"] == 10.0
+    assert [each.facts["speedups"][1] for each in find_drift_of_ratio(a, b, (1.1, 1.5))] == [1.5]

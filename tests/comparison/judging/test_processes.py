@@ -26,7 +26,7 @@ from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Side, Verdict
-from tracekit.model.note import Note
+from tracekit.model.note import Note, Severity
 from tracekit.model.run import FormName
 
 SMALL_CHANGE = Note("one_process_small_change")
@@ -44,18 +44,28 @@ def notes_on(a: float | None, b: float | None, speedup: float | None, processes=
 )
 @pytest.mark.parametrize("result", ["faster", "inconclusive"])
 def test_a_form_that_waits_for_the_host_is_not_believed_up_to_forty_percent(a, b, name, share, result) -> None:
-    facts = {"idle_share": share, "seen_apart": WAITING_DIFFERS}
-    told = Note("one_process_waits_for_host", subject=name, facts=facts)
-    assert [notes_on(a, b, change, result=result) for change in (0.72, 0.989, 1.142, 1.39)] == [(told,)] * 4
-    sure = told if result == "inconclusive" else Note("one_process_large_change", "info", name, facts)
-    assert [notes_on(a, b, larger, result=result) for larger in (0.71, 1.41, 6.75)] == [(sure,)] * 3
+    def told(code: str, severity: Severity, speedup: float) -> tuple[Note]:
+        ends = [speedup / (1 + WAITING_DIFFERS), speedup * (1 + WAITING_DIFFERS)]
+        facts = {"idle_share": share, "seen_apart": WAITING_DIFFERS, "result": result, "speedups": ends}
+        return (Note(code, severity, name, facts),)
+
+    for speedup in (0.72, 0.989, 1.142, 1.39):
+        assert notes_on(a, b, speedup, result=result) == told("one_process_waits_for_host", "warning", speedup)
+    sure = (
+        ("one_process_waits_for_host", "warning") if result == "inconclusive" else ("one_process_large_change", "info")
+    )
+    for speedup in (0.71, 1.41, 6.75):
+        assert notes_on(a, b, speedup, result=result) == told(*sure, speedup)
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.19, 0.02), (None, None), (None, 0.1), (0.142, 0.12)])
 def test_forms_that_keep_the_gpu_busy_or_of_which_nobody_knows_are_believed_from_ten_percent_on(a, b) -> None:
     assert notes_on(a, b, 1.09) == notes_on(a, b, 1 / 1.09, result="slower") == (SMALL_CHANGE,)
-    enough = () if a is b else (Note("one_process_gpu_bound", "info", facts={"seen_apart": BUSY_DIFFERS}),)
-    assert notes_on(a, b, 1.11) == notes_on(a, b, 1 / 1.11, result="slower") == enough
+    for speedup, result in ((1.11, "faster"), (1 / 1.11, "slower")):
+        ends = [speedup / (1 + BUSY_DIFFERS), speedup * (1 + BUSY_DIFFERS)]
+        facts = {"seen_apart": BUSY_DIFFERS, "result": result, "speedups": ends}
+        enough = () if a is b else (Note("one_process_gpu_bound", "info", facts=facts),)
+        assert notes_on(a, b, speedup, result=result) == enough
     assert notes_on(a, b, 1.01, result="inconclusive") == ()
 
 

@@ -11,6 +11,7 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.gpu import FormMemory, MemoryUse
 from tracekit.model.note import Note
 from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, PictureFile, TensorDifference
+from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.sections.outputs import accuracy_sentence, memory_table, numerics_table, picture_sources
 from tracekit.report.sections.setting import gpu_state_table
 from tracekit.report.sides import both_sides
@@ -68,10 +69,10 @@ def test_the_answer_stands_in_every_report():
     assert all(figure in sentence for figure in ("error 0.01 vs float32", "eager 0.011", "tolerance 0.037"))
     assert sentence in comparison_markdown(comparison, make_run())
     assert comparison_page(comparison, make_run()).count(sentence.replace("'", "&#39;")) == 1
-    assert comparison_page(comparison, make_run()).count("Outputs are as accurate as eager&#39;s: error 0.01") == 1
-    assert "as accurate as eager's: error 0.01 vs float32, eager 0.011, tolerance 0.037" in told_in_full(
-        comparison, 100
-    )
+    told = comparison_overview(comparison).checks[0]
+    assert told.mark == "ok" and "error 0.01 vs float32, eager 0.011, tolerance 0.037" in told.text
+    assert comparison_page(comparison, make_run()).count(told.text.replace("'", "&#39;")) == 1
+    assert told.text in told_in_full(comparison, 100)
     # Outputs that differ are a finding of the page.
     page = comparison_page(checked_comparison(0.5), make_run())
     assert "compiled outputs differ from eager" in page and "Outputs differ by more than rounding" in page
@@ -95,7 +96,7 @@ def test_what_makes_the_verdict_mislead_stands_before_every_figure():
     assert text.count(told) == 1 and text.index(told) < text.index("Figures, per step")
     assert "note: Inductor's cache was not empty" in text
     page, markdown = comparison_page(comparison, make_run()), comparison_markdown(comparison)
-    short = "power limit 97 % of the time: eager and compiled throttled"
+    (short,) = (each for each in comparison_overview(comparison).notes if "97 %" in each)
     for report, figures in ((page, "Where a call goes"), (markdown, "Where a call goes")):
         assert report.count(told) == report.count(short) == 1
         assert report.index(short) < report.index(figures) < report.index(told)

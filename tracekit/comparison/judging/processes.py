@@ -1,6 +1,7 @@
 """What do the processes have in common in which a side was timed, and what can one or two of them not tell?"""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[Note, ...]:
     if waits_for_host(idler):
         if any(map(compilations_while_timed, (a, b))):
             return ()
-        facts = {"idle_share": idler.idle_share, "seen_apart": thresholds.WAITING_DIFFERS}
+        facts = {"idle_share": idler.idle_share, **_elsewhere(verdict, thresholds.WAITING_DIFFERS)}
         if change >= math.log1p(thresholds.LARGE_WAITING) and verdict.result != "inconclusive":
             return (Note("one_process_large_change", "info", idler.label, facts),)
         return (Note("one_process_waits_for_host", subject=idler.label, facts=facts),)
@@ -59,8 +60,16 @@ def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[Note, ...]:
         return ()
     if change < math.log1p(thresholds.LARGE):
         return (Note("one_process_small_change"),)
-    facts = {"seen_apart": thresholds.BUSY_DIFFERS}
+    facts = _elsewhere(verdict, thresholds.BUSY_DIFFERS)
     return (Note("one_process_gpu_bound", "info", facts=facts),) if idler.idle_share is not None else ()
+
+
+def _elsewhere(verdict: Verdict, seen_apart: float) -> dict[str, Any]:
+    """What is known of other processes: by how much speed-ups of earlier works differed between them at most, and the
+    speed-ups so far to both sides of this one."""
+    speedup = verdict.speedup or math.nan
+    ends = [speedup / (1 + seen_apart), speedup * (1 + seen_apart)]
+    return {"seen_apart": seen_apart, "result": verdict.result, "speedups": ends}
 
 
 def find_process_spread(side: Timed) -> tuple[Note, ...]:

@@ -66,6 +66,8 @@ THROTTLED_SAMPLES = 0.05
 SLOWER_THAN_RECORDED = 1.25
 #: Forms share what moves them if their ratio ranges over less than this part of what each does: chosen.
 SHARED_RANGE = 0.7
+#: A speed-up that drifts beyond its interval is given as the range of so many parts of the rounds, one after another.
+PARTS_OF_DRIFT = 6
 #: A second speed that so large a part of the calls has moves a median; of less it moves little.
 SECOND_SPEED_SHARE = 0.15
 #: Speeds farther apart are interruptions, not speeds.

@@ -87,7 +87,9 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
         return verdict, (*uneven, _too_few_calls(count, repeats), *recompiled)
 
     verdict, changed = _judge_pairs(every, ends, b.form, withheld=bool(recompiled))
-    unsteady = (*find_unsteady_speeds(a, b), *find_drift_of_ratio(every[0].a_us, every[0].b_us), *changed)
+    budget = b.form.timing.budget_seconds if b.form.timing else None
+    drifts = find_drift_of_ratio(every[0].a_us, every[0].b_us, verdict.ci95 or (0.0, math.inf), budget)
+    unsteady = (*find_unsteady_speeds(a, b), *drifts, *changed)
     spread = (*find_process_spread(a), *find_process_spread(b))
     return verdict, (*uneven, *recompiled, *unsteady, *spread, *find_unrepeated(a, b, verdict))
 

@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.model.comparison import Bound, Comparison, Finding, Side
+from tracekit.model.timing import BreakEven
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import duration, figure_change, scale_of, size, size_change, times_within
-from tracekit.report.composition.overview_account import call_account, operator_table, slower_words
+from tracekit.numbers import about, counted, duration, figure_change, scale_of, size, size_change, times_within
+from tracekit.report.composition.overview_account import call_account, noise_words, operator_table, slower_words
 from tracekit.report.document import Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
 from tracekit.report.sections.findings import listed
@@ -22,8 +23,8 @@ from tracekit.report.words.saying import say
 MOST_NOTES, MOST_ADVICE = 3, 3
 #: A change of memory below this share is none.
 SAME_MEMORY = 0.01
-#: Findings whose advice makes compiling shorter, not calls.
-OF_STARTS = ("cold_start", "compiled_again")
+#: Findings whose advice makes compiling shorter, not calls, and those whose advice adds guards to each call.
+OF_STARTS, GUARDED = ("cold_start", "compiled_again"), ("lost_attention",)
 #: Characters of what a side is called.
 LABEL = 40
 
@@ -36,8 +37,8 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
     a, b = (replace(side, label=clipped_within(printable(side.label), LABEL)) for side in (comparison.a, comparison.b))
     comparison = replace(comparison, a=a, b=b)
     notes = short.headline_notes(comparison.notes, (comparison.a.label, comparison.b.label))
-    advice = tuple(advice_of(comparison.findings, comparison.b))
     bound = comparison.b_bound
+    advice = tuple(advice_of(comparison.findings, comparison.b, bound))
     headline, walls, interval = _answer(comparison)
     if words.different_models(comparison):
         # Nothing of the one is more or less of the other.
@@ -49,26 +50,31 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
             evidence="Their figures do not compare: tracekit analyze shows each by itself",
             hidden=len(comparison.notes),
         )
-    account = call_account(comparison)
+    account, codes = call_account(comparison), {note.code: note for note in comparison.notes}
+    sign_open = comparison.verdict.established and "one_process_waits_for_host" in codes
     return Overview(
         subject=words.subjects(comparison),
         headline=headline,
-        result=(words.result_word(comparison), comparison.verdict.result),
+        result=(words.result_word(comparison), "open" if sign_open else comparison.verdict.result),
         gate=gate_text(comparison),
         walls=walls,
         spread=_spread(comparison, interval),
         interval=interval,
+        elsewhere=_elsewhere(comparison) if interval else None,
         evidence=words.verdict_evidence(comparison),
+        enough="; ".join(say(said, codes[code].facts) for code, said in short.OF_ONE_PROCESS.items() if code in codes),
         notes=notes[:MOST_NOTES],
         bars=bars((comparison,), (comparison.a, comparison.b)),
+        noise=noise_words(comparison),
         account=account,
         tables=tuple(filter(None, (operator_table(comparison),))),
         slower=slower_words(comparison, account),
-        bottleneck=f"{b.label} is {': '.join(short.bottleneck(b, bound))}" if bound else "",
+        bottleneck=_bottleneck(b, bound) if bound else "",
         advice=advice,
         nothing_faster=comparison.verdict.result != "not_timed",
         checks=tuple(_checks(comparison)),
         repeat=repeat,
+        measured_with=_measured_with(b) if repeat else "",
         hidden=hidden(comparison.notes, comparison.findings, notes, advice),
     )
 
@@ -103,11 +109,34 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
 
 
 def _spread(comparison: Comparison, interval: tuple[float, float, float] | None) -> str:
-    """`95 % CI 1.138-1.159`; of what, where no ratio stands beside it."""
+    """`95 % CI 1.138-1.159 in this process`; of what, where no ratio stands beside it."""
     if interval is None:
         return ""
-    of = " of the speed-up" if comparison.verdict.result == "inconclusive" else ""
-    return f"95 % CI{of} {interval[0]:.3f}-{interval[2]:.3f}"
+    verdict = comparison.verdict
+    of = " of the speed-up" if verdict.result == "inconclusive" else ""
+    drifts = any(note.code == "speedup_by_thirds" and note.facts["speedups"] for note in comparison.notes)
+    where = {"rounds": " in this process", "processes": f" over {verdict.processes} processes"}
+    within = ", too narrow" if drifts else where.get(verdict.basis or "", "")
+    return f"95 % CI{of} {interval[0]:.3f}-{interval[2]:.3f}{within}"
+
+
+def _elsewhere(comparison: Comparison) -> tuple[float, float] | None:
+    """What other processes may find, on the interval's axis; None where nothing is known of that."""
+    spans = [note.facts["speedups"] for note in comparison.notes if note.facts.get("seen_apart")]
+    if not spans:
+        return None
+    low, high = spans[0]
+    return (1 / high, 1 / low) if comparison.verdict.result == "slower" else (low, high)
+
+
+def _bottleneck(side: Side, bound: Bound) -> str:
+    kind, why = short.bottleneck(side, bound)
+    return f"{side.label}: {why}" if kind == short.UNKNOWN else f"{side.label} is {kind}: {why}"
+
+
+def _measured_with(side: Side) -> str:
+    version = side.environment.packages.get("torch") if side.environment else None
+    return f"torch {printable(version)}" if version else ""
 
 
 def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar, ...]:
@@ -124,7 +153,7 @@ def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar,
     )
 
 
-def advice_of(findings: Iterable[Finding], side: Side) -> Iterator[Advice]:
+def advice_of(findings: Iterable[Finding], side: Side, bound: Bound | None) -> Iterator[Advice]:
     """What was tried, the fastest first, then what is estimated, the largest first, then what has no figure."""
     seen = set[str]()
     for finding in sorted(findings, key=_gain):
@@ -133,7 +162,7 @@ def advice_of(findings: Iterable[Finding], side: Side) -> Iterator[Advice]:
             seen.add(what)
             command = finding.action.command if finding.action else None
             starts = finding.code in OF_STARTS
-            gain = "" if starts else _gain_words(finding, side)
+            gain = "" if starts else _gain_words(finding, side, bound)
             yield Advice(what, why, gain, finding.verified is not None, command or "", starts)
 
 
@@ -143,18 +172,30 @@ def _gain(finding: Finding) -> tuple[int, float]:
     return (1, -finding.saving_us) if finding.saving_us is not None else (2, 0.0)
 
 
-def _gain_words(finding: Finding, side: Side) -> str:
+def _gain_words(finding: Finding, side: Side, bound: Bound | None) -> str:
     tried = finding.verified
     if tried is not None:
-        interval = f" {tried.ci95[0]:.3f}-{tried.ci95[1]:.3f}" if tried.ci95 else ""
-        return f"{times_within(tried.speedup, tried.ci95)} vs eager, measured{interval}"
+        unit, scale, decimals = scale_of(tried.eager_us)
+        walls = f"{tried.eager_us / scale:,.{decimals}f} → {tried.measured_us / scale:,.{decimals}f} {unit}"
+        return f"measured {times_within(tried.speedup, tried.ci95)}: {walls}, own process"
     if finding.saving_us is None:
         return "no estimate"
+    guards = ", adds guards" if finding.code in GUARDED else ""
     if side.wall_us is None:
-        return f"at most −{duration(finding.saving_us)}, est."
+        return f"at most −{duration(finding.saving_us)}, est.{guards}"
     unit, scale, decimals = scale_of(side.wall_us)
     saving, call = (f"{us / scale:,.{decimals}f}" for us in (finding.saving_us, side.wall_us))
-    return f"at most −{saving} of {call} {unit}, est."
+    if guards and bound is not None and bound.kind == "launch-bound":
+        return f"at most −{saving} {unit} (est.) or slower: host-bound"
+    return f"at most −{saving} {unit} est.{guards}" if guards else f"at most −{saving} of {call} {unit}, est."
+
+
+def _calls(each: BreakEven) -> str:
+    """`about 900 calls`, and of a second kind of start without the noun: its range is on the page."""
+    if not each.calls or math.isinf(each.calls):
+        return pays_after(each, with_interval=False)
+    calls = about(each.calls, each.calls_at_most)
+    return calls if each.kind in short.STARTS else f"about {calls} calls"
 
 
 def _checks(comparison: Comparison) -> Iterator[Check]:
@@ -164,12 +205,17 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         facts, figures = accuracy.reason.facts, ""
         if "compiled" in facts and "eager" in facts:
             reference = facts.get("reference", "the reference")
-            figures = f": error {facts['compiled']:.2g} vs {reference}, eager {facts['eager']:.2g}"
+            relative = "relative " if accuracy.reason.code == "error" else ""
+            figures = f": {relative}error {facts['compiled']:.2g} vs {reference}, eager {facts['eager']:.2g}"
         elif "compiled" in facts and "allowed" in facts:
-            figures = f": no higher-precision reference; differ from eager's by {facts['compiled']:.2g}"
+            figures = f": relative difference {facts['compiled']:.2g}"
         figures += f", tolerance {facts['allowed']:.2g}" if figures and "allowed" in facts else ""
-        fine = accuracy.result in ("equal", "as_accurate")
-        told = "Outputs" if fine and "no higher" in figures else OUTPUTS[accuracy.result]
+        if missing := facts.get("no_reference"):
+            figures += f"; no higher precision: {printable(missing.partition(' (')[0])}"
+        fine = accuracy.result in short.OUTPUTS
+        told = short.OUTPUTS.get(accuracy.result, OUTPUTS[accuracy.result])
+        if fine and accuracy.basis == "tolerance":
+            told = "Outputs near eager's"
         yield Check("ok" if fine else "!!", f"{told}{figures}")
     peaks = [form.peak_memory_bytes if form else None for form in (a, b)]
     if peaks[0] is not None and peaks[1] is not None:
@@ -181,17 +227,17 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
     compilation = b.compilation if b else None
     if compilation is not None:
         paid = [each for each in comparison.break_even if each.calls is not None]
-        even = ", ".join(
-            f"{pays_after(each, with_interval=False)}{short.STARTS.get(each.kind or '', '')}" for each in paid[:2]
-        )
-        pays = f"; start-up pays off after {even}" if even else ""
+        even = ", ".join(f"{_calls(each)}{short.STARTS.get(each.kind or '', '')}" for each in paid[:2])
+        pays = f"; pays off after {even}" if even else ""
         if paid and math.isinf(paid[0].calls or 0.0):
             pays = "; never pays off"
-        yield Check("", f"Compile time {duration(compilation.seconds * 1e6)}{pays}")
-    notes = {note.code: note for note in comparison.notes}
-    for code, sentence in short.OF_ONE_PROCESS.items():
-        if code in notes:
-            yield Check("ok", say(sentence, notes[code].facts))
-    known = notes.keys() & {*OF_ONE_PROCESS, *short.OF_ONE_PROCESS}
+        cached = compilation.cache_hits is not None and compilation.graphs is not None
+        cache = ""
+        if cached and compilation.cache_hits == 0 and compilation.cache_was_empty is not False:
+            cache = " (cold cache)"
+        elif cached and compilation.cache_hits:
+            cache = f" ({compilation.cache_hits} of {counted(compilation.graphs or 0, 'graph')} from a cache)"
+        yield Check("", f"Compile time {duration(compilation.seconds * 1e6)}{cache}{pays}")
+    known = {note.code for note in comparison.notes} & {*OF_ONE_PROCESS, *short.OF_ONE_PROCESS}
     if comparison.verdict.basis == "rounds" and (comparison.verdict.processes or 1) == 1 and not known:
         yield Check("", short.ONE_PROCESS)

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, figure_change, scale_of
 from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.kernels import times_by_family
-from tracekit.report.sections.modules import OWN, GpuPart, main_parts, part_words
+from tracekit.report.sections.modules import GpuPart, main_child, main_parts, main_work, part_words
 from tracekit.report.sides import both_sides
 from tracekit.report.words import common as words
 from tracekit.report.words import short
@@ -17,8 +18,6 @@ from tracekit.report.words import short
 MOST_FAMILIES, MOST_CAUSES = 3, 5
 #: Operators of a CPU run that find room, and characters of their names.
 MOST_OPERATORS, OPERATOR = 6, 40
-#: Operators that are named of what a module does itself.
-MOST_NAMED = 2
 REST, OTHER = "all other GPU work", "other causes"
 #: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
 KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
@@ -42,17 +41,21 @@ def call_account(comparison: Comparison) -> Account | None:
     parts = [*(_modules(comparison) or _families(comparison))]
     # What is in no part, copies among it, and less what ran at once.
     compute = (a.compute_us or 0.0, b.compute_us or 0.0)
-    rest = [us - math.fsum(row.us[at] or 0.0 for row in parts) for at, us in enumerate(compute)]
+    rest = [us - math.fsum(row.us[at] or 0.0 for row in parts if row.level == 1) for at, us in enumerate(compute)]
     communicates = a.analysis.communication or b.analysis.communication
-    rows = [AccountRow(COMPUTE if communicates else KERNELS, 0, compute, compute[1] - compute[0]), *parts]
+    by = (" by module" if comparison.modules and main_parts(comparison) else " by family") if parts else ""
+    whole = f"{COMPUTE if communicates else KERNELS}{by}"
+    rows = [AccountRow(whole, 0, compute, compute[1] - compute[0]), *parts]
     if parts:
         rows.append(_row(REST, rest[0], rest[1]))
     if communicates:
         exposed = (a.exposed_us, b.exposed_us)
         rows.append(AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], unjudged=True))
     if a_idle is not None and b_idle is not None:
-        rows.append(AccountRow("GPU idle", 0, (a_idle, b_idle), b_idle - a_idle))
-        rows += _causes(comparison, b_idle)
+        causes = [*_causes(comparison, b_idle)]
+        # Unprofiled idle time is divided as the recorded one is.
+        by = f" by cause{' (est.)' if waterfall.basis == 'unprofiled' else ''}" if causes else ""
+        rows += [AccountRow(f"GPU idle{by}", 0, (a_idle, b_idle), b_idle - a_idle), *causes]
     # What the causes leave of the idle time's change.
     if abs(waterfall.residual_us) >= LEAST_RESIDUAL * waterfall.a_us:
         rows.append(AccountRow("not attributed", 1, (None, None), waterfall.residual_us, "in no trace"))
@@ -65,19 +68,19 @@ def _row(name: str, a_us: float, b_us: float, what: str = "") -> AccountRow:
 
 
 def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
-    return tuple(
-        _row(_part_name(part), part.a_us, part.b_us, part_words(part, comparison.groups))
-        for part in main_parts(comparison)
-    )
+    rows = []
+    for number, part in enumerate(main_parts(comparison)):
+        rows.append(_row(_part_name(part), part.a_us, part.b_us, part_words(part, comparison.groups)))
+        if not number and (child := main_child(part)) is not None:
+            # Within the row above it.
+            row = _row(f"of which {child.path}", child.a_us, child.b_us, main_work(child, comparison.groups))
+            rows.append(replace(row, level=2))
+    return tuple(rows)
 
 
 def _part_name(part: GpuPart) -> str:
-    """Of what a module does besides its parts, what that is: `layers.* itself (add, layer_norm)`."""
-    if part.path and part.what:
-        named = part.what.split(", ")
-        told = named if len(named) <= MOST_NAMED else [*named[:MOST_NAMED], "..."]
-        return f"{part.path} {OWN} ({', '.join(told)})"
-    return part.path or part.what
+    """Of what a module does besides its parts: `layers.*, own kernels`."""
+    return f"{part.path}, own kernels" if part.path and part.what else part.path or part.what
 
 
 def _families(comparison: Comparison) -> tuple[AccountRow, ...]:
@@ -153,10 +156,22 @@ def slower_words(comparison: Comparison, account: Account | None) -> str:
     unchanged = math.fsum(group.delta_us for group in comparison.groups if group.kind == "unchanged")
     if unchanged >= LEAST_SLOWER * waterfall.b_us:
         change = f"unchanged kernels {figure_change(unchanged / scale, decimals)} {unit}"
-        noise_us = max(side.busy_differs_us or 0.0 for side in (comparison.a, comparison.b))
+        noise_us = _noise_us(comparison)
         if unchanged <= noise_us:
-            apart = f"{noise_us / scale:,.{decimals}f} {unit}"
-            return f"Slower, included above: {change}, within the {apart} by which two traces differ"
+            return f"Not significant: {change} (trace noise {noise_us / scale:,.{decimals}f} {unit})"
         return f"Slower, included above: {change} ({short.slower_kernels(comparison)})"
     slower = any((row.delta_us or 0.0) >= LEAST_SLOWER * waterfall.b_us for row in account.rows)
     return "" if slower else "Nothing became slower."
+
+
+def noise_words(comparison: Comparison) -> str:
+    """By how much two traces of one side differ, where that is worth a word: changes of GPU time below it are none."""
+    waterfall, noise_us = comparison.waterfall, _noise_us(comparison)
+    if waterfall is None or noise_us < LEAST_SLOWER * waterfall.b_us:
+        return ""
+    unit, scale, decimals = scale_of(max(waterfall.a_us, waterfall.b_us))
+    return f"GPU changes below {noise_us / scale:,.{decimals}f} {unit} are trace noise"
+
+
+def _noise_us(comparison: Comparison) -> float:
+    return max(side.busy_differs_us or 0.0 for side in (comparison.a, comparison.b))

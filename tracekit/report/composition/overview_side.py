@@ -44,7 +44,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
             advice=tuple(map(_remedy, nothing.remedies[:MOST_REMEDIES])),
             hidden=max(len(single.notes) + len(found) + len(single.findings) - min(len(notes), MOST_NOTES), 0),
         )
-    advice = tuple(advice_of(single.findings, side))
+    advice = tuple(advice_of(single.findings, side, single.bound))
     return Overview(
         subject=f"{clipped_within(printable(PurePath(side.path).name), FILE)} · {words.subject(side)}",
         headline=headline,
@@ -122,7 +122,8 @@ def _account(side: Side) -> Account | None:
 
 def _bottleneck(side: Side, bound: Bound) -> str:
     what, why = short.bottleneck(side, bound)
-    return f"{what[:1].upper()}{what[1:]}: {why}"
+    told = why if what == short.UNKNOWN else f"{what}: {why}"
+    return f"{told[:1].upper()}{told[1:]}"
 
 
 def _largest(

@@ -31,6 +31,8 @@ MOST_OPEN = 12
 TOTALS = ("total_us", "count")
 #: What a module runs besides its parts.
 OWN = "itself"
+#: A group makes most of a part's change from this share of it on.
+MOST_OF_IT = 0.6
 #: As many kernels, within so much of them, are as many.
 FEW = 0.02
 
@@ -65,16 +67,28 @@ def main_parts(comparison: Comparison, most: int = MOST) -> tuple[GpuPart, ...]:
         pieces = _pieces(split, comparison.groups)
         large = [each for each in pieces if abs(each.delta_us) >= LEAST_SHARE * abs(pieces[0].delta_us)]
         share = large[0].delta_us / split.delta_us if large and split.delta_us else 0.0
-        found = _by_change([*(each for each in parts if each is not split), *large])
+        others = [each for each in parts if each is not split]
+        found = _by_change([*others, *large])
+        # What the whole model does besides one module has no name.
+        told = [*others, large[0]] if large and not split.path and MAINLY <= share < WHOLLY else found[:most]
         is_one_thing = len(large) == 1 and large[0].module is None
         if (
             large
             and not is_one_thing
-            and not MAINLY <= share < WHOLLY
-            and _moved(found[:most]) >= MOSTLY * _moved(found)
+            and not (MAINLY <= share < WHOLLY and split.path)
+            and _moved(told) >= MOSTLY * _moved(found)
         ):
-            parts = found[:most]
+            parts = told
     return () if parts == [whole] else tuple(_named(_by_change(parts)))
+
+
+def main_child(part: GpuPart) -> GpuPart | None:
+    """The module that makes most of the change of a part, but not all of it; None where there is none."""
+    children = _by_change([_whole(each) for each in part.module.children]) if part.module else []
+    share = children[0].delta_us / part.delta_us if children and part.delta_us else 0.0
+    if not MAINLY <= share < WHOLLY:
+        return None
+    return replace(children[0], path=children[0].path.removeprefix(f"{part.module.path}.") if part.module else "")
 
 
 def module_tree(comparison: Comparison) -> Tree | None:
@@ -161,6 +175,21 @@ def part_words(part: GpuPart, groups: Sequence[KernelGroup]) -> str:
     if abs(part.b_kernels - part.a_kernels) < FEW * part.a_kernels:
         return ""
     return f"{count(part.a_kernels)} → {count(part.b_kernels)} kernels"
+
+
+def main_work(part: GpuPart, groups: Sequence[KernelGroup]) -> str:
+    """What became of the kernels of the one group that makes most of its change, `20 kernels → 1 (rms_norm, ...)`; else
+    as `part_words`."""
+    found = [groups[at] for each in _every(part.module) for at in each.groups] if part.module else []
+    main = max(found, key=lambda group: group.delta_us / part.delta_us if part.delta_us else 0.0, default=None)
+    if main is None or not part.delta_us or main.delta_us / part.delta_us < MOST_OF_IT:
+        return part_words(part, groups)
+    label = main.label
+    if not isinstance(label, GroupLabel) or label.before is None or label.after is None or label.family is not None:
+        return part_words(part, groups)
+    operators = f" ({', '.join([*label.operators[:1], *(['...'] if label.operators[1:] else [])])})"
+    work = f"{counted(label.before.count, 'kernel')} → {label.after.count}"
+    return f"{work}{operators}" if label.operators else work
 
 
 def _left(whole: GpuPart, path: str, what: str, parts: Sequence[GpuPart]) -> GpuPart:

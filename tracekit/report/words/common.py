@@ -228,7 +228,7 @@ def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
 
 
 def verdict_evidence(comparison: Comparison) -> str:
-    """`217 interleaved rounds in 1 process, profiler off; noise floor 3 %`; empty where nothing was timed."""
+    """`Median ratio of 217 interleaved rounds, profiler off; noise floor 3 %`; empty where nothing was timed."""
     verdict = comparison.verdict
     if verdict.speedup is None:
         return ""
@@ -236,9 +236,9 @@ def verdict_evidence(comparison: Comparison) -> str:
     if any(side.diagnostics and side.diagnostics.timed_calls() for side in comparison.compiled_while_timed):
         told.append("without the rounds that compiled")
     if verdict.noise_floor:
-        told.append(f"noise floor {_roughly(verdict.noise_floor)} ({_noise(verdict.noise_floor, verdict.speedup)})")
+        told.append(f"noise floor {_roughly(verdict.noise_floor)}{_noise(verdict.noise_floor, verdict.speedup)}")
     if verdict.stopped == "budget spent":
-        told.append("CI wider than asked")
+        told += _wider_than_asked(comparison)
     elif verdict.stopped not in (None, "asked number", "target reached"):
         told.append(STOPPED[verdict.stopped])
     if verdict.apart is not None and (assumed := reason_words(verdict.apart.assumptions)):
@@ -247,10 +247,20 @@ def verdict_evidence(comparison: Comparison) -> str:
 
 
 def _noise(floor: float, speedup: float) -> str:
-    """Whether the noise is good or bad."""
+    """What is bad about the noise; empty of noise below the change."""
     if floor >= NOISY:
-        return "high: use a quieter machine"
-    return "fine" if max(speedup, 1 / speedup) > 1 + floor else "more than the change"
+        return " (high: use a quieter machine)"
+    return "" if max(speedup, 1 / speedup) > 1 + floor else " (more than the change)"
+
+
+def _wider_than_asked(comparison: Comparison) -> Iterator[str]:
+    """`±2.6 %, asked ±1 %`; nothing where that rounds to the same, or where the interval is not the speed-up's."""
+    ci95, timing = comparison.verdict.ci95, comparison.b.form.timing if comparison.b.form else None
+    if ci95 is None or timing is None or timing.target is None:
+        return
+    half = math.sqrt(ci95[1] / ci95[0]) - 1
+    if round(half, 3) > timing.target:
+        yield f"CI ±{percent(half)}, asked ±{timing.target * 100:g} %"
 
 
 def _roughly(share: float) -> str:
@@ -279,8 +289,8 @@ def _what_was_timed(comparison: Comparison) -> str:
         a, b = (count(len(side.form.wall_us)) if side.form else "0" for side in (comparison.a, comparison.b))
         return f"medians of {a} and {b} calls in separate runs, profiler off"
     processes = verdict.processes or 1
-    in_processes = f"{processes} process{'es' if processes > 1 else ''}"
-    return f"{counted(verdict.n or 0, 'interleaved round')} in {in_processes}, profiler off"
+    of = "Median ratio" if processes == 1 else f"Mean of {processes} processes' median ratios"
+    return f"{of} of {counted(verdict.n or 0, 'interleaved round')}, profiler off"
 
 
 def machine(side: Side) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tracekit.numbers import count, duration, percent
+from tracekit.numbers import count, duration, percent, times, times_span
 from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.saying import Sentence, say
 
@@ -36,15 +36,17 @@ UNKNOWN_BECAUSE = {
     "unknown_device": "device peak unknown",
 }
 #: What a side is where no one thing holds it back, and where only the limit of its kernels is not known.
-MIXED, UNKNOWN = "bound by several things", "GPU-bound"
+MIXED, UNKNOWN = "bound by several things", "bottleneck unknown"
 #: What names in a subject are called where there is no room for all of it.
 SHORTER = {"NVIDIA ": "", "bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 
 ONE_PROCESS = "One process: others may differ by several percent (--repeat-process 4 measures it)"
+ELSEWHERE = "pale: other processes, by earlier runs"
 #: What one process is worth where that is no warning.
 OF_ONE_PROCESS: dict[str, Sentence] = {
     "one_process_gpu_bound": (
-        "One process is enough: GPU-bound speed-ups moved by at most {seen_apart:percent 0} between processes"
+        "one process is enough: GPU-bound speed-ups of earlier runs moved at most {seen_apart:percent 0} between"
+        " processes"
     ),
 }
 
@@ -56,8 +58,22 @@ NOTHING_FASTER = "nothing known"
 STARTS = {"compiled_warm_cache": " with a warm cache"}
 
 
+#: What another process may find where this one found that.
+OPPOSITE = {"faster": "be slower", "slower": "be faster", "inconclusive": "find a change"}
+#: What longer timing takes at least.
+LONGER_SECONDS = 60
+
+
 def throttled(*, limit: str, share: float, sides: Sequence[str]) -> str:
-    return f"{limit} limit {percent(share, 0)} of the time: {' and '.join(sides)} throttled"
+    return f"{limit} limit active {percent(share, 0)} of the time: {' and '.join(sides)} throttled"
+
+
+def quoted(span: Sequence[float] | None, budget_seconds: float | None) -> str:
+    """The speed-up that may be quoted of a run whose interval does not know its drift; empty of another."""
+    if span is None:
+        return ""
+    longer = "" if budget_seconds is None else f" or use --time-budget {max(LONGER_SECONDS, 2 * budget_seconds):g}"
+    return f"; quote {times_span(*span)}{longer}"
 
 
 #: Notes without which the headline is read wrong, the gravest first.
@@ -83,13 +99,13 @@ HEADLINE: dict[str, Sentence] = {
     "throttled": throttled,
     "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
     "clocks_differ": "GPU clocks differ",
-    "one_process_waits_for_host": (
-        "one process: host-bound speed-ups vary by {seen_apart:percent 0} across processes, sign open"
-        " (--repeat-process 4)"
+    "one_process_waits_for_host": lambda _, seen_apart, result, **__: (
+        f"host-bound: another process may {OPPOSITE[result]} (earlier runs: up to {percent(seen_apart, 0)} apart;"
+        " --repeat-process 4)"
     ),
     "one_process_large_change": (
-        "one process: host-bound speed-ups vary by {seen_apart:percent 0} across processes, sign sure"
-        " (--repeat-process 4)"
+        "host-bound: surely {result}, size open (earlier processes: up to {seen_apart:percent 0} apart;"
+        " --repeat-process 4)"
     ),
     "one_process_small_change": "one process: so small a change may be process spread (--repeat-process 4)",
     "two_processes": "two processes: the interval is wide (--repeat-process 4)",
@@ -99,7 +115,10 @@ HEADLINE: dict[str, Sentence] = {
     "drifted": lambda subject, share: (
         f"{subject} became {percent(abs(share))} {'slower' if share > 0 else 'faster'} during timing"
     ),
-    "speedup_by_thirds": "speed-up {first:times} in the first third, {last:times} in the last",
+    "speedup_by_thirds": lambda first, last, speedups, budget_seconds: (
+        f"{'not steady:' if speedups else 'speed-up'} {times(first)} in the first third, {times(last)} in the last"
+        f"{quoted(speedups, budget_seconds)}"
+    ),
     "ratio_changed": "the speed-up drifted by {share:percent 1} during timing",
     "timed_slower_than_recorded": "{subject} was slower without the profiler than with it: measure again",
     "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums",
@@ -116,12 +135,15 @@ OF_SWEEPS: dict[str, Sentence] = {
     "cells_throttled": "the GPU was throttled in {cells} of {of_cells:counted cell}",
 }
 
+#: Outputs that are fine.
+OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as eager's"}
+
 #: Why a command is worth trying, by the finding's code.
 WHY: dict[str, Sentence] = {
     "broken_graphs": "names the lines that break the graph",
-    "cold_start": "compiles one block, reuses it",
+    "cold_start": "compiles one block, reuses it; adds guards",
     "launch_bound": "CUDA graphs",
-    "lost_attention": "keeps fused attention, adds guards",
+    "lost_attention": "keeps fused attention",
     "slower_attention": "keeps eager's attention",
     "slower_convolutions": "keeps eager's convolution layout",
     "uncompiled_component": "compiles {component} too",
@@ -154,7 +176,9 @@ def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B"))
                 continue
         said.setdefault(note.code, []).append(words)
     if drifts := said.get("drifted"):
-        said["drifted"] = ["; ".join((*drifts, *said.pop("speedup_by_thirds", ())))]
+        thirds = said.pop("speedup_by_thirds", [])
+        beyond = any(note.code == "speedup_by_thirds" and note.facts["speedups"] for note in bearing)
+        said["drifted"] = thirds if beyond else ["; ".join((*drifts, *thirds))]
     if speeds := said.get("two_speeds"):
         said["two_speeds"] = [f"calls are bimodal: {', '.join(speeds)}"]
     return tuple(dict.fromkeys(each for words in said.values() for each in words))
@@ -168,7 +192,8 @@ def sweep_notes(notes: Iterable[Note]) -> tuple[str, ...]:
 
 
 def clock_words(clocks_mhz: Sequence[float], names: Sequence[str]) -> str:
-    return "clock " + ", ".join(f"{clock:,.0f} MHz {name}" for name, clock in zip(names, clocks_mhz, strict=True))
+    told = (f"{clock:,.0f} {name}" for name, clock in zip(names, clocks_mhz, strict=True))
+    return f"clock {', '.join(told).replace(' ', ' MHz ', 1)}"
 
 
 def advice_words(finding: Finding) -> tuple[str, str]:
@@ -189,11 +214,12 @@ def slower_cause(cause: str, comparison: Comparison) -> str:
     a, b = comparison.a, comparison.b
     if cause == "guards":
         return "checked in every call"
-    if cause == "launch_call" and (b.launches_per_step or 0.0) > (a.launches_per_step or 0.0):
-        return "more launches"
-    if cause == "device" and (b.kernels_per_step or 0.0) > (a.kernels_per_step or 0.0):
-        return "more kernels"
-    return ""
+    counts = {
+        "launch_call": ("launches", a.launches_per_step, b.launches_per_step),
+        "device": ("kernels", a.kernels_per_step, b.kernels_per_step),
+    }
+    noun, before, after = counts.get(cause, ("", None, None))
+    return f"{count(before)} → {count(after)} {noun}" if before and after and after > before else ""
 
 
 def slower_kernels(comparison: Comparison) -> str:
@@ -205,22 +231,30 @@ def slower_kernels(comparison: Comparison) -> str:
 
 
 def bottleneck(side: Side, bound: Bound) -> tuple[str, str]:
-    """`launch-bound`, and why: `GPU idle 76 % (63 % waiting for the host); 200 launches, no CUDA graph`."""
+    """`launch-bound`, and why: `GPU idle 76 % (63 % waiting for the host + 13 % other); no CUDA graph`. `UNKNOWN` is in
+    its reason too."""
     whole = sum(bound.parts_us.values())
     if not whole:
-        return "of unknown bottleneck", "nothing was recorded"
+        return UNKNOWN, f"{UNKNOWN}: nothing was recorded"
     shares = {part: us / whole for part, us in bound.parts_us.items() if us > 0}
     work, idle = (sorted(shares.keys() & some, key=lambda part: -shares[part]) for some in (WORK, IDLE))
     share = sum(shares[part] for part in idle)
     waits = f"GPU idle {percent(share, 0)}"
-    if bound.kind not in ("compute-bound", "memory-bound", "copy-bound", "communication-bound", None):
-        waits += f" ({percent(shares[idle[0]], 0)} {IDLE[idle[0]]})" if idle else ""
-    why = f" ({UNKNOWN_BECAUSE[bound.unknown_because]})" if bound.unknown_because in UNKNOWN_BECAUSE else ""
+    because = UNKNOWN_BECAUSE.get(bound.unknown_because or "")
+    if bound.kind is None and work and work[0] == "unknown":
+        waiting = f" ({percent(shares[idle[0]], 0)} {IDLE[idle[0]]})" if idle else ""
+        return UNKNOWN, f"{UNKNOWN}{f' ({because})' if because else ''}; {waits}{waiting}"
+    if bound.kind not in ("compute-bound", "memory-bound", "copy-bound", "communication-bound") and idle:
+        # Shares of the call, as their sum is.
+        left = round(share * 100) - round(shares[idle[0]] * 100)
+        waits += f" ({percent(shares[idle[0]], 0)} {IDLE[idle[0]]}{f' + {left} % other' if left else ''})"
+    why = f" ({because})" if because else ""
     told = [f"{percent(shares[part], 0)} {WORK[part]}{why if part == 'unknown' else ''}" for part in work[:1]]
     if bound.kind == "launch-bound" and side.launches_per_step is not None:
-        graphs = (
-            f"{percent(side.graphed_share, 0)} of kernels in CUDA graphs" if side.graphed_share else "no CUDA graph"
-        )
-        return bound.kind, f"{waits}; {count(side.launches_per_step)} launches, {graphs}"
+        graphs = f"{percent(side.graphed_share, 0)} of kernels in CUDA graphs"
+        return bound.kind, f"{waits}; {graphs if side.graphed_share else 'no CUDA graph'}"
     first, second = (told, [waits]) if not idle or not work or shares[work[0]] > share else ([waits], told)
-    return {None: UNKNOWN, "mixed": MIXED}.get(bound.kind, str(bound.kind)), ", ".join((*first, *second))
+    parts = ", ".join((*first, *second))
+    if bound.kind is None:
+        return UNKNOWN, f"{UNKNOWN}; {parts}"
+    return MIXED if bound.kind == "mixed" else bound.kind, parts

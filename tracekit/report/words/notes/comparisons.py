@@ -5,7 +5,7 @@ from typing import Any
 
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.option import OPTIONS
-from tracekit.numbers import counted, duration, percent
+from tracekit.numbers import counted, duration, percent, times, times_span
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.saying import Sentence
 from tracekit.shell import variable_words
@@ -186,9 +186,10 @@ SENTENCES: dict[str, Sentence] = {
         f" {percent(slow_share, 0)} at {slow_us / 1e3:.3f} ms{'' if lasting else ', switching from call to call'}."
         " Likely causes: clocks, other load."
     ),
-    "speedup_by_thirds": (
-        "Interleaving cancels common drift: the speed-up was {first:times} in the first third, {last:times} in the"
-        " last."
+    "speedup_by_thirds": lambda first, last, speedups, budget_seconds: (
+        "Interleaving cancels common drift: the speed-up was"
+        f" {times(first)} in the first third, {times(last)} in the last."
+        f"{f' The CI does not cover that. By sixths of the rounds it is {times_span(*speedups)}.' if speedups else ''}"
     ),
     "ratio_changed": ratio_changed,
     "process_spread": lambda subject, fastest_us, slowest_us, waits_for_host: (
@@ -204,16 +205,18 @@ SENTENCES: dict[str, Sentence] = {
         " (--repeat-process 4)."
     ),
     "one_process_waits_for_host": (
-        "One process, and {subject} is host-bound: GPU idle {idle_share:percent 0}. On an H200 such speed-ups moved by"
-        " up to {seen_apart:percent 0} between processes (--repeat-process 4)."
+        "One process, and {subject} is host-bound: GPU idle {idle_share:percent 0}. Such speed-ups of earlier runs"
+        " moved by up to {seen_apart:percent 0} between processes: in another one the sign may change"
+        " (--repeat-process 4)."
     ),
     "one_process_large_change": (
         "One process, and {subject} is host-bound (GPU idle {idle_share:percent 0}): the sign of so large a change is"
-        " sure, its size is not. Such speed-ups moved by up to {seen_apart:percent 0} between processes"
+        " sure, its size is not. Such speed-ups of earlier runs moved by up to {seen_apart:percent 0} between processes"
         " (--repeat-process 4)."
     ),
     "one_process_gpu_bound": (
-        "One process is enough: GPU-bound speed-ups moved by at most {seen_apart:percent 0} between processes."
+        "One process is enough: GPU-bound speed-ups of earlier runs moved by at most {seen_apart:percent 0} between"
+        " processes."
     ),
     "two_processes": "Two processes: the interval is wide (--repeat-process 4).",
     "eager_differs_between_runs": (
