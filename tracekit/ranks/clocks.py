@@ -21,6 +21,10 @@ Floats = NDArray[np.float64]
 ONE_CLOCK_NS = 60_000
 #: With fewer common collectives a drift cannot be told from chance.
 LEAST_FOR_DRIFT = 8
+#: One collective fits any offset, and so do two where some other was taken for one of them.
+LEAST_FOR_OFFSET = 4
+#: Ends of one collective on two hosts, once their clocks are aligned.
+ON_A_LINE_NS = 30_000
 #: Clocks of hosts drift by some tens of parts in a million; what is more is no drift.
 MOST_DRIFT = 500e-6
 #: So many times the usual distance of ends no two ends of one collective are apart.
@@ -153,17 +157,21 @@ def _differences(rank: int, host: Iterable[int], known: list[dict[int, int]]) ->
 
 
 def _offset(host: tuple[int, ...], reference: tuple[int, ...], known: list[dict[int, int]]) -> Offset | None:
-    """The line that moves the host's times onto the reference's; None where they share too few collectives."""
-    apart = np.concatenate([_differences(rank, reference, known) for rank in host])
-    if not len(apart):
+    """The line that moves the host's times onto the reference's; None where they share too few collectives, or these
+    do not lie on a line: then they are not the same."""
+    each = [_differences(rank, reference, known) for rank in host]
+    if max(map(len, each)) < LEAST_FOR_OFFSET:
         return None
+    apart = np.concatenate(each)
     since = int(apart[:, 0].min())
     moments, differences = apart[:, 0] - since, apart[:, 1]
     drift = 0.0
     if len(apart) >= LEAST_FOR_DRIFT and np.ptp(moments) > 0:
         drift = slope(moments, differences)
         drift = drift if abs(drift) <= MOST_DRIFT else 0.0
-    return Offset(float(np.median(differences - drift * moments)), drift, since)
+    rest = differences - drift * moments
+    offset = float(np.median(rest))
+    return Offset(offset, drift, since) if float(np.median(np.abs(rest - offset))) <= ON_A_LINE_NS else None
 
 
 def slope(moments: Floats, values: Floats) -> float:

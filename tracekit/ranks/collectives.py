@@ -151,7 +151,7 @@ class _Table:
         n = size if size is not None else len(collectives[some[0]].group)
         algorithm = width / usual_ns if width is not None and usual_ns > 0 else None
         factor = BUS_FACTORS.get(name)
-        late = Counter(waits.last[k] for k in some if waits.spread_ns[k] > 0)
+        late = Counter(waits.last[k] for k in some if waits.spread_ns[k] > 0 and clocks.known)
         spread_ns = median(waits.spread_ns[k] for k in some)
         share = waiting.total() / max(waiting.total() + transfer_ns, 1)
         kind: CollectiveClass = "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"

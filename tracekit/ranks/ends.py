@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from tracekit.ranks.clocks import LEAST_FOR_DRIFT, MOST_DRIFT, ONE_CLOCK_NS, Clocks, slope
 from tracekit.ranks.rows import Collective, Ints, Member, Row, joined
 
-#: Ranks of one group leave its collectives this close to each other, in the median.
-CLOSE_NS = 25_000
+#: Ranks of one group, or two that are neighbours in its ring, leave this close to each other: mostly, and hardly ever
+#: further apart than the second.
+CLOSE_NS, HARDLY_NS = 10_000, 25_000
 #: Long collectives of many steps end further apart: by this share of their duration.
 APART_SHARE = 0.02
 #: Process groups whose ranks leave this much closer together than all ranks are what kernels without a group are of.
@@ -151,11 +152,14 @@ def split_by_ends(some: Sequence[Collective], ends: dict[int, Ints], places: Pla
     clusters = _stated_groups(over, ranks, places) or _clusters(over, places.one_host)
     if len(clusters) == 1 or max(map(len, clusters)) < 2:
         return list(some)
+    # A rank by itself may have a clock of its own, and be of any group.
+    doubtful = min(map(len, clusters)) < 2
     found: list[Collective] = []
     for each in some:
         for cluster in clusters:
             members = tuple(each.members[at] for at in cluster)
-            found.append(replace(each, members=members, group=tuple(it.rank for it in members)))
+            group = ranks if doubtful else tuple(it.rank for it in members)
+            found.append(replace(each, members=members, group=group))
     return found
 
 
@@ -184,13 +188,18 @@ def _clusters(over: Floats, one_host: bool) -> list[list[int]]:
 def _meet(one: Floats, other: Floats, one_host: bool) -> bool:
     """Whether two ranks leave together, by one clock or by two that differ steadily."""
     apart = one - other
-    if float(np.median(np.abs(apart))) <= CLOSE_NS:
+    if _close(apart):
         return True
     if one_host or len(apart) < LEAST_FOR_DRIFT or not np.ptp(one):
         return False
     drift = slope(one, apart)
     rest = apart - drift * (one - one[0])
-    return abs(drift) <= MOST_DRIFT and float(np.median(np.abs(rest - np.median(rest)))) <= CLOSE_NS
+    return abs(drift) <= MOST_DRIFT and _close(rest - np.median(rest))
+
+
+def _close(apart: Floats) -> bool:
+    usual, most = np.quantile(np.abs(apart), (0.5, 0.9))
+    return bool(usual <= CLOSE_NS and most <= HARDLY_NS)
 
 
 def share_a_clock(ends: dict[int, Ints], names: dict[int, list[str]]) -> bool:

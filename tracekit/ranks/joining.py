@@ -58,10 +58,11 @@ def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
     accounts = {rank: account_of(digest, waits.waiting_ns[rank]) for rank, digest in digests.items()}
     work, prices = compare_work(digests), price_overlap(digests)
     lateness = find_lateness(digests, matching, waits, clocks)
-    waited = _who_for_whom(matching, waits)
+    # By the shortest kernel waiting is bounded; who came last it does not say.
+    waited = _who_for_whom(matching, waits) if clocks.known else ()
     late = explain_lateness(digests, lateness, waited)
     worst = worst_collectives(joined, lateness)
-    last = Counter(waits.last)
+    last = Counter(waits.last if clocks.known else ())
     uses = tuple(
         _use(rank, digest, accounts[rank], prices[rank], work.slower[rank], last[rank], joined.skews_us[rank])
         for rank, digest in digests.items()
@@ -90,7 +91,7 @@ def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
 def notes_of(joined: Joined) -> tuple[Note, ...]:
     """What a reader must know of the recordings before believing the figures."""
     unmatched = _unmatched(joined.digests, joined.matching)
-    return (*joined.job.notes, *_notes(joined.digests, joined.clocks, joined.skews_us, unmatched))
+    return (*joined.job.notes, *_notes(joined, unmatched))
 
 
 def _clocks(digests: dict[int, RankDigest]) -> Clocks:
@@ -192,12 +193,8 @@ def _unmatched(digests: dict[int, RankDigest], matching: Matching) -> tuple[Unma
     return tuple(found)
 
 
-def _notes(
-    digests: dict[int, RankDigest],
-    clocks: Clocks,
-    skews: dict[int, float],
-    unmatched: tuple[UnmatchedCollectives, ...],
-) -> list[Note]:
+def _notes(joined: Joined, unmatched: tuple[UnmatchedCollectives, ...]) -> list[Note]:
+    digests, clocks, skews = joined.digests, joined.clocks, joined.skews_us
     notes: list[Note] = []
     if not any(each.collectives.height for each in digests.values()):
         notes.append(Note("no_collectives", "warning"))
@@ -206,6 +203,12 @@ def _notes(
     if any(skews.values()):
         rank = max(skews, key=lambda each: skews[each])
         notes.append(Note("start_skew", "info", None, {"rank": rank, "most_us": skews[rank]}))
+    every = joined.matching.collectives
+    lacking = sum(
+        not set(digests) & set(each.group) <= {it.rank for it in each.members} for each in every if not each.flow
+    )
+    if lacking:
+        notes.append(Note("parts_missing", "warning", None, {"count": lacking, "of": len(every)}))
     if unmatched and len(digests) > 1:
         count, total_us = sum(each.count for each in unmatched), sum(each.total_us for each in unmatched)
         reason = max(unmatched, key=lambda each: each.count).reason

@@ -86,7 +86,7 @@ def _unsound(each: Collective, times: Times) -> Unmatched | None:
     """Why it cannot be one collective, or tells nothing; None for a sound one."""
     ranks = {it.rank for it in each.members}
     if len(ranks) < 2 or (each.flow is not None and not any(a in ranks and b in ranks for a, b in each.flow)):
-        return "missing_rank"
+        return "ends_disagree" if each.matched_by == "order" and len(each.group) > len(ranks) else "missing_rank"
     if not times.clocks.known:
         # Durations are compared, which says nothing of who came when: not all that is joined waits for the last.
         return None if each.flow is None else "clocks_unknown"

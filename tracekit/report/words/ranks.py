@@ -173,6 +173,9 @@ NOTES: dict[str, Sentence] = {
     "no_collectives": "No communication kernels: nothing is known of waiting.",
     "clocks_unknown": "Clocks of the ranks could not be aligned: waiting is a lower bound, nobody is called late.",
     "start_skew": ("Rank {rank} waited {most_us:duration} for others to start recording; that is in no figure."),
+    "parts_missing": (
+        "{count} of {of:counted collective} lack a recorded rank's part: who is late among the others is told, no more."
+    ),
     "unmatched_collectives": lambda count, total_us, reason: (
         f"{counted(count, 'collective')} ({duration(total_us)}) matched with no other rank: {UNMATCHED[reason]}."
     ),
