@@ -115,5 +115,5 @@ def test_the_workload_the_question_and_the_finding_pass_their_tests_and_reach_re
     assert "Nearly all kernels of compiled are short" in told
     for report in ("out.html", "out.md"):
         text = (copy / report).read_text(encoding="utf-8")
-        assert "Kernels under 10 µs, per step" in text
+        assert "Kernels under 10 µs, per call" in text
         assert "Nearly all kernels of compiled are short" in text

@@ -138,6 +138,17 @@ def test_text_on_bars_is_read(dark: bool):
 
 
 @pytest.mark.parametrize("dark", [False, True])
+def test_what_a_rank_does_is_told_apart_in_its_bar_and_in_its_timeline(dark: bool):
+    told = scheme(dark)
+    kinds = [told[f"kind-{kind}"] for kind in ("compute", "transfer", "waiting")]
+    for colour in kinds:
+        assert contrast(colour, told["paper"]) >= 3 and contrast(colour, told["on-bar"]) >= 4.5, colour
+    for sight in SIGHT:
+        for one, other in combinations(kinds, 2):
+            assert difference(lab(one, sight), lab(other, sight)) > 15, (sight, one, other)
+
+
+@pytest.mark.parametrize("dark", [False, True])
 def test_bars_of_the_sides_are_seen_on_their_paper(dark: bool):
     told = scheme(dark)
     for letter in HUES:

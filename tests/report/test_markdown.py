@@ -79,7 +79,7 @@ def test_a_finding_is_a_bold_title_its_evidence_and_what_to_try_each_by_itself()
     title, evidence, code = finding_title(command), finding_evidence(command), finding_advice(prose)
     text = comparison_markdown(replace(timed_comparison(), findings=(command, prose, told)))
     assert (
-        f"**warning: {title}** (up to 2.17 ms per step)\n\n{evidence}\n\n```sh\ntracekit profile vit\n```\n\n"
+        f"**warning: {title}** (up to 2.17 ms per call)\n\n{evidence}\n\n```sh\ntracekit profile vit\n```\n\n"
         f"**error: {title}**\n\n{evidence}\n\nTry: {code}.\n\n"
     ) in text
     assert f"<summary>info: {title} (a warm cache saves 9.48 s per start)</summary>\n\n{evidence}\n" in text

@@ -22,6 +22,7 @@ from tracekit.report.markdown import LONGEST, markdown_of, stacked
 from tracekit.report.page import page_of
 from tracekit.report.sections.rank_page import matrix, rank_explorer, span_bars, worst_explorer
 from tracekit.report.thirty_lines import MOST_LINES
+from tracekit.report.words.ranks import ADVICE, FINDINGS
 
 from ..browser import opened
 
@@ -124,6 +125,12 @@ def test_one_rank_alone_has_a_page_without_waiting() -> None:
     report = ranks_report(told)
     assert not [block for block in report.drawn() if isinstance(block, Timelines | HeatMap)]
     assert "rank 0" in page_of(report) and "rank 0" in markdown_of(report)
+
+
+def test_something_is_advised_for_every_finding() -> None:
+    assert {*FINDINGS} - {*ADVICE} == {"late_rank"}
+    (first, *_) = ranks_report(job(8)).overview.advice
+    assert "rank 2" in first.what and first.command
 
 
 @pytest.mark.browser

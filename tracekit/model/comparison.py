@@ -14,7 +14,7 @@ from tracekit.model.groups import Evidence, Label, ModuleTime
 from tracekit.model.note import Note, Severity
 from tracekit.model.numerics import Accuracy, Picture
 from tracekit.model.provenance import KernelSources, Provenance, SourceLines
-from tracekit.model.run import Component, Environment, FormResult, Settings
+from tracekit.model.run import Component, Environment, FormResult, RankOfRun, Settings
 from tracekit.model.sequence import Rates, Sequence, Traffic, TrafficTotal
 from tracekit.model.timeline import StepTimeline
 from tracekit.model.timing import BreakEven, StopReason
@@ -69,6 +69,7 @@ class Side:
     repeated_parts: tuple[str, ...] | None = None  #: Blocks that repeat; None where not looked for.
     kernel_sources: KernelSources | None = None  #: Of its Triton kernels; None where not kept.
     code: dict[str, SourceLines] = field(default_factory=dict)  #: Of the user's model, by `file:line`.
+    ranks: tuple[RankOfRun, ...] = ()  #: All ranks of a run of several, of which this recording is rank 0's.
 
     @property
     def steps(self) -> int:

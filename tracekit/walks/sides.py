@@ -66,6 +66,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
             pictures=store.load_pictures(path, chosen) if reading.shapes else (),
             kernel_sources=store.load_kernel_sources(path, chosen) if reading.shapes else None,
             code=read_model_code(run, provenance),
+            ranks=run.ranks,
         )
     )
 

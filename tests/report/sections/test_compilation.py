@@ -55,11 +55,11 @@ def told_comparison(found: facts.Diagnostics = TOLD) -> Comparison:
 def test_what_compiled_code_does_is_told_per_step():
     told = {label: values[0] for label, values in rows_of(compilation_table(told_side(), "B")).items()}
     expected = {
-        "Compiled regions entered, per step": "2",
-        "Compiled graphs called, per step": "3",
+        "Compiled regions entered, per call": "2",
+        "Compiled graphs called, per call": "3",
         "GPU time launched from compiled code": "75.0 %",
-        "Guards and cache lookup, per step": "10.0 µs",
-        "Entering compiled code, per step": "5.00 µs",
+        "Guards and cache lookup, per call": "10.0 µs",
+        "Entering compiled code, per call": "5.00 µs",
         "Guards": "84",
         "FX graph cache": "hits 1, misses 2, bypassed 3",
         "CUDA graphs skipped": "2: no reason",
@@ -112,7 +112,7 @@ def test_phases_are_drawn_in_seconds_of_the_side_that_was_compiled_alone():
 def test_the_terminal_has_one_sentence():
     (sentence,) = compilation_sentences(told_side())
     assert sentence.startswith("compiled: ")
-    assert all(figure in sentence for figure in ("75 %", "3 graph calls per step", "10.0 µs", "5.00 µs"))
+    assert all(figure in sentence for figure in ("75 %", "3 graph calls per call", "10.0 µs", "5.00 µs"))
     assert compilation_sentences(told_side(None, None)) == ()
 
 

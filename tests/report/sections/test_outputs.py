@@ -93,7 +93,7 @@ def test_what_makes_the_verdict_mislead_stands_before_every_figure():
     told = "eager and compiled: GPU throttled, power limit active 97 % of the time."
     comparison = replace(checked_comparison(), notes=(other, grave))
     text = " ".join(told_in_full(comparison).split())
-    assert text.count(told) == 1 and text.index(told) < text.index("Figures, per step")
+    assert text.count(told) == 1 and text.index(told) < text.index("Figures, per")
     assert "note: Inductor's cache was not empty" in text
     page, markdown = comparison_page(comparison, make_run()), comparison_markdown(comparison)
     (short,) = (each for each in comparison_overview(comparison).notes if "97 %" in each)

@@ -30,7 +30,7 @@ LEAST_SHARE, LEAST_MATMULS = 0.25, 4
 def find_unfairness(a: Side, b: Side) -> tuple[Note, ...]:
     """One note for each thing a reader must know before believing the figures; empty when there is none."""
     same = (Note("same_recording", facts={"path": a.path}),) if a.path == b.path else ()
-    first: tuple[Question, ...] = (_missing_gpu, _other_work, find_other_machine, _other_windows)
+    first: tuple[Question, ...] = (_missing_gpu, _of_ranks, _other_work, find_other_machine, _other_windows)
     second: tuple[Question, ...] = (_busier_than_the_call, _slower_than_recorded, find_unjudged_communication)
     questions = (*first, *second, find_disturbance, _damaged)
     return (*same, *(note for ask in questions for note in ask(a, b)))
@@ -188,6 +188,16 @@ def _other_gpu(a: Side, b: Side) -> Iterator[Note]:
         names.append(", ".join(sorted(of_devices or of_run)))
     if all(names) and names[0] != names[1]:
         yield _differ("gpu", *names)
+
+
+def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
+    for side in (a, b):
+        forms = [(each.rank, form) for each in side.ranks for form in each.forms if form.name == side.label]
+        if forms:
+            rank, slowest = max(forms, key=lambda each: each[1].times_slowest)
+            calls = sum(form.times_slowest for _, form in forms)
+            facts = {"ranks": len(side.ranks), "rank": rank, "times": slowest.times_slowest, "calls": calls}
+            yield Note("of_ranks", "info", side.label, facts)
 
 
 def _other_windows(a: Side, b: Side) -> Iterator[Note]:

@@ -43,7 +43,9 @@ def waits_for_host(side: Timed) -> bool:
 def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[Note, ...]:
     """What one or two processes are worth here. Where a form waits for the host that is said of what is inconclusive
     too: another process may find a change. Empty where nobody knows how long the GPU waits."""
-    if verdict.processes is None or verdict.speedup is None:
+    of_ranks = any(each.form and each.form.own_wall_us for each in (a, b))
+    # Of jobs of several ranks nobody knows how far they differ.
+    if verdict.processes is None or verdict.speedup is None or of_ranks:
         return ()
     if verdict.processes > 1:
         return (Note("two_processes"),) if verdict.processes < thresholds.ENOUGH_PROCESSES else ()

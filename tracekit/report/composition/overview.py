@@ -115,7 +115,10 @@ def _spread(comparison: Comparison, interval: tuple[float, float, float] | None)
     verdict = comparison.verdict
     of = " of the speed-up" if verdict.result == "inconclusive" else ""
     drifts = any(note.code == "speedup_by_thirds" and note.facts["speedups"] for note in comparison.notes)
-    where = {"rounds": " in this process", "processes": f" over {verdict.processes} processes"}
+    where = {
+        "rounds": " in this job" if comparison.a.ranks else " in this process",
+        "processes": f" over {verdict.processes} processes",
+    }
     within = ", too narrow" if drifts else where.get(verdict.basis or "", "")
     return f"95 % CI{of} {interval[0]:.3f}-{interval[2]:.3f}{within}"
 
@@ -238,6 +241,7 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         elif cached and compilation.cache_hits:
             cache = f" ({compilation.cache_hits} of {counted(compilation.graphs or 0, 'graph')} from a cache)"
         yield Check("", f"Compile time {duration(compilation.seconds * 1e6)}{cache}{pays}")
-    known = {note.code for note in comparison.notes} & {*OF_ONE_PROCESS, *short.OF_ONE_PROCESS}
+    # Of several ranks no further job is timed.
+    known = {note.code for note in comparison.notes} & {*OF_ONE_PROCESS, *short.OF_ONE_PROCESS, "of_ranks"}
     if comparison.verdict.basis == "rounds" and (comparison.verdict.processes or 1) == 1 and not known:
         yield Check("", short.ONE_PROCESS)

@@ -75,7 +75,7 @@ def _advice(told: Ranks) -> Iterator[doc.Advice]:
     for each in told.findings:
         if each.code in words.ADVICE and each.rank not in late:
             what, why = words.ADVICE[each.code]
-            command = words.GPU_COMMAND if each.code == "slow_gpu" else ""
+            command = words.COMMANDS.get(each.code, "")
             yield doc.Advice(what.format(rank=each.rank), why, saved_words(each.saving_us), False, command)
     worst = max((use.exposed_waiting_us or 0.0) / use.span_us for use in told.ranks)
     if not late and worst >= LEAST_WAITING and told.late and (first := told.late[0]).causes:
@@ -87,8 +87,8 @@ def _remedy(cause: str, rank: int, waiter: int, paths: dict[int, str], gain: str
     command = f"tracekit analyze {paths[rank]}"
     if cause in ("compute", "uneven_work"):
         command = f"tracekit compare {paths[waiter]} {paths[rank]}"
-    elif cause == "slow_gpu":
-        command = words.GPU_COMMAND
+    elif cause in words.COMMANDS:
+        command = words.COMMANDS[cause]
     return doc.Advice(words.remedy(cause, rank, waiter), "", gain, False, command)
 
 

@@ -13,7 +13,7 @@ from tracekit.report.sections.call import CALL_PARTS
 from tracekit.report.words import ranks as words
 
 #: Bars of the first screen, late ranks, kinds of collectives, rows of the whole matrix, ranks in the twin.
-MOST_BARS, MOST_LATE, MOST_KINDS, MOST_MATRIX_ROWS, MOST_IN_TWIN = 8, 8, 50, 256, 32
+MOST_BARS, MOST_LATE, MOST_KINDS, MOST_MATRIX_ROWS, MOST_IN_TWIN = 8, 8, 50, 256, 16
 
 
 def ranks_report(told: Ranks) -> doc.Report:
@@ -62,8 +62,7 @@ def ranks_report(told: Ranks) -> doc.Report:
             short="Method",
         ),
     )
-    title = overview.headline if overview.headline.endswith(".") else f"{overview.headline}."
-    return doc.Report(title, overview, tuple(each for each in every if each))
+    return doc.Report(overview.headline, overview, tuple(each for each in every if each))
 
 
 def _every_wait(told: Ranks) -> doc.Fold | None:

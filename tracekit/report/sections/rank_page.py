@@ -33,7 +33,7 @@ from tracekit.report.words import ranks as words
 
 #: What a rank's span consists of; less than the second was lost in rounding.
 SEGMENTS, LEAST_PART_US = ("compute", "transfer", "waiting", "communication", "idle"), 0.01
-LATE, LAST = "late", "last most often"
+LATE, LAST = "late", ", last most often"
 #: Ranks in the table; ranks in a row of words, and waits by rank.
 MOST_ROWS, MOST_NAMED, MOST_LISTED = 500, 4, 128
 #: How strong the matrix's colours are.
@@ -52,13 +52,17 @@ def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
     late = {each.rank for each in told.findings if each.code == "late_rank"}
     often = max(told.ranks, key=lambda use: use.last_arrivals)
 
-    def mark(use: RankUse) -> str:
-        if use.rank in late:
-            return LATE
-        return LAST if not late and use is often and use.last_arrivals and len(told.ranks) > 1 else ""
+    def label(use: RankUse) -> str:
+        is_last = not late and use is often and use.last_arrivals and len(told.ranks) > 1
+        return f"rank {use.rank}{LAST if is_last else ''}"
 
     bars = [
-        Bar(f"rank {use.rank}", use.span_us, tuple((kind, parts[use.rank][kind]) for kind in occur), mark(use))
+        Bar(
+            label(use),
+            use.span_us,
+            tuple((kind, parts[use.rank][kind]) for kind in occur),
+            LATE if use.rank in late else "",
+        )
         for use in shown
     ]
     if others:

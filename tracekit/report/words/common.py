@@ -147,8 +147,11 @@ def family_parts(each: FamilyTime) -> Iterator[tuple[str, int, float]]:
 
 
 def scope(side: Side) -> str:
-    """What one figure of the side is of."""
-    return {"steps": "per step", "span": "per span", "whole": "in the whole trace"}[side.analysis.window.kind]
+    """What one figure of the side is of. A run's steps are its calls, which may be of several steps themselves."""
+    kind = side.analysis.window.kind
+    if kind == "steps" and side.settings is not None:
+        return "per call"
+    return {"steps": "per step", "span": "per span", "whole": "in the whole trace"}[kind]
 
 
 def shared_scope(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> str:
@@ -158,6 +161,8 @@ def shared_scope(comparison: Comparison, names: tuple[str, str] = ("A", "B")) ->
 def scope_of(sides: Sides) -> str:
     """What one figure is of, once for all sides that agree."""
     scopes = {letter: scope(side) for letter, side in sides}
+    if {*scopes.values()} == {"per step", "per call"}:
+        return "per step"
     if len(set(scopes.values())) == 1:
         return next(iter(scopes.values()))
     return ", ".join(f"{letter} {words}" for letter, words in scopes.items())
@@ -290,7 +295,9 @@ def _what_was_timed(comparison: Comparison) -> str:
         return f"medians of {a} and {b} calls in separate runs, profiler off"
     processes = verdict.processes or 1
     of = "Median ratio" if processes == 1 else f"Mean of {processes} processes' median ratios"
-    return f"{of} of {counted(verdict.n or 0, 'interleaved round')}, profiler off"
+    rounds = counted(verdict.n or 0, "interleaved round")
+    ranks = f" of {len(comparison.a.ranks)} ranks" if comparison.a.ranks else ""
+    return f"{of} of {rounds}{ranks}, profiler off"
 
 
 def machine(side: Side) -> str:

@@ -204,10 +204,20 @@ ADVICE = {
     "slow_host": ("Time steps without the profiler, on each rank", "recording slows hosts unequally"),
     "uneven_work": (REMEDIES["uneven_work"], ""),
     "slow_gpu": (REMEDIES["slow_gpu"], ""),
+    "recompiled": (REMEDIES["compile"], ""),
+    "exposed_all_gathers": ("Prefetch weights: set_modules_to_forward_prefetch, or _backward_", ""),
+    "no_overlap": ("Issue collectives earlier, beside kernels: buckets, prefetch, async_op=True", ""),
+    "slow_link": ("See which route NCCL takes", "NCCL_DEBUG=INFO tells"),
+    "slow_group": ("Check the links of the slow ranks", ""),
+    "uneven_split": ("Send as much to rank {rank} as to the others", ""),
     "exposed_communication": ("Overlap more: prefetch, larger buckets, asynchronous collectives", ""),
     "small_collectives": ("Merge small collectives", ""),
 }
-GPU_COMMAND = "nvidia-smi -q -d PERFORMANCE"
+COMMANDS = {
+    "slow_gpu": "nvidia-smi -q -d PERFORMANCE",
+    "slow_link": "nvidia-smi topo -m",
+    "slow_group": "nvidia-smi nvlink -e",
+}
 SAVES_WAITING = "rank {waiter} waits up to {us} less"
 
 

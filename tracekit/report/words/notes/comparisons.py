@@ -218,6 +218,10 @@ SENTENCES: dict[str, Sentence] = {
         "One process is enough: GPU-bound speed-ups of earlier runs moved by at most {seen_apart:percent 0} between"
         " processes."
     ),
+    "of_ranks": (
+        "A call of {subject} ends with the slowest of {ranks} ranks: rank {rank} in {times:,} of {calls:,} calls. The"
+        " recordings shown are rank 0's; `tracekit ranks` reads all."
+    ),
     "two_processes": "Two processes: the interval is wide (--repeat-process 4).",
     "eager_differs_between_runs": (
         "Eager took {ratio:.2f}x as long in {slowest}'s process as in {fastest}'s: compare speed-ups, not times."
