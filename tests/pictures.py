@@ -2,10 +2,8 @@
 
 import polars as pl
 
-from tracekit.analysis.drawing.slices import SCHEMA, in_order
 from tracekit.model.timeline import Counter, Panel, Picture, Track
-
-ARROWS = {"name": pl.String, "a_key": pl.Int64, "b_key": pl.Int64}
+from tracekit.slices import ARROWS, SCHEMA, in_order
 
 
 def make_track(
@@ -16,11 +14,12 @@ def make_track(
         (kind, f"k{number}", start, end, f'{{"number":{number}}}', number if keys else None)
         for number, (start, end) in enumerate(times)
     ]
-    return Track(name, in_order(pl.DataFrame(rows, schema=SCHEMA, orient="row")), nests)
+    return Track(name, in_order(pl.DataFrame(rows, schema=SCHEMA, orient="row")), nests, of_host=nests)
 
 
 def make_picture(*panels: tuple[Track, ...], arrows: tuple[tuple[str, int, int], ...] = ()) -> Picture:
     """Panels `eager` and `compiled`, each with a curve."""
     curve = Counter("GPU 0 busy", "%", pl.DataFrame({"at_ns": [0, 50], "value": [10.0, 20.5]}))
     named = (Panel(name, tracks, (curve,)) for name, tracks in zip(("eager", "compiled"), panels, strict=False))
-    return Picture(tuple(named), pl.DataFrame(list(arrows), schema=ARROWS, orient="row"))
+    rows = [(kind, 0, a_key, 1, b_key) for kind, a_key, b_key in arrows]
+    return Picture(tuple(named), pl.DataFrame(rows, schema=ARROWS, orient="row"), "the same work")

@@ -212,7 +212,7 @@ def test_a_benchmark_has_the_entries_that_actions_read() -> None:
         (("nowhere.json", "--csv", "-"), "check the path"),
         ((VIT, VIT, "--kernels", "-"), "--kernels takes one trace: leave"),
         ((FLUX, FLUX, "--hta", "out"), "--hta takes one trace: leave"),
-        ((VIT, "--groups", "-", "--form", "eager"), "--kernels, --gaps and --hta: leave it out"),
+        ((VIT, "--groups", "-", "--form", "eager"), "--kernels, --gaps, --hta and ranks: leave it out"),
         ((VIT, "--groups", "-", "--rank", "1"), "--hta: leave it out"),
         ((FLUX, "--hta", "out", "--window", "whole"), "tables: leave it out"),
         ((FLUX, "--hta", "out", "--steps", "1"), "tables: leave it out"),

@@ -154,8 +154,8 @@ def test_each_bad_input_is_one_line(tmp_path: Path, light_alone: Path) -> None:
         (["eager", "--form", "compiled"], "has no compiled"),
         (["eager", "--recording", "rich"], "no rich recording"),
         (["lost"], "is missing"),
-        *((["whole.json", *options], "two traces") for options in (["--steps", "1"], ["--window", "whole"])),
-        *((["whole.json", *options], "two traces") for options in (["--out", "x.gz"], ["--no-serve"])),
+        *((["whole.json", *options], "several traces") for options in (["--steps", "1"], ["--window", "whole"])),
+        *((["whole.json", *options], "several traces") for options in (["--out", "x.gz"], ["--no-serve"])),
     ):
         assert_refused(invoke("open", tmp_path / arguments[0], *arguments[1:], "--no-browser"), message)
 
@@ -194,7 +194,7 @@ def test_a_run_of_both_forms_becomes_one_trace_in_its_folder(run: Path) -> None:
     names = {each["args"]["name"] for each in events if each["name"] == "thread_name"}  # type: ignore[index]
     for form in ("eager", "compiled"):
         tracks = ("steps", "GPU 0 stream 7", "idle, GPU 0", "kernel groups, GPU 0")
-        assert {f"{form}: {track}" for track in tracks} <= names
+        assert {f"/{form}/{track}" for track in tracks} <= names
     # Two kernels a step against one, in two steps.
     assert len([each for each in events if each.get("cat") == "kernel"]) == 6
     assert min(each["ts"] for each in events if each["ph"] == "X") == 0  # type: ignore[type-var]
@@ -214,7 +214,7 @@ def test_two_that_are_no_run_together_are_kept_beside_the_first_or_where_it_is_s
     monkeypatch.chdir(elsewhere)
     merge(*files)
     made = run / "eager-light-vs-compiled-light.perfetto.json.gz"
-    assert b'"eager-light: GPU 0 stream 7"' in gzip.decompress(made.read_bytes())
+    assert b'"/eager-light/GPU 0 stream 7"' in gzip.decompress(made.read_bytes())
     merge(run, shutil.copytree(run, tmp_path / "other"))
     assert len([*tmp_path.glob("*-vs-*.perfetto.json.gz")]) == 1
     merge(*files, "--out", tmp_path / "both.json.gz")
@@ -268,7 +268,7 @@ def test_a_pipe_that_was_asked_for_is_written_into_and_a_link_followed_to_a_file
     reader.start()
     result = merge(run, "--out", pipe)
     reader.join(10)
-    assert b'"eager: GPU 0 stream 7"' in gzip.decompress(got[0])
+    assert b'"/eager/GPU 0 stream 7"' in gzip.decompress(got[0])
     # The pipe may be standard output.
     assert (pipe.is_fifo(), result.stdout, result.stderr.count("written:")) == (True, "", 1)
     # By a link, so that a mistake would replace no device of the machine's.

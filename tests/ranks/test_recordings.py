@@ -1,15 +1,18 @@
 """Real recordings of many ranks, whose figures a plain oracle worked out (tests/data/README.md)."""
 
+import csv
+import gzip
 import io
 import json
-import tarfile
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
-import zstandard
 from jsonschema import Draft202012Validator
-from tests.cli.runs import invoke, make_run_folder
+from tests.cli.runs import assert_refused, invoke, make_run_folder
+from tests.ranks.recorded import DATA, unpack_dlrm
 from tests.traces import make_kernel, write_trace
 
 from tracekit import store
@@ -17,22 +20,17 @@ from tracekit.errors import TracekitError
 from tracekit.model.run import RankOfRun
 from tracekit.ranks.digest_file import digest_bytes, read_digest
 from tracekit.ranks.joining import join_ranks
+from tracekit.ranks.listing import PART_SCHEMA
 from tracekit.report.schemas import schema
 from tracekit.report.thirty_lines import MOST_LINES
 from tracekit.walks import ranks as walk
-from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
-
-DATA = Path(__file__).parents[1] / "data" / "ranks"
+from tracekit.walks.ranks import RanksReading, are_ranks, find_recordings, is_run_of_ranks, read_ranks
 
 
 @pytest.fixture(scope="module")
 def dlrm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the recordings of eight ranks."""
-    folder = tmp_path_factory.mktemp("dlrm")
-    packed = (DATA / "dlrm.tar.zst").read_bytes()
-    with tarfile.open(fileobj=io.BytesIO(zstandard.ZstdDecompressor().decompress(packed))) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
+    return unpack_dlrm(tmp_path_factory.mktemp("dlrm"))
 
 
 def test_the_waits_of_eight_ranks_are_those_of_the_oracle_and_a_digest_says_the_same(dlrm: Path) -> None:
@@ -121,6 +119,57 @@ def test_the_json_holds_each_single_collective_where_that_is_asked_for(dlrm: Pat
     assert refused.exit_code == 1 and "--json" in refused.output
 
 
+def test_ranks_open_as_one_trace_that_is_no_recording_of_a_rank(tmp_path: Path) -> None:
+    pair = [shutil.copy(each, tmp_path) for each in sorted(DATA.glob("tp_*.json.gz"))]
+    before = invoke("ranks", str(tmp_path)).output
+    opened = invoke("open", str(tmp_path), "--no-serve")
+    assert opened.exit_code == 0, opened.output
+    merged = tmp_path / "perfetto-ranks.json.gz"
+    events = json.loads(gzip.decompress(merged.read_bytes()))["traceEvents"]
+    processes = [each["args"]["name"] for each in events if each["name"] == "process_name"]
+    assert [each.partition(",")[0] for each in processes] == ["rank 0", "rank 1"]
+    assert {each["ph"] for each in events} >= {"X", "s", "f"}
+    assert invoke("ranks", str(tmp_path)).output == before
+    # Two files of different ranks are ranks, and no A and B.
+    invoke("open", *pair, "--no-serve", "--out", str(tmp_path / "two.json.gz"))
+    exported = invoke("export", str(tmp_path), "--perfetto", str(tmp_path / "three.json.gz"))
+    assert exported.exit_code == 0, exported.output
+    assert merged.read_bytes() == (tmp_path / "two.json.gz").read_bytes() == (tmp_path / "three.json.gz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("open", "{ranks}", "--form", "eager"), "--form"),
+        (("open", "{ranks}", "{ranks}", "{ranks}"), "folder"),
+        (("export", "{ranks}", "--collectives", "c.csv", "--kernels", "k.csv"), "take one trace"),
+        (("export", "{one}", "--collectives", "c.csv"), "several ranks"),
+        (("export", "{ranks}", "--perfetto", "p.json.gz", "--collectives", "-"), "standard output"),
+        (("export", "{one}", "{one}", "{one}", "--groups", "g.csv"), "too many"),
+        (("analyze", "{ranks}"), "tracekit ranks"),
+        (("compare", "{ranks}"), "tracekit ranks"),
+    ],
+)
+def test_what_cannot_be_asked_of_ranks_is_refused_in_one_line(arguments: tuple[str, ...], said: str) -> None:
+    places = {"ranks": str(DATA), "one": str(DATA / "tp_reduce-overhead.rank0.json.gz")}
+    assert_refused(invoke(*(each.format(**places) for each in arguments)), said)
+
+
+def test_the_table_of_collectives_has_a_row_for_each_rank(dlrm: Path, tmp_path: Path) -> None:
+    table = invoke("export", str(dlrm), "--collectives", "-")
+    assert table.exit_code == 0, table.output
+    rows = list(csv.DictReader(io.StringIO(table.stdout)))
+    assert [(row["collective"], row["rank"]) for row in rows] == [
+        (str(k), str(n)) for k in range(1, 9) for n in range(8)
+    ]
+    assert [int(row["last_rank"]) for row in rows[::8]] == [7, 7, 7, 7, 7, 5, 5, 4]
+    assert {row["step"] for row in rows} == {"10"}
+    assert invoke("export", str(dlrm), "--collectives", str(tmp_path / "c.parquet")).exit_code == 0
+    kept = pl.read_parquet(tmp_path / "c.parquet")
+    assert kept.columns == list(PART_SCHEMA) == list(rows[0])
+    assert (kept["waiting_us"] + kept["transfer_us"]).to_list() == pytest.approx(kept["duration_us"].to_list())
+
+
 def test_workers_read_what_one_process_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places = find_recordings([str(DATA)])
     reading = RanksReading("whole", cached=False)
@@ -169,5 +218,7 @@ def test_of_a_run_of_ranks_the_recordings_of_one_form_are_found(tmp_path: Path) 
     store.save(replace(run, ranks=ranks), folder)
     assert find_recordings([str(folder)]) == (f"{folder}/compiled-rich.json", f"{other}/compiled-rich.json")
     assert find_recordings([str(folder)], "eager") == (f"{folder}/eager-rich.json", f"{other}/eager-rich.json")
+    # Without a form it opens as a run does: its variants beside each other.
+    assert is_run_of_ranks([str(folder)]) and not are_ranks([str(folder)]) and not is_run_of_ranks([str(other)])
     with pytest.raises(TracekitError, match="--form is for run folders"):
         find_recordings([str(tmp_path)], "eager")

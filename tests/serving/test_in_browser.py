@@ -7,13 +7,17 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from tests.cli.runs import ROOT
+from tests.ranks.recorded import unpack_dlrm
 from tests.traces import analyze
 
+from tracekit.cli.merged_ranks import merge_ranks
 from tracekit.cli.merged_trace import merge
 from tracekit.serving.perfetto import PAGE, TraceServer, offered
 from tracekit.tracefile import read_trace
+from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
 from tracekit.walks.reading import Reading
 
 from ..browser import chromium, find_chromium
@@ -148,14 +152,14 @@ def check_tracks(page: Loaded) -> None:
     found = {row["track"]: row for row in page.rows(COUNTS)}
     for form in ("eager", "compiled"):
         analysis = analyze(read_trace(RUNS / RUN / f"{form}-light.json.gz"))
-        streams = [row for name, row in found.items() if name.startswith(f"{form} {form}: GPU 0 stream 7")]
+        streams = [row for name, row in found.items() if name.startswith(f"{form} /{form}/GPU 0 stream 7")]
         copies = analysis.copies.memcpy_count + analysis.copies.memset_count
         assert sum(row["slices"] for row in streams) == analysis.kernels.count + copies
         total = analysis.kernels.total_us + analysis.copies.total_us
         assert sum(row["total_us"] for row in streams) == pytest.approx(total, rel=1e-9)
-        assert found[f"{form} {form}: idle, GPU 0"]["total_us"] == pytest.approx(analysis.gpu.idle_us, rel=1e-9)
-        assert found[f"{form} {form}: steps"]["slices"] == len(analysis.steps)
-        assert found[f"{form} {form}: kernel groups, GPU 0"]["slices"] > 100
+        assert found[f"{form} /{form}/idle, GPU 0"]["total_us"] == pytest.approx(analysis.gpu.idle_us, rel=1e-9)
+        assert found[f"{form} /{form}/steps"]["slices"] == len(analysis.steps)
+        assert found[f"{form} /{form}/kernel groups, GPU 0"]["slices"] > 100
 
 
 @pytest.fixture(scope="module")
@@ -191,11 +195,56 @@ def test_arrows_lead_from_eager_kernels_to_the_kernels_of_the_same_group(opened:
 
 @pytest.mark.browser
 def test_the_link_pins_the_gpus_tracks_and_they_are_to_be_seen(opened: Loaded, tmp_path: Path) -> None:
-    pinned = {name.rpartition(" ")[0] for name in opened.pinned()}
-    assert pinned == {
-        f"{form}: {track}"
+    # Each once: the threads of these tracks are named otherwise.
+    assert [name.rpartition(" ")[0] for name in opened.pinned()] == sorted(
+        f"/{form}/{track}"
         for form in ("eager", "compiled")
         for track in ("kernel groups, GPU 0", "GPU 0 stream 7", "idle, GPU 0")
-    }
+    )
     # TRACEKIT_PICTURES names a folder for people to look at.
     opened.picture(Path(os.environ.get("TRACEKIT_PICTURES", tmp_path)) / f"perfetto-{RUN}.png")
+
+
+#: Of each collective in turn the rank that arrives last, and the sums of waits of each rank (tests/data/README.md).
+LAST = (7, 7, 7, 7, 7, 5, 5, 4)
+WAITED_US = (5580, 11125, 3280, 9571, 6370, 6041, 3342, 1534)
+BY_KIND = """
+    select process.name as process, category, count(*) as slices, sum(dur) / 1e3 as total_us
+    from slice join thread_track on track_id = thread_track.id join thread using (utid) join process using (upid)
+    group by process, category
+"""
+#: From the last to arrive to each that waited.
+WAITS = f"""
+    select {SIDE.format("a")} as last, {SIDE.format("b")} as waited, a.ts as arrived, b.ts as went_on,
+        a.category || ' ' || b.category as kinds
+    from flow join slice a on slice_out = a.id join slice b on slice_in = b.id order by a.ts
+"""
+
+
+@pytest.mark.browser
+def test_the_ranks_of_a_job_are_on_one_clock_with_arrows_from_the_last_to_those_that_waited(tmp_path: Path) -> None:
+    find_ui()
+    places = [str(unpack_dlrm(tmp_path / "job"))]
+    reading = RanksReading(cached=False)
+    path = merge_ranks(places, None, reading, tmp_path / "perfetto.json.gz")
+    digests = {each.rank: each for each in read_ranks(find_recordings(places), reading)}
+    with shown(path, link_to(path)) as page:
+        assert page.errors() == [] == page.dialogs()
+        found = {(row["process"], row["category"]): row for row in page.rows(BY_KIND)}
+        names = {rank: f"rank {rank}, GPU {rank}, {digest.device_name}" for rank, digest in digests.items()}
+        for rank, name in names.items():
+            kernels = digests[rank].activities.filter(kind="kernel")
+            assert found[name, "kernel"]["slices"] == kernels.height
+            assert found[name, "collective"]["slices"] == len(LAST) == found[name, "transfer"]["slices"]
+            assert found[name, "waiting"]["total_us"] == pytest.approx(WAITED_US[rank], abs=1)
+            idle_us = digests[rank].gaps.select((pl.col("end_ns") - pl.col("start_ns")).sum()).item() / 1e3
+            assert found[name, "idle"]["total_us"] == pytest.approx(idle_us)
+        waits = page.rows(WAITS)
+        assert [each["last"] for each in waits] == [names[last] for last in LAST for _ in range(7)]
+        for begin in range(0, len(waits), 7):
+            assert {each["waited"] for each in waits[begin : begin + 7]} == {*names.values()} - {waits[begin]["last"]}
+        assert all(each["arrived"] == each["went_on"] for each in waits)
+        assert {each["kinds"] for each in waits} == {"transfer transfer"}
+        tracks = [f"/rank {rank}/{track}" for rank in names for track in ("collectives", "idle")]
+        assert [name.rpartition(" ")[0] for name in page.pinned()] == tracks
+        page.picture(Path(os.environ.get("TRACEKIT_PICTURES", tmp_path)) / "perfetto-ranks.png")

@@ -276,12 +276,16 @@ def test_a_taken_port_is_told_in_one_line_and_is_free_at_once_for_the_next_trace
 @pytest.mark.parametrize(
     ("name", "pinned"),
     [
-        ("eager: kernel groups, GPU 0 10001", True),
-        ("compiled: GPU 1 stream 7 20003", True),
-        ("a (b): idle, GPU 0 10002", True),
-        ("compiled: GPU 0 stream 7 (2) 20004", False),
+        ("/eager/kernel groups, GPU 0 10001", True),
+        ("/compiled/GPU 1 stream 7 20003", True),
+        ("/a (b)/idle, GPU 0 10002", True),
+        ("/rank 12/collectives, stream 7 130002", True),
+        ("/rank 12/idle 130003", True),
+        ("/rank 12/GPU stream 7 130004", False),
+        ("idle, GPU 0 10002", False),
+        ("/compiled/GPU 0 stream 7 (2) 20004", False),
         ("eager: GPU 0 busy %", False),
-        ("eager: thread 7 10005", False),
+        ("/eager/thread 7 10005", False),
         ("stream 7 7", True),
     ],
 )

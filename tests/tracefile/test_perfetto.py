@@ -31,7 +31,7 @@ def test_each_panel_is_a_process_and_each_lane_a_named_thread(tmp_path: Path) ->
     processes = {each["pid"]: each["args"]["name"] for each in events if each["name"] == "process_name"}
     threads = {(each["pid"], each["tid"]): each["args"]["name"] for each in events if each["name"] == "thread_name"}
     assert sorted(processes.values()) == ["compiled", "eager"]
-    lanes = {f"{panel}: GPU 0 stream 7{again}" for panel in ("compiled", "eager") for again in ("", " (2)")}
+    lanes = {f"/{panel}/GPU 0 stream 7{again}" for panel in ("compiled", "eager") for again in ("", " (2)")}
     assert (set(threads.values()), len(threads)) == (lanes, 4)
     slices = [each for each in events if each["ph"] == "X"]
     second = {threads[each["pid"], each["tid"]] for each in slices if each["name"] == "k1"}

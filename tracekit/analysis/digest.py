@@ -69,6 +69,8 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         places=pl.DataFrame(placed, schema=PLACES, orient="row").sort("start_ns"),
         skipped=sum(trace.skipped.values()),
         truncated=trace.truncated,
+        device=device,
+        steps=tuple(span.index for span in scope.spans),
     )
 
 

@@ -1,4 +1,4 @@
-"""`tracekit export`: a trace, or a comparison, for other tools."""
+"""`tracekit export`: a trace, a comparison, or the ranks of a job, for other tools."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP
+from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath
 from tracekit.cli.output import check_apart, check_output_path, console_beside, say
 from tracekit.errors import TracekitError
 from tracekit.files import write_named
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tracekit.model.comparison import Side
     from tracekit.model.run import FormName
+    from tracekit.walks.ranks import RanksReading
     from tracekit.walks.reading import Reading
 
 #: A cell that begins so is run as a formula by spreadsheets.
@@ -26,8 +27,7 @@ FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 
 
 @click.command(epilog="Example: tracekit export trace.json.gz --hta for-hta", context_settings=WIDE_HELP)
-@click.argument("trace", metavar="TRACE|RUN")
-@click.argument("other", metavar="[B]", required=False)
+@click.argument("places", nargs=-1, required=True, metavar="TRACE | RUN | A B | FOLDER|FILE... of ranks")
 @click.option(
     "--hta",
     type=click.Path(path_type=Path),
@@ -39,8 +39,15 @@ FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 )
 @click.option("--gaps", metavar="PATH|-", help="Table of idle gaps with their causes.")
 @click.option("--groups", metavar="PATH|-", help="Table of kernel groups, eager and compiled, or TRACE and B.")
+@click.option("--collectives", metavar="PATH|-", help="Of ranks: table of collectives, a row for each rank.")
+@click.option(
+    "--perfetto",
+    type=OutputPath(),
+    metavar="PATH",
+    help="The trace that `tracekit open` merges: of a run, of A and B, of ranks.",
+)
 @click.option("--benchmark", metavar="PATH|-", help="Figures of a run as JSON for CI benchmark actions.")
-@click.option("--form", type=FORMS, help="Variant of a run, for --kernels, --gaps and --hta.")
+@click.option("--form", type=FORMS, help="Variant of a run, for --kernels, --gaps, --hta and ranks.")
 @click.option(
     "--window",
     default="auto",
@@ -51,12 +58,13 @@ FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 @click.option("--rank", type=click.IntRange(min=0), help="Rank number in the trace for HTA (default 0).")
 @click.option("--no-cache", is_flag=True, help="Do not read or write the cache of parsed traces.")
 def export(
-    trace: str,
-    other: str | None,
+    places: tuple[str, ...],
     hta: Path | None,
     kernels: str | None,
     gaps: str | None,
     groups: str | None,
+    collectives: str | None,
+    perfetto: Path | None,
     benchmark: str | None,
     form: FormName | None,
     window: str,
@@ -64,23 +72,46 @@ def export(
     rank: int | None,
     no_cache: bool,
 ) -> None:
-    """Export a trace for other tools (docs/export.md). Tables are Parquet if PATH ends in .parquet, else CSV."""
+    """Export traces for other tools (docs/export.md). Tables are Parquet if PATH ends in .parquet, else CSV."""
     from tracekit.tracefile.hta import export_for_hta
+    from tracekit.walks.ranks import RanksReading, are_ranks, is_run_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
 
-    asked = {"--kernels": kernels, "--gaps": gaps, "--groups": groups, "--benchmark": benchmark}
+    asked = {
+        "--kernels": kernels,
+        "--gaps": gaps,
+        "--groups": groups,
+        "--collectives": collectives,
+        "--perfetto": None if perfetto is None else str(perfetto),
+        "--benchmark": benchmark,
+    }
     if hta is None and not any(asked.values()):
-        raise TracekitError("nothing to export: pass --hta FOLDER, --kernels, --gaps, --groups or --benchmark PATH")
+        raise TracekitError(f"nothing to export: pass --hta FOLDER or {', '.join(asked)} PATH")
+    run_of_ranks = (perfetto is not None or collectives is not None) and is_run_of_ranks(places)
     of_one = [each for each in ("--kernels", "--gaps") if asked[each]]
     # Of each option its value, whether what it is for is asked for, and what that is.
     for option, value, is_used, purpose in (
-        ("--form", form, bool(of_one) or hta is not None, "--kernels, --gaps and --hta"),
+        ("--form", form, bool(of_one or hta or run_of_ranks), "--kernels, --gaps, --hta and ranks"),
         ("--rank", rank, hta is not None, "--hta"),
         ("--window", None if window == "auto" else window, any(asked.values()), "tables"),
         ("--steps", steps, any(asked.values()), "tables"),
     ):
         if value is not None and not is_used:
             raise TracekitError(f"{option} applies only to {purpose}: leave it out")
+    if perfetto is not None and "-" in asked.values():
+        raise TracekitError("--perfetto says on standard output what it wrote: pass a file name for the table")
+    # Of a run the variants beside each other are more than the ranks of one.
+    asked_of_ranks = collectives is not None or (perfetto is not None and not (run_of_ranks and form is None))
+    if asked_of_ranks and (run_of_ranks or are_ranks(places)):
+        if hta is not None or set(filter(asked.get, asked)) - {"--collectives", "--perfetto"}:
+            raise TracekitError("of ranks pass --collectives and --perfetto alone; the other options take one trace")
+        _export_ranks(places, form, RanksReading(window, parse_steps(steps), not no_cache), collectives, perfetto)
+        return
+    if collectives is not None:
+        raise TracekitError("--collectives takes the traces of several ranks: name their folder, or their files")
+    trace, other = places[0], places[1] if len(places) > 1 else None
+    if len(places) > 2:
+        raise TracekitError(f"{places[2]} is one trace too many: leave it out")
     if other is not None and (hta is not None or of_one):
         raise TracekitError(f"{', '.join([*of_one, *(['--hta'] if hta else [])])} takes one trace: leave {other} out")
     for option, path in asked.items():
@@ -94,8 +125,36 @@ def export(
     reading = Reading(window, parse_steps(steps), cached=not no_cache)
     if groups is not None or benchmark is not None:
         _export_sides(trace, other, reading, groups, benchmark, console)
+    if perfetto is not None:
+        from tracekit.cli.merged_trace import merge
+
+        merge(Path(trace), Path(other) if other else None, None, None, reading, perfetto)
     if kernels is not None or gaps is not None:
         _export_one(trace, form, reading, kernels, gaps, console)
+
+
+def _export_ranks(
+    places: tuple[str, ...],
+    form: FormName | None,
+    reading: RanksReading,
+    collectives: str | None,
+    perfetto: Path | None,
+) -> None:
+    from tracekit.cli.merged_ranks import write_ranks
+    from tracekit.ranks.joining import match_ranks
+    from tracekit.ranks.listing import list_parts
+    from tracekit.walks.ranks import find_recordings, read_ranks
+
+    found = find_recordings(places, form)
+    outputs = {"--collectives": collectives, "--perfetto": None if perfetto is None else str(perfetto)}
+    for option, path in outputs.items():
+        check_output_path(option, path, *found)
+    check_apart(outputs)
+    joined = match_ranks(read_ranks(found, reading))
+    if collectives is not None:
+        _write_table(list_parts(joined), collectives, console_beside(collectives))
+    if perfetto is not None:
+        write_ranks(joined, perfetto, is_named=True)
 
 
 def _export_sides(

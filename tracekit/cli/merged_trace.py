@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tracekit import store
 from tracekit.analysis import holds_window
-from tracekit.analysis.drawing import draw_arrows, draw_panel, known_of
+from tracekit.analysis.drawing import ARROWS_ARE, draw_arrows, draw_panel, known_of
 from tracekit.cli.output import check_output_path
 from tracekit.comparison.matching.groups import match_work
 from tracekit.model.timeline import Picture
@@ -58,7 +58,7 @@ def merge(
         progress.phase(f"drawing {other.label}")
         panel_b = _panel(other, "b", matching, recording, reading)
         arrows = draw_arrows(matching, panel_a, panel_b)
-        picture = slimmed(Picture((panel_a, panel_b), arrows, () if matching else (NOT_MATCHED,)))
+        picture = slimmed(Picture((panel_a, panel_b), arrows, ARROWS_ARE, () if matching else (NOT_MATCHED,)))
         # Unless a place was named, in the run's folder, else beside A, which may be a file; what came from elsewhere is
         # kept in `traces`.
         name = "perfetto-rich.json.gz" if recording == "rich" else "perfetto.json.gz"

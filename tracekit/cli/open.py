@@ -1,4 +1,4 @@
-"""`tracekit open`: a trace, or two as one, shown in Perfetto."""
+"""`tracekit open`: a trace, or several as one, shown in Perfetto."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ ALLOW = "allow ui.perfetto.dev access to the local network and to this device in
     epilog="Example: tracekit open traces/flux-compiled",
     context_settings=WIDE_HELP,
 )
-@click.argument("trace", type=click.Path(path_type=Path), metavar="RUN|A")
-@click.argument("other", type=click.Path(path_type=Path), metavar="[B]", required=False)
-@click.option("--form", type=FORMS, help="Run folder: open only this variant, as recorded.")
+@click.argument("places", nargs=-1, required=True, metavar="RUN | A B | FOLDER|FILE... of ranks")
+@click.option("--form", type=FORMS, help="Run folder: open only this variant, as recorded, or all its ranks.")
 @click.option(
     "--recording",
     type=click.Choice(("light", "rich")),
@@ -39,13 +38,13 @@ ALLOW = "allow ui.perfetto.dev access to the local network and to this device in
     "--window",
     default="auto",
     metavar="steps|whole|NAME",
-    help="Two traces: what to show: marked steps, the whole trace, or spans by name.",
+    help="Several traces: what to show: marked steps, the whole trace, or spans by name.",
 )
-@click.option("--steps", metavar="N|N-M", help="Two traces: show only these marked steps.")
+@click.option("--steps", metavar="N|N-M", help="Several traces: show only these marked steps.")
 @click.option(
     "--out",
     type=OutputPath(),
-    help="Where to write the merged trace (default: perfetto.json.gz in the run folder, or beside A).",
+    help="Where to write the merged trace (default: in the folder, or beside A).",
 )
 @click.option("--no-serve", is_flag=True, help="Write the merged trace and exit.")
 @click.option("--no-browser", is_flag=True, help="Print the link. Do not start a browser.")
@@ -56,8 +55,7 @@ ALLOW = "allow ui.perfetto.dev access to the local network and to this device in
     help="Stop waiting for the browser after this long.",
 )
 def open_(
-    trace: Path,
-    other: Path | None,
+    places: tuple[str, ...],
     form: FormName | None,
     recording: RecordingKind | None,
     window: str,
@@ -67,25 +65,37 @@ def open_(
     no_browser: bool,
     timeout: float | None,
 ) -> None:
-    """Open a run, a trace, or two traces in Perfetto (ui.perfetto.dev).
+    """Open a run, a trace, two traces, or all ranks of a job in Perfetto (ui.perfetto.dev).
 
-    Eager and compiled of a run, or A and B, are merged into one trace with the findings in it (docs/perfetto.md). The
-    trace is served from 127.0.0.1:9001 to Perfetto's page alone until it is fetched or you press Ctrl-C. It does not
-    leave this machine (docs/security.md).
+    Eager and compiled of a run, A and B, or the ranks of a job are merged into one trace with the findings in it
+    (docs/perfetto.md). The trace is served from 127.0.0.1:9001 to Perfetto's page alone until it is fetched or you
+    press Ctrl-C. It does not leave this machine (docs/security.md).
     """
     from tracekit import store
+    from tracekit.walks.ranks import RanksReading, are_ranks, is_run_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
 
-    if other is not None or (form is None and store.is_run(trace) and len(store.load(trace).forms) == 2):
-        if out is not None and out.exists() and not (out.is_file() or out.is_dir() or no_serve):
-            raise TracekitError(
-                f"--out {out} is not a regular file and cannot be served: pass --no-serve, or another path"
-            )
+    # Of a run the variants beside each other are more than the ranks of one.
+    run_of_ranks = form is not None and recording is None and is_run_of_ranks(places)
+    of_ranks = run_of_ranks or are_ranks(places)
+    if of_ranks and not run_of_ranks and (form or recording):
+        raise TracekitError("these are recordings of ranks: leave --form and --recording out")
+    if len(places) > 2 and not of_ranks:
+        raise TracekitError("more than two traces must be of ranks: name their files, or the folder that holds them")
+    trace, other = Path(places[0]), Path(places[1]) if len(places) == 2 else None
+    of_two = other is not None or (form is None and store.is_run(trace) and len(store.load(trace).forms) == 2)
+    if (of_ranks or of_two) and out is not None and out.exists() and not (out.is_file() or out.is_dir() or no_serve):
+        raise TracekitError(f"--out {out} is not a regular file and cannot be served: pass --no-serve, or another path")
+    if of_ranks:
+        from tracekit.cli.merged_ranks import merge_ranks
+
+        path = merge_ranks(places, form, RanksReading(window, parse_steps(steps)), out)
+    elif of_two:
         from tracekit.cli.merged_trace import merge
 
         path = merge(trace, other, form, recording, Reading(window, parse_steps(steps)), out)
     elif no_serve or out is not None or steps is not None or window != "auto":
-        raise TracekitError("--window, --steps, --out and --no-serve need two traces: leave them out")
+        raise TracekitError("--window, --steps, --out and --no-serve need several traces: leave them out")
     else:
         path = _trace_path(trace, form, recording)
     if not no_serve:

@@ -67,6 +67,10 @@ class RankDigest:
     places: pl.DataFrame
     skipped: int
     truncated: bool
+    #: Its number among the GPUs that the recording names.
+    device: int | None = None
+    #: The numbers of the steps or spans, by which `step` counts from 0; none of a whole recording.
+    steps: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

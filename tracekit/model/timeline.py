@@ -60,11 +60,13 @@ class StepTimeline:
 class Track:
     """Slices that belong together, in columns `kind` (kernel, op, python, idle ...), `name`, `start_ns`, `end_ns`,
     `details` (a JSON object or None) and `key` (by which arrows know it, or None), sorted by start, longer first. Where
-    `nests`, one inside another is drawn below it; any other that overlaps stands in a lane of its own."""
+    `nests`, one inside another is drawn below it; any other that overlaps stands in a lane of its own. `of_host` is
+    what a viewer can do without."""
 
     name: str
     slices: pl.DataFrame
     nests: bool = False
+    of_host: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +80,24 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One recording. Times are nanoseconds since the first moment that is shown. Findings come first."""
+    """One recording. Times are nanoseconds since the first moment that is shown. Findings come first. `about` is what
+    more is said of it once."""
 
     name: str
     tracks: tuple[Track, ...]
     counters: tuple[Counter, ...]
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One panel, or two with arrows between them: `name`, `a_key`, `b_key`. `notes` say what is not shown, and why."""
+    """Panels, and arrows between slices of them: `name`, the position of either one's panel and its key in there
+    (`a_panel`, `a_key`, `b_panel`, `b_key`). `arrows_are` says what they mean. `notes` say what is not shown, and why.
+    """
 
     panels: tuple[Panel, ...]
     arrows: pl.DataFrame
+    arrows_are: str
     notes: tuple[str, ...] = ()
 
 

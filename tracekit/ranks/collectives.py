@@ -23,6 +23,7 @@ from tracekit.model.ranks import (
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.lateness import Lateness, causes_of, find_lateness, places_of
 from tracekit.ranks.links import peak_gbps
+from tracekit.ranks.rows import Member
 from tracekit.ranks.waiting import compute_of
 
 Ints = NDArray[np.int64]
@@ -122,9 +123,14 @@ class _Table:
             last_rank=self.joined.waits.last[k] if known else None,
             parts=tuple(parts),
             number=k + 1,
-            step=self.joined.digests[first.rank].collectives["step"][first.row],
+            step=self._step(first),
             causes=causes_of([why]) if why else (),
         )
+
+    def _step(self, part: Member) -> int | None:
+        """The number of its step or span."""
+        digest = self.joined.digests[part.rank]
+        return digest.steps[digest.collectives["step"][part.row]] if digest.steps else None
 
     def figures(self, some: list[int]) -> dict[str, Any]:
         """The fields of a `CollectiveUse`: sums over these collectives, which are of one kind."""

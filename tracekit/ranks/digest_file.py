@@ -38,6 +38,9 @@ class _About:
     skipped: int
     truncated: bool
     columns: dict[str, list[str]]
+    # What digests of older versions lack.
+    device: int | None = None
+    steps: tuple[int, ...] = ()
 
 
 def digest_bytes(digest: RankDigest) -> bytes:

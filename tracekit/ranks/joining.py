@@ -68,7 +68,6 @@ def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
         for rank, digest in digests.items()
     )
     collectives = sum_collectives(joined)
-    unmatched = _unmatched(digests, matching)
     # Recordings of which most is not the others' show who was late in them, not in the job.
     other = {rank: sum(why in OF_OTHERS for why in rows.values()) for rank, rows in matching.unmatched.items()}
     alike = all(other[rank] < MOSTLY_OTHER * max(each.collectives.height, 1) for rank, each in digests.items())
@@ -79,14 +78,20 @@ def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
         ranks=uses,
         collectives=collectives,
         late=late,
-        unmatched=unmatched,
+        unmatched=_unmatched(digests, matching),
         waits=waited,
         uneven=work.uneven,
         findings=findings.find(uses, collectives, late, work.uneven, digests, alike=alike),
-        notes=(*joined.job.notes, *_notes(joined, unmatched)),
+        notes=notes_of(joined),
         worst=worst,
         stretches=draw_stretches(joined, worst, waited, lateness) if drawn else (),
     )
+
+
+def notes_of(joined: Joined) -> tuple[Note, ...]:
+    """What a reader must know of the recordings before believing the figures."""
+    unmatched = _unmatched(joined.digests, joined.matching)
+    return (*joined.job.notes, *_notes(joined, unmatched))
 
 
 def _clocks(digests: dict[int, RankDigest]) -> Clocks:

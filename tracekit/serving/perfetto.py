@@ -23,14 +23,14 @@ PAGE = "https://ui.perfetto.dev"
 HOST = "127.0.0.1"
 #: The only port the page's content policy lets it fetch from.
 PORT = 9001
-#: No second lane of a track, which holds little.
-FIRST_LANE = r"^(?!.* \(\d+\))"
 #: What the page keeps in sight, by the names of tracks, in this order: of a merged trace the kernel groups of both
-#: sides, their streams, their gaps; of torch.profiler's own the streams.
+#: sides, their streams, their gaps; of ranks the collectives of all, their gaps; of torch.profiler's own the streams.
+#: Second lanes of a track hold little.
 PINNED = (
-    f"{FIRST_LANE}.*: kernel groups",
-    rf"{FIRST_LANE}.*: GPU \d+ stream",
-    f"{FIRST_LANE}.*: idle",
+    r"^/(?!.* \(\d+\)).*/kernel groups",
+    r"^/(?!.* \(\d+\)).*/GPU \d+ stream",
+    r"^/(?!.* \(\d+\)).*/collectives",
+    r"^/(?!.* \(\d+\)).*/idle",
     r"^stream -?\d+",
 )
 #: A browser may hold a connection open without asking for anything, or without taking what it asked for.

@@ -1,8 +1,9 @@
 """A picture as a trace file for Perfetto: Chrome JSON, gzipped.
 
 Every track is one thread of its panel's process, or several where slices would overlap. Perfetto's arrows follow time:
-where the second panel's slice is the earlier one, the arrow begins there. It leaves out slices that overlap in a thread
-and do not nest.
+where the second slice is the earlier one, the arrow begins there. It leaves out slices that overlap in a thread
+and do not nest. Of a name like a path it shortens the thread's, not that of the track below it: a pattern finds the
+track alone.
 """
 
 import gzip
@@ -22,8 +23,6 @@ SCHEMA = "tracekit.perfetto/1"
 #: Threads of a process are numbered from its own number times this.
 THREADS_OF_A_PROCESS = 10_000
 EVENTS_AT_ONCE = 1000
-#: What arrows are called in the list of flows.
-ARROWS = "eager work and its compiled counterpart"
 
 Event = dict[str, Any]
 #: Process, thread and start of the slice with each key.
@@ -61,14 +60,14 @@ def _events(picture: Picture) -> Iterator[Event]:
     ends: list[Ends] = []
     for number, panel in enumerate(picture.panels, 1):
         keyed: Ends = {}
-        yield _about("process_name", number, 0, name=panel.name)
+        yield _about("process_name", number, 0, name=panel.name + (panel.about and f", {panel.about}"))
         yield _about("process_sort_index", number, 0, sort_index=number)
         thread = number * THREADS_OF_A_PROCESS
         for track in panel.tracks:
             lanes = (nested if track.nests else side_by_side)(track.slices.select("start_ns", "end_ns").iter_rows())
             for lane in range(max(lanes, default=-1) + 1):
                 again = f" ({lane + 1})" if lane else ""
-                yield _about("thread_name", number, thread + lane, name=f"{panel.name}: {track.name}{again}")
+                yield _about("thread_name", number, thread + lane, name=f"/{panel.name}/{track.name}{again}")
                 yield _about("thread_sort_index", number, thread + lane, sort_index=thread + lane)
             yield from _slices(track, number, thread, lanes, keyed)
             thread += max(lanes, default=-1) + 1
@@ -77,12 +76,12 @@ def _events(picture: Picture) -> Iterator[Event]:
             for at, value in counter.points.iter_rows():
                 yield {**shared, "ts": at / 1000, "args": {counter.unit: value}}
         ends.append(keyed)
-    for number, (name, a_key, b_key) in enumerate(picture.arrows.iter_rows() if len(ends) == 2 else (), 1):
+    for number, (name, a_panel, a_key, b_panel, b_key) in enumerate(picture.arrows.iter_rows(), 1):
         # Perfetto drops an arrow that ends before it begins.
-        begin, end = sorted((ends[0][a_key], ends[1][b_key]), key=lambda each: each[2])
+        begin, end = sorted((ends[a_panel][a_key], ends[b_panel][b_key]), key=lambda each: each[2])
         for phase, (process, thread, start) in (({"ph": "s"}, begin), ({"ph": "f", "bp": "e"}, end)):
             place = {"pid": process, "tid": thread, "ts": start / 1000}
-            yield {**phase, "cat": ARROWS, "name": name, "id": number, **place}
+            yield {**phase, "cat": picture.arrows_are, "name": name, "id": number, **place}
 
 
 def _about(kind: str, process: int, thread: int, **said: Any) -> Event:

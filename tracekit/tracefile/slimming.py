@@ -10,7 +10,7 @@ from tracekit.model.timeline import Panel, Picture
 #: Perfetto's page reads JSON up to some 150 MB well; sizes are estimated, so there is some room.
 MOST_BYTES = 140_000_000
 #: What an event and a point of a curve take beside names and details, and what an arrow takes: no less than is written.
-EVENT_BYTES, ARROW_BYTES, POINT_BYTES = 110, 220, 95
+EVENT_BYTES, ARROW_BYTES, POINT_BYTES = 110, 160, 95
 #: In JSON control characters are written as six, quotes and backslashes as two.
 CONTROLS, QUOTED = r"[\x00-\x1f]", r'["\\]'
 #: Host events shorter than this are hardly to be seen beside a step.
@@ -54,7 +54,8 @@ def slimmed(picture: Picture, most_bytes: int = MOST_BYTES) -> Picture:
 
 def estimate_bytes(picture: Picture) -> int:
     """What the picture takes as JSON, or a little more."""
-    size = picture.arrows.height * ARROW_BYTES
+    texts_of_arrows = pl.col("name").str.len_bytes() + len(picture.arrows_are.encode())
+    size = picture.arrows.height * ARROW_BYTES + 2 * int(picture.arrows.select(texts_of_arrows.sum()).item())
     name = pl.col("name").str
     for panel in picture.panels:
         for track in panel.tracks:
@@ -77,13 +78,18 @@ def _with_tracks(picture: Picture, left_out: pl.Expr, *, of_host: bool = True) -
     """Without these slices of the host's tracks, or of all; without tracks that are empty now, and without arrows that
     lost an end."""
     panels: list[Panel] = []
-    arrows = picture.arrows
-    for key, panel in zip(("a_key", "b_key"), picture.panels, strict=False):
-        slices = [t.slices.filter(~left_out) if t.nests or not of_host else t.slices for t in panel.tracks]
+    kept_keys = [pl.DataFrame(schema={"panel": pl.Int64, "key": pl.Int64})]
+    for number, panel in enumerate(picture.panels):
+        slices = [t.slices.filter(~left_out) if t.of_host or not of_host else t.slices for t in panel.tracks]
         tracks = [replace(track, slices=kept) for track, kept in zip(panel.tracks, slices, strict=True) if kept.height]
         panels.append(replace(panel, tracks=tuple(tracks)))
-        keys = [track.slices["key"].drop_nulls() for track in tracks]
-        arrows = arrows.filter(pl.col(key).is_in(pl.concat(keys).implode())) if keys else arrows.clear()
+        number_of = pl.lit(number, dtype=pl.Int64)
+        kept_keys += [t.slices.select(number_of.alias("panel"), "key").drop_nulls() for t in tracks]
+    arrows, kept = picture.arrows, pl.concat(kept_keys)
+    for side in ("a", "b"):
+        arrows = arrows.join(
+            kept, left_on=[f"{side}_panel", f"{side}_key"], right_on=["panel", "key"], how="semi", maintain_order="left"
+        )
     return replace(picture, panels=tuple(panels), arrows=arrows)
 
 

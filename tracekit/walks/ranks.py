@@ -18,7 +18,7 @@ from tracekit.model.ranks import RankDigest
 from tracekit.ranks.digest_file import MAGIC, read_digest
 from tracekit.tracefile import read_trace
 from tracekit.tracefile.cache import default_folder
-from tracekit.tracefile.rank_files import rank_in_name
+from tracekit.tracefile.rank_files import by_rank, rank_in_name
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: What recorders call traces, and what `tracekit digest` writes.
 ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
+#: What `tracekit open` calls the trace that it makes of all ranks.
+MERGED = "perfetto-ranks.json.gz"
 #: Reading less than this takes less time than starting a process does.
 WORTH_A_PROCESS_BYTES = 24 << 20
 #: Packed JSON is so many times as large unpacked, about.
@@ -75,7 +77,7 @@ def find_recordings(places: Sequence[str], form: FormName | None = None) -> tupl
             continue
         if form is not None:
             raise TracekitError(f"--form is for run folders: {place} is none, leave it out")
-        inside = [each for each in path.iterdir() if each.is_file() and each.name.endswith(ENDINGS)]
+        inside = _recordings_in(path)
         inside.sort(key=lambda each: ([int(number) for number in re.findall(r"\d{1,9}", each.name)], each.name))
         # A folder may hold what else was written beside the traces.
         traces = [each for each in inside if rank_in_name(each) is not None] or inside
@@ -83,6 +85,30 @@ def find_recordings(places: Sequence[str], form: FormName | None = None) -> tupl
             raise TracekitError(f"{place} has no traces (.json, .json.gz, .json.zst); name the folder that has")
         found += map(str, traces)
     return tuple(dict.fromkeys(found))
+
+
+def _recordings_in(folder: Path) -> list[Path]:
+    """Whatever is called like a trace or a digest."""
+    inside = (each for each in folder.iterdir() if each.name.endswith(ENDINGS) and each.name != MERGED)
+    return [each for each in inside if each.is_file()]
+
+
+def are_ranks(places: Sequence[str]) -> bool:
+    """Whether the places are recordings of several ranks, not a run or two sides to compare: a folder of more than one
+    rank's, more than two files, or two of different ranks."""
+    if len(places) == 1:
+        folder = Path(places[0])
+        if not folder.is_dir() or store.is_run(folder):
+            return False
+        return len(by_rank(_recordings_in(folder))) > 1
+    if any(Path(place).is_dir() for place in places):
+        return False
+    return len(places) > 2 or len(by_rank(map(Path, places))) == len(places)
+
+
+def is_run_of_ranks(places: Sequence[str]) -> bool:
+    """Whether it is one folder of a run of several ranks."""
+    return len(places) == 1 and store.is_run(Path(places[0])) and bool(store.load(Path(places[0])).ranks)
 
 
 def _of_run(folder: Path, form: FormName | None) -> list[str]:

@@ -118,7 +118,7 @@ def test_a_recording_that_did_other_work_is_not_tied_to_the_groups(trace: Trace,
 
 def arrows(trace: Trace, matching: Matching, **options: Any) -> list[tuple[str, int, int]]:
     one, other = (draw_panel(trace, side, known=known_of(matching, side), **options) for side in ("a", "b"))
-    return draw_arrows(matching, one, other).rows()
+    return draw_arrows(matching, one, other).select("name", "a_key", "b_key").rows()
 
 
 def test_arrows_tie_each_step_of_one_side_to_the_same_step_of_the_other(trace: Trace) -> None:

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.drawing.slices import Row, as_slices, details
 from tracekit.analysis.kernels import in_launch_order
 from tracekit.analysis.window import Scope
 from tracekit.model.groups import Label
 from tracekit.model.sequence import Sequence
 from tracekit.model.timeline import MatchedWork, Matching, Panel, Track
+from tracekit.slices import ARROWS, Row, as_slices, details
 
-ARROWS: dict[str, type[pl.DataType]] = {"name": pl.String, "a_key": pl.Int64, "b_key": pl.Int64}
+#: What they are called in a viewer's list.
+ARROWS_ARE = "eager work and its compiled counterpart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ def draw_arrows(matching: Matching | None, a: Panel, b: Panel) -> pl.DataFrame:
     if matching is None:
         return pl.DataFrame(schema=ARROWS)
     pairs = [
-        (work.group.kind, one, other)
+        (work.group.kind, 0, one, 1, other)
         for work in matching.work
         if work.a and work.b
         for one, other in zip(

@@ -8,13 +8,13 @@ import polars as pl
 from tracekit import interval
 from tracekit.analysis.devices import busy_intervals, measure_steps
 from tracekit.analysis.drawing.kernels import Known, draw_groups, draw_streams, place_work
-from tracekit.analysis.drawing.slices import Row, as_slices, details, in_order
 from tracekit.analysis.idle import list_gaps, main_cause
 from tracekit.analysis.queue import waiting_over_time
 from tracekit.analysis.window import Scope, Span, WindowKind, find_named_or_steps, find_scope
 from tracekit.model.analysis import StepUse
 from tracekit.model.timeline import Counter, Panel, Track
 from tracekit.model.trace import Trace
+from tracekit.slices import Row, as_slices, details, in_order
 
 #: The shown time is cut into so many equal slices for the share in which a GPU was busy.
 SLICES = 1000
@@ -131,7 +131,7 @@ def _draw_threads(trace: Trace) -> tuple[Track, ...]:
     calls = trace.calls.with_columns(kind=pl.lit("call"), details=correlation, key=key)
     every = pl.concat([host.select(shared), calls.select(shared)])
     return tuple(
-        Track(f"thread {trace.threads[thread].tid}", in_order(rows), nests=True)
+        Track(f"thread {trace.threads[thread].tid}", in_order(rows), nests=True, of_host=True)
         for (thread,), rows in sorted(every.partition_by("thread", as_dict=True).items())
     )
 

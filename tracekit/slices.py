@@ -1,4 +1,4 @@
-"""Rows of a track, made of what is known one by one."""
+"""The tables of a picture: slices of a track, made of what is known one by one, and arrows between them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -13,6 +13,14 @@ SCHEMA: dict[str, type[pl.DataType]] = {
     "end_ns": pl.Int64,
     "details": pl.String,
     "key": pl.Int64,
+}
+
+ARROWS: dict[str, type[pl.DataType]] = {
+    "name": pl.String,
+    "a_panel": pl.Int64,
+    "a_key": pl.Int64,
+    "b_panel": pl.Int64,
+    "b_key": pl.Int64,
 }
 
 Row = tuple[str, str, int, int, str | None, int | None]

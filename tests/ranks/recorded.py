@@ -1,0 +1,17 @@
+"""Recordings of many ranks that lie in tests/data."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import zstandard
+
+DATA = Path(__file__).parents[1] / "data" / "ranks"
+
+
+def unpack_dlrm(folder: Path) -> Path:
+    """The recordings of eight ranks, in this folder."""
+    packed = (DATA / "dlrm.tar.zst").read_bytes()
+    with tarfile.open(fileobj=io.BytesIO(zstandard.ZstdDecompressor().decompress(packed))) as archive:
+        archive.extractall(folder, filter="data")
+    return folder

@@ -1,0 +1,50 @@
+"""The recordings of many ranks in one trace for Perfetto, on one clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracekit.cli.output import check_output_path
+from tracekit.console import PrintableConsole
+from tracekit.printing import echo
+from tracekit.ranks.drawing import draw_ranks
+from tracekit.ranks.joining import match_ranks, notes_of
+from tracekit.report.words.ranks import note_sentence
+from tracekit.tracefile.perfetto import write_picture
+from tracekit.tracefile.slimming import slimmed
+from tracekit.walks.progress import shown
+from tracekit.walks.ranks import MERGED, find_recordings, read_ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracekit.model.run import FormName
+    from tracekit.ranks.joined import Joined
+    from tracekit.walks.ranks import RanksReading
+
+
+def merge_ranks(places: Sequence[str], form: FormName | None, reading: RanksReading, out: Path | None) -> Path:
+    """Writes one trace of all ranks; says where it lies, what it does not show, and what is wrong with the recordings.
+
+    Raises TracekitError for whatever keeps one of them from being read or the file from being written.
+    """
+    found = find_recordings(places, form)
+    check_output_path("--out", str(out) if out else None, *found)
+    first = Path(places[0])
+    folder = first if first.is_dir() else first.parent if first.exists() else Path("traces")
+    path = out or folder / MERGED
+    write_ranks(match_ranks(read_ranks(found, reading)), path, is_named=out is not None)
+    return path
+
+
+def write_ranks(joined: Joined, path: Path, *, is_named: bool) -> None:
+    """What is said goes beside the trace where that is standard output."""
+    with shown(PrintableConsole(stderr=True)) as progress:
+        progress.phase("drawing the ranks")
+        picture = slimmed(draw_ranks(joined))
+        progress.phase("writing the merged trace")
+        json_bytes = write_picture(picture, path, is_named=is_named)
+    ranks = f"{len(picture.panels)} ranks, {json_bytes / 1e6:.1f} MB unpacked"
+    for line in (f"written: {path} ({ranks})", *map(note_sentence, notes_of(joined)), *picture.notes):
+        echo(line, err=not path.is_file())

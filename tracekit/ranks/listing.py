@@ -1,0 +1,80 @@
+"""Every rank's part in every collective, one row each, for spreadsheets, notebooks and viewers."""
+
+import numpy as np
+import polars as pl
+
+from tracekit.ranks.joined import Joined
+
+PART_SCHEMA: dict[str, type[pl.DataType]] = {
+    "collective": pl.Int64,
+    "rank": pl.Int64,
+    "name": pl.String,
+    "group": pl.String,
+    "group_size": pl.Int64,
+    "dtype": pl.String,
+    "bytes": pl.Int64,
+    "start_us": pl.Float64,
+    "duration_us": pl.Float64,
+    "waiting_us": pl.Float64,
+    "transfer_us": pl.Float64,
+    "waited_for": pl.Int64,
+    "last_rank": pl.Int64,
+    "matched_by": pl.String,
+    "not_matched": pl.String,
+    "step": pl.Int64,
+    "stream": pl.Int64,
+    "sequence": pl.Int64,
+    "kernel": pl.String,
+}
+
+
+def list_parts(joined: Joined) -> pl.DataFrame:
+    """In order of collectives, then of ranks: collective (its `number`; empty where a rank's was joined to no other's,
+    and `not_matched` says why), start_us since the first window began (where the clocks are unknown, since the rank's
+    own), waiting_us and transfer_us (they add up to duration_us), waited_for (a rank), last_rank (to arrive, or
+    waited for longest), matched_by."""
+    parts = pl.concat([each.with_columns(rank=pl.lit(rank)) for rank, each in parts_of_ranks(joined).items()])
+    us = {f"{name}_us": pl.col(f"{name}_ns") / 1e3 for name in ("start", "duration", "waiting", "transfer")}
+    told = parts.with_columns(**us).sort("collective", "rank", "start_ns", nulls_last=True)
+    return told.select(pl.col(name).cast(kind) for name, kind in PART_SCHEMA.items())
+
+
+def parts_of_ranks(joined: Joined) -> dict[int, pl.DataFrame]:
+    """Of each rank a row for each of its collectives, by start, in whole nanoseconds."""
+    sizes = {rank: digest.collectives.height for rank, digest in joined.digests.items()}
+    numbers, lasts, lates = (
+        {rank: np.full(size, -1, dtype=np.int64) for rank, size in sizes.items()} for _ in range(3)
+    )
+    how: dict[int, list[str | None]] = {rank: [None] * size for rank, size in sizes.items()}
+    waits = joined.waits
+    for number, (each, last, late) in enumerate(
+        zip(joined.matching.collectives, waits.last, waits.late, strict=True), 1
+    ):
+        for it in each.members:
+            numbers[it.rank][it.row], how[it.rank][it.row] = number, each.matched_by
+            if joined.clocks.known:
+                lasts[it.rank][it.row], lates[it.rank][it.row] = last, late.get(it.rank, -1)
+    since_zero = joined.since_zero()
+    found: dict[int, pl.DataFrame] = {}
+    for rank, digest in joined.digests.items():
+        table = digest.collectives.rename({"collective": "name", "size": "group_size"})
+        reasons = joined.matching.unmatched.get(rank, {})
+        start, end = (since_zero(rank, table[column].to_numpy()) for column in ("start_ns", "end_ns"))
+        step = pl.Series([*digest.steps], dtype=pl.Int64).gather(table["step"]) if digest.steps else None
+        known = table.select("name", "group", "group_size", "dtype", "bytes", "stream", "sequence", "kernel")
+        whole = known.with_columns(
+            collective=pl.Series(numbers[rank]),
+            last_rank=pl.Series(lasts[rank]),
+            waited_for=pl.Series(lates[rank]),
+            waiting_ns=pl.Series(waits.waiting_ns[rank]),
+            start_ns=pl.Series(start),
+            end_ns=pl.Series(end),
+            duration_ns=pl.Series(end - start),
+            matched_by=pl.Series(how[rank], dtype=pl.String),
+            not_matched=pl.Series([reasons.get(row) for row in range(sizes[rank])], dtype=pl.String),
+            step=step if step is not None else pl.lit(None, dtype=pl.Int64),
+        )
+        may_lack = pl.col("collective", "last_rank", "waited_for", "waiting_ns")
+        whole = whole.with_columns(pl.when(may_lack >= 0).then(may_lack))
+        found[rank] = whole.with_columns(transfer_ns=pl.col("duration_ns") - pl.col("waiting_ns"))
+    return found
