@@ -101,7 +101,7 @@ def test_a_whole_recording(tmp_path_factory: pytest.TempPathFactory, events: lis
     check(analyze(make_trace(tmp_path_factory.getbasetemp(), events)), events, [])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(random_events(), random_steps() | random_spans())
 def test_steps(tmp_path_factory: pytest.TempPathFactory, events: list[Json], steps: list[Json]) -> None:
     # One kernel that surely belongs, so that the window is never empty.

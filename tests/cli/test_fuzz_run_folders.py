@@ -173,7 +173,7 @@ def test_every_command_takes_the_sound_run(places: dict[str, Path]) -> None:
 
 
 @pytest.mark.slow
-@fuzzed(60)
+@fuzzed(30)
 @given(data=st.data())
 def test_any_manifest_is_a_result_or_one_line(
     places: dict[str, Path], manifests: st.SearchStrategy[object], data: st.DataObject

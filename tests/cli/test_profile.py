@@ -215,7 +215,10 @@ def test_an_own_model_is_profiled_reported_and_built_again_in_fresh_processes(tm
 #: TRACEKIT_TEST_EVERY_KERNEL is set in the environment.
 WITH_INDUCTOR = ("causal-lm",)
 #: mlp has a test of its own; the others are built and called as one of those that are profiled.
-ALIKE = ("mlp", "gpt", "flux-schnell", "detr-resnet-101", "conditional-detr", "maskformer", "beit", "resnet")
+ALIKE = (
+    *("mlp", "gpt", "flux-schnell", "detr", "detr-resnet-101", "conditional-detr", "maskformer", "mask2former", "beit"),
+    *("resnet", "convnext", "deeplabv3-mobilenet"),
+)
 
 
 def without_inductor(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def analysis_of(folder: Path, content: bytes, name: str = "trace.json") -> Analy
         return None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_one_bit_of_a_packed_file_flipped_never_goes_unsaid(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

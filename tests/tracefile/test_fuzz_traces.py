@@ -199,7 +199,7 @@ QUESTIONS = (analyzed, listed, gaps_listed, worked, cached, joined, is_in_order,
 DETAILS: tuple[Detail, ...] = ("plain", "shapes", "collectives")
 
 
-@fuzzed(80)
+@fuzzed(50)
 @given(damages, st.sampled_from(DETAILS), st.sampled_from(("auto", "whole")), st.sampled_from(QUESTIONS))
 def test_damaged_keys_and_values_give_a_result_or_one_line(
     tmp_path_factory: pytest.TempPathFactory,

@@ -221,7 +221,7 @@ def test_of_several_workloads_only_such_share_what_import_a_library_of_models() 
 def test_workloads_that_say_so_import_torch_and_no_library_of_models() -> None:
     pytest.importorskip("torch")
     alone = sorted({info.module for info in (*all_workloads(), find("a.b:c")) if info.needs_only_torch})
-    assert alone == ["tracekit.workloads.one_forward", "tracekit.workloads.own"]
+    assert alone == ["tracekit.workloads.gpt", "tracekit.workloads.one_forward", "tracekit.workloads.own"]
     code = f"import sys, {', '.join(alone)}; print({{'torch._dynamo', 'transformers', 'diffusers'}} & set(sys.modules))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout == "set()\n"
