@@ -22,6 +22,11 @@ BESIDE = 0.5
 LEAST_ALONE = 3
 MOST_SPREAD = 0.05
 MOSTLY_ALONE = 0.5
+#: What makes a kernel the same as one of another rank, or of another step.
+SAME_PLACE = ("name", "grid", "count", "place")
+SAME_IN_STEP = ("name", "grid", "count_in_step", "place_in_step")
+#: So many ranks' kernels a rank's are held against, at most.
+MOST_ASKED = 16
 #: Below this share of the time beside collectives with a usual duration, the price is not told.
 LEAST_KNOWN = 0.5
 #: A normal sample's deviation is 1.4826 times its median one.
@@ -42,11 +47,40 @@ class OverlapPrice:
 
 def price_overlap(digests: dict[int, RankDigest]) -> dict[int, OverlapPrice | None]:
     """The price for each rank; None where nothing ran beside a collective, or too little of it alone too."""
-    every = pl.concat([_kernels(rank, digest) for rank, digest in digests.items()])
-    return {rank: _price(every, rank) for rank in digests}
+    kernels = {rank: _kernels(digest) for rank, digest in digests.items()}
+    ranks = [*digests]
+    # Of many ranks some, spread over the job, stand for all others.
+    asked = [ranks[at * len(ranks) // MOST_ASKED] for at in range(MOST_ASKED)] if len(ranks) > MOST_ASKED else ranks
+    elsewhere: dict[tuple[int, ...], _Elsewhere] = {}
+    prices: dict[int, OverlapPrice | None] = {}
+    for rank, mine in kernels.items():
+        others = tuple(each for each in asked if each != rank)
+        if others not in elsewhere:
+            elsewhere[others] = _look_elsewhere([mine.clear(), *(kernels[each] for each in others)])
+        prices[rank] = _price(mine, elsewhere[others])
+    return prices
 
 
-def _kernels(rank: int, digest: RankDigest) -> pl.DataFrame:
+@dataclass(frozen=True, slots=True)
+class _Elsewhere:
+    """What other ranks' kernels took, by the place of each: `other`, the median of those that ran alone; `partly`, of
+    the one that was least beside a collective, and how much of it was, `part`."""
+
+    alone: pl.DataFrame
+    partly: pl.DataFrame
+
+
+def _look_elsewhere(kernels: list[pl.DataFrame]) -> _Elsewhere:
+    every = pl.concat(kernels)
+    partly = every.filter((pl.col("beside") > 0) & (pl.col("beside") < BESIDE))
+    least = partly.sort("beside").group_by(SAME_PLACE, maintain_order=True).first()
+    return _Elsewhere(
+        alone=every.filter(pl.col("beside") == 0).group_by(SAME_PLACE).agg(other=pl.col("ns").median()),
+        partly=least.select(*SAME_PLACE, partly="ns", part="beside"),
+    )
+
+
+def _kernels(digest: RankDigest) -> pl.DataFrame:
     """The rank's compute kernels, the place of each among those of its kind, and how much of it ran beside a
     collective."""
     own = digest.activities.filter((pl.col("kind") == "kernel") & (pl.col("family") != "communication"))
@@ -56,7 +90,6 @@ def _kernels(rank: int, digest: RankDigest) -> pl.DataFrame:
     beside = interval.covered_within(talk, stretches) / lasting
     kind = ["name", "grid"]
     return own.select("name", "step", pl.col("grid").fill_null("")).with_columns(
-        rank=pl.lit(rank),
         ns=pl.Series(lasting),
         beside=pl.Series(beside),
         place=pl.int_range(pl.len()).over(kind),
@@ -66,24 +99,20 @@ def _kernels(rank: int, digest: RankDigest) -> pl.DataFrame:
     )
 
 
-def _price(every: pl.DataFrame, rank: int) -> OverlapPrice | None:
-    mine, alone = every.filter(pl.col("rank") == rank), every.filter(pl.col("beside") == 0)
+def _price(mine: pl.DataFrame, elsewhere: _Elsewhere) -> OverlapPrice | None:
     mine_alone = mine.filter(pl.col("beside") == 0)
-    same_place = ["name", "grid", "count", "place"]
-    same_in_step = ["name", "grid", "count_in_step", "place_in_step"]
-    others = alone.filter(pl.col("rank") != rank).group_by(same_place).agg(other=pl.col("ns").median())
-    steps = mine_alone.group_by(same_in_step).agg(in_step=pl.col("ns").median())
+    steps = mine_alone.group_by(SAME_IN_STEP).agg(in_step=pl.col("ns").median())
     # Of one rank with the others, where nothing ran beside either.
-    pairs = mine_alone.join(others, on=same_place)
+    pairs = mine_alone.join(elsewhere.alone, on=SAME_PLACE)
     ratios = (pairs["ns"] / pairs["other"]).to_numpy()
     speed = float(np.median(ratios)) if len(ratios) >= LEAST_ALONE else 1.0
     scatter = NORMAL_DEVIATION * float(np.median(np.abs(ratios - speed))) if len(ratios) >= LEAST_ALONE else MOST_SPREAD
     beside = mine.filter(pl.col("beside") >= BESIDE)
     found = (
-        beside.join(others, on=same_place, how="left")
-        .join(steps, on=same_in_step, how="left")
+        beside.join(elsewhere.alone, on=SAME_PLACE, how="left")
+        .join(steps, on=SAME_IN_STEP, how="left")
         .join(_usual(mine), on=["name", "grid"], how="left")
-        .join(_partly(every, rank), on=same_place, how="left")
+        .join(elsewhere.partly, on=SAME_PLACE, how="left")
         .with_columns(usual=pl.coalesce(speed * pl.col("other"), "in_step", "of_name"))
     )
     sure, rest = found.drop_nulls("usual"), found.filter(pl.col("usual").is_null())
@@ -109,13 +138,6 @@ def _price(every: pl.DataFrame, rank: int) -> OverlapPrice | None:
     ]
     error = NORMAL_95 * (1 + OF_FEW / max(len(ratios), 1)) * float(np.linalg.norm(wrong))
     return OverlapPrice(price / 1e3, (price - error) / 1e3, (price + error) / 1e3)
-
-
-def _partly(every: pl.DataFrame, rank: int) -> pl.DataFrame:
-    """Of each place the kernel of another rank that was least beside a collective, and how much of it was."""
-    others = every.filter((pl.col("rank") != rank) & (pl.col("beside") > 0) & (pl.col("beside") < BESIDE))
-    least = others.sort("beside").group_by("name", "grid", "count", "place", maintain_order=True).first()
-    return least.select("name", "grid", "count", "place", partly="ns", part="beside")
 
 
 def _usual(mine: pl.DataFrame) -> pl.DataFrame:
