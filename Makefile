@@ -13,8 +13,8 @@ BIN := .venv/bin
 RUN := $(BIN)/python -m
 PIP := $(RUN) pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
 # Tests of one file mostly stay with one worker, which sets up once what they share; whoever is done takes over the rest.
-# Two workers more than there are cores: some wait, for a browser or a process of their own.
-PYTEST_ARGS ?= -n $(shell expr $$(nproc) + 2) --dist worksteal
+# One worker more than there are cores: some wait, for a browser or a process of their own.
+PYTEST_ARGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
 
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=

@@ -173,7 +173,7 @@ def test_every_command_takes_the_sound_run(places: dict[str, Path]) -> None:
 
 
 @pytest.mark.slow
-@fuzzed(30)
+@fuzzed(20)
 @given(data=st.data())
 def test_any_manifest_is_a_result_or_one_line(
     places: dict[str, Path], manifests: st.SearchStrategy[object], data: st.DataObject
@@ -183,7 +183,7 @@ def test_any_manifest_is_a_result_or_one_line(
         run(data.draw(st.sampled_from(COMMANDS)), **places)
 
 
-@fuzzed(25)
+@fuzzed(15)
 @given(data=st.data())
 def test_whatever_tells_why_nothing_was_compiled_is_a_result_or_one_line(
     places: dict[str, Path], data: st.DataObject
@@ -198,7 +198,7 @@ def test_whatever_tells_why_nothing_was_compiled_is_a_result_or_one_line(
 @pytest.mark.parametrize(
     ("noun", "name"), [(OPS, store.EAGER_OPS), (SITES, store.COMPILED_SITES), (SOURCES, store.COMPILED_TRITON)]
 )
-@fuzzed(25)
+@fuzzed(15)
 @given(data=st.data())
 def test_any_provenance_is_a_result_or_one_line(
     places: dict[str, Path], noun: object, name: str, data: st.DataObject
@@ -208,7 +208,7 @@ def test_any_provenance_is_a_result_or_one_line(
         run(COMMANDS[0], **places)
 
 
-@fuzzed(150)
+@fuzzed(100)
 @given(
     name=st.sampled_from((store.MANIFEST, store.EAGER_OPS, store.COMPILED_SITES, store.COMPILED_TRITON)),
     data=st.binary(max_size=200),
@@ -243,7 +243,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[SweepFolder, st.Sea
     return folder, st.one_of(damages)
 
 
-@fuzzed(30)
+@fuzzed(20)
 @given(data=st.data())
 def test_any_cell_of_a_sweep_is_a_result_or_one_line(
     sweep: tuple[SweepFolder, st.SearchStrategy[tuple[Path, object]]], data: st.DataObject
