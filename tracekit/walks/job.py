@@ -22,6 +22,7 @@ MODULE = "tracekit.capture.launcher"
 STANDS_LINES = 6
 #: What ranks of a job started elsewhere have in their environment.
 RANK = "RANK"
+OF_A_JOB = ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def decoded(content: bytes) -> RankJob:
 def rank_here() -> int | None:
     """The rank that a launcher has given to this process; None where none has."""
     text = os.environ.get(RANK, "")
-    return int(text) if text.isdecimal() and "WORLD_SIZE" in os.environ else None
+    return int(text) if text.isdecimal() and all(name in os.environ for name in OF_A_JOB) else None
 
 
 def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:
@@ -56,7 +57,7 @@ def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:
     assert plan.request.nproc is not None
     job = encoded(RankJob(plan.request.nproc, plan, draft.resolve()))
     progress.phase(f"starting {plan.request.nproc} ranks")
-    # A rank reads its own share of the machine's cores; torch's launcher would say so for each.
+    # What torchrun sets too, with a warning: the ranks share the machine's cores.
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
     ended = run_module(MODULE, job, draft, threads, on_word=shown_on(progress))
     if ended.lines:

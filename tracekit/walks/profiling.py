@@ -107,6 +107,7 @@ def _profile_with_others(plan: Plan, scope: str, progress: Progress, on_part: Ca
     with ExitStack() as stack:
         ranks = stack.enter_context(joined(plan.timeout_seconds))
         plan = replace(plan, request=replace(plan.request, nproc=ranks.size))
+        check_request(find(plan.request.workload), plan.request)
         refuse_processes_of_ranks(plan)
         folder = place_of_run(plan)
         if ranks.rank == 0:
