@@ -54,8 +54,8 @@ class WorkloadInfo:
     `parameters` are those of the largest size at batch 1, `breaks` what is known of graph breaks; None where nobody
     knows yet. `checkpoints` names the published weights of sizes, by size. `megapixel_gib` is what a further million
     pixels of a call's images need in bfloat16; None where that was not measured. `needs_only_torch` is whether its
-    module imports torch and no library of models, which would import most of the compiler too. `parallel` are the ways to
-    spread it over ranks, the default first."""
+    module imports torch and no library of models, which would import most of the compiler too. `parallel` are the ways
+    to spread it over ranks, the default first."""
 
     name: str
     title: str
