@@ -158,6 +158,7 @@ def test_what_cannot_be_asked_of_ranks_is_refused(folder: Path, monkeypatch: pyt
     assert_refused(invoke(*one, "--nproc", 2, "--repeat-process", 2), "--nproc and --repeat-process cannot be combined")
     assert_refused(invoke(*one, "--timeout", 9), "--timeout has no effect without --nproc")
     assert_refused(invoke("profile", "vit", "--nproc", 2), "vit has no --nproc")
+    assert_refused(invoke("profile", "gpt", "--parallel", "tp"), "--parallel tp is for several ranks: pass --nproc N")
     for name, value in {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
         monkeypatch.setenv(name, value)
     assert_refused(invoke(*one, "--nproc", 2), "a launcher has started this process as rank 1")

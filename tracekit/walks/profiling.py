@@ -21,7 +21,7 @@ from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.report.words.noted import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
 from tracekit.walks.building import check_cache, choose_request_size, quiet_libraries
-from tracekit.walks.job import measure_job, rank_here
+from tracekit.walks.job import measure_job, rank_here, refuse_alone
 from tracekit.walks.observers import (
     CompilationObserver,
     FormObserver,
@@ -79,6 +79,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     info = find(plan.request.workload)
     scope = check_scope(info, plan.request.scope)
     check_request(info, plan.request)
+    refuse_alone(plan.request)
     if plan.warmup:
         warmup_request(info, plan.request, plan.warmup)
         refuse_warmup_beside_processes(plan.timing, verify=plan.verify)
