@@ -195,7 +195,7 @@ def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
     for side in (a, b):
         name = side.form.name if side.form else None
         forms = [(each.rank, form) for each in side.ranks for form in each.forms if form.name == name]
-        if forms:
+        if len(forms) > 1:
             rank, slowest = max(forms, key=lambda each: each[1].times_slowest)
             calls = sum(form.times_slowest for _, form in forms)
             facts = {"ranks": len(side.ranks), "rank": rank, "times": slowest.times_slowest, "calls": calls}
