@@ -13,7 +13,7 @@ from tracekit import store
 from tracekit.errors import TheirCodeError
 from tracekit.model.child import RankFailure
 from tracekit.model.workload import Request
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 from tracekit.walks.job import RankJob, decoded, encoded, failure_of
 from tracekit.walks.plan import Plan
 
