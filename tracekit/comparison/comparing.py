@@ -9,6 +9,7 @@ from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.comparison.judging.break_even import find_break_even
 from tracekit.comparison.judging.estimates import find_separate_runs_change
 from tracekit.comparison.judging.fairness import find_fallbacks, find_unfairness
+from tracekit.comparison.judging.rank_differences import with_worst_rank
 from tracekit.comparison.judging.verdict import judge
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
 from tracekit.comparison.matching.coverage import (
@@ -68,7 +69,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         b_bound=find_bound(b, b.sequence),
         traffic=total_traffic(groups),
         break_even=find_break_even(a, b, verdict),
-        accuracy=judge_accuracy(a, b),
+        accuracy=with_worst_rank(judge_accuracy(a, b), b),
         reason=find_reason(a, b, verdict, waterfall),
         modules=time_by_module(groups),
     )

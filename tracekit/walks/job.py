@@ -13,6 +13,7 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
+from tracekit.model.workload import Request
 from tracekit.walks.plan import Plan
 from tracekit.walks.processes import run_module
 from tracekit.walks.relayed_progress import shown_on
@@ -49,6 +50,12 @@ def rank_here() -> int | None:
     """The rank that a launcher has given to this process; None where none has."""
     text = os.environ.get(RANK, "")
     return int(text) if text.isdecimal() and all(name in os.environ for name in OF_A_JOB) else None
+
+
+def refuse_alone(request: Request) -> None:
+    """Raises TracekitError for what is for several ranks where there is one process."""
+    if request.parallel and not request.nproc and rank_here() is None:
+        raise TracekitError(f"--parallel {request.parallel} is for several ranks: pass --nproc N")
 
 
 def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:
