@@ -15,7 +15,7 @@ from tracekit import store
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import RankFailure
 from tracekit.model.workload import Request
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 from tracekit.walks.job import RankJob, decoded, encoded, failure_of, refuse_unshared
 from tracekit.walks.plan import Plan
 from tracekit.walks.sides import compare_forms
