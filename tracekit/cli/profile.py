@@ -48,14 +48,8 @@ TRACES = Path("traces")
 COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 #: Options that say nothing without --compiled.
 COMPILE_OPTIONS = (
-    "no_baseline",
-    "mode",
-    "fullgraph",
-    "dynamic",
-    "scope",
-    "warmup",
-    "compile_order",
-    "compiled_autograd",
+    *("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup"),
+    *("compile_order", "compiled_autograd"),
 )
 
 
@@ -303,7 +297,7 @@ def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail,
 
 def _report_form(folder: Path, run: Run, console: Console, detail: Detail) -> str:
     from tracekit.comparison.commands import profile_command
-    from tracekit.comparison.comparing import look_at
+    from tracekit.comparison.looking import look_at
     from tracekit.report.composition.detail import analysis_text
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import shown
