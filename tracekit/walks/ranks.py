@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tracekit import store
 from tracekit.analysis.digest import digest_rank
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from tracekit.model.run import FormName
+
+T = TypeVar("T")
+Found = TypeVar("Found")
 
 #: What recorders call traces, and what `tracekit digest` writes.
 ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
@@ -135,35 +138,40 @@ def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]
         for path in map(Path, places)
         if path.is_file()
     ]
-    workers = min(len(places), os.cpu_count() or 1)
-    with _progress(len(places)) as advance:
-        if workers > 1 and sum(sizes) >= WORTH_A_PROCESS_BYTES * workers:
-            return _read_by_workers(places, reading, workers, advance)
-        found: list[RankDigest] = []
-        for place in places:
-            found.append(reading.digest(place))
+    return read_each(reading.digest, places, sum(sizes) // max(len(places), 1))
+
+
+def read_each(look: Callable[[T], Found], ranks: Sequence[T], unpacked_bytes: int) -> list[Found]:
+    """What `look` finds of each rank, in their order; in worker processes where a rank has enough to read."""
+    workers = min(len(ranks), os.cpu_count() or 1)
+    with _progress(len(ranks)) as advance:
+        if workers > 1 and unpacked_bytes * len(ranks) >= WORTH_A_PROCESS_BYTES * workers:
+            return _read_by_workers(look, ranks, workers, advance)
+        found: list[Found] = []
+        for rank in ranks:
+            found.append(look(rank))
             advance()
         return found
 
 
 def _read_by_workers(
-    places: Sequence[str], reading: RanksReading, workers: int, advance: Callable[[], None]
-) -> list[RankDigest]:
+    look: Callable[[T], Found], ranks: Sequence[T], workers: int, advance: Callable[[], None]
+) -> list[Found]:
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
 
     # Forked processes would inherit polars' threads in the middle of their work.
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        futures = {pool.submit(reading.digest, place): place for place in places}
-        by_place: dict[str, RankDigest] = {}
+        futures = {pool.submit(look, rank): at for at, rank in enumerate(ranks)}
+        found: dict[int, Found] = {}
         try:
             for future in as_completed(futures):
-                by_place[futures[future]] = future.result()
+                found[futures[future]] = future.result()
                 advance()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [by_place[place] for place in places]
+    return [found[at] for at in range(len(ranks))]
 
 
 @contextmanager

@@ -27,12 +27,14 @@ OF_ITS_OWN = ("own", "rich")
 LEAST_SHARE, LEAST_MATMULS = 0.25, 4
 
 
-def find_unfairness(a: Side, b: Side) -> tuple[Note, ...]:
-    """One note for each thing a reader must know before believing the figures; empty when there is none."""
+def find_unfairness(a: Side, b: Side, *, joined: bool = False) -> tuple[Note, ...]:
+    """One note for each thing a reader must know before believing the figures; empty when there is none. Of ranks that
+    were `joined` it is known how long they waited for each other."""
     same = (Note("same_recording", facts={"path": a.path}),) if a.path == b.path else ()
     first: tuple[Question, ...] = (_missing_gpu, _of_ranks, _other_work, find_other_machine, _other_windows)
-    second: tuple[Question, ...] = (_busier_than_the_call, _slower_than_recorded, find_unjudged_communication)
-    questions = (*first, *second, find_disturbance, _damaged)
+    second: tuple[Question, ...] = (_busier_than_the_call, _slower_than_recorded)
+    untold: tuple[Question, ...] = () if joined else (find_unjudged_communication,)
+    questions = (*first, *second, *untold, find_disturbance, _damaged)
     return (*same, *(note for ask in questions for note in ask(a, b)))
 
 
