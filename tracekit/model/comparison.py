@@ -66,7 +66,8 @@ class Side:
     repeated_parts: tuple[str, ...] | None = None  #: Blocks that repeat; None where not looked for.
     kernel_sources: KernelSources | None = None  #: Of its Triton kernels; None where not kept.
     code: dict[str, SourceLines] = field(default_factory=dict)  #: Of the user's model, by `file:line`.
-    ranks: tuple[RankOfRun, ...] = ()  #: All ranks of a run of several, of which this recording is rank 0's.
+    ranks: tuple[RankOfRun, ...] = ()  #: All ranks of a run of several.
+    rank: int | None = None  #: That of them whose recording this is.
 
     @property
     def steps(self) -> int:
@@ -111,12 +112,13 @@ class Side:
 
     @property
     def busy_differs_us(self) -> float | None:
-        """By how much GPU busy time per step differs between this side's two recordings: what it is certain to. None
-        without a rich recording of the same kind of window."""
+        """By how much GPU busy time per step, without communication, differs between this side's two recordings: what
+        it is certain to. None without a rich recording of the same kind of window."""
         rich = self.rich
-        if self.busy_us is None or rich is None or rich.gpu is None or rich.window.kind != self.analysis.window.kind:
+        if self.compute_us is None or rich is None or rich.gpu is None or rich.window.kind != self.analysis.window.kind:
             return None
-        return abs(rich.gpu.busy_us / max(rich.window.steps, 1) - self.busy_us)
+        rich_us = rich.communication.compute_us if rich.communication else rich.gpu.busy_us
+        return abs(rich_us / max(rich.window.steps, 1) - self.compute_us)
 
     @property
     def recorded_idle_us(self) -> float | None:

@@ -81,6 +81,7 @@ def load_side(
             kernel_sources=store.load_kernel_sources(path, chosen) if reading.shapes else None,
             code=read_model_code(run, provenance),
             ranks=ranks,
+            rank=(rank.rank if rank else 0) if ranks else None,
         )
     )
 

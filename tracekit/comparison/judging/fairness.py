@@ -199,7 +199,7 @@ def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
             rank, slowest = max(forms, key=lambda each: each[1].times_slowest)
             calls = sum(form.times_slowest for _, form in forms)
             facts = {"ranks": len(side.ranks), "rank": rank, "times": slowest.times_slowest, "calls": calls}
-            yield Note("of_ranks", "info", side.label, facts)
+            yield Note("of_ranks", "info", side.label, {**facts, "shown": side.rank})
 
 
 def _other_windows(a: Side, b: Side) -> Iterator[Note]:

@@ -281,6 +281,7 @@ def _ranks(comparison: Comparison) -> doc.Section | None:
         doc.Part(job_section.change_table(job, names), job_section.change_table(job, names, few), doc.FIRST),
         doc.Part(job_section.call_table(job, names), job_section.call_table(job, names, few), doc.TABLES),
         doc.both(job_section.collective_table(job, names), doc.TABLES),
+        doc.Part(job_section.idle_table(job), job_section.idle_table(job, few)),
     )
 
 

@@ -72,27 +72,44 @@ def change_table(job: JobChange, names: tuple[str, str], most: int | None = None
     """A row a rank: from its call of A to that of B, part by part."""
     shown = foremost(job, most) if most else job.ranks
     falls = [each.waterfall for each in shown if each.waterfall]
-    labels = dict.fromkeys(part.label for fall in falls for part in fall.parts if part.kind != "idle")
+    labels = {part.label for fall in falls for part in fall.parts}
     heads = [label for label in words.PARTS if label in labels]
-    causes = list(dict.fromkeys(str(part.label) for fall in falls for part in fall.parts if part.kind == "idle"))
 
     def row(each: RankChange) -> tuple[str, ...]:
         name = f"rank {each.rank}{', slowest' if each.rank == job.slowest else ''}"
         fall = each.waterfall
         if fall is None:
-            return (name, duration(each.a_wall_us), *[MISSING] * rest, duration(each.b_wall_us))
-        parts = {(part.kind == "idle", part.label): part.delta_us for part in fall.parts}
-        told = [parts.get((False, label)) for label in heads] + [parts.get((True, cause)) for cause in causes]
-        figures = (MISSING if us is None else duration_change(us) for us in (*told, fall.residual_us))
-        return (name, duration(fall.a_us), *(figures if rest else ()), duration(fall.b_us))
+            return (name, duration(each.a_wall_us), *[MISSING] * len(between), duration(each.b_wall_us))
+        changes = (*(_part(each, (label,)) for label in heads), _idle(each), fall.residual_us)
+        told = (MISSING if us is None else duration_change(us) for us in changes)
+        return (name, duration(fall.a_us), *told, duration(fall.b_us))
 
-    rest = len(heads) + len(causes) + 1 if falls else 0
-    between = (*(words.PARTS[each] for each in heads), *(f"idle: {cause_words(each)}" for each in causes))
-    figures = (names[0], *(between if rest else ()), *([words.RESIDUAL] if rest else []), names[1])
-    note = " ".join(filter(None, (words.CHANGE_NOTE if falls else "", words.how_told(job))))
+    between = (*(words.PARTS[each] for each in heads), words.IDLE, words.RESIDUAL) if falls else ()
     left = len(job.ranks) - len(shown)
-    note = f"{note} {left} more ranks on the page." if left else note
-    return Table("From eager to compiled, rank by rank", columns("", figures=figures), tuple(map(row, shown)), note)
+    note = (
+        words.CHANGE_NOTE if falls else "",
+        words.how_told(job),
+        f"{left} more ranks on the page." if left else "",
+    )
+    heads_ = columns("", figures=(names[0], *between, names[1]))
+    return Table("From eager to compiled, rank by rank", heads_, tuple(map(row, shown)), " ".join(filter(None, note)))
+
+
+def idle_table(job: JobChange, most: int | None = None) -> Table | None:
+    """A row a rank: by how much each cause of idle time changed."""
+    shown = [each for each in (foremost(job, most) if most else job.ranks) if each.waterfall]
+    parts = {
+        each.rank: {str(part.label): part.delta_us for part in each.waterfall.parts if part.kind == "idle"}
+        for each in shown
+        if each.waterfall
+    }
+    causes = list(dict.fromkeys(cause for own in parts.values() for cause in own))
+    rows = (
+        (f"rank {rank}", *(duration_change(own[cause]) if cause in own else MISSING for cause in causes))
+        for rank, own in parts.items()
+        if causes
+    )
+    return filled_table("Change of idle time by cause", columns("", figures=map(cause_words, causes)), rows)
 
 
 def call_table(job: JobChange, names: tuple[str, str], most: int | None = None) -> Table | None:

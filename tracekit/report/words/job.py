@@ -49,10 +49,11 @@ def waits_for(waits: WaitsFor) -> str:
 
 
 def transfer_words(job: JobChange, a: RankCall, b: RankCall) -> str:
-    """`38 → 38 collectives, 12 → 4 % overlapped`."""
+    """`38 → 12 collectives, 12 % → 4 % overlapped`."""
     counts = [sum(each) for each in zip(*((row.a_count, row.b_count) for row in job.collectives), strict=True)]
     told = [f"{count(counts[0])} → {count(counts[1])} collectives"] if counts and counts[0] != counts[1] else []
     shares = a.overlapped_share, b.overlapped_share
     if shares[0] is not None and shares[1] is not None:
-        told.append(f"{percent(shares[0], 0).removesuffix(' %')} → {percent(shares[1], 0)} overlapped")
+        before, after = (percent(share, 0) for share in shares)
+        told.append(f"{after if before == after else f'{before} → {after}'} overlapped")
     return ", ".join(told)

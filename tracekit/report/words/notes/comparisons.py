@@ -220,7 +220,7 @@ SENTENCES: dict[str, Sentence] = {
     ),
     "of_ranks": (
         "A call of {subject} ends with the slowest of {ranks} ranks: rank {rank} in {times:,} of {calls:,} calls. The"
-        " recordings shown are rank 0's; `tracekit ranks` reads all."
+        " recordings shown are rank {shown}'s; `tracekit ranks` reads all."
     ),
     "two_processes": "Two processes: the interval is wide (--repeat-process 4).",
     "eager_differs_between_runs": (
