@@ -29,6 +29,10 @@ CacheKind = Literal["dynamic", "static"]
 Parallel = Literal["ddp", "fsdp2", "tp"]
 
 
+#: Whether blocks are compiled as they are sharded, or first: `fully_shard` then has what torch.compile returned.
+CompileOrder = Literal["after-sharding", "before-sharding"]
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """What one call writes, and with which cache."""
@@ -79,6 +83,8 @@ class Settings:
     nproc: Count | None = None  #: Ranks; None for one process without a process group.
     parallel: Parallel | None = None
     checkpoint: bool | None = None  #: Activations are computed again in backward, not kept.
+    compile_order: CompileOrder | None = None
+    compiled_autograd: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +149,7 @@ class FormResult:
     own_wall_us: Many[
         CallMicroseconds
     ] = ()  #: Of several ranks: this one's time of each call; `wall_us` is the slowest's.
+    own_peak_memory_bytes: Count | None = None  #: Of several ranks: this one's; `peak_memory_bytes` is the largest.
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)
@@ -175,6 +182,8 @@ class RankForm:
     graphs: Count | None  #: None of the eager form.
     graph_breaks: Count | None
     peak_memory_bytes: Count | None
+    compiling_calls: Many[Count] = ()  #: Of the timed calls, from 1, those in which it compiled.
+    differs: Many[Noted] = ()  #: What it did and not all ranks did.
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from tracekit.comparison.job import RankSides, compare_ranks
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
 from tracekit.ranks.joining import join_ranks
-from tracekit.tracefile import read_trace
 from tracekit.tracefile.cache import default_folder
+from tracekit.tracefile.read import read_trace
 from tracekit.walks.ranks import PACKED, read_each
 
 if TYPE_CHECKING:
@@ -103,5 +103,9 @@ def _joined(ranks: list[_Form]) -> dict[RecordingKind, Ranks]:
 
 
 def _bytes_of(run: Run, forms: tuple[FormName, FormName]) -> int:
-    """Of one rank, unpacked: ranks record about as much."""
-    return PACKED * sum(each.bytes for form in run.forms if form.name in forms for each in form.recordings)
+    """Of all ranks, unpacked: each records about as much."""
+    return (
+        PACKED
+        * len(run.ranks)
+        * sum(each.bytes for form in run.forms if form.name in forms for each in form.recordings)
+    )

@@ -88,7 +88,7 @@ def load_side(
 
 def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
     """What came of compiling, in a run that has both forms, with its verified advice."""
-    from tracekit.comparison import compare
+    from tracekit.comparison.comparing import compare
     from tracekit.comparison.judging.alternatives import with_verified
 
     reading, forms = Reading(shapes=True, cached=cached), BOTH

@@ -115,11 +115,12 @@ GPT = WorkloadInfo(
     memory_gib={"full": 22.0, "small": 4.0, "tiny": 0.6},
     scopes={"model": "the whole model", "regional": "each block by itself (shorter compile time)"},
     fullgraph=True,
-    takes=("seq_length", "nproc", "parallel", "checkpoint"),
+    takes=("seq_length", "nproc", "parallel", "checkpoint", "compile_order", "compiled_autograd"),
     inputs="token ids 1x2048",
     parameters=1_418_842_112,
     breaks=NO_BREAKS,
     needs_only_torch=True,
+    parallel=("ddp", "fsdp2", "tp"),
 )
 
 #: In the order they are listed.

@@ -15,6 +15,7 @@ from tracekit.report.sections.findings import listed
 from tracekit.report.sections.headline import gate_text
 from tracekit.report.sections.job import rank_lines
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
+from tracekit.report.sections.outputs import on_rank
 from tracekit.report.sections.timing import pays_after
 from tracekit.report.words import common as words
 from tracekit.report.words import short
@@ -224,7 +225,7 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         if (missing := facts.get("no_reference")) and comparison.job is None:
             figures += f"; no higher precision: {printable(missing.partition(' (')[0])}"
         fine = accuracy.result in short.OUTPUTS
-        told = short.OUTPUTS.get(accuracy.result, OUTPUTS[accuracy.result])
+        told = short.OUTPUTS.get(accuracy.result, OUTPUTS[accuracy.result]) + on_rank(accuracy)
         if fine and accuracy.basis == "tolerance":
             told = "Outputs near eager's"
         yield Check("ok" if fine else "!!", f"{told}{figures}")
