@@ -51,7 +51,10 @@ def test_every_rank_has_a_waterfall_that_closes_between_its_own_calls(tmp_path: 
     assert sum(part["kind"] == "communication" for part in comparison["waterfall"]["parts"]) == 3
 
 
-def test_ranks_have_a_line_in_the_terminal_and_a_row_on_the_page(tmp_path: Path) -> None:
+def test_ranks_have_a_line_in_the_terminal_and_a_row_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     folder, report = folder_of(tmp_path), tmp_path / "job.html"
     told = invoke("compare", folder, "--out", report, "--no-cache")
     lines = told.output.splitlines()
