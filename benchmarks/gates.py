@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from tests.sides import make_analysis, make_form, make_side
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Side
 from tracekit.model.timing import FormTiming, ProcessTimes

@@ -120,7 +120,7 @@ def compare_with_peers(path: Path, size: int, asked: argparse.Namespace, console
 def show_cache(path: Path, console: Console, folder: Path) -> None:
     """Reading alone, without starting Python: the first time, and from the cache."""
     script = (
-        "import sys, time, threading; from pathlib import Path; from tracekit.tracefile import read_trace\n"
+        "import sys, time, threading; from pathlib import Path; from tracekit.tracefile.read import read_trace\n"
         "began = time.perf_counter(); read_trace(Path(sys.argv[1]), cache_folder=Path(sys.argv[2]))\n"
         "print(time.perf_counter() - began)\n"
         "[each.join() for each in threading.enumerate() if each.name == 'tracekit-cache']"

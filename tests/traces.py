@@ -7,7 +7,7 @@ from typing import Any
 
 from tracekit import analysis
 from tracekit.model.trace import Trace
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests" / "data"

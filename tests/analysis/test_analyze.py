@@ -19,7 +19,7 @@ from tests.traces import (
 from tracekit.analysis.kernels import family_of
 from tracekit.analysis.window import Scope, find_scope
 from tracekit.errors import TracekitError
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 #: kernels, launches, graph launches, busy us, span us. Busy and span were computed from the files' decimal text with
 #: Python's `decimal`, so they are exact. Added up as doubles, whose ends are rounded by up to 0.5 ns, busy would be

@@ -4,7 +4,7 @@ import pytest
 from tests.traces import DATA, analyze, make_copy, make_kernel, make_span, make_trace
 
 from tracekit.model.analysis import CommunicationUse
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 

@@ -18,7 +18,7 @@ from tests.traces import (
 )
 
 from tracekit.model.analysis import HealthFinding
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 
 def health_of(folder: Path, events: list[Json], **top: object) -> dict[str, HealthFinding]:

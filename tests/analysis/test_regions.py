@@ -4,7 +4,7 @@ import pytest
 from tests.traces import DATA, Json, analyze, launched, make_kernel, make_op, make_span, make_trace
 
 from tracekit.model.compilation import CompiledRegions
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 LOOKUP, PREGRAPH = "TorchDynamo Cache Lookup", "Pregraph bytecode"
 PROLOGUE = "AOTDispatcher Runtime Wrapper Prologue"

@@ -19,7 +19,7 @@ from tests.traces import (
 
 from tracekit.analysis.sequence import list_work
 from tracekit.model.sequence import Operator, Sequence
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 
 def work(folder: Path, events: list[Json]) -> Sequence:

@@ -22,7 +22,7 @@ from tracekit.analysis.sequence import list_work
 from tracekit.analysis.step_timeline import draw_step
 from tracekit.model.sequence import Sequence
 from tracekit.model.timeline import Bars, StepTimeline
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 
 def drawn(folder: Path, events: list[Json]) -> tuple[StepTimeline, Sequence]:

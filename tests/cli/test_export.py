@@ -15,7 +15,7 @@ from tracekit.analysis import analyze
 from tracekit.analysis.listing import ACTIVITY_SCHEMA, GAP_SCHEMA, list_activities, list_idle
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.report.exports import GROUP_COLUMNS
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 FLUX = DATA / "flux_default.json.gz"
 WORK = "vit, full size, bfloat16, batch 1"

@@ -16,7 +16,7 @@ from tracekit import store
 from tracekit.cli.profile import profile_workload, report_run
 from tracekit.model.run import FormName
 from tracekit.model.workload import Request
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 from tracekit.walks.plan import Plan
 from tracekit.workloads import registry
 

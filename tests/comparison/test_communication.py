@@ -8,8 +8,8 @@ import pytest
 from tests.sides import make_form
 from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
 
-from tracekit.comparison import compare
-from tracekit.comparison.comparing import look_at
+from tracekit.comparison.comparing import compare
+from tracekit.comparison.looking import look_at
 from tracekit.comparison.matching.groups import group_kernels, match_work
 from tracekit.comparison.waterfall import build_waterfall, find_reason
 from tracekit.model.comparison import Comparison, Side, Verdict

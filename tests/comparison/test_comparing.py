@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.sides import COMPILED, ORDER, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.waiting import idle_saving
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Deltas

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tracekit import store
 from tracekit.analysis import analyze
 from tracekit.cli.main import main
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 TINY = ("--compiled", "--size", "tiny")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.gpu.conftest import TINY, profile
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.walks.sides import load_side
 
 Ran = tuple[Path, Any]

@@ -20,7 +20,7 @@ import pytest
 
 from tracekit.analysis import analyze
 from tracekit.analysis.listing import list_activities
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 torch: Any = pytest.importorskip("torch")
 

@@ -18,7 +18,7 @@ from tracekit.comparison.matching.provenance_links import link
 from tracekit.model.note import Note
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Activity, Sequence
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 #: What is compiled and how, and at which size.
 CASES = [

@@ -9,12 +9,12 @@ from tests.traces import DATA
 from tracekit.analysis import analyze
 from tracekit.analysis.sequence import list_work
 from tracekit.analysis.step_timeline import draw_step
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.alternatives import set_beside
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 from ..sides import COMPILED, EAGER, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
 

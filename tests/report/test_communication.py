@@ -9,8 +9,8 @@ from tests.report.showing import OPEN, PAGE, printed
 from tests.sides import make_side
 from tests.traces import DATA
 
-from tracekit.comparison import compare
-from tracekit.comparison.comparing import look_at
+from tracekit.comparison.comparing import compare
+from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison, Side
 from tracekit.report.accounts import shown_account
 from tracekit.report.charts import call_chart, waterfall_chart

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tracekit.comparison import compare
-from tracekit.comparison.comparing import look_at
+from tracekit.comparison.comparing import compare
+from tracekit.comparison.looking import look_at
 from tracekit.model.analysis import Analysis, GpuUse
 from tracekit.model.single_run import SingleRun
 from tracekit.report.contract import analysis_json, comparison_json

@@ -6,7 +6,7 @@ import pytest
 from markdown_it import MarkdownIt
 from tests.report.showing import comparison_markdown
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding

@@ -1,7 +1,7 @@
 import pytest
 from tests.report.showing import comparison_markdown, comparison_page, side_markdown, side_page
 
-from tracekit.comparison.comparing import look_at
+from tracekit.comparison.looking import look_at
 from tracekit.report.markdown import LONGEST, Piece, _detail, bounded
 from tracekit.report.marks import REACH, find_mark, marked_page, marked_twin
 

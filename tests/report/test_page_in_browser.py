@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.report.showing import comparison_page, comparisons_page, side_page, written
 
-from tracekit.comparison.comparing import look_at
+from tracekit.comparison.looking import look_at
 
 from ..browser import Opened, opened
 from ..sides import make_run

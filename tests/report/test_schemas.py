@@ -9,8 +9,8 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
-from tracekit.comparison.comparing import look_at
 from tracekit.comparison.judging.gate import check, parse_conditions
+from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.model.compilation import NotCompiled
 from tracekit.model.provenance import SourceLines

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from tests.report.showing import printed, told_in_full
 
-from tracekit.comparison.comparing import look_at
+from tracekit.comparison.looking import look_at
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult

@@ -23,9 +23,9 @@ from tests.traces import ROOT, RUNS, SWEEP
 from tracekit import store
 from tracekit.cli.profile import profile
 from tracekit.cli.sweep_report import load_sweep
-from tracekit.comparison import compare
-from tracekit.comparison.comparing import look_at
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
+from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.report.advised import advised
 from tracekit.report.composition.detail import analysis_text, comparison_text, comparisons_text, sweep_text

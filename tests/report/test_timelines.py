@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from tests.report.showing import comparison_page, comparisons_page, side_page, written
 
-from tracekit.comparison import compare
-from tracekit.comparison.comparing import look_at
+from tracekit.comparison.comparing import compare
+from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.names import short_kernel_name

@@ -16,7 +16,7 @@ from tests.traces import analyze
 from tracekit.cli.merged_ranks import merge_ranks
 from tracekit.cli.merged_trace import merge
 from tracekit.serving.perfetto import PAGE, TraceServer, offered
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
 from tracekit.walks.reading import Reading
 

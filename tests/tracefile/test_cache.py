@@ -10,7 +10,8 @@ import pytest
 from tests.traces import DATA, make_kernel, make_op, write_trace
 
 from tracekit.model.trace import Trace
-from tracekit.tracefile import cache, read, read_trace
+from tracekit.tracefile import cache, read
+from tracekit.tracefile.read import read_trace
 
 
 @pytest.fixture(autouse=True)

@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 from tests.traces import DATA, Json, analyze, make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit.cli.main import main
-from tracekit.comparison.comparing import look_at
+from tracekit.comparison.looking import look_at
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Side
 from tracekit.model.trace import Trace
 from tracekit.report.contract import analysis_json
-from tracekit.tracefile import cache, read_trace
+from tracekit.tracefile import cache
+from tracekit.tracefile.read import read_trace
 
 
 def adding_up(trace: Trace, **options: Any) -> Analysis:
@@ -106,7 +107,8 @@ def test_a_wrong_type_in_any_field_costs_no_other_event(tmp_path: Path, field: s
 READ = """
 import resource, sys
 from tracekit.errors import TracekitError
-from tracekit.tracefile import cache, read_trace
+from tracekit.tracefile import cache
+from tracekit.tracefile.read import read_trace
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     read_trace(sys.argv[1])

@@ -24,8 +24,9 @@ from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
 from tracekit.ranks.joining import join_ranks
-from tracekit.tracefile import cache, read_trace
+from tracekit.tracefile import cache
 from tracekit.tracefile.events import Detail
+from tracekit.tracefile.read import read_trace
 
 from .test_damage import adding_up
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tracekit.errors import TracekitError
 from tracekit.model.timeline import Picture
-from tracekit.tracefile import read_trace
 from tracekit.tracefile.perfetto import nested, side_by_side, write_picture
+from tracekit.tracefile.read import read_trace
 
 from ..pictures import make_picture, make_track
 

@@ -8,7 +8,8 @@ from tests.traces import DATA, Json, analyze, make_call, make_event, make_kernel
 
 from tracekit.errors import TracekitError
 from tracekit.model.trace import INPUT_COLUMNS
-from tracekit.tracefile import cache, read_trace
+from tracekit.tracefile import cache
+from tracekit.tracefile.read import read_trace
 
 from .test_cache import no_reading, read_and_keep, same
 

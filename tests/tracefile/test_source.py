@@ -10,7 +10,7 @@ import zstandard
 from tests.traces import make_kernel, write_trace
 
 from tracekit.errors import TracekitError
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 
 @pytest.fixture

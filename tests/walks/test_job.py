@@ -1,23 +1,27 @@
 """Runs of several ranks: gloo on the CPU, started by tracekit and by torchrun."""
 
 import os
+import socket
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.runs import ROOT, assert_refused, invoke, tracekit
 
 from tracekit import store
-from tracekit.errors import TheirCodeError
+from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import RankFailure
 from tracekit.model.workload import Request
-from tracekit.tracefile import read_trace
-from tracekit.walks.job import RankJob, decoded, encoded, failure_of
+from tracekit.tracefile.read import read_trace
+from tracekit.walks.job import RankJob, decoded, encoded, failure_of, refuse_unshared
 from tracekit.walks.plan import Plan
+from tracekit.walks.sides import compare_forms
 
-#: A layer whose outputs are all-reduced; compiled it needs no C++. Rank 1 comes late or ends itself when it is told to.
+#: A layer whose outputs are all-reduced; compiled it needs no C++. Rank 1 comes late, ends itself, or has a graph break
+#: and compiles again, once in a timed call, when it is told to.
 MODEL = """
 import os
 import time
@@ -28,10 +32,27 @@ from torch import nn
 
 import tracekit
 
+#: More calls than warm-up makes, and fewer than are made until the last timed one.
+TIMED = 20
 
-def build(rank: int, world_size: int, late_ms: float = 0.0, killed: int = 0):
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.times, self.breaks = nn.Linear(8, 8).requires_grad_(False), 1, False
+
+    def forward(self, x):
+        if self.breaks:
+            torch._dynamo.graph_break()
+        for _ in range(self.times):
+            x = self.layer(x)
+        return x
+
+
+def build(rank: int, world_size: int, late_ms: float = 0.0, killed: int = 0, uneven: bool = False):
     assert (world_size, rank in (0, 1)) == (2, True)
-    layer, calls = nn.Linear(8, 8).requires_grad_(False), []
+    model, calls = Model(), []
+    model.breaks = uneven and rank == 1
 
     def step():
         calls.append(1)
@@ -39,11 +60,13 @@ def build(rank: int, world_size: int, late_ms: float = 0.0, killed: int = 0):
             time.sleep(late_ms / 1000)
             if len(calls) == killed:
                 os.kill(os.getpid(), 9)
-        out = layer(torch.ones(4, 8))
+            if uneven:
+                model.times = 1 if len(calls) < 5 else 2 if len(calls) < TIMED else 3
+        out = model(torch.ones(4, 8))
         dist.all_reduce(out)
         return out
 
-    return tracekit.Workload(call=step, modules={"layer": layer})
+    return tracekit.Workload(call=step, modules={"model": model})
 """
 #: Short, and of ranks that share two cores.
 SHORT = ("--iterations", 6, "--no-provenance", "--no-numerics")
@@ -59,7 +82,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_all_ranks_make_the_same_calls_and_the_slowest_is_the_time_of_each(folder: Path) -> None:
-    done = profile("--nproc", 2, "--compiled", *SHORT, "--", "late_ms=30", folder=folder)
+    done = profile("--nproc", 2, "--compiled", *SHORT, "--", "late_ms=30", "uneven=1", folder=folder)
     assert done.returncode == 0, done.stderr
     here = folder / "traces" / "model-build-compiled-2-ranks"
     run, other = store.load(here), store.load(here / "rank1")
@@ -76,6 +99,14 @@ def test_all_ranks_make_the_same_calls_and_the_slowest_is_the_time_of_each(folde
             trace = read_trace(place / next(each.path for each in made.recordings if each.kind == "rich"))
             assert trace.distributed is not None and trace.distributed.rank == rank
     assert sum(form.times_slowest for each in run.ranks for form in each.forms) == 12
+    # What rank 1 alone did is told of it, in the run and in the report.
+    of_ranks = [{form.name: form for form in each.forms} for each in run.ranks]
+    assert not any(form.differs for form in (*of_ranks[0].values(), of_ranks[1]["eager"]))
+    again, broke = of_ranks[1]["compiled"].differs
+    assert (again.code, again.facts["timed"], broke.code) == ("rank_recompiled", 1, "rank_broke")
+    assert "self.times == 2" in str(again.facts["guard"]) and "model.py" in str(broke.facts["where"])
+    assert len(of_ranks[1]["compiled"].compiling_calls) == 1
+    assert {"rank_recompiled", "rank_broke"} <= {note.code for note in compare_forms(here, run).notes}
 
 
 @pytest.mark.slow
@@ -129,9 +160,52 @@ def test_what_cannot_be_asked_of_ranks_is_refused(folder: Path, monkeypatch: pyt
     assert_refused(invoke(*one, "--nproc", 2, "--repeat-process", 2), "--nproc and --repeat-process cannot be combined")
     assert_refused(invoke(*one, "--timeout", 9), "--timeout has no effect without --nproc")
     assert_refused(invoke("profile", "vit", "--nproc", 2), "vit has no --nproc")
+    assert_refused(invoke("profile", "gpt", "--parallel", "tp"), "--parallel tp is for several ranks: pass --nproc N")
     for name, value in {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
         monkeypatch.setenv(name, value)
     assert_refused(invoke(*one, "--nproc", 2), "a launcher has started this process as rank 1")
+
+
+def test_a_port_in_use_and_ranks_that_do_not_come_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from tracekit.capture.lockstep import joined
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        here = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        for name, value in here.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(TracekitError, match=f"127.0.0.1:{port}: the port is in use.*MASTER_PORT") as used:
+            joined(1).__enter__()
+    with pytest.raises(TracekitError, match=r"1/2 clients joined.*start all ranks") as alone:
+        joined(1).__enter__()
+    assert "\n" not in str(used.value) + str(alone.value)
+
+
+def test_a_rank_without_a_gpu_is_told_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    from tracekit.capture.lockstep import joined
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for name, value in {"RANK": "5", "LOCAL_RANK": "2"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(TracekitError, match=r"rank 5 has no GPU, .* has 2: pass --nproc 2"):
+        joined(1).__enter__()
+
+
+def test_all_ranks_refuse_a_folder_that_one_host_does_not_see(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from tracekit.capture.lockstep import OneProcess
+
+    class OfThree(OneProcess):
+        def gathered(self, value: Any) -> list[Any]:
+            return [value, ("far", False), value]
+
+    refuse_unshared(tmp_path, OneProcess())
+    with pytest.raises(TracekitError, match=r"rank 1 \(far\) does not see .*--out"):
+        refuse_unshared(tmp_path, OfThree())
 
 
 def test_the_rank_that_others_lost_is_named() -> None:

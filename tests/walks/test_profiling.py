@@ -14,7 +14,7 @@ from torch import nn  # noqa: E402
 from tracekit import store  # noqa: E402
 from tracekit.capture import forms, output_check, provenance, recording, tagging, timing  # noqa: E402
 from tracekit.capture.compilation import room_for  # noqa: E402
-from tracekit.comparison import compare  # noqa: E402
+from tracekit.comparison.comparing import compare  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.child import ChildJob  # noqa: E402
 from tracekit.model.note import Noted  # noqa: E402

@@ -13,8 +13,6 @@ torch = pytest.importorskip("torch")
 
 from tests.workloads.builds import build  # noqa: E402
 
-from tracekit.errors import TracekitError  # noqa: E402
-
 
 def test_a_step_learns_nothing_and_is_the_same_every_time() -> None:
     workload = build("gpt", batch_size=2)
@@ -32,11 +30,6 @@ def test_checkpoints_and_the_length_of_a_sequence_change_the_call_not_its_kind()
     plain, less = build("gpt"), build("gpt", checkpoint=True)
     assert torch.allclose(plain.call(), less.call())
     assert less.settings.checkpoint and build("gpt", seq_length=8).settings.seq_length == 8
-
-
-def test_how_to_spread_it_is_for_several_ranks() -> None:
-    with pytest.raises(TracekitError, match="--parallel tp is for several ranks"):
-        build("gpt", parallel="tp")
 
 
 STEPS = """

@@ -41,13 +41,15 @@ RESAMPLES = 400
 @dataclass(frozen=True, slots=True)
 class CallTime:
     """One timed call, with the time between two device events and the most memory held; None without a GPU. Of several
-    ranks it is each time the slowest's, or the largest; `own_us` is this rank's time, None where it is the only one."""
+    ranks it is each time the slowest's, or the largest; `own_us` and `own_peak_bytes` are this rank's, None where it is
+    the only one."""
 
     wall_us: float
     device_us: float | None = None
     peak_bytes: int | None = None
     compilations: int = 0
     own_us: float | None = None
+    own_peak_bytes: int | None = None
 
 
 @dataclass
@@ -59,13 +61,15 @@ class Timings:
     `controls` are the second calls of one form in a round. `calls` are all calls of a form as they were made, controls
     and the untimed ones too: the round and the wall time of each. `seconds` is how long all of it took,
     `compiling_seconds` how much of that were calls that compiled, `compiling_rounds` (from 0) are where. `own_us` is
-    how long this rank took for each call in `wall_us`; empty where it is the only one.
+    how long this rank took for each call in `wall_us`, `own_peak_bytes` the most memory it held; both are empty where
+    it is the only one.
     """
 
     wall_us: dict[FormName, list[float]] = field(default_factory=dict)
     own_us: dict[FormName, list[float]] = field(default_factory=dict)
     device_us: dict[FormName, list[float]] = field(default_factory=dict)
     peak_bytes: dict[FormName, int] = field(default_factory=dict)
+    own_peak_bytes: dict[FormName, int] = field(default_factory=dict)
     compilations: dict[FormName, int] = field(default_factory=dict)
     controls: dict[FormName, list[ControlCall]] = field(default_factory=dict)
     calls: dict[FormName, list[tuple[int, float]]] = field(default_factory=dict)
@@ -85,6 +89,8 @@ class Timings:
             self.compiling_rounds.add(round_)
         if call.peak_bytes is not None:
             self.peak_bytes[name] = max(self.peak_bytes.get(name, 0), call.peak_bytes)
+        if call.own_peak_bytes is not None:
+            self.own_peak_bytes[name] = max(self.own_peak_bytes.get(name, 0), call.own_peak_bytes)
         if control_of is not None:
             self.controls.setdefault(name, []).append(ControlCall(control_of, call.wall_us, call.device_us))
             return
@@ -238,4 +244,5 @@ def time_one(form: Form, *, ranks: Ranks = ALONE) -> CallTime:
         peak_bytes=int(peak) if events else None,
         compilations=int(compiled),
         own_us=own_us if ranks.size > 1 else None,
+        own_peak_bytes=peak_bytes if events and ranks.size > 1 else None,
     )

@@ -60,16 +60,10 @@ def analyze(
     of `tracekit profile`.
     """
     from tracekit import store
-    from tracekit.comparison.comparing import look_at
+    from tracekit.comparison.looking import look_at
     from tracekit.report.composition.detail import analysis_text
-    from tracekit.report.composition.reports import side_report
-    from tracekit.report.composition.summaries import interrupted_summary
-    from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import shown
-    from tracekit.report.words.not_compiled import because
-    from tracekit.walks.pairs import name_side
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reports import identity_of_report, write_report
     from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, of_rank, raise_if_damaged
     from tracekit.walks.single_run import look_at_run
 
@@ -81,11 +75,16 @@ def analyze(
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)
     if interrupted:
+        from tracekit.report.composition.summaries import interrupted_summary
+
         console.print(shown(interrupted_summary(interrupted)))
         if not any(each.recordings for each in interrupted.forms) and json_path is None:
             return
     there = None
     if html_path is not None:
+        from tracekit.walks.pairs import name_side
+        from tracekit.walks.reports import identity_of_report
+
         named = name_side(trace, form)
         name = f"{Path(trace).resolve().name}-{named.label}" if named.run else named.label
         identity = identity_of_report("analysis", (named.identity,))
@@ -96,16 +95,23 @@ def analyze(
     )
     side = single.side
     if there is not None:
+        from tracekit.report.composition.reports import side_report
+        from tracekit.walks.reports import write_report
+
         write_report(side_report(single, run, commands_of_page(run)), there)
     page = there.page if there else None
     figures = replace(single, nothing_compiled=None)
     console.print(shown(analysis_text(figures, page, detail=detail, top=top, width=console.width)), crop=False)
     if single.nothing_compiled is not None:
+        from tracekit.report.words.not_compiled import because
+
         more = shlex.join(("tracekit", "compare", trace))
         say(console, f"no compiled variant: {because(single.nothing_compiled.reasons)}; details: {more}")
     elif side.form and form is None and detail != "verdict":
         say(console, f"variant shown: {side.form.name}; choose with --form")
     if json_path is not None:
+        from tracekit.report.contract import analysis_json
+
         write_json(analysis_json(single, top=top or 20), json_path)
     raise_if_damaged(side, strict=strict)
 

@@ -180,7 +180,7 @@ def _compared(
     """What changed, with the gate's outcome where there are conditions."""
     from dataclasses import replace
 
-    from tracekit.comparison import compare as compare_sides
+    from tracekit.comparison.comparing import compare as compare_sides
     from tracekit.comparison.judging.alternatives import with_verified
     from tracekit.comparison.judging.gate import check
     from tracekit.walks.pairs import load_pair, refuse_to_gate, with_interrupts, with_operators_of

@@ -166,7 +166,7 @@ def _export_sides(
     import polars as pl
 
     from tracekit import store
-    from tracekit.comparison import compare
+    from tracekit.comparison.comparing import compare
     from tracekit.report.exports import GROUP_COLUMNS, benchmark_json, group_rows
     from tracekit.walks.pairs import load_sides
     from tracekit.walks.sides import load_side, raise_if_damaged

@@ -173,6 +173,7 @@ def profile(
     With --compiled, eager and compiled are interleaved and compared in reports/RUN.html.
     """
     from tracekit.model.workload import Request
+    from tracekit.walks.job import rank_here
     from tracekit.walks.plan import RANKS_SECONDS, Plan, parse_warmup, plan_timing
     from tracekit.workloads.own_function import parse_options
 
@@ -181,7 +182,7 @@ def profile(
         idle = ", ".join(f"--{name.replace('_', '-')}" for name in typed)
         raise TracekitError(f"{idle} has no effect without --compiled: pass --compiled, or leave it out")
     check_output_path("--json", json_path)
-    if timeout is not None and asked["nproc"] is None:
+    if timeout is not None and asked["nproc"] is None and rank_here() is None:
         raise TracekitError("--timeout has no effect without --nproc: pass --nproc, or leave it out")
     if verify_advice and (no_baseline or not compiled):
         raise TracekitError("--verify-advice needs eager and compiled: pass --compiled, and leave --no-baseline out")
@@ -285,7 +286,7 @@ def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail,
 
 def _report_form(folder: Path, run: Run, console: Console, detail: Detail) -> str:
     from tracekit.comparison.commands import profile_command
-    from tracekit.comparison.comparing import look_at
+    from tracekit.comparison.looking import look_at
     from tracekit.report.composition.detail import analysis_text
     from tracekit.report.contract import analysis_json
     from tracekit.report.terminal import shown

@@ -57,13 +57,8 @@ def ranks(
     """
     from pathlib import Path
 
-    from tracekit.ranks.collectives import list_collectives
-    from tracekit.ranks.joining import match_ranks, tell_ranks
-    from tracekit.report.composition.ranks import ranks_text
-    from tracekit.report.terminal import shown
     from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
     from tracekit.walks.reading import parse_steps
-    from tracekit.walks.reports import identity_of_report, write_report
 
     if collectives == "all" and json_path is None:
         raise TracekitError("--collectives all applies only to the JSON: pass --json PATH; -v prints the worst")
@@ -72,15 +67,26 @@ def ranks(
     found = find_recordings(places, form)
     there = None
     if html_path is not None:
+        from tracekit.walks.reports import identity_of_report
+
         name = f"{Path(places[0]).resolve().name.partition('.')[0]}-ranks"
         identity = identity_of_report("ranks", found)
         asked = Path(html_path) if html_path else None
         there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
-    joined = match_ranks(read_ranks(found, reading))
+    digests = read_ranks(found, reading)
+
+    # Not sooner: the processes that read are forked before polars is imported.
+    from tracekit.ranks.collectives import list_collectives
+    from tracekit.ranks.joining import match_ranks, tell_ranks
+    from tracekit.report.composition.ranks import ranks_text
+    from tracekit.report.terminal import shown
+
+    joined = match_ranks(digests)
     told = tell_ranks(joined, drawn=there is not None)
     if there is not None:
         from tracekit.report.composition.ranks_page import ranks_report
+        from tracekit.walks.reports import write_report
 
         write_report(ranks_report(told), there)
     page = there.page if there else None

@@ -1,5 +1,1 @@
 """Two sides side by side: which is faster, what changed on the GPU, and why."""
-
-from tracekit.comparison.comparing import compare
-
-__all__ = ["compare"]

@@ -1,15 +1,15 @@
-"""The walk from two sides to a comparison, one question after the other; and from one."""
+"""The walk from two sides to a comparison, one question after the other."""
 
 from dataclasses import replace
 
 from tracekit.comparison.cost.bound import find_bound
 from tracekit.comparison.cost.operator_calls import note_calls
-from tracekit.comparison.findings import find_all, find_of_one_side
+from tracekit.comparison.findings import find_all
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.comparison.judging.break_even import find_break_even
-from tracekit.comparison.judging.disturbances import find_disturbance
 from tracekit.comparison.judging.estimates import find_separate_runs_change
-from tracekit.comparison.judging.fairness import find_fallbacks, find_unfairness, find_unsound
+from tracekit.comparison.judging.fairness import find_fallbacks, find_unfairness
+from tracekit.comparison.judging.rank_differences import with_worst_rank
 from tracekit.comparison.judging.verdict import judge
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
 from tracekit.comparison.matching.coverage import (
@@ -26,7 +26,6 @@ from tracekit.comparison.waterfall import build_waterfall, find_reason
 from tracekit.model.comparison import Comparison, Deltas, Side, comparable
 from tracekit.model.note import Note
 from tracekit.model.run import FormName
-from tracekit.model.single_run import SingleRun
 
 
 def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
@@ -70,7 +69,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         b_bound=find_bound(b, b.sequence),
         traffic=total_traffic(groups),
         break_even=find_break_even(a, b, verdict),
-        accuracy=judge_accuracy(a, b),
+        accuracy=with_worst_rank(judge_accuracy(a, b), b),
         reason=find_reason(a, b, verdict, waterfall),
         modules=time_by_module(groups),
     )
@@ -89,11 +88,3 @@ def measure_deltas(a: Side, b: Side) -> Deltas:
         (a.unprofiled_idle_us, b.unprofiled_idle_us) if unprofiled else (a.recorded_idle_us, b.recorded_idle_us),
     )
     return Deltas(*(None if before is None or after is None else after - before for before, after in figures))
-
-
-def look_at(side: Side) -> SingleRun:
-    """The side with what holds it back, and what a reader should know or do."""
-    side, _ = with_waiting_lines(note_calls(side), side)
-    bound = find_bound(side, side.sequence)
-    notes = (*find_unsound(side), *find_disturbance(side, side))
-    return SingleRun(side, bound, find_of_one_side(side, bound), notes)

@@ -89,3 +89,4 @@ class Accuracy:
     result: Literal["equal", "as_accurate", "less_accurate", "undecided"]
     basis: Literal["reference", "tolerance", "bits"]
     reason: Statement  #: Why, with the figures it rests on.
+    rank: int | None = None  #: Of several ranks the one whose outputs are worst, where others' are better.

@@ -143,6 +143,7 @@ class FormResult:
     own_wall_us: Many[
         CallMicroseconds
     ] = ()  #: Of several ranks: this one's time of each call; `wall_us` is the slowest's.
+    own_peak_memory_bytes: Count | None = None  #: Of several ranks: this one's; `peak_memory_bytes` is the largest.
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)
@@ -175,6 +176,8 @@ class RankForm:
     graphs: Count | None  #: None of the eager form.
     graph_breaks: Count | None
     peak_memory_bytes: Count | None
+    compiling_calls: Many[Count] = ()  #: Of the timed calls, from 1, those in which it compiled.
+    differs: Many[Noted] = ()  #: What it did and not all ranks did.
 
 
 @dataclass(frozen=True, slots=True)

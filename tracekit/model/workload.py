@@ -54,7 +54,8 @@ class WorkloadInfo:
     `parameters` are those of the largest size at batch 1, `breaks` what is known of graph breaks; None where nobody
     knows yet. `checkpoints` names the published weights of sizes, by size. `megapixel_gib` is what a further million
     pixels of a call's images need in bfloat16; None where that was not measured. `needs_only_torch` is whether its
-    module imports torch and no library of models, which would import most of the compiler too."""
+    module imports torch and no library of models, which would import most of the compiler too. `parallel` are the ways
+    to spread it over ranks, the default first."""
 
     name: str
     title: str
@@ -74,6 +75,7 @@ class WorkloadInfo:
     checkpoints: dict[str, str] = field(default_factory=dict)
     megapixel_gib: float | None = None
     needs_only_torch: bool = False
+    parallel: tuple[Parallel, ...] = ()
 
 
 #: A workload's `breaks` where torch.compile was made to give one graph or fail, at tiny size, and gave it.

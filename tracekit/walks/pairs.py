@@ -146,7 +146,7 @@ def with_interrupts(comparison: Comparison, runs: int) -> Comparison:
 def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
     """Each run's eager form with its compiled one, side by side. Raises what `refuse_unpaired_runs` does, and
     TracekitError for runs that are not of the same work."""
-    from tracekit.comparison import compare
+    from tracekit.comparison.comparing import compare
     from tracekit.comparison.judging import alternatives
 
     refuse_unpaired_runs(places)

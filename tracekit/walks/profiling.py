@@ -13,15 +13,15 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tracekit import __version__, store
-from tracekit.errors import CompileError, NothingCompiledError, TracekitError
+from tracekit.errors import CompileError, NothingCompiledError
 from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
-from tracekit.model.run import FormResult, RankForm, RankOfRun, Recording, RecordingKind, Run
+from tracekit.model.run import FormName, FormResult, RankForm, RankOfRun, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.report.words.noted import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
 from tracekit.walks.building import check_cache, choose_request_size, quiet_libraries
-from tracekit.walks.job import measure_job, rank_here
+from tracekit.walks.job import measure_job, rank_here, refuse_alone, refuse_unshared
 from tracekit.walks.observers import (
     CompilationObserver,
     FormObserver,
@@ -47,6 +47,7 @@ from tracekit.workloads.sizes import check_request, way_to_need_less
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing
     from tracekit.capture.lockstep import Ranks
+    from tracekit.comparison.judging.rank_differences import Differences
 
 #: What is recorded of each form, and how many steps of it.
 RECORDINGS: tuple[tuple[RecordingKind, int], ...] = (("light", 2), ("rich", 1))
@@ -78,6 +79,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     info = find(plan.request.workload)
     scope = check_scope(info, plan.request.scope)
     check_request(info, plan.request)
+    refuse_alone(plan.request)
     if plan.warmup:
         warmup_request(info, plan.request, plan.warmup)
         refuse_warmup_beside_processes(plan.timing, verify=plan.verify)
@@ -117,8 +119,8 @@ def _profile_with_others(plan: Plan, scope: str, progress: Progress, on_part: Ca
             stack.enter_context(_part_kept(made, on_part))
         plan = replace(plan, request=replace(plan.request, scope=scope))
         draft = ranks.decided(made if ranks.rank == 0 else None)
-        if draft is None or not draft.is_dir():
-            raise TracekitError(f"rank {ranks.rank} ({platform.node()}) does not see {draft}: pass a shared --out")
+        assert draft is not None
+        refuse_unshared(draft, ranks)
         run, own = measure_rank(plan, draft, progress, ranks)
         store.save(replace(run, status="complete") if ranks.rank else run, own)
         # All have written what belongs to the folder.
@@ -139,30 +141,38 @@ def measure_rank(plan: Plan, draft: Path, progress: Progress, ranks: Ranks) -> t
 
 
 def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
-    """Every rank with its forms, told by all of them to each other; of any rank but the first none."""
-    own = {form.name: ranks.gathered(form.own_wall_us) for form in run.forms}
-    slowest = {name: Counter(map(_argmax, zip(*each, strict=True))) for name, each in own.items()}
+    """Every rank with its forms; of any rank but the first none."""
+    from tracekit.comparison.judging.rank_differences import find_rank_differences
 
-    def of_form(form: FormResult) -> RankForm:
+    found = ranks.gathered((platform.node(), run.environment.gpu, folder, run.forms))
+    if ranks.rank:
+        return ()
+    by_name = [{form.name: form for form in forms} for *_, forms in found]
+    slowest: dict[FormName, Counter[int]] = {}
+    differ: dict[FormName, Differences] = {}
+    for name in by_name[0]:
+        own_us = (forms[name].own_wall_us for forms in by_name)
+        slowest[name] = Counter(map(_argmax, zip(*own_us, strict=True)))
+        differ[name] = find_rank_differences(by_name, name)
+
+    def of_form(rank: int, form: FormResult) -> RankForm:
         facts = form.compilation
+        told = facts.diagnostics if facts else None
         return RankForm(
             name=form.name,
             wall_us=median(form.own_wall_us) if form.own_wall_us else 0.0,
-            times_slowest=slowest[form.name][ranks.rank],
+            times_slowest=slowest[form.name][rank],
             graphs=facts.graphs if facts else None,
             graph_breaks=facts.graph_breaks if facts else None,
-            peak_memory_bytes=form.peak_memory_bytes,
+            peak_memory_bytes=form.own_peak_memory_bytes,
+            compiling_calls=tuple(each.call for each in told.timed_calls()) if told else (),
+            differs=tuple(differ[form.name][rank]),
         )
 
-    here = RankOfRun(
-        rank=ranks.rank,
-        host=platform.node(),
-        gpu=run.environment.gpu,
-        folder=folder if ranks.rank else None,
-        forms=tuple(map(of_form, run.forms)),
+    return tuple(
+        RankOfRun(rank, host, gpu, folder if rank else None, tuple(of_form(rank, form) for form in forms))
+        for rank, (host, gpu, folder, forms) in enumerate(found)
     )
-    found = ranks.gathered(here)
-    return () if ranks.rank else tuple(found)
 
 
 def _argmax(values: tuple[float, ...]) -> int:
@@ -387,6 +397,7 @@ def _timed(form: FormResult, timings: timing.Timings, rule: StoppingRule) -> dic
         "wall_us": tuple(timings.wall_us.get(form.name, ())),
         "device_us": tuple(device_us) if device_us is not None else None,
         "own_wall_us": tuple(timings.own_us.get(form.name, ())),
+        "own_peak_memory_bytes": timings.own_peak_bytes.get(form.name),
         "peak_memory_bytes": timings.peak_bytes.get(form.name),
         "compilation": compilation,
         "timing": timings.of(form.name, rule) if form.name in timings.wall_us else None,

@@ -1,36 +1,38 @@
-"""From the traces of many ranks to their digests, in worker processes where they are large."""
+"""From the traces of many ranks to their digests, in worker processes where they are large.
+
+What reads a trace is imported where it is used: a process can be forked only before polars has started its threads.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tracekit import store
-from tracekit.analysis.digest import digest_rank
 from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
-from tracekit.model.ranks import RankDigest
-from tracekit.ranks.digest_file import MAGIC, read_digest
-from tracekit.tracefile import read_trace
-from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.rank_files import by_rank, rank_in_name
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from tracekit.model.ranks import RankDigest
     from tracekit.model.run import FormName
 
 #: What recorders call traces, and what `tracekit digest` writes.
 ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
 #: What `tracekit open` calls the trace that it makes of all ranks.
 MERGED = "perfetto-ranks.json.gz"
-#: Reading less than this takes less time than starting a process does.
-WORTH_A_PROCESS_BYTES = 24 << 20
+#: Reading less than this takes less time than starting a process does, which imports what reads a trace anew; a forked
+#: one does so while this one imports the rest.
+WORTH_A_PROCESS_BYTES, WORTH_A_FORK_BYTES = 24 << 20, 1 << 20
 #: Packed JSON is so many times as large unpacked, about.
 PACKED = 12
 
@@ -45,6 +47,11 @@ class RanksReading:
 
     def digest(self, place: str) -> RankDigest:
         """The digest of one recording, read or made. Raises TracekitError where it is neither."""
+        from tracekit.analysis.digest import digest_rank
+        from tracekit.ranks.digest_file import MAGIC, read_digest
+        from tracekit.tracefile.cache import default_folder
+        from tracekit.tracefile.read import read_trace
+
         path = Path(place)
         if path.is_file():
             with path.open("rb") as file:
@@ -136,33 +143,37 @@ def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]
         if path.is_file()
     ]
     workers = min(len(places), os.cpu_count() or 1)
+    # A forked process would inherit polars' threads in the middle of their work.
+    forks = sys.platform == "linux" and "polars" not in sys.modules
+    if workers > 1 and sum(sizes) >= (WORTH_A_FORK_BYTES if forks else WORTH_A_PROCESS_BYTES) * workers:
+        return _read_by_workers(places, reading, workers, "fork" if forks else "spawn")
+    found: list[RankDigest] = []
     with _progress(len(places)) as advance:
-        if workers > 1 and sum(sizes) >= WORTH_A_PROCESS_BYTES * workers:
-            return _read_by_workers(places, reading, workers, advance)
-        found: list[RankDigest] = []
         for place in places:
             found.append(reading.digest(place))
             advance()
-        return found
+    return found
 
 
 def _read_by_workers(
-    places: Sequence[str], reading: RanksReading, workers: int, advance: Callable[[], None]
+    places: Sequence[str], reading: RanksReading, workers: int, start: Literal["fork", "spawn"]
 ) -> list[RankDigest]:
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
 
-    # Forked processes would inherit polars' threads in the middle of their work.
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, get_context(start)) as pool:
         futures = {pool.submit(reading.digest, place): place for place in places}
+        # All are forked by now. Meanwhile, what takes as long to import as a small trace to read.
+        import_module("tracekit.ranks.joining")
         by_place: dict[str, RankDigest] = {}
-        try:
-            for future in as_completed(futures):
-                by_place[futures[future]] = future.result()
-                advance()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        with _progress(len(places)) as advance:
+            try:
+                for future in as_completed(futures):
+                    by_place[futures[future]] = future.result()
+                    advance()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
     return [by_place[place] for place in places]
 
 

@@ -13,8 +13,8 @@ from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis
 from tracekit.model.trace import Trace
-from tracekit.tracefile import read_trace
 from tracekit.tracefile.cache import default_folder
+from tracekit.tracefile.read import read_trace
 
 if TYPE_CHECKING:
     from rich.progress import Progress

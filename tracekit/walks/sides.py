@@ -73,7 +73,7 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
 
 def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
     """What came of compiling, in a run that has both forms, with its verified advice."""
-    from tracekit.comparison import compare
+    from tracekit.comparison.comparing import compare
     from tracekit.comparison.judging.alternatives import with_verified
 
     reading = Reading(shapes=True, cached=cached)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracekit.comparison.comparing import look_at
+from tracekit.comparison.looking import look_at
 from tracekit.comparison.remedies import find_remedies
 from tracekit.model.single_run import NothingCompiled
 from tracekit.walks.model_code import read_lines

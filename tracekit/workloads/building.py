@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from tracekit.errors import TracekitError
-from tracekit.model.run import Settings
+from tracekit.model.run import Parallel, Settings
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.shell import steering_variables
 
@@ -46,6 +47,11 @@ def fill_in(
         iterations=request.iterations or (gpu_iterations if gpu else CPU_ITERATIONS),
         variables=steering_variables(os.environ),
     )
+
+
+def parallel_here(info: WorkloadInfo, request: Request) -> Parallel | None:
+    """How the workload is spread over the ranks of this job; None where this process is of none."""
+    return (request.parallel or info.parallel[0]) if dist.is_initialized() else None
 
 
 @contextmanager

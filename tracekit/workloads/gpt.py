@@ -18,12 +18,10 @@ from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Parallel
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
-from tracekit.workloads.building import count_parameters, fill_in, random_weights
+from tracekit.workloads.building import count_parameters, fill_in, parallel_here, random_weights
 from tracekit.workloads.registry import GPT
 
 HEAD_WIDTH = 64
-#: Over ranks, where nobody says how.
-DEFAULT_PARALLEL: Parallel = "ddp"
 
 
 @dataclass(frozen=True)
@@ -89,9 +87,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     architecture = ARCHITECTURES[size]
     tokens = request.seq_length or architecture.tokens
     ranks = dist.get_world_size() if dist.is_initialized() else 1
-    if request.parallel and not dist.is_initialized() and device != "meta":
-        raise TracekitError(f"--parallel {request.parallel} is for several ranks: pass --nproc N")
-    parallel = (request.parallel or DEFAULT_PARALLEL) if dist.is_initialized() else None
+    parallel = parallel_here(GPT, request)
     filled = fill_in(GPT, request, size, device)
     settings = replace(filled, seq_length=tokens, parallel=parallel, checkpoint=bool(request.checkpoint))
     dtype: torch.dtype = getattr(torch, settings.dtype)

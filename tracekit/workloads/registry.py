@@ -120,6 +120,7 @@ GPT = WorkloadInfo(
     parameters=1_418_842_112,
     breaks=NO_BREAKS,
     needs_only_torch=True,
+    parallel=("ddp", "fsdp2", "tp"),
 )
 
 #: In the order they are listed.

@@ -36,6 +36,8 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
     if refused:
         them = "it" if len(refused) == 1 else "them"
         raise TracekitError(f"{info.name} has no {' and no '.join(refused)}: leave {them} out")
+    if request.parallel and request.parallel not in info.parallel:
+        raise TracekitError(f"{info.name} has no --parallel {request.parallel}: pass {' or '.join(info.parallel)}")
     if "options" in info.takes and is_own(info.name):
         check_module(info.name)
     size, pretrained = request.size, request.pretrained

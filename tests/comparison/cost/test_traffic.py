@@ -7,7 +7,7 @@ import pytest
 from tests.sequences import eager, make_activity, make_sequence, product
 from tests.sides import make_analysis, make_side
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.cost.flops import flops_of
 from tracekit.comparison.cost.operator_calls import Call, bytes_of_noted, find_calls, note_calls
 from tracekit.comparison.cost.roofline import limit_of, peak_of, rates_of

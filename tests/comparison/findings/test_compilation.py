@@ -17,7 +17,7 @@ from tests.sides import (
     scaled,
 )
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.timed import find_compiling_costs
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.compilation import (

@@ -20,7 +20,7 @@ from tests.sides import (
 )
 from tests.traces import VIT
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.findings.eager_code import find_uncompiled_component
 from tracekit.comparison.findings.slower_kernels import find_lost_attention
 from tracekit.comparison.findings.times import find_cold_start

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.sides import command_of, make_analysis, make_form, make_settings, make_side, scaled
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.findings.precision import find_single_precision
 from tracekit.comparison.findings.slower_kernels import find_slower_convolutions
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side

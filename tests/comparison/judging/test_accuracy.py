@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from tests.sides import ORDER, command_of, make_pair, make_settings, scaled
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.model.comparison import Side
 from tracekit.model.numerics import Accuracy, FormNumerics, Other, OutputDifference, TensorDifference

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.sides import ORDER, STEADY, make_environment, make_form, make_pair, make_settings, make_side, scaled
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.alternatives import (
     find_differences,
     find_fastest,

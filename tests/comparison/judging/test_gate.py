@@ -21,7 +21,7 @@ from tests.sides import (
 )
 
 from tracekit import store
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis, CommunicationUse

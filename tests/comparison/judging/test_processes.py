@@ -8,7 +8,7 @@ import pytest
 from tests.sides import ORDER, STEADY, make_analysis, make_cpu_analysis, make_form, make_side, scaled, with_processes
 
 from benchmarks.processes import busy, deviation, groups, share_within, waiting
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.alternatives import with_verified
 from tracekit.comparison.judging.processes import (
     find_process_spread,

@@ -10,7 +10,7 @@ from tests.sequences import eager, make_activity, make_sequence, product, triton
 from tests.sides import Kernels, make_analysis, make_cpu_analysis, make_environment, make_form, make_side
 from tests.traces import analyze, make_copy, make_kernel, make_trace
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.matching.alignment import align
 from tracekit.comparison.matching.coverage import (
     find_doubts,

@@ -23,7 +23,7 @@ from tracekit.comparison.matching.operators import without_number
 from tracekit.comparison.matching.pairing import Cell
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup, Side
 from tracekit.model.sequence import Activity, Sequence
-from tracekit.tracefile import read_trace
+from tracekit.tracefile.read import read_trace
 
 Block = dict[tuple[int, ...], tuple[int, ...]]
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 from tests.report.showing import comparison_markdown, comparison_page, rows_of
 from tests.sides import COMPILED, STEADY, make_analysis, make_form, make_side
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.model import compilation as facts
 from tracekit.model.comparison import Comparison, Side
 from tracekit.report.charts import phase_chart

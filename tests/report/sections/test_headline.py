@@ -10,7 +10,7 @@ from tests.report.conftest import cpu_comparison, timed_comparison
 from tests.report.showing import comparison_markdown, comparison_page, told_in_full
 from tests.sides import BUSY, STEADY, make_analysis, make_cpu_analysis, make_form, make_side, scaled
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Bound, Comparison, Reason, ReasonShare, WaterfallPart
 from tracekit.model.estimate import Statement

@@ -6,7 +6,7 @@ from tests.report.conftest import timed_comparison
 from tests.report.showing import comparison_markdown, comparison_page, rows_of, told_in_full
 from tests.sides import make_pair, make_run, scaled
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.model.comparison import Comparison
 from tracekit.model.gpu import FormMemory, MemoryUse
 from tracekit.model.note import Note

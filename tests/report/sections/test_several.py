@@ -10,7 +10,7 @@ from tests.report.showing import comparisons_markdown, comparisons_page, rows_of
 from tests.report.test_schemas import faults
 from tests.sides import make_form, make_pair, make_settings, scaled
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.alternatives import labelled, set_beside
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons

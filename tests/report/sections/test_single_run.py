@@ -5,7 +5,7 @@ from tests.report.conftest import cpu_comparison, matched_comparison, timed_comp
 from tests.report.showing import side_markdown, side_page, text_of
 from tests.sides import make_run
 
-from tracekit.comparison.comparing import look_at
+from tracekit.comparison.looking import look_at
 from tracekit.model.single_run import SingleRun
 from tracekit.report.markdown import LONGEST
 from tracekit.report.sections import kernels as section

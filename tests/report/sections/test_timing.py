@@ -3,7 +3,7 @@ from dataclasses import replace
 from tests.report.showing import rows_of
 from tests.sides import STEADY, make_form, make_pair, make_side, scaled
 
-from tracekit.comparison import compare
+from tracekit.comparison.comparing import compare
 from tracekit.model.comparison import Comparison
 from tracekit.model.run import FormName
 from tracekit.model.timing import BreakEven, ControlCall, FormTiming, ProcessTimes

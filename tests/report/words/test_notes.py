@@ -12,6 +12,12 @@ from tracekit.report.words.notes import SENTENCES, grave_sentences, note_sentenc
 SIDES, WAITS = ["eager", "compiled"], (False, True)
 DRIVERS = {"code": "driver", "facts": {"values": ["580.1", "590.1"]}}
 
+PLACE = {"function": "forward", "where": "model.py:12"}
+CHECK = {"kind": "size", "name": "x", "index": "0", "then": "4", "now": "5"}
+DIFFERENCE = {"result": "less_accurate", "basis": "tolerance", "reason": "difference", "path": "", "compiled": 0.5} | {
+    "allowed": 0.07
+}
+
 
 def note(code: str, subject: str | None = None, **facts: object) -> Note:
     return Note(code, subject=subject, facts=facts)
@@ -43,6 +49,17 @@ TIMING = (
     note("one_process_large_change", "eager", idle_share=0.81, seen_apart=0.32, result="faster", speedups=[4.9, 8.5]),
     note("one_process_gpu_bound", seen_apart=0.031, result="faster", speedups=[1.3, 1.38]),
     note("of_ranks", "eager", ranks=2, rank=1, times=19, calls=20),
+    *(
+        note(code, "compiled", ranks=ranks, of_ranks=8, **facts)
+        for code, ranks, facts in (
+            ("rank_recompiled", [1], {**PLACE, "times": 2, "least": 0, "timed": 1, "failed_check": CHECK}),
+            ("rank_recompiled", [1, 3], {**PLACE, "times": 1, "least": 0, "timed": 0, "failed_check": CHECK}),
+            ("rank_broke", [1], {**PLACE, "reason": "Call to print."}),
+            ("rank_ran_eager", [1], {**PLACE, "reason": "recompile limit"}),
+            ("rank_memory", [1], {"peak_bytes": 3 * 2**30, "least_bytes": 2**31}),
+            ("rank_outputs", [1], DIFFERENCE),
+        )
+    ),
     note("two_processes"),
     note("eager_differs_between_runs", slowest="regional", fastest="default", ratio=1.2),
     *(note("interrupted", runs=runs) for runs in (1, 2)),

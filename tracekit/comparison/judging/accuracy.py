@@ -24,7 +24,7 @@ LOST = 0.3
 STEPS, STEPS_OF_SUMS = 16.0, 1024.0
 
 Result = Literal["as_accurate", "less_accurate", "undecided"]
-SEVEREST: tuple[Result, ...] = ("less_accurate", "undecided", "as_accurate")
+SEVEREST = ("less_accurate", "undecided", "as_accurate", "equal")
 #: Settings that change how a form computes, not what.
 HOW = ("scope", "mode", "fullgraph", "dynamic", "iterations", "variables")
 HALF = ("bfloat16", "float16")
@@ -57,7 +57,18 @@ def _judge_error(
 def judge_accuracy(a: Side, b: Side) -> Accuracy | None:
     """What may be said of B's outputs; None unless A is eager, B is compiled, and their outputs were compared."""
     one, other = (side.form.numerics if side.form else None for side in (a, b))
-    if other is None or other.against_eager is None or not (a.form and a.form.name == "eager"):
+    if other is None or not (a.form and a.form.name == "eager"):
+        return None
+    same_work = a.settings is not None and b.settings is not None
+    for name in (field.name for field in fields(Settings) if field.name not in HOW):
+        same_work = same_work and getattr(a.settings, name) == getattr(b.settings, name)
+    return judge_outputs(one, other, same_work=same_work)
+
+
+def judge_outputs(one: FormNumerics | None, other: FormNumerics, *, same_work: bool) -> Accuracy | None:
+    """The same of what an eager form returned, and a compiled one; `same_work` is whether they computed one thing. None
+    where the outputs were not compared."""
+    if other.against_eager is None:
         return None
     tensors = other.against_eager.tensors
     if not tensors:
@@ -70,9 +81,6 @@ def judge_accuracy(a: Side, b: Side) -> Accuracy | None:
         return Accuracy("equal", "bits", Statement("equal"))
     # A reference of whose output nothing could be compared judges nothing.
     referenced = other.against_reference is not None and bool(other.against_reference.tensors)
-    same_work = a.settings is not None and b.settings is not None
-    for name in (field.name for field in fields(Settings) if field.name not in HOW):
-        same_work = same_work and getattr(a.settings, name) == getattr(b.settings, name)
     if one and one.against_reference and referenced and same_work:
         worst = _worst(_by_reference(one, other))
         return Accuracy(worst.result, "reference", worst.reason)

@@ -8,6 +8,7 @@ from tracekit.comparison.cost.flops import attention_sizes, factors_of, flops_of
 from tracekit.comparison.cost.operator_calls import find_calls
 from tracekit.comparison.judging.communication import find_unjudged_communication, find_untold_waiting
 from tracekit.comparison.judging.disturbances import find_disturbance
+from tracekit.comparison.judging.rank_differences import note_rank_differences
 from tracekit.comparison.judging.thresholds import FEWEST_CALLS, SLOWER_THAN_RECORDED
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
@@ -30,9 +31,9 @@ LEAST_SHARE, LEAST_MATMULS = 0.25, 4
 def find_unfairness(a: Side, b: Side) -> tuple[Note, ...]:
     """One note for each thing a reader must know before believing the figures; empty when there is none."""
     same = (Note("same_recording", facts={"path": a.path}),) if a.path == b.path else ()
-    first: tuple[Question, ...] = (_missing_gpu, _of_ranks, _other_work, find_other_machine, _other_windows)
-    second: tuple[Question, ...] = (_busier_than_the_call, _slower_than_recorded, find_unjudged_communication)
-    questions = (*first, *second, find_disturbance, _damaged)
+    first: tuple[Question, ...] = (_missing_gpu, note_rank_differences, _of_ranks, _other_work, find_other_machine)
+    second: tuple[Question, ...] = (_other_windows, _busier_than_the_call, _slower_than_recorded)
+    questions = (*first, *second, find_unjudged_communication, find_disturbance, _damaged)
     return (*same, *(note for ask in questions for note in ask(a, b)))
 
 
@@ -192,8 +193,9 @@ def _other_gpu(a: Side, b: Side) -> Iterator[Note]:
 
 def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
     for side in (a, b):
-        forms = [(each.rank, form) for each in side.ranks for form in each.forms if form.name == side.label]
-        if forms:
+        name = side.form.name if side.form else None
+        forms = [(each.rank, form) for each in side.ranks for form in each.forms if form.name == name]
+        if len(forms) > 1:
             rank, slowest = max(forms, key=lambda each: each[1].times_slowest)
             calls = sum(form.times_slowest for _, form in forms)
             facts = {"ranks": len(side.ranks), "rank": rank, "times": slowest.times_slowest, "calls": calls}

@@ -87,9 +87,12 @@ def without_compiling(a: Timed, b: Timed, a_us: Values, b_us: Values) -> tuple[V
 
 
 def _compiling(side: Timed) -> set[int]:
-    """The positions of the timed calls that compiled."""
-    found = side.diagnostics if side.form else None
-    return {call.call - 1 for call in found.timed_calls()} if found else set()
+    """The positions of the timed calls that compiled, on any rank."""
+    found, form = side.diagnostics if side.form else None, side.form
+    own = {call.call - 1 for call in found.timed_calls()} if found else set()
+    ranks = side.ranks if isinstance(side, Side) else ()
+    others = (each for rank in ranks for each in rank.forms if form and each.name == form.name)
+    return own | {call - 1 for each in others for call in each.compiling_calls}
 
 
 def _without(calls: int, compiling: set[int]) -> list[int]:

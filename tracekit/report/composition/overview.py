@@ -14,6 +14,7 @@ from tracekit.report.sections.call import call_times
 from tracekit.report.sections.findings import listed
 from tracekit.report.sections.headline import gate_text
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
+from tracekit.report.sections.outputs import on_rank
 from tracekit.report.sections.timing import pays_after
 from tracekit.report.words import common as words
 from tracekit.report.words import short
@@ -218,7 +219,7 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         if missing := facts.get("no_reference"):
             figures += f"; no higher precision: {printable(missing.partition(' (')[0])}"
         fine = accuracy.result in short.OUTPUTS
-        told = short.OUTPUTS.get(accuracy.result, OUTPUTS[accuracy.result])
+        told = short.OUTPUTS.get(accuracy.result, OUTPUTS[accuracy.result]) + on_rank(accuracy)
         if fine and accuracy.basis == "tolerance":
             told = "Outputs near eager's"
         yield Check("ok" if fine else "!!", f"{told}{figures}")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.gpu import FormMemory
-from tracekit.model.numerics import TensorDifference
+from tracekit.model.numerics import Accuracy, TensorDifference
 from tracekit.names import clipped, printable
 from tracekit.numbers import MINUS, MISSING, count, percent, size, size_change
 from tracekit.report.document import Table, columns, filled_table
@@ -49,7 +49,13 @@ def accuracy_sentence(comparison: Comparison) -> str | None:
     accuracy = comparison.accuracy
     if accuracy is None:
         return None
-    return f"{RESULTS[accuracy.result]}. {accuracy_because(accuracy.reason.code, accuracy.reason.facts)}"
+    because = accuracy_because(accuracy.reason.code, accuracy.reason.facts)
+    return f"{RESULTS[accuracy.result]}{on_rank(accuracy)}. {because}"
+
+
+def on_rank(accuracy: Accuracy) -> str:
+    """Whose outputs are meant, where that is not every rank."""
+    return "" if accuracy.rank is None else f" on rank {accuracy.rank}"
 
 
 def numerics_table(comparison: Comparison) -> Table | None:

@@ -296,7 +296,7 @@ def _what_was_timed(comparison: Comparison) -> str:
     processes = verdict.processes or 1
     of = "Median ratio" if processes == 1 else f"Mean of {processes} processes' median ratios"
     rounds = counted(verdict.n or 0, "interleaved round")
-    ranks = f" of {len(comparison.a.ranks)} ranks" if comparison.a.ranks else ""
+    ranks = f" of {counted(len(comparison.a.ranks), 'rank')}" if comparison.a.ranks else ""
     return f"{of} of {rounds}{ranks}, profiler off"
 
 

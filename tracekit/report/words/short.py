@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tracekit.numbers import count, duration, percent, times, times_span
+from tracekit.numbers import count, duration, percent, size, times, times_span
+from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes import note_sentence
+from tracekit.report.words.notes.comparisons import OUTPUTS_OF_RANK, alone
 from tracekit.report.words.saying import Sentence, say
 
 if TYPE_CHECKING:
@@ -83,6 +85,19 @@ HEADLINE: dict[str, Sentence] = {
     "compiled_while_timed": "{subject}: {compilations:counted compilation} inside timed calls: no verdict",
     "ran_eager": lambda reason: f"the compiled model ran eager{f': {reason}' if reason else ''}",
     "part_ran_eager": "part of the model ran eager: {place}",
+    "rank_outputs": lambda subject, ranks, of_ranks, result, **_: (
+        f"outputs of {alone(ranks, of_ranks).lower()} {OUTPUTS_OF_RANK[result]}"
+    ),
+    "rank_ran_eager": lambda subject, ranks, of_ranks, where, function, reason: (
+        f"{alone(ranks, of_ranks).lower()} ran {function or where or 'a frame'} eager: {reason}"
+    ),
+    "rank_recompiled": lambda subject, ranks, of_ranks, function, where, times, least, timed, failed_check: (
+        f"{alone(ranks, of_ranks).lower()} recompiled {function or where or 'a frame'}"
+        f"{' in timed calls' if timed else ''}: {check_sentence(failed_check)}"
+    ),
+    "rank_broke": lambda subject, ranks, of_ranks, where, function, reason: (
+        f"{alone(ranks, of_ranks).lower()} has a graph break at {where or function or 'an unknown line'}"
+    ),
     "waiting_untold": lambda subject, communication_us, rank, world_size, **_: (
         f"{'one rank' if rank is None else f'rank {rank}'}{f' of {world_size:,}' if world_size else ''}:"
         f" {duration(communication_us)} of communication include waiting for others (tracekit ranks FOLDER)"
@@ -122,6 +137,10 @@ HEADLINE: dict[str, Sentence] = {
     "ratio_changed": "the speed-up drifted by {share:percent 1} during timing",
     "timed_slower_than_recorded": "{subject} was slower without the profiler than with it: measure again",
     "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums",
+    "rank_memory": lambda subject, ranks, of_ranks, peak_bytes, least_bytes: (
+        f"{alone(ranks, of_ranks).lower()} holds {size(peak_bytes)} in {subject}, the rank with least"
+        f" {size(least_bytes)}"
+    ),
 }
 
 #: Notes on a sweep; all others are written as they are elsewhere.

@@ -5,8 +5,10 @@ from typing import Any
 
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.option import OPTIONS
-from tracekit.numbers import counted, duration, percent, times, times_span
+from tracekit.numbers import counted, duration, percent, size, times, times_span
+from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.health import health_sentence
+from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.saying import Sentence
 from tracekit.shell import variable_words
 
@@ -120,6 +122,23 @@ def waiting_untold(
     )
 
 
+def alone(ranks: Sequence[int], of_ranks: int) -> str:
+    """`Rank 1 alone`, `Ranks 1, 3 of 8`."""
+    named = ", ".join(map(str, ranks))
+    return f"Rank {named} alone" if len(ranks) == 1 else f"Ranks {named} of {of_ranks}"
+
+
+def _fewest(times: int) -> str:
+    return f", the rank with fewest {counted(times, 'time')}" if times else ""
+
+
+def _in_timed_calls(times: int) -> str:
+    return f" {counted(times, 'recompile')} in timed calls." if times else ""
+
+
+#: What the outputs of one rank are.
+OUTPUTS_OF_RANK = {"less_accurate": "differ by more than rounding", "undecided": "are inconclusive"}
+
 SENTENCES: dict[str, Sentence] = {
     "throttled": lambda limit, share, sides=(): _throttled(
         f"{limit} limit active {percent(share, 0)} of the time", sides
@@ -221,6 +240,27 @@ SENTENCES: dict[str, Sentence] = {
     "of_ranks": (
         "A call of {subject} ends with the slowest of {ranks} ranks: rank {rank} in {times:,} of {calls:,} calls. The"
         " recordings shown are rank 0's; `tracekit ranks` reads all."
+    ),
+    "rank_recompiled": lambda subject, ranks, of_ranks, function, where, **facts: (
+        f"{alone(ranks, of_ranks)} recompiled {function or 'a frame'}{f' ({where})' if where else ''}"
+        f" {counted(facts['times'], 'time')} in {subject}{_fewest(facts['least'])}:"
+        f" {check_sentence(facts['failed_check'])}.{_in_timed_calls(facts['timed'])} Other ranks wait meanwhile."
+    ),
+    "rank_broke": lambda subject, ranks, of_ranks, where, function, reason: (
+        f"{alone(ranks, of_ranks)} has a graph break at {where or function or 'an unknown line'} in {subject}:"
+        f" {reason.rstrip('.')}."
+    ),
+    "rank_ran_eager": lambda subject, ranks, of_ranks, where, function, reason: (
+        f"{alone(ranks, of_ranks)} ran {function or 'a frame'}{f' ({where})' if where else ''} eager in {subject}:"
+        f" {reason.rstrip('.')}."
+    ),
+    "rank_memory": lambda subject, ranks, of_ranks, peak_bytes, least_bytes: (
+        f"{alone(ranks, of_ranks)}: peak memory of {subject} {size(peak_bytes)}, of the rank with least"
+        f" {size(least_bytes)}."
+    ),
+    "rank_outputs": lambda subject, ranks, of_ranks, result, basis, reason, **facts: (
+        f"{alone(ranks, of_ranks)}: outputs of {subject} {OUTPUTS_OF_RANK[result]}, those of other ranks are better."
+        f" {accuracy_because(reason, facts)}"
     ),
     "two_processes": "Two processes: the interval is wide (--repeat-process 4).",
     "eager_differs_between_runs": (

@@ -1,0 +1,103 @@
+"""Ranks of a job that did what others did not; made by hand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tests.comparison.judging.test_accuracy import SAME, numerics, tensor
+from tests.sides import make_form, make_side
+
+from tracekit.comparison.comparing import compare
+from tracekit.comparison.judging.rank_differences import find_rank_differences, note_rank_differences, with_worst_rank
+from tracekit.comparison.judging.timed import calls_that_count
+from tracekit.model.compilation import (
+    CompilingCall,
+    Diagnostics,
+    EagerFallback,
+    FailedGuard,
+    FrameCompilation,
+    GraphBreak,
+)
+from tracekit.model.estimate import Statement
+from tracekit.model.numerics import Accuracy
+from tracekit.model.run import FormResult, RankForm, RankOfRun
+
+GUARD = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 4, actual 5  # return x")
+BREAK = GraphBreak("model.py:7", "forward", "Call to print", None, None, None, ("0/0",))
+
+
+def again(times: int) -> tuple[FrameCompilation, ...]:
+    """A function that was compiled once, and once more so often, the last time in a timed call."""
+    first = FrameCompilation("0/0", "forward", "model.py:3", "warm-up", 1, 1.0, 3)
+    return (first, *(replace(first, id=f"0/{n}", phase="timed", because=(GUARD,)) for n in range(1, times + 1)))
+
+
+def of_rank(times: int = 0, **told: Any) -> FormResult:
+    return make_form("compiled", diagnostics=Diagnostics(frames=again(times), **told))
+
+
+def differences(*ranks: FormResult, eager: FormResult | None = None) -> list[list[str]]:
+    forms = [{"compiled": form, **({"eager": eager} if eager else {})} for form in ranks]
+    return [[each.code for each in some] for some in find_rank_differences(forms, "compiled")]
+
+
+def test_ranks_that_did_the_same_do_not_differ() -> None:
+    one = of_rank(2, breaks=(BREAK,), fallbacks=(EagerFallback("skipped", "forward", "model.py:3", "a reason"),))
+    held = replace(one, own_peak_memory_bytes=2**34)
+    # A little more memory is that of any two allocators; eager code has no diagnostics.
+    assert differences(held, replace(held, own_peak_memory_bytes=2**34 + 2**28)) == [[], []]
+    forms = [{"eager": make_form()} for _ in range(2)]
+    assert find_rank_differences(forms, "eager") == ([], [])
+
+
+def test_what_only_some_ranks_did_is_told_of_these() -> None:
+    fallback = EagerFallback("recompile_limit", "forward", "model.py:3", "the limit")
+    uneven = replace(of_rank(3, breaks=(BREAK,), fallbacks=(fallback,)), own_peak_memory_bytes=2 * 2**30)
+    even = replace(of_rank(1), own_peak_memory_bytes=2**30)
+    codes = ["rank_recompiled", "rank_broke", "rank_ran_eager", "rank_memory"]
+    assert differences(even, uneven, even, uneven) == [[], codes, [], codes]
+    told = find_rank_differences([{"compiled": even}, {"compiled": uneven}], "compiled")[1]
+    again, broke, _, memory = (each.facts for each in told)
+    assert (again["times"], again["least"], again["timed"], again["where"]) == (3, 1, 3, "model.py:3")
+    assert broke["where"] == "model.py:7" and memory == {"peak_bytes": 2 * 2**30, "least_bytes": 2**30}
+
+
+def test_outputs_that_are_worse_on_one_rank_are_told_and_judged_by_it() -> None:
+    fine, wrong = (replace(of_rank(), numerics=numerics(eager=each)) for each in (SAME, tensor(0.9)))
+    assert differences(fine, wrong) == [[], ["rank_outputs"]]
+    assert differences(wrong, wrong) == differences(fine, fine) == [[], []]
+    side = with_ranks([fine, wrong])
+    own = Accuracy("equal", "bits", Statement("equal"))
+    found = with_worst_rank(own, side)
+    assert found is not None and (found.result, found.rank, found.reason.code) == ("less_accurate", 1, "difference")
+    assert found.reason.facts["compiled"] == 0.9
+    # Rank 0's are the side's own.
+    assert with_worst_rank(own, with_ranks([wrong, fine])) == own
+    assert with_worst_rank(own, make_side("compiled", form=fine)) == own
+
+
+def with_ranks(forms: Sequence[FormResult], compiling: Sequence[tuple[int, ...]] | None = None) -> Any:
+    """The compiled side of a run whose ranks have these forms, each of which compiled in these timed calls."""
+    found = find_rank_differences([{"compiled": form} for form in forms], "compiled")
+    ranks = tuple(
+        RankOfRun(rank, "host", None, None, (RankForm("compiled", 1000.0, 5, 1, 0, None, calls, tuple(differs)),))
+        for rank, (differs, calls) in enumerate(zip(found, compiling or [()] * len(forms), strict=True))
+    )
+    return make_side("compiled", form=forms[0], ranks=ranks)
+
+
+def test_a_note_names_all_ranks_that_differ_alike_and_the_check_that_failed() -> None:
+    side = with_ranks([of_rank(), of_rank(1), of_rank(1)])
+    (note,) = note_rank_differences(make_side("eager", form=make_form()), side)
+    assert (note.code, note.subject, note.severity) == ("rank_recompiled", "compiled", "warning")
+    assert (note.facts["ranks"], note.facts["of_ranks"], note.facts["least"]) == ([1, 2], 3, 0)
+    assert note.facts["failed_check"] == {"kind": "size", "name": "x", "index": "0", "then": "4", "now": "5"}
+    assert note in compare(make_side("eager", form=make_form()), side).notes
+
+
+def test_a_call_in_which_any_rank_compiled_does_not_count() -> None:
+    calls = CompilingCall("timed", 2, 1, 0, 1000.0)
+    own = make_form("compiled", tuple(range(1000, 1010)), diagnostics=Diagnostics(calls=(calls,)))
+    assert len(calls_that_count(make_side("compiled", form=own))) == 9
+    side = with_ranks([own, own], [(2,), (2, 5)])
+    assert sorted(calls_that_count(side)) == [1000, 1002, 1003, *range(1005, 1010)]

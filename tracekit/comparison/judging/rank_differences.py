@@ -1,0 +1,141 @@
+"""What did some ranks of a job do that others did not? Ranks with the same work compile alike and hold as much."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tracekit.comparison.judging.accuracy import SEVEREST, judge_outputs
+from tracekit.model.comparison import Side
+from tracekit.model.compilation import Diagnostics, FailedGuard
+from tracekit.model.estimate import Statement
+from tracekit.model.note import Facts, Note, Noted, Severity
+from tracekit.model.numerics import Accuracy
+from tracekit.model.run import FormName, FormResult
+
+#: Peaks of memory that are less apart than this share of the least, or than so many bytes, are alike.
+LEAST_MEMORY, LEAST_BYTES = 0.03, 2**20
+#: The fact that a rank's outputs are worse, and what of it is no fact of the reason.
+OUTPUTS, JUDGED = "rank_outputs", ("result", "basis", "reason")
+
+#: Of each rank, what it did that not all did.
+Differences = tuple[list[Noted], ...]
+
+
+def find_rank_differences(ranks: Sequence[Mapping[FormName, FormResult]], name: FormName) -> Differences:
+    """What each rank's form of that name did that not all ranks' did; `ranks` have the forms of one rank each."""
+    forms = [forms[name] for forms in ranks]
+    found: Differences = tuple([] for _ in ranks)
+    told = [form.compilation.diagnostics if form.compilation else None for form in forms]
+    if all(told):
+        diagnostics = [each for each in told if each]
+        for question in (_recompiled, _broke, _ran_eager):
+            for rank, noted in question(diagnostics):
+                found[rank].append(noted)
+    for question_of_forms in (_held_more(forms), _returned_worse(ranks) if name == "compiled" else ()):
+        for rank, noted in question_of_forms:
+            found[rank].append(noted)
+    return found
+
+
+def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted]]:
+    """Functions that a rank compiled again more often than the rank that did so least."""
+    counts = [Counter((each.function, each.where) for each in told.recompiles) for told in diagnostics]
+    for key in dict.fromkeys(key for count in counts for key in count):
+        least = min(count[key] for count in counts)
+        for rank, count in enumerate(counts):
+            if count[key] > least:
+                again = [each for each in diagnostics[rank].recompiles if (each.function, each.where) == key]
+                facts: Facts = {
+                    "function": key[0],
+                    "where": key[1],
+                    "times": count[key],
+                    "least": least,
+                    "timed": sum(each.phase == "timed" for each in again),
+                    "guard": again[-1].because[0].text.partition("\n")[0].partition("  #")[0].strip(),
+                }
+                yield rank, Noted("rank_recompiled", facts)
+
+
+def _broke(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted]]:
+    """Lines at which the graph breaks in some ranks only."""
+    lines = [{(each.line, each.function): each for each in told.breaks} for told in diagnostics]
+    for rank, own in enumerate(lines):
+        for key, each in own.items():
+            if not all(key in others for others in lines):
+                yield rank, Noted("rank_broke", {"where": each.line, "function": each.function, "reason": each.reason})
+
+
+def _ran_eager(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted]]:
+    """Functions that run eager, though they were to be compiled, in some ranks only."""
+    parts = [{(each.kind, each.function, each.where): each for each in told.fallbacks} for told in diagnostics]
+    for rank, own in enumerate(parts):
+        for key, each in own.items():
+            if not all(key in others for others in parts):
+                facts: Facts = {"where": each.where, "function": each.function, "reason": each.reason}
+                yield rank, Noted("rank_ran_eager", facts)
+
+
+def _held_more(forms: Sequence[FormResult]) -> Iterator[tuple[int, Noted]]:
+    """Ranks whose calls hold more memory than those of the rank that holds least."""
+    peaks = [form.own_peak_memory_bytes for form in forms]
+    least = min((peak for peak in peaks if peak is not None), default=0)
+    for rank, peak in enumerate(peaks):
+        if peak is not None and peak - least >= max(LEAST_MEMORY * least, LEAST_BYTES):
+            yield rank, Noted("rank_memory", {"peak_bytes": peak, "least_bytes": least})
+
+
+def _returned_worse(ranks: Sequence[Mapping[FormName, FormResult]]) -> Iterator[tuple[int, Noted]]:
+    """Ranks whose compiled form returns what is less like eager's than on the rank that is most like it."""
+    judged = [_judged(forms) for forms in ranks]
+    best = max((_severity(each) for each in judged if each), default=0)
+    for rank, each in enumerate(judged):
+        if each is not None and each.result in ("less_accurate", "undecided") and _severity(each) < best:
+            judged_as = dict(zip(JUDGED, (each.result, each.basis, each.reason.code), strict=True))
+            yield rank, Noted(OUTPUTS, judged_as | each.reason.facts)
+
+
+def _judged(forms: Mapping[FormName, FormResult]) -> Accuracy | None:
+    eager, compiled = (form.numerics if form else None for form in (forms.get("eager"), forms.get("compiled")))
+    return judge_outputs(eager, compiled, same_work=True) if compiled else None
+
+
+def _severity(accuracy: Accuracy) -> int:
+    """0 is the worst."""
+    return SEVEREST.index(accuracy.result)
+
+
+def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
+    """A note for each thing that some ranks of a side did and others did not, with these ranks."""
+    for side in (a, b):
+        found: list[tuple[Noted, list[int]]] = []
+        for each in side.ranks:
+            for noted in (noted for form in each.forms if _is_of(side, form.name) for noted in form.differs):
+                ranks = next((ranks for other, ranks in found if other == noted), None)
+                if ranks is None:
+                    found.append((noted, [each.rank]))
+                else:
+                    ranks.append(each.rank)
+        for noted, ranks in found:
+            facts: dict[str, Any] = {"ranks": ranks, "of_ranks": len(side.ranks), **noted.facts}
+            if "guard" in facts:
+                facts["failed_check"] = FailedGuard("", facts.pop("guard")).facts
+            severity: Severity = "info" if noted.code == "rank_memory" else "warning"
+            yield Note(noted.code, severity, side.label, facts)
+
+
+def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
+    """What may be said of the outputs of all ranks, of which `accuracy` is rank 0's."""
+    worst = accuracy
+    for rank in side.ranks:
+        for noted in (noted for form in rank.forms if _is_of(side, form.name) for noted in form.differs):
+            if noted.code != OUTPUTS or worst is None:
+                continue
+            facts: dict[str, Any] = dict(noted.facts)
+            result, basis, reason = (facts.pop(name) for name in JUDGED)
+            found = Accuracy(result, basis, Statement(reason, facts), rank.rank)
+            worst = found if rank.rank and _severity(found) < _severity(worst) else worst
+    return worst
+
+
+def _is_of(side: Side, name: FormName) -> bool:
+    return side.form is not None and side.form.name == name
