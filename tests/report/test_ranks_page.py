@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import polars as pl
 import pytest
 from tests.ranks.jobs import simulate
 from tests.report.showing import printed, written
@@ -176,3 +177,11 @@ def test_timelines_are_read_by_keys_and_another_collective_is_chosen(tmp_path: P
         drawn.click("#rank-1 .opens")
         assert "rank1.json" in drawn.inner_text("#drawer")
         assert was_quiet(visited)
+
+
+def test_where_clocks_are_unknown_no_rank_is_named() -> None:
+    early, late = simulate(2, 6, lambda rank, step: 300.0 + 200 * rank)
+    stopped = replace(late, collectives=late.collectives.with_columns(pl.col("start_ns", "end_ns") * 3))
+    told = tell_ranks(match_ranks([early, stopped]))
+    assert told.clock.basis == "bound" and not told.waits and any(each.exposed_waiting_us for each in told.ranks)
+    assert printed(ranks_text(told, None, (), "brief", 100), 100)
