@@ -161,6 +161,12 @@ def test_what_cannot_be_asked_of_ranks_is_refused(folder: Path, monkeypatch: pyt
     assert_refused(invoke(*one, "--timeout", 9), "--timeout has no effect without --nproc")
     assert_refused(invoke("profile", "vit", "--nproc", 2), "vit has no --nproc")
     assert_refused(invoke("profile", "gpt", "--parallel", "tp"), "--parallel tp is for several ranks: pass --nproc N")
+    gpt = ("profile", "gpt", "--nproc", 2, "--compiled")
+    for more, refusal in {
+        ("--parallel", "fsdp2", "--compile-order", "before-sharding"): "--compile-order is for sharded blocks",
+        ("--compiled-autograd",): "--compiled-autograd cannot trace ddp's reducer",
+    }.items():
+        assert_refused(invoke(*gpt, *more), refusal)
     for name, value in {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
         monkeypatch.setenv(name, value)
     assert_refused(invoke(*one, "--nproc", 2), "a launcher has started this process as rank 1")

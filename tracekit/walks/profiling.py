@@ -374,8 +374,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             progress.stage(f"recording {form.name}", like=[f"recording {each.name}" for each in made[:number]])
             recordings: tuple[Recording, ...] = ()
             for kind, steps in RECORDINGS:
-                ranks.begin()
-                recordings = (*recordings, _record(form, kind, steps, run, draft, progress))
+                recordings = (*recordings, _record(form, kind, steps, run, draft, progress, ranks))
                 run = with_form(run, form.name, recordings=recordings)
                 store.save(run, draft)
         progress.stage("provenance")
@@ -404,7 +403,9 @@ def _timed(form: FormResult, timings: timing.Timings, rule: StoppingRule) -> dic
     }
 
 
-def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress) -> Recording:
+def _record(
+    form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress, ranks: Ranks
+) -> Recording:
     from tracekit.capture import recording
     from tracekit.tracefile.publish import publish
 
@@ -419,7 +420,7 @@ def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: 
         "mode": run.settings.mode if form.name == "compiled" else None,
     }
     try:
-        marks = recording.record(form, kind, steps, unpublished, progress)
+        marks = recording.record(form, kind, steps, unpublished, progress, ranks)
         size = publish(unpublished, draft / name, metadata=about, marks=marks)
     finally:
         # Also on Ctrl-C: half a trace under a hidden name is of no use to anybody.
