@@ -180,7 +180,7 @@ def test_timelines_are_read_by_keys_and_another_collective_is_chosen(tmp_path: P
 
 
 def test_where_clocks_are_unknown_no_rank_is_named() -> None:
-    early, late = simulate(2, 6, lambda rank, step: 300.0 + 200 * rank)
+    early, late = simulate(2, 6, lambda rank, step: 300.0 + 50 * rank * (step % 3))
     stopped = replace(late, collectives=late.collectives.with_columns(pl.col("start_ns", "end_ns") * 3))
     told = tell_ranks(match_ranks([early, stopped]))
     assert told.clock.basis == "bound" and not told.waits and any(each.exposed_waiting_us for each in told.ranks)
