@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import polars as pl
 import pytest
-from tests.ranks.jobs import simulate
+from tests.ranks.jobs import make_digest, simulate
 from tests.report.showing import printed, written
 from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, violations, was_quiet
 
@@ -180,8 +179,8 @@ def test_timelines_are_read_by_keys_and_another_collective_is_chosen(tmp_path: P
 
 
 def test_where_clocks_are_unknown_no_rank_is_named() -> None:
-    early, late = simulate(2, 6, lambda rank, step: 300.0 + 50 * rank * (step % 3))
-    stopped = replace(late, collectives=late.collectives.with_columns(pl.col("start_ns", "end_ns") * 3))
-    told = tell_ranks(match_ranks([early, stopped]))
-    assert told.clock.basis == "bound" and not told.waits and any(each.exposed_waiting_us for each in told.ranks)
+    lasting, brief = ([(at * each + 100, at * each + us) for at in range(6)] for each, us in ((1000, 400), (5000, 200)))
+    told = tell_ranks(match_ranks([make_digest(rank, 2, talk=talk) for rank, talk in enumerate((lasting, brief))]))
+    assert told.clock.basis == "bound" and not told.waits
+    assert told.ranks[0].exposed_waiting_us == pytest.approx(6 * 200)
     assert printed(ranks_text(told, None, (), "brief", 100), 100)
