@@ -1,20 +1,22 @@
 """Runs of several ranks: gloo on the CPU, started by tracekit and by torchrun."""
 
 import os
+import socket
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.runs import ROOT, assert_refused, invoke, tracekit
 
 from tracekit import store
-from tracekit.errors import TheirCodeError
+from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import RankFailure
 from tracekit.model.workload import Request
 from tracekit.tracefile.read import read_trace
-from tracekit.walks.job import RankJob, decoded, encoded, failure_of
+from tracekit.walks.job import RankJob, decoded, encoded, failure_of, refuse_unshared
 from tracekit.walks.plan import Plan
 from tracekit.walks.sides import compare_forms
 
@@ -159,9 +161,57 @@ def test_what_cannot_be_asked_of_ranks_is_refused(folder: Path, monkeypatch: pyt
     assert_refused(invoke(*one, "--timeout", 9), "--timeout has no effect without --nproc")
     assert_refused(invoke("profile", "vit", "--nproc", 2), "vit has no --nproc")
     assert_refused(invoke("profile", "gpt", "--parallel", "tp"), "--parallel tp is for several ranks: pass --nproc N")
+    gpt = ("profile", "gpt", "--nproc", 2, "--compiled")
+    for more, refusal in {
+        ("--parallel", "fsdp2", "--compile-order", "before-sharding"): "--compile-order is for sharded blocks",
+        ("--compiled-autograd",): "--compiled-autograd cannot trace ddp's reducer",
+    }.items():
+        assert_refused(invoke(*gpt, *more), refusal)
     for name, value in {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}.items():
         monkeypatch.setenv(name, value)
     assert_refused(invoke(*one, "--nproc", 2), "a launcher has started this process as rank 1")
+
+
+def test_a_port_in_use_and_ranks_that_do_not_come_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    from tracekit.capture.lockstep import joined
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        here = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        for name, value in here.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(TracekitError, match=f"127.0.0.1:{port}: the port is in use.*MASTER_PORT") as used:
+            joined(1).__enter__()
+    with pytest.raises(TracekitError, match=r"1/2 clients joined.*start all ranks") as alone:
+        joined(1).__enter__()
+    assert "\n" not in str(used.value) + str(alone.value)
+
+
+def test_a_rank_without_a_gpu_is_told_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    from tracekit.capture.lockstep import joined
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for name, value in {"RANK": "5", "LOCAL_RANK": "2"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(TracekitError, match=r"rank 5 has no GPU, .* has 2: pass --nproc 2"):
+        joined(1).__enter__()
+
+
+def test_all_ranks_refuse_a_folder_that_one_host_does_not_see(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    from tracekit.capture.lockstep import OneProcess
+
+    class OfThree(OneProcess):
+        def gathered(self, value: Any) -> list[Any]:
+            return [value, ("far", False), value]
+
+    refuse_unshared(tmp_path, OneProcess())
+    with pytest.raises(TracekitError, match=r"rank 1 \(far\) does not see .*--out"):
+        refuse_unshared(tmp_path, OfThree())
 
 
 def test_the_rank_that_others_lost_is_named() -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.runs import ROOT
@@ -32,30 +32,58 @@ def test_checkpoints_and_the_length_of_a_sequence_change_the_call_not_its_kind()
     assert less.settings.checkpoint and build("gpt", seq_length=8).settings.seq_length == 8
 
 
+#: The loss of two steps for each way to spread it, then the same for compiled blocks, with how many all-gathers one
+#: step makes. What compiles is no C++.
 STEPS = """
-import json, sys
+import json
 import torch.distributed as dist
+from torch.profiler import profile
 from tests.workloads.builds import build
 dist.init_process_group("gloo")
-losses = {}
+plain, blocks = {}, {}
 for parallel in ("ddp", "fsdp2", "tp"):
     workload = build("gpt", parallel=parallel, nproc=2)
-    losses[parallel] = [workload.call().item() for _ in range(2)]
+    plain[parallel] = [workload.call().item() for _ in range(2)]
+regional = {"parallel": "fsdp2", "scope": "regional", "nproc": 2}
+asked = {"eager": {}, "after": {}, "before": {"compile_order": "before-sharding"}}
+for name, more in asked.items():
+    workload = build("gpt", **regional, **more)
+    for target in workload.targets if name != "eager" else ():
+        target.module.compile(backend="aot_eager")
+    losses = [workload.call().item() for _ in range(2)]
+    with profile() as recorded:
+        workload.call()
+    gathers = sum(each.name == "c10d::_allgather_base_" for each in recorded.events())
+    blocks[name] = [losses, gathers, workload.settings.compile_order]
 if dist.get_rank() == 0:
-    print(json.dumps(losses))
+    print(json.dumps([plain, blocks]))
 dist.destroy_process_group()
 """
 
 
-@pytest.mark.slow
-def test_spread_over_ranks_it_is_the_same_model(tmp_path: Path) -> None:
-    script = tmp_path / "steps.py"
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    script = tmp_path_factory.mktemp("gpt") / "steps.py"
     script.write_text(STEPS)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
     launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script))
     done = subprocess.run(launcher, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (line,) = [each for each in done.stdout.splitlines() if each.startswith("{")]
+    (line,) = [each for each in done.stdout.splitlines() if each.startswith("[{")]
+    return json.loads(line)
+
+
+@pytest.mark.slow
+def test_spread_over_ranks_it_is_the_same_model(steps: Any) -> None:
     loss = build("gpt").call().item()
-    for losses in json.loads(line).values():
+    for losses in steps[0].values():
         assert losses == pytest.approx([loss, loss], rel=1e-5)
+
+
+@pytest.mark.slow
+def test_blocks_compiled_before_or_after_sharding_are_gathered_one_by_one(steps: Any) -> None:
+    # Both blocks and the rest in forward, the blocks again in backward.
+    assert [gathers for _, gathers, _ in steps[1].values()] == [5, 5, 5]
+    for losses, *_ in steps[1].values():
+        assert losses == pytest.approx(steps[1]["eager"][0], rel=1e-5)
+    assert [order for *_, order in steps[1].values()] == ["after-sharding", "after-sharding", "before-sharding"]

@@ -23,6 +23,7 @@ from tracekit.capture.compilation import (
     room_for,
     watch_compilation,
 )
+from tracekit.capture.compiled_autograd import compiled_backward
 from tracekit.capture.device import synchronize
 from tracekit.capture.lockstep import ALONE, Ranks
 from tracekit.errors import NothingCompiledError, TracekitError
@@ -66,10 +67,11 @@ def compiled_form(workload: BuiltWorkload) -> Form:
     torch.compiler.reset()
     switches = tuple(Switch(target, compile_options(settings)) for target in workload.targets)
     room = room_for(workload.targets)
+    backward = compiled_backward(settings, compile_options(settings))
 
     @contextmanager
     def ready() -> Iterator[None]:
-        with switched_on(switches), room(), failures.explained(settings):
+        with switched_on(switches), room(), backward(), failures.explained(settings):
             yield
 
     def uncalled() -> tuple[str, ...]:

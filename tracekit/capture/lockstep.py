@@ -6,6 +6,7 @@ go on. What ranks send each other inside calls is the workload's own affair.
 """
 
 import os
+import platform
 import socket
 import time
 from collections.abc import Iterator
@@ -129,16 +130,30 @@ def _late(said: str, seconds: float) -> str:
     return f"{who} did not come to the next call within {seconds:.0f} s (--timeout)"
 
 
+def _not_joined(said: str) -> str:
+    """Where the ranks were to meet, and why that failed."""
+    rank, size, host, port = (os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
+    failed = f"rank {rank} of {size} cannot join the job at {host}:{port}"
+    if "EADDRINUSE" in said:
+        return f"{failed}: the port is in use; pass another one (MASTER_PORT, or torchrun --master-port)"
+    why = said.partition("\n")[0].rstrip(".")
+    return f"{failed} ({why}): start all ranks, with the same MASTER_ADDR and MASTER_PORT"
+
+
 @contextmanager
 def joined(timeout_seconds: float) -> Iterator[Lockstep]:
     """The job that torch's launcher has started this process for: its process group is up inside the block, by NCCL
-    with a GPU for each rank, else by gloo. Raises TracekitError where there is no GPU for this rank."""
+    with a GPU for each rank, else by gloo. Raises TracekitError where there is no GPU for this rank, or no such job."""
     local, gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
     if gpus:
         if local >= gpus:
-            raise TracekitError(f"rank {os.environ['RANK']} has no GPU, there are {gpus}: pass --nproc {gpus}")
+            there = f"rank {os.environ['RANK']} has no GPU, {platform.node()} has {gpus}"
+            raise TracekitError(f"{there}: pass --nproc {gpus} (torchrun: --nproc-per-node {gpus})")
         torch.cuda.set_device(local)
-    dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", timeout=timedelta(seconds=timeout_seconds))
+    try:
+        dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", timeout=timedelta(seconds=timeout_seconds))
+    except (dist.DistError, ValueError) as error:
+        raise TracekitError(_not_joined(str(error))) from None
     # Where the block raises, nobody waits for the others, who may never come.
     yield Lockstep(timeout_seconds)
     dist.barrier()

@@ -11,6 +11,7 @@ import click
 from tracekit.cli.options import (
     CACHES,
     DTYPES,
+    ORDERS,
     PARALLEL,
     PERCENT,
     PHASES,
@@ -46,7 +47,10 @@ if TYPE_CHECKING:
 TRACES = Path("traces")
 COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 #: Options that say nothing without --compiled.
-COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup")
+COMPILE_OPTIONS = (
+    *("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warmup"),
+    *("compile_order", "compiled_autograd"),
+)
 
 
 @click.command(epilog="Example: tracekit profile flux --compiled --mode reduce-overhead", context_settings=WIDE_HELP)
@@ -128,6 +132,13 @@ COMPILE_OPTIONS = ("no_baseline", "mode", "fullgraph", "dynamic", "scope", "warm
     "--parallel", type=click.Choice(PARALLEL), metavar="KIND", help="gpt over ranks: ddp (default), fsdp2 or tp."
 )
 @click.option("--checkpoint", is_flag=True, default=None, help="gpt: activation checkpointing of each block.")
+@click.option(
+    "--compile-order",
+    type=click.Choice(ORDERS),
+    metavar="ORDER",
+    help="fsdp2, --scope regional: compile after-sharding (default) or before-sharding.",
+)
+@click.option("--compiled-autograd", is_flag=True, default=None, help="gpt: compile the whole backward, hooks too.")
 @click.option(
     "--timeout",
     type=SECONDS,

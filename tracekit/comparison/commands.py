@@ -14,13 +14,13 @@ from tracekit.shell import retyped, split_variables, with_variables
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
 OPTIONS = (
     *("mode", "size", "dtype", "scope", "batch_size", "height", "width", "seq_length", "steps", "pretrained"),
-    *("prompt", "seed", "nproc", "parallel"),
+    *("prompt", "seed", "nproc", "parallel", "compile_order"),
 )
 #: Of these, what every model has.
-COMPILING = ("mode", "scope")
+COMPILING = ("mode", "scope", "compile_order")
 COMMON = (*COMPILING, "seed", "nproc")
 #: What needs not be said, being what is taken where nothing is.
-UNSAID = {"prompt": DEFAULT_PROMPT, "seed": 0}
+UNSAID = {"prompt": DEFAULT_PROMPT, "seed": 0, "compile_order": "after-sharding"}
 
 #: Options or variables, and their new values.
 Changes = Mapping[str, str]
@@ -89,6 +89,7 @@ def profile_command(
         words += ["--max-new-tokens", str(asked.max_new_tokens)] if asked.max_new_tokens else []
         words.append("--use-fast" if asked.fast_processor else "--no-use-fast")
     words += ["--checkpoint"] if settings.checkpoint else []
+    words += ["--compiled-autograd"] if settings.compiled_autograd and compiled else []
     dynamic = changes.get("dynamic", settings.dynamic)
     if dynamic is not None and compiled:
         words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")

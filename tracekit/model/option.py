@@ -58,6 +58,8 @@ OPTIONS = (
     Option("mode", "mode", "compiling", axis=12),
     Option("fullgraph", "fullgraph", "compiling"),
     Option("dynamic", "dynamic shapes", "compiling"),
+    Option("compile_order", "order of compiling and sharding", "compiling", everywhere=False, cell=False),
+    Option("compiled_autograd", "compiled autograd", "compiling", everywhere=False, cell=False),
     Option("seed", "seed", "other", cell=False),
     Option("iterations", "timed calls", "other", cell=False),
     Option("parallel", "parallelism", "model", everywhere=False, cell=False),

@@ -29,6 +29,10 @@ CacheKind = Literal["dynamic", "static"]
 Parallel = Literal["ddp", "fsdp2", "tp"]
 
 
+#: Whether blocks are compiled as they are sharded, or first: `fully_shard` then has what torch.compile returned.
+CompileOrder = Literal["after-sharding", "before-sharding"]
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """What one call writes, and with which cache."""
@@ -79,6 +83,8 @@ class Settings:
     nproc: Count | None = None  #: Ranks; None for one process without a process group.
     parallel: Parallel | None = None
     checkpoint: bool | None = None  #: Activations are computed again in backward, not kept.
+    compile_order: CompileOrder | None = None
+    compiled_autograd: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

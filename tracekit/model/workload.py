@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracekit.model.bounded import Count, Many, Text, Whole, Word
-from tracekit.model.run import CacheKind, Component, Parallel, Phase, Settings
+from tracekit.model.run import CacheKind, CompileOrder, Component, Parallel, Phase, Settings
 
 if TYPE_CHECKING:
     from torch import nn
@@ -116,6 +116,8 @@ class Request:
     download: bool | None = None
     parallel: Parallel | None = None
     checkpoint: bool | None = None
+    compile_order: CompileOrder | None = None
+    compiled_autograd: bool | None = None
     nproc: Count | None = None  #: Ranks, each a process; None for one process without a process group.
 
 

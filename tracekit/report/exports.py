@@ -10,7 +10,7 @@ import msgspec
 
 from tracekit.model.comparison import Comparison, KernelGroup, Side
 from tracekit.names import encodable
-from tracekit.report.words.common import work_words
+from tracekit.report.words.common import compiling_words, work_words
 from tracekit.report.words.groups import evidence_sentences, label_words
 from tracekit.shell import variable_words
 
@@ -82,7 +82,7 @@ def _work(side: Side) -> str:
     steered = [variable_words(settings.variables)] if settings.variables and form else []
     if form and form.name != "eager":
         dynamic = {None: [], True: ["dynamic"], False: ["not dynamic"]}[settings.dynamic]
-        steered = [settings.mode, f"scope {settings.scope}", *dynamic, *steered]
+        steered = [settings.mode, f"scope {settings.scope}", *dynamic, *compiling_words(settings), *steered]
     way = f" ({', '.join(steered)})" if steered else ""
     return ", ".join([*model, *work, f"{side.label}{way}"])
 

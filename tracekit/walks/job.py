@@ -1,10 +1,13 @@
 """A run over several ranks: what starts them, and what becomes of one that fails."""
 
+from __future__ import annotations
+
 import os
+import platform
 from dataclasses import dataclass
 from pathlib import Path
 from signal import Signals
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,6 +20,9 @@ from tracekit.model.workload import Request
 from tracekit.walks.plan import Plan
 from tracekit.walks.processes import run_module
 from tracekit.walks.relayed_progress import shown_on
+
+if TYPE_CHECKING:
+    from tracekit.capture.lockstep import Ranks
 
 MODULE = "tracekit.capture.launcher"
 #: So many of the lines in which a rank says where it stands.
@@ -56,6 +62,16 @@ def refuse_alone(request: Request) -> None:
     """Raises TracekitError for what is for several ranks where there is one process."""
     if request.parallel and not request.nproc and rank_here() is None:
         raise TracekitError(f"--parallel {request.parallel} is for several ranks: pass --nproc N")
+
+
+def refuse_unshared(folder: Path, ranks: Ranks) -> None:
+    """Raises TracekitError, in all ranks alike, where a rank does not see the folder: hosts share no file system."""
+    seen = ranks.gathered((platform.node(), folder.is_dir()))
+    blind = [f"{rank} ({host})" for rank, (host, sees) in enumerate(seen) if not sees]
+    if blind:
+        raise TracekitError(
+            f"rank {', '.join(blind)} does not see {folder}: pass --out with a folder that all hosts share"
+        )
 
 
 def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:

@@ -96,6 +96,7 @@ def place_of_run(plan: Plan) -> Path:
         parts += [request.mode] if request.mode != "default" else []
         named = re.sub(r"[^\w.+-]+", "_", scope.replace("*", "each").replace(",", "+"))
         parts += [named[:SCOPE_CHARACTERS]] if request.scope else []
+        parts += [request.compile_order, "compiled-autograd" if request.compiled_autograd else None]
     return Path("traces") / "-".join(each for each in parts if each)
 
 

@@ -13,7 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tracekit import __version__, store
-from tracekit.errors import CompileError, NothingCompiledError, TracekitError
+from tracekit.errors import CompileError, NothingCompiledError
 from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, RankForm, RankOfRun, Recording, RecordingKind, Run
@@ -21,7 +21,7 @@ from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.report.words.noted import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
 from tracekit.walks.building import check_cache, choose_request_size, quiet_libraries
-from tracekit.walks.job import measure_job, rank_here, refuse_alone
+from tracekit.walks.job import measure_job, rank_here, refuse_alone, refuse_unshared
 from tracekit.walks.observers import (
     CompilationObserver,
     FormObserver,
@@ -119,8 +119,8 @@ def _profile_with_others(plan: Plan, scope: str, progress: Progress, on_part: Ca
             stack.enter_context(_part_kept(made, on_part))
         plan = replace(plan, request=replace(plan.request, scope=scope))
         draft = ranks.decided(made if ranks.rank == 0 else None)
-        if draft is None or not draft.is_dir():
-            raise TracekitError(f"rank {ranks.rank} ({platform.node()}) does not see {draft}: pass a shared --out")
+        assert draft is not None
+        refuse_unshared(draft, ranks)
         run, own = measure_rank(plan, draft, progress, ranks)
         store.save(replace(run, status="complete") if ranks.rank else run, own)
         # All have written what belongs to the folder.
@@ -374,8 +374,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             progress.stage(f"recording {form.name}", like=[f"recording {each.name}" for each in made[:number]])
             recordings: tuple[Recording, ...] = ()
             for kind, steps in RECORDINGS:
-                ranks.begin()
-                recordings = (*recordings, _record(form, kind, steps, run, draft, progress))
+                recordings = (*recordings, _record(form, kind, steps, run, draft, progress, ranks))
                 run = with_form(run, form.name, recordings=recordings)
                 store.save(run, draft)
         progress.stage("provenance")
@@ -404,7 +403,9 @@ def _timed(form: FormResult, timings: timing.Timings, rule: StoppingRule) -> dic
     }
 
 
-def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress) -> Recording:
+def _record(
+    form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress, ranks: Ranks
+) -> Recording:
     from tracekit.capture import recording
     from tracekit.tracefile.publish import publish
 
@@ -419,7 +420,7 @@ def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: 
         "mode": run.settings.mode if form.name == "compiled" else None,
     }
     try:
-        marks = recording.record(form, kind, steps, unpublished, progress)
+        marks = recording.record(form, kind, steps, unpublished, progress, ranks)
         size = publish(unpublished, draft / name, metadata=about, marks=marks)
     finally:
         # Also on Ctrl-C: half a trace under a hidden name is of no use to anybody.

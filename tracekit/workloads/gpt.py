@@ -16,12 +16,13 @@ from torch.utils.checkpoint import checkpoint
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
-from tracekit.model.run import Component, Parallel
+from tracekit.model.run import CompileOrder, Component, Parallel
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
 from tracekit.workloads.building import count_parameters, fill_in, parallel_here, random_weights
 from tracekit.workloads.registry import GPT
 
 HEAD_WIDTH = 64
+DEFAULT_ORDER: CompileOrder = "after-sharding"
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,18 @@ class Block(nn.Module):
         return x + self.down(functional.gelu(self.up(self.norm2(x))))
 
 
+class Enclosed(nn.Module):
+    """A module that is sharded as a part of this one, as a block is that torch.compile was given before: FSDP's hooks
+    stand around compiled code, not in it."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *args: torch.Tensor) -> Any:
+        return self.inner(*args)
+
+
 class Gpt(nn.Module):
     """From token ids to the loss of predicting the next ones."""
 
@@ -89,12 +102,24 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     ranks = dist.get_world_size() if dist.is_initialized() else 1
     parallel = parallel_here(GPT, request)
     filled = fill_in(GPT, request, size, device)
-    settings = replace(filled, seq_length=tokens, parallel=parallel, checkpoint=bool(request.checkpoint))
+    order = request.compile_order
+    if (parallel, filled.scope) == ("fsdp2", "regional"):
+        order = order or DEFAULT_ORDER
+    settings = replace(
+        filled,
+        seq_length=tokens,
+        parallel=parallel,
+        checkpoint=bool(request.checkpoint),
+        compile_order=order,
+        compiled_autograd=request.compiled_autograd,
+    )
     dtype: torch.dtype = getattr(torch, settings.dtype)
     with random_weights(dtype, device, request.seed):
         model = Gpt(replace(architecture, tokens=tokens), checkpointed=bool(request.checkpoint))
     progress.detail(parallel or "one process")
     parameters = count_parameters(model)
+    if order == "before-sharding":
+        model.blocks = nn.ModuleList(map(Enclosed, model.blocks))
     called = _parallel(model, parallel, ranks, device)
     drawn = torch.Generator().manual_seed(
         # Tensor parallel ranks work on one batch together, others each on their own.
@@ -114,7 +139,11 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
 
     def targets_of(scope: str) -> tuple[CompileTarget, ...]:
         if scope == "regional":
-            return tuple(CompileTarget(f"model.blocks.{at}", block) for at, block in enumerate(model.blocks))
+            return tuple(
+                CompileTarget(f"model.{name}", block)
+                for name, block in model.named_modules()
+                if isinstance(block, Block)
+            )
         return (CompileTarget("model", model),)
 
     return BuiltWorkload(

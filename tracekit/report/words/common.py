@@ -296,7 +296,7 @@ def _what_was_timed(comparison: Comparison) -> str:
     processes = verdict.processes or 1
     of = "Median ratio" if processes == 1 else f"Mean of {processes} processes' median ratios"
     rounds = counted(verdict.n or 0, "interleaved round")
-    ranks = f" of {len(comparison.a.ranks)} ranks" if comparison.a.ranks else ""
+    ranks = f" of {counted(len(comparison.a.ranks), 'rank')}" if comparison.a.ranks else ""
     return f"{of} of {rounds}{ranks}, profiler off"
 
 
@@ -330,14 +330,16 @@ def subject(side: Side) -> str:
     model, work = work_words(settings)
     weights = f"weights of {settings.pretrained}" if settings.pretrained else "random weights"
     steered = [printable(variable_words(settings.variables))] if settings.variables else []
-    return " · ".join([*model, machine(side), *work, *([] if settings.own else [weights]), *steered])
+    compiled = compiling_words(settings)
+    return " · ".join([*model, machine(side), *work, *compiled, *([] if settings.own else [weights]), *steered])
 
 
 def work_words(settings: Settings) -> tuple[list[str], list[str]]:
     """Which model it is, and what one call of it does."""
+    ranks = [f"{settings.nproc} ranks"] if settings.nproc else []
     if settings.own:
         # Nobody but its owner knows what it is called with.
-        return [settings.workload, *settings.own.options], [settings.dtype]
+        return [settings.workload, *settings.own.options], [settings.dtype, *ranks]
     parts = [settings.dtype, f"batch {settings.batch_size}"]
     parts += [f"{settings.height}\N{MULTIPLICATION SIGN}{settings.width}"] if settings.height and settings.width else []
     parts += [f"{settings.seq_length} tokens"] if settings.seq_length else []
@@ -346,4 +348,13 @@ def work_words(settings: Settings) -> tuple[list[str], list[str]]:
         tokens = settings.generation.max_new_tokens
         asked = settings.generation.phase if tokens is None else f"{tokens} new token{'s' if tokens > 1 else ''}"
         parts.append(f"{asked}, {settings.generation.cache} cache")
+    parts += [" ".join([*ranks, settings.parallel])] if settings.parallel else ranks
+    parts += ["activation checkpointing"] if settings.checkpoint else []
     return [settings.workload, f"{settings.size} size"], parts
+
+
+def compiling_words(settings: Settings) -> list[str]:
+    """How it was compiled beside mode, scope and shapes."""
+    order = settings.compile_order
+    parts = [f"compiled {order.replace('-', ' ')}"] if order else []
+    return [*parts, *(["compiled autograd"] if settings.compiled_autograd else [])]
