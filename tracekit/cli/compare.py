@@ -123,7 +123,7 @@ def compare(
     from tracekit.report.composition.summaries import interrupted_summary
     from tracekit.report.contract import analysis_json, comparison_json
     from tracekit.report.terminal import shown
-    from tracekit.walks.pairs import name_sides
+    from tracekit.walks.pairs import name_sides, refuse_gate_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
     from tracekit.walks.reports import command_to_repeat, identity_of_report_on
     from tracekit.walks.sides import interrupted_run, of_rank, raise_if_damaged, run_without_compiled
@@ -151,6 +151,8 @@ def compare(
     name = Path(a).resolve().name if pair.run else f"{pair.one.label}-vs-{pair.other.label}"
     there = destination(name, pair.identity, out, json_path, a, b, ops, force=force)
     interrupted = [run for run in map(interrupted_run, dict.fromkeys((a, b or a))) if run]
+    if gate:
+        refuse_gate_of_ranks(pair, gate)
     comparison = _compared(pair, ops, reading, gate, inconclusive, len(interrupted))
     console = console_beside(json_path)
     for run in interrupted:
@@ -183,14 +185,15 @@ def _compared(
     from tracekit.comparison.comparing import compare as compare_sides
     from tracekit.comparison.judging.alternatives import with_verified
     from tracekit.comparison.judging.gate import check
-    from tracekit.walks.pairs import load_pair, refuse_to_gate, with_interrupts, with_operators_of
+    from tracekit.walks.pairs import load_job, load_pair, refuse_to_gate, with_interrupts, with_operators_of
 
-    one, other = load_pair(pair, reading)
+    job = load_job(pair, reading)
+    one, other = load_pair(pair, reading, job)
     run = pair.run
     if ops is not None:
         one, other = with_operators_of(ops, one, other, reading)
     order = run.order if run and one.label != other.label else ()
-    comparison = with_interrupts(compare_sides(one, other, order), interrupted)
+    comparison = with_interrupts(compare_sides(one, other, order, job), interrupted)
     comparison = with_verified(comparison, run.verified if run else None)
     if not conditions:
         return comparison

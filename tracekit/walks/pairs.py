@@ -17,17 +17,21 @@ from tracekit.walks.reports import digest, identity_of_form, identity_of_report
 from tracekit.walks.sides import (
     borrow_operators,
     choose_form,
+    compare_job,
     file_label,
     interrupted_run,
     is_run_folder,
     load_side,
     refuse_sweep,
     run_without_compiled,
+    slowest_rank,
 )
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
     from tracekit.model.comparisons import Comparisons
+    from tracekit.model.gate import Condition
+    from tracekit.model.job import JobChange
     from tracekit.model.run import FormName, Run
     from tracekit.walks.reading import Reading
 
@@ -108,8 +112,38 @@ def load_sides(
     return (*load_pair(pair, reading), pair.run)
 
 
-def load_pair(pair: Pair, reading: Reading) -> tuple[Side, Side]:
-    one, other = (load_side(each.place, form=each.form, reading=reading) for each in (pair.one, pair.other))
+def load_job(pair: Pair, reading: Reading) -> JobChange | None:
+    """What changed over all ranks, where both sides are forms of runs of as many."""
+    a, b = pair.one, pair.other
+    if a.run is None or b.run is None or a.form is None or b.form is None or a.identity == b.identity:
+        return None
+    if not a.run.ranks or len(a.run.ranks) != len(b.run.ranks):
+        return None
+    return compare_job((Path(a.place), a.run, a.form), (Path(b.place), b.run, b.form), reading)
+
+
+def refuse_gate_of_ranks(pair: Pair, conditions: tuple[Condition, ...]) -> None:
+    """Raises TracekitError where a condition is for runs over ranks alone, and the sides are none of as many."""
+    from tracekit.comparison.judging.gate import of_ranks
+
+    condition, sides = of_ranks(conditions), (pair.one, pair.other)
+    if condition is None:
+        return
+    asked, sizes = f'--gate "{condition.text}"', [len(each.run.ranks) if each.run else 0 for each in sides]
+    for side, size in zip(sides, sizes, strict=True):
+        if size < 2:
+            runs = "pass runs of `tracekit profile --nproc N`, or leave it out"
+            raise TracekitError(f"{asked} is for runs over several ranks, and {side.place} is of one: {runs}")
+    if sizes[0] != sizes[1]:
+        raise TracekitError(f"{asked} needs as many ranks on both sides: A has {sizes[0]}, B {sizes[1]}")
+
+
+def load_pair(pair: Pair, reading: Reading, job: JobChange | None = None) -> tuple[Side, Side]:
+    """Both sides; of a `job` its slowest rank's."""
+    one, other = (
+        load_side(each.place, form=each.form, reading=reading, rank=slowest_rank(each.run, job) if each.run else None)
+        for each in (pair.one, pair.other)
+    )
     return replace(one, label=pair.one.label), replace(other, label=pair.other.label)
 
 
