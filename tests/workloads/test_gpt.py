@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any
+from pathlib import Path
 
 import pytest
 from tests.cli.runs import ROOT
@@ -33,13 +33,16 @@ def test_checkpoints_and_the_length_of_a_sequence_change_the_call_not_its_kind()
 
 
 #: The loss of two steps for each way to spread it, then the same for compiled blocks, with how many all-gathers one
-#: step makes. What compiles is no C++.
+#: step makes. What compiles is no C++. Both ranks are of one process that has imported torch.
 STEPS = """
 import json
+import os
+import sys
 import torch.distributed as dist
 from torch.profiler import profile
 from tests.workloads.builds import build
-dist.init_process_group("gloo")
+rank = int(os.fork() == 0)
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=2)
 plain, blocks = {}, {}
 for parallel in ("ddp", "fsdp2", "tp"):
     workload = build("gpt", parallel=parallel, nproc=2)
@@ -55,35 +58,28 @@ for name, more in asked.items():
         workload.call()
     gathers = sum(each.name == "c10d::_allgather_base_" for each in recorded.events())
     blocks[name] = [losses, gathers, workload.settings.compile_order]
-if dist.get_rank() == 0:
-    print(json.dumps([plain, blocks]))
 dist.destroy_process_group()
+if rank == 0:
+    print(json.dumps([plain, blocks]), flush=True)
+os._exit(0)
 """
 
 
-@pytest.fixture(scope="module")
-def steps(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    script = tmp_path_factory.mktemp("gpt") / "steps.py"
+@pytest.mark.slow
+def test_spread_over_ranks_it_is_the_same_model_whose_compiled_blocks_are_gathered_one_by_one(tmp_path: Path) -> None:
+    script = tmp_path / "steps.py"
     script.write_text(STEPS)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script))
-    done = subprocess.run(launcher, env=environment, capture_output=True, text=True, check=False)
+    command = (sys.executable, str(script), str(tmp_path / "meeting"))
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (line,) = [each for each in done.stdout.splitlines() if each.startswith("[{")]
-    return json.loads(line)
-
-
-@pytest.mark.slow
-def test_spread_over_ranks_it_is_the_same_model(steps: Any) -> None:
+    plain, blocks = json.loads(line)
     loss = build("gpt").call().item()
-    for losses in steps[0].values():
+    for losses in plain.values():
         assert losses == pytest.approx([loss, loss], rel=1e-5)
-
-
-@pytest.mark.slow
-def test_blocks_compiled_before_or_after_sharding_are_gathered_one_by_one(steps: Any) -> None:
     # Both blocks and the rest in forward, the blocks again in backward.
-    assert [gathers for _, gathers, _ in steps[1].values()] == [5, 5, 5]
-    for losses, *_ in steps[1].values():
-        assert losses == pytest.approx(steps[1]["eager"][0], rel=1e-5)
-    assert [order for *_, order in steps[1].values()] == ["after-sharding", "after-sharding", "before-sharding"]
+    assert [gathers for _, gathers, _ in blocks.values()] == [5, 5, 5]
+    for losses, *_ in blocks.values():
+        assert losses == pytest.approx(blocks["eager"][0], rel=1e-5)
+    assert [order for *_, order in blocks.values()] == ["after-sharding", "after-sharding", "before-sharding"]
