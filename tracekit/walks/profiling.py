@@ -243,7 +243,7 @@ def _built_and_measured(
     from tracekit.capture import device
 
     with _output_kept(draft) as warned:
-        workload, reason = _build(builder, info, request, progress, compiled="compiled" in plan.forms)
+        workload, reason = _build(builder, info, request, progress, ranks, compiled="compiled" in plan.forms)
         run = _measure_forms(plan, workload, reason, draft, progress, ranks)
         if plan.timing.startup or plan.timing.repeats or plan.verify:
             # Fresh processes need the device's memory more than this one does by now.
@@ -258,9 +258,9 @@ def _built_and_measured(
 
 
 def _build(
-    builder: Builder, info: WorkloadInfo, request: Request, progress: Progress, *, compiled: bool
+    builder: Builder, info: WorkloadInfo, request: Request, progress: Progress, ranks: Ranks | None, *, compiled: bool
 ) -> tuple[BuiltWorkload, str]:
-    """The workload, and why in this size."""
+    """The workload, and why in this size: of several ranks that which the first has room for."""
     from tracekit.capture import device as devices
     from tracekit.capture import failures
     from tracekit.capture.compilation import check_compilers
@@ -273,6 +273,8 @@ def _build(
         progress.phase(f"reading the configuration of {info.name}")
     info = look_into(info, request)
     size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
+    if ranks is not None:
+        size, reason = ranks.decided((size, reason))
     if compiled:
         check_compilers(device)
     progress.phase(f"building {info.name} ({size})")
