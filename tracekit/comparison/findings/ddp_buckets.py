@@ -29,6 +29,7 @@ def find_ddp_buckets(comparison: Comparison) -> Finding | None:
     fall = job.of_slowest.waterfall
     more_us = sum(part.delta_us for part in fall.parts if part.label == OVERLAP) if fall else 0.0
     facts = {
+        "side": comparison.b.label,
         "a_buckets": reduces.a_count,
         "b_buckets": reduces.b_count,
         "a_each_bytes": reduces.a_each_bytes,

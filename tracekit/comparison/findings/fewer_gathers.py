@@ -24,6 +24,7 @@ def find_fewer_gathers(comparison: Comparison) -> Finding | None:
         return None
     more_us = gathers.b_exposed_transfer_us - gathers.a_exposed_transfer_us
     facts = {
+        "side": comparison.b.label,
         "a_gathers": gathers.a_count,
         "b_gathers": gathers.b_count,
         "a_each_bytes": gathers.a_each_bytes,

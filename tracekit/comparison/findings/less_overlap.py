@@ -21,6 +21,7 @@ def find_less_overlap(comparison: Comparison) -> Finding | None:
     if lost_us < WORTH_SAYING * fall.b_us or find_ddp_buckets(comparison) is not None:
         return None
     facts = {
+        "side": comparison.b.label,
         "rank": job.slowest,
         "a_overlapped_share": a.overlapped_share,
         "b_overlapped_share": b.overlapped_share,

@@ -21,6 +21,7 @@ def find_moved_collectives(comparison: Comparison) -> Finding | None:
     if not changed:
         return None
     facts = {
+        "side": comparison.b.label,
         "changes": [
             {
                 "name": each.name,
