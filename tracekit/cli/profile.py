@@ -129,7 +129,10 @@ COMPILE_OPTIONS = (
     "--nproc", type=click.IntRange(min=1, max=1024), metavar="N", help="Run N ranks, a GPU each; gloo on a CPU."
 )
 @click.option(
-    "--parallel", type=click.Choice(PARALLEL), metavar="KIND", help="gpt over ranks: ddp (default), fsdp2 or tp."
+    "--parallel",
+    type=click.Choice(PARALLEL),
+    metavar="KIND",
+    help="Over ranks: ddp, fsdp2, tp (gpt); tp (causal-lm); ulysses, ring (flux).",
 )
 @click.option("--checkpoint", is_flag=True, default=None, help="gpt: activation checkpointing of each block.")
 @click.option(

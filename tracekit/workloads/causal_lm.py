@@ -1,18 +1,21 @@
 """A causal language model reading a prompt in one forward, as google/gemma-2b's configuration file has it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import torch
+import torch.distributed as dist
 from torch import nn
-from transformers import AutoModelForCausalLM, GemmaConfig, GemmaForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, GemmaConfig, GemmaForCausalLM
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request
-from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, random_weights
+from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, parallel_here, random_weights
 from tracekit.workloads.registry import CAUSAL_LM
+from tracekit.workloads.tensor_parallel import arguments_for, split, with_own_heads
 
 #: Arguments of the configuration that differ between the sizes, and the length of the prompt; the rest is as published.
 FIGURES = "num_hidden_layers hidden_size num_attention_heads head_dim intermediate_size vocab_size".split()
@@ -25,12 +28,17 @@ PROMPT_TOKENS = {"full": 512, "small": 512, "tiny": 32}
 
 
 def build(request: Request, size: str, device: str, progress: Progress) -> BuiltWorkload:
-    """The model and its prompts on `device`. Raises TracekitError for `regional` where weights name no layers."""
-    settings = fill_in(CAUSAL_LM, request, size, device)
+    """The model and its prompts on `device`; over ranks each one's part. Raises TracekitError for `regional` where
+    weights name no layers, and for heads that cannot be split."""
+    parallel = parallel_here(CAUSAL_LM, request, device)
+    ranks = dist.get_world_size() if parallel else 1
+    settings = replace(fill_in(CAUSAL_LM, request, size, device), parallel=parallel)
     dtype: torch.dtype = getattr(torch, settings.dtype)
     if request.pretrained:
         progress.detail(f"loading {request.pretrained}")
-        model = load_pretrained(AutoModelForCausalLM, request.pretrained, dtype).to(device)
+        more = arguments_for(load_pretrained(AutoConfig, request.pretrained, None), ranks) if parallel else {}
+        model = load_pretrained(AutoModelForCausalLM, request.pretrained, dtype, **more)
+        model = with_own_heads(model, ranks) if parallel else model.to(device)
     else:
         with random_weights(dtype, device, request.seed):
             model = GemmaForCausalLM(
@@ -44,6 +52,8 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
                     tie_word_embeddings=True,
                 )
             )
+        if parallel:
+            model = split(model, dtype, ranks)
     model.requires_grad_(False).eval()
     tokens = PROMPT_TOKENS[size]
 
@@ -68,6 +78,8 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         f"One call is one forward over prompts of {tokens} random token ids, batch size {settings.batch_size}, without"
         " a cache, up to the logits of every position. Inputs are on the device before the call."
     )
+    if parallel:
+        note += f" Heads and MLPs are split over {ranks} ranks by transformers' tensor parallel plan."
     random = "Random weights: the logits are meaningless, kernels and shapes are the model's."
     return BuiltWorkload(
         info=CAUSAL_LM,
