@@ -1,4 +1,4 @@
-"""Two ranks of gloo for tests that need no launcher: one process imports, then forks, which spares an import of torch."""
+"""Two ranks of gloo for tests that need no launcher: one process imports and forks, which spares an import of torch."""
 
 import json
 import os

@@ -6,9 +6,10 @@ from tests.sides import COMPILED, EAGER, make_analysis, make_cpu_analysis, make_
 
 from tracekit.comparison.matching.groups import group_kernels
 from tracekit.comparison.waterfall import build_waterfall, find_reason
-from tracekit.model.comparison import Side, Verdict, Waterfall, WaterfallPart
+from tracekit.model.comparison import Side, Verdict
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.groups import GroupLabel, Label
+from tracekit.model.waterfall import Waterfall, WaterfallPart
 
 
 def waterfall_of(a: Side, b: Side) -> Waterfall:

@@ -103,14 +103,14 @@ def play(programs: dict[int, Program]) -> Job:
 def record(job: Job, folder: Path, *, only: Iterable[int] | None = None, **top: Any) -> Ranks:
     """Writes each rank's recording, reads them, and says what they tell together. `top` goes into every file."""
     for rank in job.kernels if only is None else only:
-        events = _events(rank, job.kernels[rank])
+        events = events_of(rank, job.kernels[rank])
         stated = {"rank": rank, "world_size": max(job.kernels) + 1, **top}
         path = folder / f"rank{rank}.json"
         path.write_text(json.dumps({"traceEvents": events, "distributedInfo": stated}))
     return join_ranks(read_ranks(find_recordings([str(folder)]), RanksReading(cached=False)))
 
 
-def _events(rank: int, kernels: list[tuple[float, float, Work | Talk]]) -> list[Json]:
+def events_of(rank: int, kernels: list[tuple[float, float, Work | Talk]]) -> list[Json]:
     events: list[Json] = []
     replays: dict[int, int] = {}
     for number, (began, over, each) in enumerate(kernels, start=1):

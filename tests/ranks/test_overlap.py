@@ -13,9 +13,11 @@ from tracekit.ranks.overlap import price_overlap
 STEPS, KERNELS, KINDS = 3, 9, 4
 
 
-def overlapped(seed: int, *, noise: float = 0.01, slower: float = 0.15) -> tuple[dict[int, RankDigest], float]:
+def overlapped(
+    seed: int, *, noise: float = 0.01, slower: float = 0.15, marked: bool = True, later: int = 0
+) -> tuple[dict[int, RankDigest], float]:
     """Two ranks, the first of which waits in a collective from some kernel of each step to its end; and what that cost.
-    Kernels of one name differ in shape, GPUs in speed."""
+    Kernels of one name differ in shape, GPUs in speed. The second rank's recording may begin so many kernels later."""
     draw = random.Random(seed)
     alone = [draw.uniform(20, 200) for _ in range(KERNELS)]
     names = [f"kernel {draw.randrange(KINDS)}" for _ in range(KERNELS)]
@@ -25,6 +27,8 @@ def overlapped(seed: int, *, noise: float = 0.01, slower: float = 0.15) -> tuple
         for step in range(STEPS):
             first, began = draw.randrange(2, KERNELS - 2) if rank == 0 else KERNELS, None
             for place, us in enumerate(alone):
+                if rank == 1 and step == 0 and place < later:
+                    continue
                 lasting = us * speed * (1 + draw.gauss(0, noise))
                 more = lasting * slower * draw.uniform(0.5, 1.5) if place >= first else 0.0
                 began = now if place == first else began
@@ -36,15 +40,19 @@ def overlapped(seed: int, *, noise: float = 0.01, slower: float = 0.15) -> tuple
             now += 50
         digest = make_digest(rank, 2, talk=talk, kernels=kernels)
         numbers = pl.Series([*steps, *range(STEPS)])[pl.Series([each[0] for each in [*kernels, *talk]]).arg_sort()]
-        digests[rank] = replace(digest, activities=digest.activities.with_columns(step=numbers))
+        digests[rank] = replace(digest, activities=digest.activities.with_columns(step=numbers if marked else 0))
     return digests, price
 
 
-@pytest.mark.parametrize(("noise", "slower"), [(0.01, 0.2), (0.02, 0.0)])
-def test_the_interval_holds_the_price_in_nine_of_ten_jobs(noise: float, slower: float) -> None:
+@pytest.mark.parametrize(
+    ("noise", "slower", "marked", "later"), [(0.01, 0.2, True, 0), (0.02, 0.0, True, 0), (0.02, 0.2, False, 4)]
+)
+def test_the_interval_holds_the_price_in_nine_of_ten_jobs(
+    noise: float, slower: float, marked: bool, later: int
+) -> None:
     held = 0
     for seed in range(100):
-        digests, price = overlapped(seed, noise=noise, slower=slower)
+        digests, price = overlapped(seed, noise=noise, slower=slower, marked=marked, later=later)
         told = price_overlap(digests)
         assert told[1] is None
         assert told[0] is not None
@@ -74,4 +82,5 @@ def test_a_kernel_that_elsewhere_ran_only_with_another_shape_has_no_price() -> N
     ]
     digest = make_digest(0, 2, talk=[(at * 1000.0 + 55, at * 1000.0 + 300) for at in range(4)], kernels=kernels)
     steps = digest.activities.with_columns(step=pl.col("start_ns") // 1_000_000)
-    assert price_overlap({0: replace(digest, activities=steps)}) == {0: None}
+    # Marked or not.
+    assert price_overlap({0: replace(digest, activities=steps)}) == price_overlap({0: digest}) == {0: None}

@@ -67,7 +67,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def fail_timing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise error
 
     monkeypatch.setattr("tracekit.capture.timing.time_forms", fail)

@@ -49,6 +49,21 @@ def test_what_may_be_fetched_makes_no_other_cell_and_options_of_an_own_model_do(
     assert few.work != many.work
 
 
+def test_how_many_ranks_and_how_work_is_spread_are_other_work_than_one_process() -> None:
+    one = expand(["gpt"], {"mode": ("eager", "default")}, {})
+    spread = expand(["gpt"], {"mode": ("eager", "default"), "nproc": (1, 2), "parallel": ("ddp", "fsdp2")}, {})
+    assert [(each.request.nproc, each.request.parallel, each.form) for each in spread[:4]] == [
+        (1, "ddp", "eager"),
+        (1, "ddp", "compiled"),
+        (1, "fsdp2", "eager"),
+        (1, "fsdp2", "compiled"),
+    ]
+    assert len({cell.key for cell in (*one, *spread)}) == 10 and len({cell.work for cell in (*one, *spread)}) == 5
+    assert "2-ranks-fsdp2" in spread[-1].key
+    with pytest.raises(TracekitError, match="--parallel tp is for several ranks: pass --nproc"):
+        expand(["gpt"], {"parallel": ("tp",)}, {})
+
+
 def test_images_are_square_unless_a_width_is_named() -> None:
     square = expand(["flux"], {"height": (512, 1024)}, {})
     assert [(cell.request.height, cell.request.width) for cell in square] == [(512, 512), (1024, 1024)]

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,25 @@ def test_a_cell_has_one_owner_whatever_their_folders_for_temporary_files(
             assert not ours
     with folder.claimed(CELL.key) as ours:
         assert ours
+
+
+def test_a_cell_that_runs_alone_waits_for_all_others_and_they_for_it(folder: SweepFolder) -> None:
+    def run(alone: bool) -> float:
+        with SweepFolder(folder.path).turn(alone=alone):
+            return time.monotonic()
+
+    with ThreadPoolExecutor(2) as threads:
+        with folder.turn(alone=False), SweepFolder(folder.path).turn(alone=False):
+            waiting = threads.submit(run, True)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.1)
+            # Who comes after it lets it go first.
+            later = threads.submit(run, False)
+            with pytest.raises(TimeoutError):
+                later.result(0.1)
+        assert waiting.result(60) <= later.result(60)
+        with folder.turn(alone=True), pytest.raises(TimeoutError):
+            threads.submit(run, False).result(0.1)
 
 
 def test_locks_are_none_of_the_cells_that_people_copy(folder: SweepFolder) -> None:

@@ -17,11 +17,14 @@ import pytest
 from tests.sweeps import CALL, Children, answered, compiled_cell, eager_cell, make_failure, make_result
 
 from tracekit.errors import TracekitError
+from tracekit.model.child import RankFailure
 from tracekit.model.progress import Silent
 from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellResult, Source
 from tracekit.model.workload import Request
 from tracekit.walks import sweeping
 from tracekit.walks.fork_server import ForkServer
+from tracekit.walks.job import MODULE as LAUNCHER
+from tracekit.walks.job import decoded
 from tracekit.walks.plan import TimingPlan
 from tracekit.walks.processes import Ended, start_fresh
 from tracekit.walks.sweep_cells import make_cell
@@ -65,6 +68,28 @@ def run(
 ) -> list[tuple[ToDo, CellResult | None]]:
     left = find_left(plan, folder) if left is None else left
     return list(run_cells(plan, left, folder, lambda: nullcontext(Silent()), server))
+
+
+def test_a_cell_of_several_ranks_is_a_job_of_the_launcher_and_a_rank_that_fails_is_its_failure(
+    folder: SweepFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell, jobs = compiled_cell("gpt", nproc=2, parallel="ddp"), []
+    found = make_result(cell).run
+    full = (RankFailure(1, "CUDA out of memory", at=1.0, exit_code=1, out_of_memory=True), RankFailure(0))
+    ends = [(), full]
+
+    def launched(module: str, job: bytes, _draft: Path, environment: dict[str, str], **_: Any) -> Ended:
+        jobs.append(decoded(job))
+        assert module == LAUNCHER and {"OMP_NUM_THREADS", "TORCHINDUCTOR_CACHE_DIR"} <= {*environment}
+        return Ended(0, msgspec.json.encode(ends.pop(0)), (), part=msgspec.json.encode(found))
+
+    monkeypatch.setattr(sweeping, "run_module", launched)
+    ((_, done),) = run(make_plan(cell), folder)
+    assert done is not None and (done.outcome, done.run) == ("done", found)
+    assert [(job.nproc, job.cell.request.parallel) for job in jobs] == [(2, "ddp")]
+    ((_, failed),) = run(make_plan(cell, again=True), folder, (ToDo(cell, 1, done.started, "anew"),))
+    assert failed is not None and (failed.outcome, failed.run) == ("out_of_memory", found)
+    assert failed.failure is not None and failed.failure.message == "rank 1 of 2: CUDA out of memory"
 
 
 def whys(plan: SweepPlan, folder: SweepFolder) -> dict[Cell, str]:

@@ -21,6 +21,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from tracekit.capture.device import pick_device, synchronize
 from tracekit.capture.forms import Form
+from tracekit.capture.lockstep import ALONE, Ranks
 from tracekit.capture.spans import is_recording, open_spans
 from tracekit.errors import TracekitError
 from tracekit.model.note import Noted
@@ -70,23 +71,26 @@ def kernels_are_visible() -> bool:
     return any(event.device_type == DeviceType.CUDA for event in profiler.events() or ())
 
 
-def record(form: Form, kind: RecordingKind, steps: int, path: Path, progress: Progress) -> tuple[tuple[int, int], ...]:
+def record(
+    form: Form, kind: RecordingKind, steps: int, path: Path, progress: Progress, ranks: Ranks = ALONE
+) -> tuple[tuple[int, int], ...]:
     """Records `steps` calls into `path` (plain Chrome JSON). Returns when each began and ended, Unix time in ns: a
     recording of CUDA activity alone holds no host spans.
 
     light: kernels and the API calls that launch them; on the CPU operators alone. rich: operators and their shapes
     too. Never Python stacks: under them compiled code ran four times slower. One call is made and thrown away
-    first, because the profiler's own first call is slow. Raises TracekitError where the file cannot be written.
+    first, because the profiler's own first call is slow. `ranks` begin each step together: profilers start at different
+    moments, and the rank whose starts last would be waited for. Raises TracekitError where the file cannot be written.
     """
     activities = [ProfilerActivity.CUDA] if form.device != "cpu" and kind == "light" else _activities(form.device)
     progress.phase(f"recording {form.name} ({kind})", total=2, still=True)
     with form.ready():
         with profile(activities=activities, record_shapes=kind == "rich"):
-            _step(form, 0)
+            _step(form, 0, ranks)
         progress.advance()
         with profile(activities=activities, record_shapes=kind == "rich") as profiler:
             synchronize(form.device)
-            marks = tuple(_step(form, index) for index in range(steps))
+            marks = tuple(_step(form, index, ranks) for index in range(steps))
     progress.phase(f"writing {form.name} ({kind})")
     try:
         profiler.export_chrome_trace(str(path))
@@ -99,7 +103,8 @@ def _activities(device: str) -> list[ProfilerActivity]:
     return [ProfilerActivity.CPU] if device == "cpu" else [ProfilerActivity.CPU, ProfilerActivity.CUDA]
 
 
-def _step(form: Form, index: int) -> tuple[int, int]:
+def _step(form: Form, index: int, ranks: Ranks) -> tuple[int, int]:
+    ranks.begin()
     begin_ns = time.time_ns()
     with record_function(STEP.format(index)):
         form.call()

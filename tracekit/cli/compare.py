@@ -183,14 +183,15 @@ def _compared(
     from tracekit.comparison.comparing import compare as compare_sides
     from tracekit.comparison.judging.alternatives import with_verified
     from tracekit.comparison.judging.gate import check
-    from tracekit.walks.pairs import load_pair, refuse_to_gate, with_interrupts, with_operators_of
+    from tracekit.walks.pairs import load_job, load_pair, refuse_to_gate, with_interrupts, with_operators_of
 
-    one, other = load_pair(pair, reading)
+    job = load_job(pair, reading)
+    one, other = load_pair(pair, reading, job)
     run = pair.run
     if ops is not None:
         one, other = with_operators_of(ops, one, other, reading)
     order = run.order if run and one.label != other.label else ()
-    comparison = with_interrupts(compare_sides(one, other, order), interrupted)
+    comparison = with_interrupts(compare_sides(one, other, order, job), interrupted)
     comparison = with_verified(comparison, run.verified if run else None)
     if not conditions:
         return comparison

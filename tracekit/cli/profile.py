@@ -11,6 +11,7 @@ import click
 from tracekit.cli.options import (
     CACHES,
     DTYPES,
+    MOST_RANKS,
     ORDERS,
     PARALLEL,
     PERCENT,
@@ -126,7 +127,7 @@ COMPILE_OPTIONS = (
     help="Warm up at other sizes (batch=4), to see recompiles.",
 )
 @click.option(
-    "--nproc", type=click.IntRange(min=1, max=1024), metavar="N", help="Run N ranks, a GPU each; gloo on a CPU."
+    "--nproc", type=click.IntRange(1, MOST_RANKS), metavar="N", help="Run N ranks, a GPU each; gloo on a CPU."
 )
 @click.option(
     "--parallel",

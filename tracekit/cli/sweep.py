@@ -10,6 +10,8 @@ import click
 from tracekit.cli.options import (
     CACHES,
     DTYPES,
+    MOST_RANKS,
+    PARALLEL,
     PERCENT,
     PHASES,
     SECONDS,
@@ -30,7 +32,7 @@ WHOLE = click.IntRange(min=1)
 #: Every option that spans the matrix, by the field of a Request that it is.
 AXES = (
     *("mode", "scope", "batch_size", "height", "width", "seq_length", "steps", "dtype", "size", "cache", "phase"),
-    "max_new_tokens",
+    *("max_new_tokens", "nproc", "parallel"),
 )
 #: Settings that all cells share.
 FIXED = ("fullgraph", "dynamic", "prompt", "pretrained", "use_fast", "download")
@@ -83,6 +85,8 @@ class WithOwnOptions(click.Command):
 @several("--cache", click.Choice(CACHES), "KIND,...", "Text generation: KV cache, dynamic or static.")
 @several("--phase", click.Choice(PHASES), "PHASE,...", "Text generation: generate, prefill or decode.")
 @several("--max-new-tokens", WHOLE, "N,...", "Text generation: new tokens per call.")
+@several("--nproc", click.IntRange(1, MOST_RANKS), "N,...", "Ranks of a cell, a GPU each; gloo on a CPU.")
+@several("--parallel", click.Choice(PARALLEL), "KIND,...", f"With --nproc: {', '.join(PARALLEL)}.")
 @click.option("--fullgraph/--no-fullgraph", default=None, help="Fail on a graph break, or allow graph breaks.")
 @click.option("--dynamic/--no-dynamic", default=None, help="Dynamic or static shapes (default: torch decides).")
 @click.option("--prompt", metavar="TEXT", help="Prompt of a text-to-image or text-generation model.")

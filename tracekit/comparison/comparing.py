@@ -5,6 +5,7 @@ from dataclasses import replace
 from tracekit.comparison.cost.bound import find_bound
 from tracekit.comparison.cost.operator_calls import note_calls
 from tracekit.comparison.findings import find_all
+from tracekit.comparison.job import told_exposed
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.comparison.judging.break_even import find_break_even
 from tracekit.comparison.judging.estimates import find_separate_runs_change
@@ -24,15 +25,16 @@ from tracekit.comparison.modules import time_by_module
 from tracekit.comparison.waiting import with_waiting_lines
 from tracekit.comparison.waterfall import build_waterfall, find_reason
 from tracekit.model.comparison import Comparison, Deltas, Side, comparable
+from tracekit.model.job import JobChange
 from tracekit.model.note import Note
 from tracekit.model.run import FormName
 
 
-def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
+def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: JobChange | None = None) -> Comparison:
     """What changed from A (before) to B (after).
 
     `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
-    timed together.
+    timed together. `job` is what changed over all ranks of a run, of which the sides are one's.
     """
     a, b = with_as_many_steps(*with_waiting_lines(note_calls(a), note_calls(b)))
     unlike: tuple[Note, ...] = ()
@@ -45,7 +47,8 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
     cells, of_matching = find_cells(a, b) if comparable(a, b) else (None, ())
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     coverage = measure_coverage(groups) if groups else None
-    waterfall = build_waterfall(a, b, groups)
+    exposed = told_exposed(job)
+    waterfall = build_waterfall(a, b, groups, exposed)
     comparison = Comparison(
         a=a,
         b=b,
@@ -58,7 +61,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         notes=(
             *of_timing,
             *find_fallbacks(a, b),
-            *find_unfairness(a, b),
+            *find_unfairness(a, b, joined=bool(exposed)),
             *find_little_matched(coverage),
             *find_inexact(groups, why_no_provenance(a, b) if cells else None, bare=not (a.settings and b.settings)),
             *find_doubts(a, b),
@@ -72,6 +75,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = ()) -> Comparison:
         accuracy=with_worst_rank(judge_accuracy(a, b), b),
         reason=find_reason(a, b, verdict, waterfall),
         modules=time_by_module(groups),
+        job=job,
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
 

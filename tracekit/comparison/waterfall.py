@@ -12,18 +12,15 @@ from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.comparison import (
     BUSY_MOVES,
     NAMED_SHARE,
-    Basis,
     KernelGroup,
-    PartKind,
     Reason,
     ReasonShare,
     Side,
     Verdict,
-    Waterfall,
-    WaterfallPart,
     comparable,
 )
 from tracekit.model.groups import GroupLabel, Label
+from tracekit.model.waterfall import Basis, PartKind, Waterfall, WaterfallPart
 
 #: At most this many kernel groups have a part of their own, and only those that change the wall by this share.
 MOST_GROUPS = 8
@@ -47,13 +44,16 @@ MOST_NAMED = 2
 AGAINST = 0.3
 
 
-def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfall | None:
+def build_waterfall(
+    a: Side, b: Side, groups: Sequence[KernelGroup], exposed: tuple[WaterfallPart, ...] = ()
+) -> Waterfall | None:
     """None when a side has no figures of one GPU (idle time of several does not add up to wall time), and when one was
     read per step and the other whole.
 
     The ends are the unprofiled median walls where both sides have them and their recordings were read by steps; idle
     parts are then without what recording added to each side (`Side.calibrated_idle_by_cause`), and idle time that a
     recording does not show is in the residual. Else the ends are the recorded windows, and idle parts as recorded.
+    `exposed` is what exposed communication's change is made of, where other ranks' recordings tell.
     """
     if len(a.analysis.devices) != 1 or len(b.analysis.devices) != 1 or not (a.analysis.gpu and b.analysis.gpu):
         return None
@@ -61,13 +61,13 @@ def build_waterfall(a: Side, b: Side, groups: Sequence[KernelGroup]) -> Waterfal
         return None
     basis: Basis = "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
     a_us, b_us = (_present(side.wall_us if basis == "unprofiled" else side.span_us) for side in (a, b))
-    recorded = _change_by_cause(a.idle_by_cause(), b.idle_by_cause())
+    recorded = change_by_cause(a.idle_by_cause(), b.idle_by_cause())
     if basis == "trace":
         idle = [WaterfallPart("idle", cause, us) for cause, us in recorded.items()]
     else:
-        calibrated = _change_by_cause(*(side.calibrated_idle_by_cause() or {} for side in (a, b)))
+        calibrated = change_by_cause(*(side.calibrated_idle_by_cause() or {} for side in (a, b)))
         idle = [WaterfallPart("idle", cause, calibrated[cause], us) for cause, us in recorded.items()]
-    parts = (*_gpu_parts(a, b, groups, a_us), *idle)
+    parts = (*_gpu_parts(a, b, groups, a_us), *(exposed or _exposed(a, b)), *idle)
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
     return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=parts, residual_us=residual)
 
@@ -82,7 +82,6 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
     """The change of busy time, group by group. Kernels that ran side by side count once in busy time and twice in the
     groups, which the overlap correction mends; work launched outside the steps is in busy time and in no group.
     Communication counts as far as nothing else ran beside it."""
-    communicates = a.analysis.communication or b.analysis.communication
     groups = [group for group in groups if group.kind != "communication"]
     changed = sorted((group for group in groups if group.kind != "unchanged"), key=lambda group: -abs(group.delta_us))
     large = sum(abs(group.delta_us) >= SMALLEST_SHARE * a_us for group in changed[:MOST_GROUPS])
@@ -96,11 +95,15 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
         parts.append(WaterfallPart("gpu", OUTSIDE, b_outside - a_outside))
     compute, in_groups = _present(b.compute_us) - _present(a.compute_us), math.fsum(group.delta_us for group in groups)
     parts.append(WaterfallPart("gpu", OVERLAP, compute - (b_outside - a_outside) - in_groups))
-    exposed = (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),) if communicates else ()
-    return (*parts, *exposed)
+    return tuple(parts)
 
 
-def _change_by_cause(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float]:
+def _exposed(a: Side, b: Side) -> tuple[WaterfallPart, ...]:
+    communicates = a.analysis.communication or b.analysis.communication
+    return (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),) if communicates else ()
+
+
+def change_by_cause(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float]:
     return {cause: b.get(cause, 0.0) - a.get(cause, 0.0) for cause in IDLE_CAUSES if cause in a or cause in b}
 
 

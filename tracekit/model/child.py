@@ -63,5 +63,6 @@ class RankFailure:
     below: tuple[str, ...] = ()
     at: float = 0.0  #: When it failed, seconds since 1970.
     exit_code: int | None = None  #: Negative: a signal; None: it ran on until it was ended.
+    out_of_memory: bool = False
     timed_out: bool = False  #: It had waited for other ranks in vain.
     stands: str = ""  #: Where it stood when it was ended, as `faulthandler` writes it.

@@ -11,6 +11,7 @@ from tracekit.model.compilation import Diagnostics
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.gate import Gate
 from tracekit.model.groups import Evidence, Label, ModuleTime
+from tracekit.model.job import JobChange
 from tracekit.model.note import Note, Severity
 from tracekit.model.numerics import Accuracy, Picture
 from tracekit.model.provenance import KernelSources, Provenance, SourceLines
@@ -18,18 +19,14 @@ from tracekit.model.run import Component, Environment, FormResult, RankOfRun, Se
 from tracekit.model.sequence import Rates, Sequence, Traffic, TrafficTotal
 from tracekit.model.timeline import StepTimeline
 from tracekit.model.timing import BreakEven, StopReason
+from tracekit.model.waterfall import Basis, PartKind, Waterfall, WaterfallPart
 
 GroupKind = Literal[
     "unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched", "communication"
 ]  # fmt: skip
-#: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.
-Basis = Literal["unprofiled", "trace"]
 MatchedBy = Literal["provenance", "anchors", "names", "family", "unmatched"]
 #: What the interval of a verdict is of: rounds of one process, several processes, or sides that were timed apart.
 VerdictBasis = Literal["rounds", "processes", "apart"]
-
-#: GPU work, communication that had the GPU to itself (waiting for other ranks included), or idle time.
-PartKind = Literal["gpu", "communication", "idle"]
 
 #: The share by which GPU busy time differs between recordings of the same work (1 to 4 % on an H200).
 BUSY_MOVES = 0.05
@@ -69,7 +66,8 @@ class Side:
     repeated_parts: tuple[str, ...] | None = None  #: Blocks that repeat; None where not looked for.
     kernel_sources: KernelSources | None = None  #: Of its Triton kernels; None where not kept.
     code: dict[str, SourceLines] = field(default_factory=dict)  #: Of the user's model, by `file:line`.
-    ranks: tuple[RankOfRun, ...] = ()  #: All ranks of a run of several, of which this recording is rank 0's.
+    ranks: tuple[RankOfRun, ...] = ()  #: All ranks of a run of several.
+    rank: int | None = None  #: That of them whose recording this is.
 
     @property
     def steps(self) -> int:
@@ -114,12 +112,13 @@ class Side:
 
     @property
     def busy_differs_us(self) -> float | None:
-        """By how much GPU busy time per step differs between this side's two recordings: what it is certain to. None
-        without a rich recording of the same kind of window."""
+        """By how much GPU busy time per step, without communication, differs between this side's two recordings: what
+        it is certain to. None without a rich recording of the same kind of window."""
         rich = self.rich
-        if self.busy_us is None or rich is None or rich.gpu is None or rich.window.kind != self.analysis.window.kind:
+        if self.compute_us is None or rich is None or rich.gpu is None or rich.window.kind != self.analysis.window.kind:
             return None
-        return abs(rich.gpu.busy_us / max(rich.window.steps, 1) - self.busy_us)
+        rich_us = rich.communication.compute_us if rich.communication else rich.gpu.busy_us
+        return abs(rich_us / max(rich.window.steps, 1) - self.compute_us)
 
     @property
     def recorded_idle_us(self) -> float | None:
@@ -284,27 +283,6 @@ class Deltas:
 
 
 @dataclass(frozen=True, slots=True)
-class WaterfallPart:
-    """A change from A to B."""
-
-    kind: PartKind
-    label: Label  #: A group's label, an idle cause, or a code.
-    delta_us: float
-    recorded_delta_us: float | None = None  #: An idle part's change, as recorded; else None.
-
-
-@dataclass(frozen=True, slots=True)
-class Waterfall:
-    """a_us + the parts + residual_us = b_us."""
-
-    basis: Basis  #: Whether the ends are unprofiled wall times or the trace's.
-    a_us: float
-    b_us: float
-    parts: tuple[WaterfallPart, ...]
-    residual_us: float
-
-
-@dataclass(frozen=True, slots=True)
 class ReasonShare:
     """What GPU work (`gpu`), communication without other work beside it, or waiting (`idle`) has of the change."""
 
@@ -443,6 +421,7 @@ class Comparison:
     accuracy: Accuracy | None = None
     reason: Reason | None = None
     modules: ModuleTime | None = None  #: GPU time by module, from the whole model down; None where no module is known.
+    job: JobChange | None = None  #: All ranks of a run of several, of which A and B are one's.
 
     @property
     def compiled_while_timed(self) -> tuple[Side, ...]:

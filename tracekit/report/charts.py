@@ -111,7 +111,7 @@ def _unjudged(
 ) -> Iterator[dict[str, Any]]:
     """Bars of communication, over those of the waterfall: their change is neither gain nor loss."""
     parts = comparison.waterfall.parts if comparison.waterfall else ()
-    own = {part_label(part) for part in parts if part.kind == "communication"}
+    own = {part_label(part) for part in parts if part.label == "exposed_communication"}
     at = [index for index, label in enumerate(labels) if label in own]
     if at:
         yield {

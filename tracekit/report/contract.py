@@ -11,11 +11,12 @@ from typing import Any
 import msgspec
 
 from tracekit.model.analysis import Analysis
-from tracekit.model.comparison import Bound, Comparison, Finding, ReasonShare, Side, Waterfall
+from tracekit.model.comparison import Bound, Comparison, Finding, ReasonShare, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.ranks import OneCollective, Ranks
 from tracekit.model.single_run import SingleRun, per_step
 from tracekit.model.sweep_figures import Sweep
+from tracekit.model.waterfall import Waterfall
 from tracekit.names import encodable
 from tracekit.report.sweep.words import published_differences
 from tracekit.report.words import ranks
@@ -102,6 +103,8 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     waterfall, why = comparison.waterfall, comparison.reason
     divided: list[tuple[Waterfall | ReasonShare, Any]] = [(waterfall, fields["waterfall"])] if waterfall else []
     divided += zip(why.shares, fields["reason"]["shares"], strict=True) if why else ()
+    for change, said in zip(comparison.job.ranks, fields["job"]["ranks"], strict=True) if comparison.job else ():
+        divided += [(change.waterfall, said["waterfall"])] if change.waterfall else []
     for whole, said in divided:
         for part, told in zip(whole.parts, said["parts"], strict=True):
             told["label"] = label_words(part.label)

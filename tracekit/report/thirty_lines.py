@@ -62,7 +62,8 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
     """`places` are where all of it is, None where nobody can look there; `width` is the terminal's.
 
     Where all would take more than thirty lines, blank lines go first. Then the last notes and advice are counted and
-    not shown. A gate's conditions come before any advice, and before the command that is on the page too.
+    not shown. A gate's conditions come before any advice, and before the command that is on the page too. Of ranks that
+    goes next, and their table last.
     """
     cuts = ((9, 9, False), (9, 9, True), (3, 2, True), (2, 2, True), (2, 1, True), (1, 1, True))
     for notes, advice, dense in (*cuts, *([(1, 0, True)] if overview.gate else [])):
@@ -76,6 +77,12 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
         )
         lines = every_line(fewer, places, width, dense=dense)
         if height(lines, width) <= (MOST_LINES if width >= WIDTH else MOST_NARROW_LINES):
+            return lines
+    # Ranks beside an account; the page has both of these whole.
+    beside = overview.account is not None and overview.tables
+    for shorter in (replace(fewer, repeat=""), replace(fewer, repeat="", tables=())) if beside else ():
+        lines = every_line(shorter, places, width, dense=True)
+        if height(lines, width) <= (MOST_LINES if width >= WIDTH else MOST_NARROW_LINES):
             break
     return lines
 
@@ -84,7 +91,7 @@ def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *
     """The same, however many there are. `dense` leaves out blank lines where the text parts without them."""
     apart = () if dense else (BLANK,)
     account = [_account(overview.account, width)] if overview.account else []
-    tables = [part for table in overview.tables for part in (BLANK, _fitted(table, width))]
+    tables = [part for table in overview.tables for part in (*apart, _fitted(table, width))]
     checks = [
         Line(each.text, "", f"  {MARKS.get(each.mark, each.mark):<3}", MARK_STYLES.get(each.mark, ""))
         for each in overview.checks

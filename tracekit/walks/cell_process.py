@@ -6,6 +6,7 @@ Whatever happens in it is an answer, for a cell that fails is a result too.
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 import time
@@ -33,6 +34,7 @@ from tracekit.workloads.sources import read_sources
 
 if TYPE_CHECKING:
     from tracekit.capture.forms import Form
+    from tracekit.capture.lockstep import Ranks
 
 #: Of a traceback so many lines are kept.
 LAST_LINES = 30
@@ -75,7 +77,26 @@ def attempt(
     return CellAnswer(runs[-1], None)
 
 
-def _build_and_measure(job: CellJob, progress: ProgressFile, grow: Keep, imported_seconds: float) -> None:
+def measure_cell(job: CellJob, place: Path, ranks: Ranks) -> None:
+    """One rank's part of a cell; the first leaves in `place` what it is doing, and what was found so far."""
+    if ranks.rank:
+        _build_and_measure(job, ProgressFile(Path(os.devnull)), lambda _: None, 0.0, ranks)
+    else:
+        _build_and_measure(job, ProgressFile(place / WORD), keeping(place), 0.0, ranks)
+
+
+def keeping(place: Path) -> Keep:
+    """Leaves in that folder what was found so far."""
+
+    def keep(run: CellRun) -> None:
+        write_replaced(place / PART, msgspec.json.encode(run))
+
+    return keep
+
+
+def _build_and_measure(
+    job: CellJob, progress: ProgressFile, grow: Keep, imported_seconds: float, ranks: Ranks | None = None
+) -> None:
     began = time.monotonic()
     quiet_libraries()
     progress.phase(LOADING)
@@ -83,6 +104,7 @@ def _build_and_measure(job: CellJob, progress: ProgressFile, grow: Keep, importe
     builder, scope = load_builder(info), check_scope(info, job.request.scope)
     from tracekit.capture import device as devices
     from tracekit.capture import failures
+    from tracekit.capture.lockstep import ALONE
     from tracekit.capture.process import call_in_one_chunk
     from tracekit.workloads.own_errors import their_calls
     from tracekit.workloads.scopes import build_scoped
@@ -90,20 +112,25 @@ def _build_and_measure(job: CellJob, progress: ProgressFile, grow: Keep, importe
     device = devices.pick_device()
     request = replace(job.request, scope=scope)
     info = look_into(info, request)
-    size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
+    ranks = ranks or ALONE
+    # All ranks have the size that the first has room for.
+    size, reason = ranks.decided(choose_request_size(info, request, device, devices.free_memory_bytes(device)))
     progress.phase(f"building {info.name} ({size})")
     with failures.out_of_memory_explained(size, way_to_need_less(info, size)):
         workload = build_scoped(builder, info, request, size, device, progress)
         rule = stopping_rule(TimingPlan(job.target_percent, job.budget_seconds), request, workload.settings)
         loaded = imported_seconds + time.monotonic() - began
         sources = read_sources(request.workload)
-        run = CellRun(workload.settings, reason, devices.read_environment(device), loaded, rule, (), sources)
+        settings = replace(workload.settings, nproc=request.nproc)
+        run = CellRun(settings, reason, devices.read_environment(device), loaded, rule, (), sources)
         grow(run)
         with their_calls(workload.settings, failures.is_out_of_memory):
-            call_in_one_chunk(lambda: _measure(workload, run, job, progress, grow))
+            call_in_one_chunk(lambda: _measure(workload, run, job, progress, grow, ranks))
 
 
-def _measure(workload: BuiltWorkload, run: CellRun, job: CellJob, progress: ProgressFile, grow: Keep) -> None:
+def _measure(
+    workload: BuiltWorkload, run: CellRun, job: CellJob, progress: ProgressFile, grow: Keep, ranks: Ranks
+) -> None:
     """Warms up with memory watched, and times."""
     from tracekit.capture import forms, timing
     from tracekit.walks.observers import FormObserver
@@ -114,7 +141,7 @@ def _measure(workload: BuiltWorkload, run: CellRun, job: CellJob, progress: Prog
     for name in job.forms:
         form = makers[name](workload)
         with observer.warming(name):
-            warm = forms.warm_up(form, progress)
+            warm = forms.warm_up(form, progress, ranks)
         made = (*made, form)
         warmed = ChildForm(name, warm.wall_us, warm.compilation, None, **observer.seen(name))
         run = replace(run, forms=(*run.forms, warmed))
@@ -123,20 +150,26 @@ def _measure(workload: BuiltWorkload, run: CellRun, job: CellJob, progress: Prog
     observer.settle(made)
     timings = timing.Timings()
     with observer.timing(made) as timed:
-        timing.time_forms(timed, run.rule, job.order_seed, timings, progress)
+        timing.time_forms(timed, run.rule, job.order_seed, timings, progress, ranks=ranks)
     found = (replace(form, times=timings.process(form.name), **observer.seen(form.name)) for form in run.forms)
     grow(replace(run, forms=tuple(found)))
+
+
+def ran_out_of_memory(error: Exception) -> bool:
+    """Whether there was too little memory, the host's or a device's."""
+    if isinstance(error, DoesNotFitError | MemoryError):
+        return True
+    if "torch" not in sys.modules:
+        return False
+    from tracekit.capture.failures import is_out_of_memory
+
+    return is_out_of_memory(error)
 
 
 def describe_failure(error: Exception, during: str) -> CellFailure:
     """The error in one line, and what else it says: for an error written for users its lines below and what torch said,
     or the user's own traceback; else its traceback's end."""
-    out_of_memory = isinstance(error, DoesNotFitError | MemoryError)
-    if "torch" in sys.modules:
-        from tracekit.capture.failures import is_out_of_memory
-
-        out_of_memory = out_of_memory or is_out_of_memory(error)
-    kind: CellOutcome = "out_of_memory" if out_of_memory else "failed"
+    kind: CellOutcome = "out_of_memory" if ran_out_of_memory(error) else "failed"
     if not isinstance(error, TracekitError):
         first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
         message = f"{type(error).__name__}: {first}" if first else type(error).__name__
@@ -158,11 +191,7 @@ def _traceback_lines(error: BaseException) -> tuple[str, ...]:
 def main(job_path: Path, answer_path: Path, imported_seconds: float = 0.0) -> None:
     """Does the job and writes the answer."""
     job = msgspec.json.decode(job_path.read_bytes(), type=CellJob)
-
-    def keep(run: CellRun) -> None:
-        write_replaced(job_path.with_name(PART), msgspec.json.encode(run))
-
-    answer = attempt(job, ProgressFile(job_path.with_name(WORD)), keep, imported_seconds)
+    answer = attempt(job, ProgressFile(job_path.with_name(WORD)), keeping(job_path.parent), imported_seconds)
     answer_path.write_bytes(msgspec.json.encode(answer))
 
 

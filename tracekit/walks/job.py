@@ -16,6 +16,7 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
+from tracekit.model.sweep import CellJob
 from tracekit.model.workload import Request
 from tracekit.walks.plan import Plan
 from tracekit.walks.processes import run_module
@@ -34,11 +35,12 @@ OF_A_JOB = ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 @dataclass(frozen=True, slots=True)
 class RankJob:
-    """What each rank is to do."""
+    """What each rank is to do: to measure a run by its plan into `draft`, or a cell of a sweep."""
 
     nproc: int
-    plan: Plan
-    draft: Path
+    plan: Plan | None = None
+    draft: Path | None = None
+    cell: CellJob | None = None
 
 
 def encoded(job: RankJob) -> bytes:
@@ -80,9 +82,7 @@ def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:
     assert plan.request.nproc is not None
     job = encoded(RankJob(plan.request.nproc, plan, draft.resolve()))
     progress.phase(f"starting {plan.request.nproc} ranks")
-    # What torchrun sets too, with a warning: the ranks share the machine's cores.
-    threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
-    ended = run_module(MODULE, job, draft, threads, on_word=shown_on(progress))
+    ended = run_module(MODULE, job, draft, threads_of_rank(), on_word=shown_on(progress))
     if ended.lines:
         with (draft / store.OUTPUT).open("a", encoding="utf-8") as log:
             log.writelines(f"{line}\n" for line in ended.lines)
@@ -93,6 +93,11 @@ def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:
     if failures:
         raise failure_of(failures, plan.request.nproc, plan.timeout_seconds)
     return store.load(draft)
+
+
+def threads_of_rank() -> dict[str, str]:
+    """What torchrun sets too, with a warning: the ranks share the machine's cores."""
+    return {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
 
 
 def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: float) -> TracekitError:

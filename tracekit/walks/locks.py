@@ -23,8 +23,9 @@ class NoLocksError(Exception):
 
 
 @contextmanager
-def locked(path: Path, *, blocking: bool) -> Iterator[bool]:
-    """Whether the file is this block's alone; False where somebody else has it. With `blocking` it is waited for.
+def locked(path: Path, *, blocking: bool, shared: bool = False) -> Iterator[bool]:
+    """Whether the file is this block's alone, or, if `shared`, nobody's alone; False where somebody else has it. With
+    `blocking` it is waited for.
 
     Raises NoLocksError where there are no locks, OSError where the file cannot be made, and where a link, a pipe or a
     device has its name: the folder may be a stranger's.
@@ -35,7 +36,7 @@ def locked(path: Path, *, blocking: bool) -> Iterator[bool]:
             raise OSError(errno.EEXIST, f"{path.name} is not a regular file")
         ours = True
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
+            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if blocking else fcntl.LOCK_NB))
         except OSError as error:
             if error.errno in UNSUPPORTED:
                 raise NoLocksError(error.strerror) from error

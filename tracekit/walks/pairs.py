@@ -17,17 +17,20 @@ from tracekit.walks.reports import digest, identity_of_form, identity_of_report
 from tracekit.walks.sides import (
     borrow_operators,
     choose_form,
+    compare_job,
     file_label,
     interrupted_run,
     is_run_folder,
     load_side,
     refuse_sweep,
     run_without_compiled,
+    slowest_rank,
 )
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
     from tracekit.model.comparisons import Comparisons
+    from tracekit.model.job import JobChange
     from tracekit.model.run import FormName, Run
     from tracekit.walks.reading import Reading
 
@@ -108,8 +111,18 @@ def load_sides(
     return (*load_pair(pair, reading), pair.run)
 
 
-def load_pair(pair: Pair, reading: Reading) -> tuple[Side, Side]:
-    one, other = (load_side(each.place, form=each.form, reading=reading) for each in (pair.one, pair.other))
+def load_job(pair: Pair, reading: Reading) -> JobChange | None:
+    """What changed over all ranks, where the pair is both forms of a run of several."""
+    a, b = pair.one.form, pair.other.form
+    if pair.run is None or not pair.run.ranks or a is None or b is None or a == b:
+        return None
+    return compare_job(Path(pair.one.place), pair.run, (a, b), reading)
+
+
+def load_pair(pair: Pair, reading: Reading, job: JobChange | None = None) -> tuple[Side, Side]:
+    """Both sides; of a `job` its slowest rank's."""
+    rank = slowest_rank(pair.run, job) if pair.run else None
+    one, other = (load_side(each.place, form=each.form, reading=reading, rank=rank) for each in (pair.one, pair.other))
     return replace(one, label=pair.one.label), replace(other, label=pair.other.label)
 
 

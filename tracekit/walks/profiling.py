@@ -243,7 +243,7 @@ def _built_and_measured(
     from tracekit.capture import device
 
     with _output_kept(draft) as warned:
-        workload, reason = _build(builder, info, request, progress, compiled="compiled" in plan.forms)
+        workload, reason = _build(builder, info, request, progress, ranks, compiled="compiled" in plan.forms)
         run = _measure_forms(plan, workload, reason, draft, progress, ranks)
         if plan.timing.startup or plan.timing.repeats or plan.verify:
             # Fresh processes need the device's memory more than this one does by now.
@@ -258,9 +258,9 @@ def _built_and_measured(
 
 
 def _build(
-    builder: Builder, info: WorkloadInfo, request: Request, progress: Progress, *, compiled: bool
+    builder: Builder, info: WorkloadInfo, request: Request, progress: Progress, ranks: Ranks | None, *, compiled: bool
 ) -> tuple[BuiltWorkload, str]:
-    """The workload, and why in this size."""
+    """The workload, and why in this size: of several ranks that which the first has room for."""
     from tracekit.capture import device as devices
     from tracekit.capture import failures
     from tracekit.capture.compilation import check_compilers
@@ -273,6 +273,8 @@ def _build(
         progress.phase(f"reading the configuration of {info.name}")
     info = look_into(info, request)
     size, reason = choose_request_size(info, request, device, devices.free_memory_bytes(device))
+    if ranks is not None:
+        size, reason = ranks.decided((size, reason))
     if compiled:
         check_compilers(device)
     progress.phase(f"building {info.name} ({size})")
@@ -374,8 +376,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             progress.stage(f"recording {form.name}", like=[f"recording {each.name}" for each in made[:number]])
             recordings: tuple[Recording, ...] = ()
             for kind, steps in RECORDINGS:
-                ranks.begin()
-                recordings = (*recordings, _record(form, kind, steps, run, draft, progress))
+                recordings = (*recordings, _record(form, kind, steps, run, draft, progress, ranks))
                 run = with_form(run, form.name, recordings=recordings)
                 store.save(run, draft)
         progress.stage("provenance")
@@ -404,7 +405,9 @@ def _timed(form: FormResult, timings: timing.Timings, rule: StoppingRule) -> dic
     }
 
 
-def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress) -> Recording:
+def _record(
+    form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: Path, progress: Progress, ranks: Ranks
+) -> Recording:
     from tracekit.capture import recording
     from tracekit.tracefile.publish import publish
 
@@ -419,7 +422,7 @@ def _record(form: forms.Form, kind: RecordingKind, steps: int, run: Run, draft: 
         "mode": run.settings.mode if form.name == "compiled" else None,
     }
     try:
-        marks = recording.record(form, kind, steps, unpublished, progress)
+        marks = recording.record(form, kind, steps, unpublished, progress, ranks)
         size = publish(unpublished, draft / name, metadata=about, marks=marks)
     finally:
         # Also on Ctrl-C: half a trace under a hidden name is of no use to anybody.

@@ -17,9 +17,11 @@ from tracekit import store
 from tracekit.errors import LateRankError, TheirCodeError, TracekitError
 from tracekit.model.child import ERROR_OF_RANK, STANDS_OF_RANK, RankFailure
 from tracekit.model.progress import Progress, Silent
+from tracekit.walks.cell_process import measure_cell, ran_out_of_memory
 from tracekit.walks.end_with_parent import end_with
 from tracekit.walks.job import RANK, RankJob, decoded
-from tracekit.walks.processes import WORD
+from tracekit.walks.plan import RANKS_SECONDS
+from tracekit.walks.processes import WORD, caches_in
 from tracekit.walks.profiling import measure_rank
 from tracekit.walks.relayed_progress import Relaying
 
@@ -28,9 +30,19 @@ TIMED_OUT = re.compile("timed? ?-?out", re.IGNORECASE)
 
 
 def work(job: RankJob, place: Path, rank: int) -> None:
-    """Measures this rank's part of the run into its folder."""
+    """Measures this rank's part of the run into its folder, or of the cell; of that rank 0 leaves what was found."""
+    if job.cell is not None:
+        for name in caches_in(place):
+            # Empty for each rank: another's compiled code would shorten what it takes to compile.
+            os.environ[name] += f"/rank{rank}"
+    # Imports torch, which looks at them.
     from tracekit.capture.lockstep import joined
 
+    if job.cell is not None:
+        with joined(RANKS_SECONDS) as ranks:
+            measure_cell(job.cell, place, ranks)
+        return
+    assert job.plan is not None and job.draft is not None
     progress: Progress = Relaying(place / WORD) if rank == 0 else Silent()
     with joined(job.plan.timeout_seconds) as ranks:
         run, folder = measure_rank(job.plan, job.draft, progress, ranks)
@@ -60,7 +72,8 @@ def main(job_path: Path) -> None:
         message = str(error) if isinstance(error, TracekitError) else f"{type(error).__name__}: {error}"
         below = error.below if isinstance(error, TracekitError) else ()
         late = isinstance(error, LateRankError) or TIMED_OUT.search(message) is not None
-        failure = RankFailure(rank, message, text, below, time.time(), timed_out=late)
+        full = ran_out_of_memory(error)
+        failure = RankFailure(rank, message, text, below, time.time(), out_of_memory=full, timed_out=late)
         (place / ERROR_OF_RANK.format(rank)).write_bytes(msgspec.json.encode(failure))
         # Not by Python's own end, which may wait for threads that wait for other ranks.
         os._exit(1)

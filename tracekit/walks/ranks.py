@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tracekit import store
 from tracekit.console import PrintableConsole
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from tracekit.model.ranks import RankDigest
     from tracekit.model.run import FormName
+
+T = TypeVar("T")
+Found = TypeVar("Found")
 
 #: What recorders call traces, and what `tracekit digest` writes.
 ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
@@ -142,39 +145,44 @@ def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]
         for path in map(Path, places)
         if path.is_file()
     ]
-    workers = min(len(places), os.cpu_count() or 1)
+    return read_each(reading.digest, places, sum(sizes))
+
+
+def read_each(look: Callable[[T], Found], ranks: Sequence[T], unpacked_bytes: int) -> list[Found]:
+    """What `look` finds of each rank, in their order; in worker processes where there is enough to read in all."""
+    workers = min(len(ranks), os.cpu_count() or 1)
     # A forked process would inherit polars' threads in the middle of their work.
     forks = sys.platform == "linux" and "polars" not in sys.modules
-    if workers > 1 and sum(sizes) >= (WORTH_A_FORK_BYTES if forks else WORTH_A_PROCESS_BYTES) * workers:
-        return _read_by_workers(places, reading, workers, "fork" if forks else "spawn")
-    found: list[RankDigest] = []
-    with _progress(len(places)) as advance:
-        for place in places:
-            found.append(reading.digest(place))
+    if workers > 1 and unpacked_bytes >= (WORTH_A_FORK_BYTES if forks else WORTH_A_PROCESS_BYTES) * workers:
+        return _read_by_workers(look, ranks, workers, "fork" if forks else "spawn")
+    found: list[Found] = []
+    with _progress(len(ranks)) as advance:
+        for rank in ranks:
+            found.append(look(rank))
             advance()
     return found
 
 
 def _read_by_workers(
-    places: Sequence[str], reading: RanksReading, workers: int, start: Literal["fork", "spawn"]
-) -> list[RankDigest]:
+    look: Callable[[T], Found], ranks: Sequence[T], workers: int, start: Literal["fork", "spawn"]
+) -> list[Found]:
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
 
     with ProcessPoolExecutor(workers, get_context(start)) as pool:
-        futures = {pool.submit(reading.digest, place): place for place in places}
+        futures = {pool.submit(look, rank): at for at, rank in enumerate(ranks)}
         # All are forked by now. Meanwhile, what takes as long to import as a small trace to read.
         import_module("tracekit.ranks.joining")
-        by_place: dict[str, RankDigest] = {}
-        with _progress(len(places)) as advance:
+        found: dict[int, Found] = {}
+        with _progress(len(ranks)) as advance:
             try:
                 for future in as_completed(futures):
-                    by_place[futures[future]] = future.result()
+                    found[futures[future]] = future.result()
                     advance()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-    return [by_place[place] for place in places]
+    return [found[at] for at in range(len(ranks))]
 
 
 @contextmanager

@@ -22,17 +22,27 @@ if TYPE_CHECKING:
 
     from tracekit.model.analysis import Analysis
     from tracekit.model.comparison import Comparison
-    from tracekit.model.run import FormName, FormResult, RecordingKind, Run
+    from tracekit.model.job import JobChange
+    from tracekit.model.run import FormName, FormResult, RankOfRun, RecordingKind, Run
     from tracekit.model.sequence import OperatorSource, Sequence
     from tracekit.model.timeline import StepTimeline
     from tracekit.walks.reading import Looked
 
+#: What a run is compared of.
+BOTH: tuple[FormName, FormName] = ("eager", "compiled")
 #: All that a command without options reads.
 WHOLE_READING = Reading()
 
 
-def load_side(place: Path | str, *, form: FormName | None = None, reading: Reading = WHOLE_READING) -> Side:
-    """The side that `place` names: a trace file or its URL, `-`, or one form of a run folder (see `choose_form`).
+def load_side(
+    place: Path | str,
+    *,
+    form: FormName | None = None,
+    reading: Reading = WHOLE_READING,
+    rank: RankOfRun | None = None,
+) -> Side:
+    """The side that `place` names: a trace file or its URL, `-`, or one form of a run folder (see `choose_form`), of
+    several ranks that one's, else the first's.
 
     The label is the form's name for a run, the file's name for a file. Raises TracekitError for whatever keeps it from
     being read.
@@ -45,6 +55,10 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
         analysis, sequence, timeline = reading.look(reading.read(place))
         return Side(file_label(path), str(place), analysis, None, None, None, sequence=sequence, timeline=timeline)
     run = store.load(path)
+    ranks = run.ranks
+    if rank is not None and rank.folder is not None:
+        path = path / rank.folder
+        run = store.load(path)
     chosen = choose_form(run, path, form)
     kind, (analysis, sequence, timeline), (rich, rich_timeline) = _analyze_recordings(path, chosen, reading)
     provenance = store.load_provenance(path, chosen) if reading.shapes else None
@@ -66,7 +80,8 @@ def load_side(place: Path | str, *, form: FormName | None = None, reading: Readi
             pictures=store.load_pictures(path, chosen) if reading.shapes else (),
             kernel_sources=store.load_kernel_sources(path, chosen) if reading.shapes else None,
             code=read_model_code(run, provenance),
-            ranks=run.ranks,
+            ranks=ranks,
+            rank=(rank.rank if rank else 0) if ranks else None,
         )
     )
 
@@ -76,9 +91,24 @@ def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
     from tracekit.comparison.comparing import compare
     from tracekit.comparison.judging.alternatives import with_verified
 
-    reading = Reading(shapes=True, cached=cached)
-    eager, compiled = (load_side(folder, form=name, reading=reading) for name in ("eager", "compiled"))
-    return with_verified(compare(eager, compiled, run.order), run.verified)
+    reading, forms = Reading(shapes=True, cached=cached), BOTH
+    job = compare_job(folder, run, forms, reading) if run.ranks else None
+    rank = slowest_rank(run, job)
+    eager, compiled = (load_side(folder, form=name, reading=reading, rank=rank) for name in forms)
+    return with_verified(compare(eager, compiled, run.order, job), run.verified)
+
+
+def compare_job(folder: Path, run: Run, forms: tuple[FormName, FormName], reading: Reading) -> JobChange:
+    """What changed over all ranks of the run. Raises TracekitError where a rank's recording cannot be read."""
+    # Runs of one process need nothing of it.
+    from tracekit.walks import job_comparison
+
+    return job_comparison.compare_job(folder, run, forms, reading)
+
+
+def slowest_rank(run: Run, job: JobChange | None) -> RankOfRun | None:
+    """The rank that a comparison of the run is of; None of a run of one process."""
+    return next((each for each in run.ranks if job is not None and each.rank == job.slowest), None)
 
 
 def _with_break_costs(side: Side) -> Side:

@@ -12,6 +12,7 @@ from tracekit.model.option import OPTIONS, words_of
 from tracekit.model.run import FormName
 from tracekit.model.sweep import Cell
 from tracekit.model.workload import Request
+from tracekit.walks.job import refuse_alone
 from tracekit.workloads.registry import check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request
 
@@ -51,6 +52,7 @@ def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: M
                 asked = {name: value for name, value in asked.items() if name not in COMPILING}
             request = Request(workload=workload, **asked)
             check_request(info, request)
+            refuse_alone(request)
             whose = Request(workload, size=request.size, pretrained=request.pretrained, scope=scope)
             if whose not in checked:
                 if scope not in info.scopes:
@@ -70,6 +72,8 @@ def make_cell(form: FormName, request: Request) -> Cell:
     words = [request.workload, f"b{request.batch_size}"]
     words += [f"{request.height}x{request.width}"] if request.height else []
     words += [request.dtype] if request.dtype else []
+    words += [f"{request.nproc}-ranks"] if request.nproc else []
+    words += [request.parallel] if request.parallel else []
     work = "-".join((*words, _digest("eager", request)))
     compiling = [request.scope or "", request.mode] if form == "compiled" else [EAGER]
     key = "-".join((*words, *filter(None, compiling), _digest(form, request)))

@@ -132,13 +132,22 @@ class SweepFolder:
         return self._lock(_checked(key), blocking=False)
 
     @contextmanager
-    def _lock(self, what: str, *, blocking: bool) -> Iterator[bool]:
+    def turn(self, *, alone: bool) -> Iterator[None]:
+        """Waits until a cell may run: one that runs alone until all others of the folder have ended, any until that
+        one has, in the order in which they came."""
+        with ExitStack() as held:
+            with self._lock("queue", blocking=True):
+                held.enter_context(self._lock("running", blocking=True, shared=not alone))
+            yield
+
+    @contextmanager
+    def _lock(self, what: str, *, blocking: bool, shared: bool = False) -> Iterator[bool]:
         """Where there are no locks everything is everybody's (`unlocked`)."""
         place = self.path / LOCKS
         with ExitStack() as held:
             try:
                 place.mkdir(parents=True, exist_ok=True)
-                ours = held.enter_context(locked(place / f"{what}.lock", blocking=blocking))
+                ours = held.enter_context(locked(place / f"{what}.lock", blocking=blocking, shared=shared))
             except NoLocksError as error:
                 ours, self._no_locks = True, str(error)
             except OSError as error:

@@ -18,12 +18,16 @@ import msgspec
 
 from tracekit import __version__
 from tracekit.errors import TracekitError
+from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
 from tracekit.report.words.noted import cell_timed_out, cell_without_answer, cell_words
+from tracekit.walks.cell_process import describe_failure
 from tracekit.walks.fork_server import ForkServer
+from tracekit.walks.job import MODULE as LAUNCHER
+from tracekit.walks.job import RankJob, encoded, failure_of, threads_of_rank
 from tracekit.walks.locks import NoLocksError, locked
-from tracekit.walks.plan import TimingPlan
+from tracekit.walks.plan import RANKS_SECONDS, TimingPlan
 from tracekit.walks.processes import Ended, caches_in, run_module
 from tracekit.walks.sweep_folder import SweepFolder, changed_sources, is_outdated
 from tracekit.workloads.registry import find
@@ -101,7 +105,8 @@ def run_cells(
                 # Another process works on it, or has since this one looked.
                 yield each, None
                 continue
-            with cell_place() as place:
+            # What runs on several GPUs disturbs whatever runs beside it, and is disturbed.
+            with folder.turn(alone=each.cell.request.nproc is not None), cell_place() as place:
                 with shown() as progress:
                     result = run_cell(plan, each, len(left), place, progress, server)
                 # Before anything is cleared away: what was measured is safe first.
@@ -119,45 +124,85 @@ def run_cell(
     order = random.Random(f"{plan.seed} {cell.key}").randrange(2**31)
     job = CellJob(cell.request, cell.forms, plan.timing.target_percent, plan.timing.budget_seconds, order)
     load, _, _ = os.getloadavg()
-    start = None
-    # A file of the user's own that has gone since: the cell's process says so, and the others are run.
-    with suppress(TracekitError):
-        start = server.start_of(find(cell.request.workload)) if server else None
     started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
-    asked, limit = msgspec.json.encode(job), plan.cell_timeout_seconds
-    ended = run_module(
-        MODULE, asked, place, caches_in(place), limit_seconds=limit, on_word=progress.detail, start=start
-    )
-    run, failure = _what_came(ended, limit or 0.0)
+    limit = plan.cell_timeout_seconds
+    if cell.request.nproc:
+        run, failure = _run_ranks(job, cell.request.nproc, limit, place, progress)
+    else:
+        run, failure = _run_alone(job, limit, place, progress, server)
     outcome = failure.kind if failure else "done"
     when, seconds = started.isoformat(timespec="microseconds"), time.monotonic() - began
     return CellResult("tracekit.sweep-cell/1", __version__, cell, outcome, when, seconds, run, failure, load)
 
 
-def _what_came(ended: Ended, limit_seconds: float) -> tuple[CellRun | None, CellFailure | None]:
+def _run_alone(
+    job: CellJob, limit: float | None, place: Path, progress: Progress, server: ForkServer | None
+) -> tuple[CellRun | None, CellFailure | None]:
+    start = None
+    # A file of the user's own that has gone since: the cell's process says so, and the others are run.
+    with suppress(TracekitError):
+        start = server.start_of(find(job.request.workload)) if server else None
+    ended = run_module(
+        MODULE,
+        msgspec.json.encode(job),
+        place,
+        caches_in(place),
+        limit_seconds=limit,
+        on_word=progress.detail,
+        start=start,
+    )
+    if ended.answer is None:
+        return _until_then(ended), _without_answer(ended, limit)
+    answer = msgspec.json.decode(ended.answer, type=CellAnswer)
+    failure = answer.failure
+    # An error that says no more than its line: what was printed before it may.
     lines = ended.lines[-LAST_LINES:]
-    if ended.answer is not None:
-        answer = msgspec.json.decode(ended.answer, type=CellAnswer)
-        failure = answer.failure
-        # An error that says no more than its line: what was printed before it may.
-        return answer.run, replace(failure, last_lines=failure.last_lines or lines) if failure else None
-    run = msgspec.json.decode(ended.part, type=CellRun) if ended.part is not None else None
+    return answer.run, replace(failure, last_lines=failure.last_lines or lines) if failure else None
+
+
+def _run_ranks(
+    job: CellJob, nproc: int, limit: float | None, place: Path, progress: Progress
+) -> tuple[CellRun | None, CellFailure | None]:
+    """What came of a cell of several ranks, which rank 0 tells; and what failed, on the rank where it did."""
+    asked, surroundings = encoded(RankJob(nproc, cell=job)), caches_in(place) | threads_of_rank()
+    ended = run_module(LAUNCHER, asked, place, surroundings, limit_seconds=limit, on_word=progress.detail)
+    run = _until_then(ended)
+    if ended.answer is None:
+        return run, _without_answer(ended, limit)
+    failures = msgspec.json.decode(ended.answer, type=tuple[RankFailure, ...])
+    if not failures:
+        return run, None
+    failure = describe_failure(failure_of(failures, nproc, RANKS_SECONDS), ended.word)
+    kind: CellOutcome = "out_of_memory" if any(each.out_of_memory for each in failures) else failure.kind
+    return run, replace(failure, kind=kind, last_lines=failure.last_lines or ended.lines[-LAST_LINES:])
+
+
+def _until_then(ended: Ended) -> CellRun | None:
+    return msgspec.json.decode(ended.part, type=CellRun) if ended.part is not None else None
+
+
+def _without_answer(ended: Ended, limit: float | None) -> CellFailure:
+    lines = ended.lines[-LAST_LINES:]
     if ended.late:
-        return run, CellFailure("timed_out", cell_timed_out(limit_seconds), ended.word, lines)
+        return CellFailure("timed_out", cell_timed_out(limit or 0.0), ended.word, lines)
     kind: CellOutcome = "killed" if ended.code < 0 else "failed"
-    return run, CellFailure(kind, cell_without_answer(ended.code), ended.word, lines)
+    return CellFailure(kind, cell_without_answer(ended.code), ended.word, lines)
 
 
 def seconds_left(left: tuple[ToDo, ...], done: tuple[CellResult, ...]) -> float | None:
-    """How long these cells will take, going by those of the same workload and form that are done, else by all of them;
-    None where there are none to go by."""
+    """How long these cells will take, going by those of the same workload, form and number of ranks that are done, else
+    by all of them; None where there are none to go by."""
     if not done:
         return None
     seconds = defaultdict(list)
     for found in done:
-        seconds[found.cell.request.workload, found.cell.form].append(found.seconds)
+        seconds[_kind(found.cell)].append(found.seconds)
     every = mean(found.seconds for found in done)
-    return sum(mean(seconds.get((each.cell.request.workload, each.cell.form), [every])) for each in left)
+    return sum(mean(seconds.get(_kind(each.cell), [every])) for each in left)
+
+
+def _kind(cell: Cell) -> tuple[str, str, int | None]:
+    return cell.request.workload, cell.form, cell.request.nproc
 
 
 @contextmanager

@@ -212,9 +212,9 @@ def prepared(request: Request, device: str) -> tuple[Callable[..., object], dict
         "world_size": dist.get_world_size() if dist.is_initialized() else 1,
     }
     if "mesh" in taken(function):
-        if not dist.is_initialized():
+        if not dist.is_initialized() and not request.nproc:
             raise TracekitError(f"{name} takes mesh: pass --nproc N to run N ranks")
-        common["mesh"] = init_device_mesh(device, (dist.get_world_size(),))
+        common["mesh"] = init_device_mesh(device, (dist.get_world_size(),)) if dist.is_initialized() else None
     return function, arguments_of(function, name, request.options, common)
 
 

@@ -6,11 +6,12 @@ import numpy as np
 from tests.report.conftest import cpu_comparison, matched_comparison, timed_comparison
 from tests.report.showing import comparison_page, unpacked
 
-from tracekit.model.comparison import Comparison, GroupMember, KernelGroup, Waterfall, WaterfallPart
+from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.groups import Evidence
 from tracekit.model.provenance import KernelSources, SourceLines
 from tracekit.model.sequence import Rates, Traffic
 from tracekit.model.timeline import Bars, Label, StepTimeline
+from tracekit.model.waterfall import Waterfall, WaterfallPart
 from tracekit.numbers import duration_change
 from tracekit.report.sections import groups as section
 from tracekit.report.sections import headline, kernel_code

@@ -12,10 +12,11 @@ from tests.sides import BUSY, STEADY, make_analysis, make_cpu_analysis, make_for
 
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
-from tracekit.model.comparison import Bound, Comparison, Reason, ReasonShare, WaterfallPart
+from tracekit.model.comparison import Bound, Comparison, Reason, ReasonShare
 from tracekit.model.estimate import Statement
 from tracekit.model.gate import Gate
 from tracekit.model.groups import GroupLabel, KernelCounts
+from tracekit.model.waterfall import WaterfallPart
 from tracekit.report.contract import comparison_json
 from tracekit.report.sections.headline import (
     gate_text,

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 from tracekit.comparison.cost.roofline import limit_of, peak_of_side
 from tracekit.model.analysis import shrink_idle
-from tracekit.model.comparison import Basis, Bound, BoundIfSlowed, BoundKind, Side, UnknownLimit
+from tracekit.model.comparison import Bound, BoundIfSlowed, BoundKind, Side, UnknownLimit
 from tracekit.model.sequence import Activity, Sequence
+from tracekit.model.waterfall import Basis
 
 #: The largest part decides if it is this share of the call, and this many times the next one.
 LEAST_SHARE = 0.4

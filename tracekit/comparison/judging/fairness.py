@@ -28,12 +28,14 @@ OF_ITS_OWN = ("own", "rich")
 LEAST_SHARE, LEAST_MATMULS = 0.25, 4
 
 
-def find_unfairness(a: Side, b: Side) -> tuple[Note, ...]:
-    """One note for each thing a reader must know before believing the figures; empty when there is none."""
+def find_unfairness(a: Side, b: Side, *, joined: bool = False) -> tuple[Note, ...]:
+    """One note for each thing a reader must know before believing the figures; empty when there is none. Of ranks that
+    were `joined` it is known how long they waited for each other."""
     same = (Note("same_recording", facts={"path": a.path}),) if a.path == b.path else ()
     first: tuple[Question, ...] = (_missing_gpu, note_rank_differences, _of_ranks, _other_work, find_other_machine)
     second: tuple[Question, ...] = (_other_windows, _busier_than_the_call, _slower_than_recorded)
-    questions = (*first, *second, find_unjudged_communication, find_disturbance, _damaged)
+    untold: tuple[Question, ...] = () if joined else (find_unjudged_communication,)
+    questions = (*first, *second, *untold, find_disturbance, _damaged)
     return (*same, *(note for ask in questions for note in ask(a, b)))
 
 
@@ -199,7 +201,7 @@ def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
             rank, slowest = max(forms, key=lambda each: each[1].times_slowest)
             calls = sum(form.times_slowest for _, form in forms)
             facts = {"ranks": len(side.ranks), "rank": rank, "times": slowest.times_slowest, "calls": calls}
-            yield Note("of_ranks", "info", side.label, facts)
+            yield Note("of_ranks", "info", side.label, {**facts, "shown": side.rank})
 
 
 def _other_windows(a: Side, b: Side) -> Iterator[Note]:

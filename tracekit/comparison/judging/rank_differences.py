@@ -124,7 +124,7 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
 
 
 def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
-    """What may be said of the outputs of all ranks, of which `accuracy` is rank 0's."""
+    """What may be said of the outputs of all ranks, of which `accuracy` is the side's rank's."""
     worst = accuracy
     for rank in side.ranks:
         for noted in (noted for form in rank.forms if _is_of(side, form.name) for noted in form.differs):
@@ -133,7 +133,7 @@ def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
             facts: dict[str, Any] = dict(noted.facts)
             result, basis, reason = (facts.pop(name) for name in JUDGED)
             found = Accuracy(result, basis, Statement(reason, facts), rank.rank)
-            worst = found if rank.rank and _severity(found) < _severity(worst) else worst
+            worst = found if rank.rank != side.rank and _severity(found) < _severity(worst) else worst
     return worst
 
 

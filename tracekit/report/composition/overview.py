@@ -9,10 +9,11 @@ from tracekit.model.timing import BreakEven
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import about, counted, duration, figure_change, scale_of, size, size_change, times_within
 from tracekit.report.composition.overview_account import call_account, noise_words, operator_table, slower_words
-from tracekit.report.document import Advice, Bar, Check, Overview
+from tracekit.report.document import Advice, Bar, Check, Overview, Table
 from tracekit.report.sections.call import call_times
 from tracekit.report.sections.findings import listed
 from tracekit.report.sections.headline import gate_text
+from tracekit.report.sections.job import rank_lines
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.sections.outputs import on_rank
 from tracekit.report.sections.timing import pays_after
@@ -68,7 +69,7 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
         bars=bars((comparison,), (comparison.a, comparison.b)),
         noise=noise_words(comparison),
         account=account,
-        tables=tuple(filter(None, (operator_table(comparison),))),
+        tables=tuple(filter(None, (operator_table(comparison), _ranks(comparison)))),
         slower=slower_words(comparison, account),
         bottleneck=_bottleneck(b, bound) if bound else "",
         advice=advice,
@@ -86,6 +87,10 @@ def hidden(
     """How many notes and findings are not shown."""
     shown = min(len([*told]), MOST_NOTES) + len([*advice])
     return max(len([*notes]) + len(listed(findings)) - shown, 0)
+
+
+def _ranks(comparison: Comparison) -> Table | None:
+    return rank_lines(comparison.job, (comparison.a.label, comparison.b.label)) if comparison.job else None
 
 
 def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float] | None]:
@@ -216,7 +221,8 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         elif "compiled" in facts and "allowed" in facts:
             figures = f": relative difference {facts['compiled']:.2g}"
         figures += f", tolerance {facts['allowed']:.2g}" if figures and "allowed" in facts else ""
-        if missing := facts.get("no_reference"):
+        # What several ranks run is called in no higher precision, whatever it is.
+        if (missing := facts.get("no_reference")) and comparison.job is None:
             figures += f"; no higher precision: {printable(missing.partition(' (')[0])}"
         fine = accuracy.result in short.OUTPUTS
         told = short.OUTPUTS.get(accuracy.result, OUTPUTS[accuracy.result]) + on_rank(accuracy)

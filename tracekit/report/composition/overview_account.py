@@ -9,18 +9,23 @@ from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, figure_change, scale_of
 from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.kernels import times_by_family
+from tracekit.report.sections.modules import MOST as MOST_PARTS
 from tracekit.report.sections.modules import GpuPart, main_child, main_parts, main_work, part_words
 from tracekit.report.sides import both_sides
 from tracekit.report.words import common as words
+from tracekit.report.words import job as job_words
 from tracekit.report.words import short
 
-#: Families of kernels and causes of idle time that find room.
+#: Families of kernels and causes of idle time that find room; beside ranks fewer parts and causes.
 MOST_FAMILIES, MOST_CAUSES = 3, 5
+MOST_PARTS_OF_RANKS, MOST_CAUSES_OF_RANKS = 2, 2
 #: Operators of a CPU run that find room, and characters of their names.
 MOST_OPERATORS, OPERATOR = 6, 40
 REST, OTHER = "all other GPU work", "other causes"
 #: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
 KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
+#: What that consists of.
+TRANSFER, WAITING = "transfer", "waiting for late ranks"
 #: A cause of idle time has this share of B's idle time, or of the largest one's change.
 LEAST_CAUSE = 0.05
 #: Other causes that make less than this share of the idle time stand with the last one.
@@ -43,6 +48,7 @@ def call_account(comparison: Comparison) -> Account | None:
     compute = (a.compute_us or 0.0, b.compute_us or 0.0)
     rest = [us - math.fsum(row.us[at] or 0.0 for row in parts if row.level == 1) for at, us in enumerate(compute)]
     communicates = a.analysis.communication or b.analysis.communication
+    waits = [*_communication(comparison)]
     by = (" by module" if comparison.modules and main_parts(comparison) else " by family") if parts else ""
     whole = f"{COMPUTE if communicates else KERNELS}{by}"
     rows = [AccountRow(whole, 0, compute, compute[1] - compute[0]), *parts]
@@ -50,7 +56,7 @@ def call_account(comparison: Comparison) -> Account | None:
         rows.append(_row(REST, rest[0], rest[1]))
     if communicates:
         exposed = (a.exposed_us, b.exposed_us)
-        rows.append(AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], unjudged=True))
+        rows += [AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], unjudged=not waits), *waits]
     if a_idle is not None and b_idle is not None:
         causes = [*_causes(comparison, b_idle)]
         # Unprofiled idle time is divided as the recorded one is.
@@ -60,7 +66,22 @@ def call_account(comparison: Comparison) -> Account | None:
     if abs(waterfall.residual_us) >= LEAST_RESIDUAL * waterfall.a_us:
         rows.append(AccountRow("not attributed", 1, (None, None), waterfall.residual_us, "in no trace"))
     profiled = "" if waterfall.basis == "unprofiled" else ", with profiler"
-    return Account(f"Where a {WINDOWS[a.analysis.window.kind]} goes{profiled}", (a.label, b.label), tuple(rows))
+    rank = f" of rank {comparison.job.slowest}" if comparison.job else ""
+    title = f"Where a {WINDOWS[a.analysis.window.kind]}{rank} goes{profiled}"
+    return Account(title, (a.label, b.label), tuple(rows))
+
+
+def _communication(comparison: Comparison) -> Iterator[AccountRow]:
+    """What exposed communication consists of, where other ranks' recordings tell."""
+    job = comparison.job
+    a, b = (job.of_slowest.a, job.of_slowest.b) if job else (None, None)
+    if job is None or a is None or b is None:
+        return
+    transfer, waiting = ((getattr(a, name), getattr(b, name)) for name in ("exposed_transfer_us", "exposed_waiting_us"))
+    if None in transfer or None in waiting:
+        return
+    yield _row(TRANSFER, *transfer, job_words.transfer_words(job, a, b))
+    yield _row(WAITING, *waiting, job_words.waits_words(b) or job_words.waits_words(a))
 
 
 def _row(name: str, a_us: float, b_us: float, what: str = "") -> AccountRow:
@@ -69,7 +90,7 @@ def _row(name: str, a_us: float, b_us: float, what: str = "") -> AccountRow:
 
 def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
     rows = []
-    for number, part in enumerate(main_parts(comparison)):
+    for number, part in enumerate(main_parts(comparison, MOST_PARTS_OF_RANKS if comparison.job else MOST_PARTS)):
         rows.append(_row(_part_name(part), part.a_us, part.b_us, part_words(part, comparison.groups)))
         if not number and (child := main_child(part)) is not None:
             # Within the row above it.
@@ -108,7 +129,7 @@ def _causes(comparison: Comparison, b_idle: float) -> Iterator[AccountRow]:
     change = max(abs(after - before) for before, after in us.values())
     told = [
         cause
-        for cause in ranked[:MOST_CAUSES]
+        for cause in ranked[: MOST_CAUSES_OF_RANKS if comparison.job else MOST_CAUSES]
         if us[cause][1] >= LEAST_CAUSE * b_idle or abs(us[cause][1] - us[cause][0]) >= LEAST_CAUSE * change
     ]
     rest = [math.fsum(us[cause][at] for cause in ranked if cause not in told) for at in (0, 1)]

@@ -17,6 +17,7 @@ from tracekit.report.composition.overview_several import comparisons_overview
 from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.composition.overview_sweep import sweep_overview
 from tracekit.report.method import SWEEP, TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
+from tracekit.report.sections import job as job_section
 from tracekit.report.sections import several, single_run
 from tracekit.report.sections.figures import overview_table
 from tracekit.report.sections.findings import finding_texts, listed
@@ -88,6 +89,7 @@ def comparison_report(
             doc.Part(_icicle(comparison), None),
         ),
         _findings(comparison.findings, words.shared_scope(comparison), comparison.b.wall_us),
+        _ranks(comparison),
         doc.section(
             "groups",
             "Kernel groups",
@@ -264,6 +266,22 @@ def _waterfall(comparison: Comparison) -> doc.Section | None:
         "every part of the change",
         doc.Part(waterfall_chart(comparison), waterfall_bars(comparison), doc.FIRST, unfolded=True),
         doc.both(waterfall_table(comparison), doc.TABLES),
+    )
+
+
+def _ranks(comparison: Comparison) -> doc.Section | None:
+    """All ranks of a run of several."""
+    job, names = comparison.job, (comparison.a.label, comparison.b.label)
+    if job is None:
+        return None
+    few = job_section.MOST_IN_TWIN
+    return doc.section(
+        "ranks",
+        "Ranks",
+        doc.Part(job_section.change_table(job, names), job_section.change_table(job, names, few), doc.FIRST),
+        doc.Part(job_section.call_table(job, names), job_section.call_table(job, names, few), doc.TABLES),
+        doc.both(job_section.collective_table(job, names), doc.TABLES),
+        doc.Part(job_section.idle_table(job), job_section.idle_table(job, few)),
     )
 
 

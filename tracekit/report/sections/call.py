@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracekit.model.comparison import Basis, Comparison, Side
+from tracekit.model.comparison import Comparison, Side
+from tracekit.model.waterfall import Basis
 
 #: Families of kernels that multiply matrices or convolve, whoever wrote them.
 MATRIX = ("gemm", "attention", "convolution")

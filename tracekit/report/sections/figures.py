@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tracekit import numbers
-from tracekit.model.comparison import Basis, Comparison, Side, comparable
+from tracekit.model.comparison import Comparison, Side, comparable
+from tracekit.model.waterfall import Basis
 from tracekit.report.document import Table, columns
 from tracekit.report.sections.traffic import traffic_note, traffic_row
 from tracekit.report.words.common import shared_scope

@@ -4,9 +4,10 @@ them."""
 import math
 from collections import Counter
 
-from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, Side, WaterfallPart
+from tracekit.model.comparison import NAMED_SHARE, Bound, Comparison, Side
 from tracekit.model.gate import Checked
 from tracekit.model.groups import Label
+from tracekit.model.waterfall import WaterfallPart
 from tracekit.names import short_kernel_name
 from tracekit.numbers import MINUS, count, counted, duration, duration_change, percent, size, times
 from tracekit.report.document import GateText, Table, columns

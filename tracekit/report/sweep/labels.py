@@ -91,6 +91,8 @@ def _parts(work: Work) -> tuple[str | None, ...]:
         generating.phase or unknown,
         f"{generating.max_new_tokens} new tokens" if generating.max_new_tokens else unknown,
         f"{generating.cache} cache" if generating.cache else unknown,
+        counted(known.nproc, "rank") if known.nproc else unknown,
+        known.parallel or unknown,
         unknown if fast is None else f"{'fast' if fast else 'slow'} processor",
         f"prompt {clipped(asked.prompt, LONGEST_PROMPT)!r}" if asked.prompt else "",
         " ".join(asked.options),

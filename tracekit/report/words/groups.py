@@ -34,6 +34,11 @@ PARTS = {
     "overlap_correction": "overlap correction",
     "outside_steps": "work launched outside the steps",
     "exposed_communication": f"{EXPOSED}, {WAITING_INCLUDED}",
+    "exposed_transfer": "exposed transfer: how much is transferred",
+    "transfer_overlap": "exposed transfer: how much of it compute covers",
+    "exposed_waiting": "exposed waiting for other ranks",
+    "compute": "GPU compute",
+    "overlap_price": "kernels slowed beside communication (est.)",
 }
 #: What a library kernel is called, where that is not its kind.
 LIBRARIES = {"product": "matmul"}

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from tracekit.model.note import Noted
 from tracekit.model.sweep import Cell
+from tracekit.numbers import counted
 from tracekit.report.words.saying import Sentence, say
 
 INSTEAD = "kernels are matched by name and order"
@@ -116,5 +117,7 @@ def cell_words(cell: Cell) -> str:
     parts += [f"{asked.cache} cache"] if asked.cache else []
     parts += [asked.phase] if asked.phase else []
     parts += [f"{asked.max_new_tokens} new tokens"] if asked.max_new_tokens else []
+    parts += [counted(asked.nproc, "rank")] if asked.nproc else []
+    parts += [asked.parallel] if asked.parallel else []
     parts += asked.options
     return ", ".join([*parts, "eager" if cell.form == "eager" else f"{asked.mode} of {asked.scope}"])

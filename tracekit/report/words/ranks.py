@@ -71,7 +71,7 @@ STRETCH, FROM_THE_BEGINNING = "The drawing begins {begin} into the window.", "Th
 HOW = (
     "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
     "Exposed is what no other GPU work covers. span = compute + exposed transfer + exposed waiting + idle.",
-    "The price of overlap is how much longer kernels took beside a collective than alone. A dash: none ran alone.",
+    "The price of overlap is how much longer kernels took beside a collective than alone. A dash: too few ran alone.",
     "A late rank is followed back to where it was level with the rank that waited longest for it.",
     "What it did more of since then is the cause of its lateness.",
     "Bus bandwidth is defined as in the NCCL tests (PERFORMANCE.md), over transfer alone.",

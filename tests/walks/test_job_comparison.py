@@ -1,0 +1,67 @@
+"""Both forms of a run over ranks, joined: what the command says of every rank."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from tests.cli.runs import invoke
+from tests.ranks.recordings import Program, Talk, Work
+from tests.walks.job_runs import make_job_run
+
+
+def program(rank: int, *works_us: tuple[float, float]) -> Program:
+    """A product and an all-reduce of all, which takes 20 us, again and again; `works_us` are rank 0's and rank 1's."""
+    steps = [(Work(each[rank]), Talk(at, (0, 1))) for at, each in enumerate(works_us)]
+    return [part for step in steps for part in step]
+
+
+def folder_of(parent: Path) -> Path:
+    """Eager, rank 1 is late twice by 40 us; compiled it is not, and one all-reduce is gone."""
+    eager = {rank: program(rank, (100, 140), (100, 140)) for rank in (0, 1)}
+    compiled = {rank: program(rank, (120, 120)) for rank in (0, 1)}
+    return make_job_run(parent, {"eager": (eager, {0: 500.0, 1: 480.0}), "compiled": (compiled, {0: 250.0, 1: 260.0})})
+
+
+def test_every_rank_has_a_waterfall_that_closes_between_its_own_calls(tmp_path: Path) -> None:
+    report, out = tmp_path / "job.html", tmp_path / "job.json"
+    told = invoke("compare", folder_of(tmp_path), "--out", report, "--json", out, "--no-cache")
+    assert told.exit_code == 0, told.output
+    comparison = json.loads(out.read_text())
+    job = comparison["job"]
+    assert (job["slowest"], job["recording"], job["clock"]) == (1, "light", "one_host")
+    # The sides are the slowest rank's.
+    assert all("rank1" in comparison[side]["path"] for side in "ab")
+    first, second = job["ranks"]
+    for each, ends in ((first, (500, 250)), (second, (480, 260))):
+        fall = each["waterfall"]
+        assert (fall["a_us"], fall["b_us"]) == pytest.approx(ends, rel=1e-3)
+        parts = math.fsum(part["delta_us"] for part in fall["parts"])
+        assert fall["a_us"] + parts + fall["residual_us"] == pytest.approx(fall["b_us"])
+        for form in (each["a"], each["b"]):
+            spent = form["compute_us"] + form["exposed_transfer_us"] + form["exposed_waiting_us"] + form["idle_us"]
+            assert spent == pytest.approx(form["wall_us"])
+    assert [each["a"]["exposed_waiting_us"] for each in job["ranks"]] == pytest.approx([80, 0])
+    assert [each["b"]["exposed_transfer_us"] for each in job["ranks"]] == pytest.approx([20, 20])
+    (waits,) = first["a"]["waits"]
+    assert (waits["rank"], waits["causes"][0]["cause"]) == (1, "compute")
+    (kind,) = job["collectives"]
+    assert (kind["name"], kind["a_count"], kind["b_count"]) == ("all_reduce", 2, 1)
+    assert "communication_not_judged" not in {note["code"] for note in comparison["notes"]}
+    assert sum(part["kind"] == "communication" for part in comparison["waterfall"]["parts"]) == 3
+
+
+def test_ranks_have_a_line_in_the_terminal_and_a_row_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    folder, report = folder_of(tmp_path), tmp_path / "job.html"
+    told = invoke("compare", folder, "--out", report, "--no-cache")
+    lines = told.output.splitlines()
+    assert len(lines) <= 30
+    assert sum("rank 0" in line or "rank 1" in line for line in lines) >= 3
+    page, twin = report.read_text(), report.with_suffix(".md").read_text()
+    assert 'id="ranks"' in page and "| rank 0, eager |" in twin
+    # A form against itself, or a rank's own folder, is no job's change.
+    assert invoke("compare", folder / "rank1", "--no-cache", "--out", tmp_path / "one.html").exit_code == 0
+    assert 'id="ranks"' not in (tmp_path / "one.html").read_text()

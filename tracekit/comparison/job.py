@@ -1,0 +1,239 @@
+"""What did compiling change on each rank of a job, and in its collectives?
+
+A rank's waterfall goes from its own eager call to its own compiled one. Communication that nothing covers changes with
+how much is transferred, with how much of that compute covers, and with how long the rank waits for others.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tracekit.comparison.waterfall import EXPOSED, change_by_cause
+from tracekit.model.comparison import Side, comparable
+from tracekit.model.job import (
+    COMPUTE,
+    OVERLAP,
+    OVERLAP_PRICE,
+    TRANSFER,
+    WAITING,
+    CollectiveChange,
+    JobChange,
+    RankCall,
+    RankChange,
+    WaitsFor,
+)
+from tracekit.model.ranks import CollectiveUse, LateRank, Ranks, RankUse
+from tracekit.model.run import RecordingKind
+from tracekit.model.waterfall import Basis, Waterfall, WaterfallPart
+
+#: Ranks are told apart by recordings of which at least this share of communication was joined.
+MOSTLY_JOINED = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class RankSides:
+    """One rank's own recordings of both forms."""
+
+    rank: int
+    a: Side
+    b: Side
+
+
+#: What the ranks' recordings of one form say together, by kind; without those that nothing could be joined of.
+JoinedRanks = Mapping[RecordingKind, Ranks]
+
+
+def compare_ranks(ranks: Sequence[RankSides], a: JoinedRanks, b: JoinedRanks) -> JobChange:
+    """Compute and exposed communication are of the light recordings, which distort least. These tell transfer from
+    waiting too where they join; else transfer is the rich ones', and what it leaves is waiting. Names and sizes of
+    collectives, and why a rank is late, only the rich ones tell."""
+    kind = _told_by(a, b)
+    changes = []
+    for each in ranks:
+        sides = (_own(each.a), _own(each.b))
+        calls = [_call(side, each.rank, told, kind) for side, told in zip(sides, (a, b), strict=True)]
+        changes.append(_change(each.rank, sides, (calls[0], calls[1])))
+    detail = [told.get("rich") or told.get("light") for told in (a, b)]
+    return JobChange(
+        slowest=max(changes, key=_own_time).rank,
+        ranks=tuple(changes),
+        recording=kind,
+        clock=b[kind].clock.basis if kind else None,
+        collectives=_collectives(detail[0], detail[1]) if detail[0] and detail[1] else (),
+    )
+
+
+def _told_by(a: JoinedRanks, b: JoinedRanks) -> RecordingKind | None:
+    """The kind of recording that tells waiting from transfer in both forms, the light one first; None where none
+    does."""
+    kinds: tuple[RecordingKind, ...] = ("light", "rich")
+    both = (kind for kind in kinds if kind in a and kind in b)
+    return next((kind for kind in both if _joins(a[kind]) and _joins(b[kind])), None)
+
+
+def _joins(told: Ranks) -> bool:
+    spent = sum(each.communication_us for each in told.ranks)
+    lost = sum(each.total_us for each in told.unmatched)
+    return told.clock.basis != "bound" and lost <= (1 - MOSTLY_JOINED) * spent
+
+
+def _own(side: Side) -> Side:
+    """With the rank's own calls for its form's, which are the slowest rank's."""
+    if side.form is None or not side.form.own_wall_us:
+        return side
+    return replace(side, form=replace(side.form, wall_us=side.form.own_wall_us))
+
+
+def _own_time(change: RankChange) -> tuple[float, float]:
+    waiting = (change.b.exposed_waiting_us or 0.0) if change.b else 0.0
+    wall = change.b_wall_us or 0.0
+    return wall - waiting, wall
+
+
+def _call(side: Side, rank: int, joined: JoinedRanks, kind: RecordingKind | None) -> RankCall | None:
+    if side.compute_us is None:
+        return None
+    call = RankCall(
+        wall_us=side.wall_us,
+        compute_us=side.compute_us,
+        exposed_us=side.exposed_us,
+        idle_us=side.unprofiled_idle_us if side.unprofiled_idle_us is not None else side.recorded_idle_us,
+    )
+    told = joined[kind] if kind else None
+    use = next((each for each in told.ranks if each.rank == rank), None) if told else None
+    if told is None or use is None or use.exposed_transfer_us is None or use.transfer_us is None:
+        return call
+    steps, late = _steps(told), {each.rank: each for each in joined.get("rich", told).late}
+    transfer_us = min(use.exposed_transfer_us / steps, side.exposed_us)
+    waits = sorted((each for each in told.waits if each.rank == rank), key=lambda each: -each.us)
+    return replace(
+        call,
+        transfer_us=use.transfer_us / steps,
+        exposed_transfer_us=transfer_us,
+        exposed_waiting_us=side.exposed_us - transfer_us,
+        overlap_price_us=_price(use, steps),
+        waits=tuple(_waits_for(each.late, each.us / steps, late.get(each.late)) for each in waits),
+    )
+
+
+def _waits_for(rank: int, us: float, late: LateRank | None) -> WaitsFor:
+    return WaitsFor(rank, us, late.causes if late else (), next(iter(late.where), None) if late else None)
+
+
+def _price(use: RankUse, steps: int) -> float | None:
+    """None where it may as well be none."""
+    ends = use.overlap_price_ci95
+    return use.overlap_price_us / steps if use.overlap_price_us is not None and ends and ends[0] > 0 else None
+
+
+def _steps(told: Ranks) -> int:
+    return told.steps.count if told.steps.kind != "whole" else 1
+
+
+def _change(rank: int, sides: tuple[Side, Side], calls: tuple[RankCall | None, RankCall | None]) -> RankChange:
+    a, b = sides
+    return RankChange(rank, a.wall_us, b.wall_us, *calls, _waterfall(a, b, *calls))
+
+
+def _waterfall(a: Side, b: Side, a_call: RankCall | None, b_call: RankCall | None) -> Waterfall | None:
+    """None where a rank has no figures of one GPU, or its forms were read over different windows."""
+    if a_call is None or b_call is None or not comparable(a, b):
+        return None
+    basis: Basis = "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
+    a_us, b_us = (side.wall_us if basis == "unprofiled" else side.span_us for side in (a, b))
+    if a_us is None or b_us is None:
+        return None
+    compute = b_call.compute_us - a_call.compute_us
+    parts = [WaterfallPart("gpu", COMPUTE, compute)]
+    if a_call.overlap_price_us is not None and b_call.overlap_price_us is not None:
+        price = b_call.overlap_price_us - a_call.overlap_price_us
+        parts = [WaterfallPart("gpu", COMPUTE, compute - price), WaterfallPart("gpu", OVERLAP_PRICE, price)]
+    idle = [side.idle_by_cause() if basis == "trace" else side.calibrated_idle_by_cause() or {} for side in (a, b)]
+    causes = [WaterfallPart("idle", cause, us) for cause, us in change_by_cause(*idle).items()]
+    parts = [*parts, *exposed_parts(a_call, b_call), *causes]
+    residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
+    return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=tuple(parts), residual_us=residual)
+
+
+def exposed_parts(a: RankCall, b: RankCall) -> tuple[WaterfallPart, ...]:
+    """What changed exposed communication; they add up to its change. How much is transferred and how much of it is
+    exposed are held apart by the mean of both forms, so that neither is told before the other."""
+    transfers, waits = (a.exposed_transfer_us, b.exposed_transfer_us), (a.exposed_waiting_us, b.exposed_waiting_us)
+    if None in transfers or None in waits or a.transfer_us is None or b.transfer_us is None:
+        return (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),)
+    transfer = (b.exposed_transfer_us or 0.0) - (a.exposed_transfer_us or 0.0)
+    waiting = b.exposed_us - a.exposed_us - transfer
+    # A form without transfer has no share of it that is exposed.
+    shares = [1 - (each.overlapped_share or 0.0) if each.transfer_us else None for each in (a, b)]
+    overlap = 0.0
+    if shares[0] is not None and shares[1] is not None:
+        overlap = (shares[1] - shares[0]) * (a.transfer_us + b.transfer_us) / 2
+    return (
+        WaterfallPart("communication", TRANSFER, transfer - overlap),
+        WaterfallPart("communication", OVERLAP, overlap),
+        WaterfallPart("communication", WAITING, waiting),
+    )
+
+
+def told_exposed(job: JobChange | None) -> tuple[WaterfallPart, ...]:
+    """What changed exposed communication of the slowest rank; empty where waiting cannot be told from transfer."""
+    slowest = job.of_slowest if job else None
+    if slowest is None or not (slowest.a and slowest.b) or None in (slowest.a.transfer_us, slowest.b.transfer_us):
+        return ()
+    return exposed_parts(slowest.a, slowest.b)
+
+
+def _collectives(a: Ranks, b: Ranks) -> tuple[CollectiveChange, ...]:
+    """A row for each kind, the one with most bytes, or transfer, first."""
+    before, after = ({name: _Sum.of(told, some) for name, some in _by_name(told).items()} for told in (a, b))
+    rows = []
+    for name in dict.fromkeys((*before, *after)):
+        one, other = before.get(name, _Sum()), after.get(name, _Sum())
+        rows.append(
+            CollectiveChange(
+                name=name,
+                a_count=one.count,
+                b_count=other.count,
+                a_bytes=one.bytes,
+                b_bytes=other.bytes,
+                a_transfer_us=one.transfer_us,
+                b_transfer_us=other.transfer_us,
+                a_exposed_transfer_us=one.exposed_us,
+                b_exposed_transfer_us=other.exposed_us,
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: (-(row.a_bytes or row.b_bytes or 0.0), -(row.a_transfer_us or 0.0))))
+
+
+def _by_name(told: Ranks) -> dict[str, list[CollectiveUse]]:
+    found: dict[str, list[CollectiveUse]] = defaultdict(list)
+    for each in told.collectives:
+        found[each.name].append(each)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Collectives of one kind, per step and rank that takes part."""
+
+    count: float = 0.0
+    bytes: float | None = 0.0
+    transfer_us: float | None = 0.0
+    exposed_us: float = 0.0
+
+    @classmethod
+    def of(cls, told: Ranks, some: Sequence[CollectiveUse]) -> "_Sum":
+        ranks, steps = max(len(told.ranks), 1), _steps(told)
+
+        def mean(values: list[float]) -> float:
+            return math.fsum(values) / ranks / steps
+
+        known = all(each.bytes is not None for each in some)
+        timed = all(each.transfer_us is not None for each in some)
+        return cls(
+            count=mean([each.count * len(each.ranks) for each in some]),
+            bytes=mean([(each.bytes or 0.0) * each.count * len(each.ranks) for each in some]) if known else None,
+            transfer_us=mean([each.transfer_us or 0.0 for each in some]) if timed else None,
+            exposed_us=mean([each.exposed_transfer_us for each in some]),
+        )

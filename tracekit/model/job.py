@@ -1,0 +1,92 @@
+"""What compiling changed on each rank of a job. Field names are those of the JSON contract `tracekit.comparison/1`. All
+figures are per step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tracekit.model.ranks import CauseShare, ClockBasis
+from tracekit.model.run import RecordingKind
+from tracekit.model.waterfall import Waterfall
+
+#: Parts of a rank's waterfall: kernels but communication; what these took longer beside communication; transfer that
+#: became less or more; the change by what of it nothing covers; and waiting for late ranks.
+COMPUTE, OVERLAP_PRICE = "compute", "overlap_price"
+TRANSFER, OVERLAP, WAITING = "exposed_transfer", "transfer_overlap", "exposed_waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsFor:
+    """How long a rank waits for another in all, overlapped or not, and what makes that one late."""
+
+    rank: int  #: The one that is late.
+    us: float
+    causes: tuple[CauseShare, ...]  #: Of all lateness of that rank, the largest first; empty where not told.
+    where: str | None  #: Where most of that was made.
+
+
+@dataclass(frozen=True, slots=True)
+class RankCall:
+    """How one rank spends a call of one form: wall = compute + exposed + idle. None: nobody can tell."""
+
+    wall_us: float | None  #: Its own unprofiled call, the median.
+    compute_us: float  #: Kernels but communication.
+    exposed_us: float  #: Communication with no compute beside it.
+    idle_us: float | None  #: Of the unprofiled call; as recorded where there is none.
+    transfer_us: float | None = None  #: Of its collectives, whatever runs beside them.
+    exposed_transfer_us: float | None = None  #: Of exposed communication the part that is transfer.
+    exposed_waiting_us: float | None = None  #: The rest of it: waiting for late ranks.
+    overlap_price_us: float | None = None  #: By how much compute took longer beside collectives than alone.
+    waits: tuple[WaitsFor, ...] = ()  #: The longest first.
+
+    @property
+    def overlapped_share(self) -> float | None:
+        """Of transfer what compute covers, 0 to 1."""
+        if self.exposed_transfer_us is None or not self.transfer_us:
+            return None
+        return min(max(1 - self.exposed_transfer_us / self.transfer_us, 0.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class RankChange:
+    """One rank: what a call takes in both forms, and which parts make the change."""
+
+    rank: int
+    a_wall_us: float | None  #: Its own unprofiled call, the median.
+    b_wall_us: float | None  #: The same of B.
+    a: RankCall | None  #: None without GPU figures.
+    b: RankCall | None  #: None without GPU figures.
+    waterfall: Waterfall | None  #: None where either is.
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveChange:
+    """All collectives of one kind, per rank: a mean over the ranks."""
+
+    name: str
+    a_count: float
+    b_count: float
+    a_bytes: float | None  #: Of all of them together; None where not recorded.
+    b_bytes: float | None  #: The same of B.
+    a_transfer_us: float | None  #: Of all of them together; None where it cannot be told from waiting.
+    b_transfer_us: float | None  #: The same of B.
+    a_exposed_transfer_us: float  #: The part with no compute beside it.
+    b_exposed_transfer_us: float  #: The same of B.
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """What compiling changed over all ranks of a job."""
+
+    slowest: int  #: The rank with most time of its own: its call of B less exposed waiting.
+    ranks: tuple[RankChange, ...]
+    recording: RecordingKind | None  #: What tells transfer from waiting; None where nothing does.
+    clock: ClockBasis | None  #: How the ranks were put on one clock; `bound`: waiting is a lower bound.
+    collectives: tuple[CollectiveChange, ...]  #: The kind with most bytes first; from the rich recordings.
+
+    def of(self, rank: int) -> RankChange:
+        return next(each for each in self.ranks if each.rank == rank)
+
+    @property
+    def of_slowest(self) -> RankChange:
+        return self.of(self.slowest)

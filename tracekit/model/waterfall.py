@@ -1,0 +1,32 @@
+"""From A's time to B's, part by part. All figures are per step."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tracekit.model.groups import Label
+
+#: Whether figures stand on unprofiled wall times, or on what the recording shows for want of them.
+Basis = Literal["unprofiled", "trace"]
+#: GPU work, communication that had the GPU to itself (waiting for other ranks included), or idle time.
+PartKind = Literal["gpu", "communication", "idle"]
+
+
+@dataclass(frozen=True, slots=True)
+class WaterfallPart:
+    """A change from A to B."""
+
+    kind: PartKind
+    label: Label  #: A group's label, an idle cause, or a code.
+    delta_us: float
+    recorded_delta_us: float | None = None  #: An idle part's change, as recorded; else None.
+
+
+@dataclass(frozen=True, slots=True)
+class Waterfall:
+    """a_us + the parts + residual_us = b_us."""
+
+    basis: Basis  #: Whether the ends are unprofiled wall times or the trace's.
+    a_us: float
+    b_us: float
+    parts: tuple[WaterfallPart, ...]
+    residual_us: float

@@ -1,0 +1,166 @@
+"""All ranks of a job, eager and compiled: what changed on each, how each spends a call, and the collectives."""
+
+import math
+from collections.abc import Sequence
+
+from tracekit.model.job import CollectiveChange, JobChange, RankCall, RankChange
+from tracekit.names import clipped_within, printable
+from tracekit.numbers import MISSING, count, duration, duration_change, figure_change, percent, scale_of, size
+from tracekit.report.document import Table, columns, filled_table
+from tracekit.report.words import job as words
+from tracekit.report.words.common import cause_words
+
+#: Ranks that have a row in the terminal, and in the twin.
+MOST_RANKS, MOST_IN_TWIN = 3, 16
+#: Characters of a place.
+PLACE = 40
+#: Parts that are told in one column where there is little room.
+TOGETHER = {
+    "compute": ("compute", "overlap_price"),
+    "transfer": ("exposed_transfer", "transfer_overlap"),
+    "waiting": ("exposed_waiting",),
+    "communication": ("exposed_communication",),
+}
+
+
+def foremost(job: JobChange, most: int) -> tuple[RankChange, ...]:
+    """The slowest rank, and those whose calls changed by most else, in order."""
+    ranked = sorted(job.ranks, key=lambda each: (each.rank != job.slowest, -abs(_change(each)), each.rank))
+    shown = {each.rank for each in ranked[:most]}
+    return tuple(each for each in job.ranks if each.rank in shown)
+
+
+def _change(each: RankChange) -> float:
+    return (each.b_wall_us or 0.0) - (each.a_wall_us or 0.0)
+
+
+def rank_lines(job: JobChange, names: tuple[str, str]) -> Table:
+    """A line a rank of the terminal: both calls, and what made the change."""
+    shown = foremost(job, MOST_RANKS)
+    scale_us = max((each.b_wall_us or 0.0, each.a_wall_us or 0.0) for each in job.ranks)
+    unit, scale, decimals = scale_of(max(scale_us))
+    labels = {part.label for each in shown if each.waterfall for part in each.waterfall.parts}
+    heads = [head for head, some in TOGETHER.items() if labels & set(some)]
+
+    def row(each: RankChange) -> tuple[str, ...]:
+        ends = (f"{us / scale:,.{decimals}f}" if us is not None else MISSING for us in (each.a_wall_us, each.b_wall_us))
+        changes = (
+            figure_change(us / scale, decimals) if (us := _part(each, TOGETHER[head])) is not None else MISSING
+            for head in heads
+        )
+        idle = [figure_change(_idle(each) / scale, decimals) if each.waterfall else MISSING] if heads else []
+        return (f"  rank {each.rank}{' (slowest)' if each.rank == job.slowest else ''}", *ends, *changes, *idle)
+
+    left = len(job.ranks) - len(shown)
+    note = f"{left} more ranks on the page" if left else ""
+    figures = (*names, *heads, *([words.IDLE] if heads else []))
+    return Table("", columns(f"Change by rank, {unit}", figures=figures), tuple(map(row, shown)), note)
+
+
+def _part(each: RankChange, labels: Sequence[str]) -> float | None:
+    if each.waterfall is None:
+        return None
+    found = [part.delta_us for part in each.waterfall.parts if part.kind != "idle" and part.label in labels]
+    return math.fsum(found) if found else None
+
+
+def _idle(each: RankChange) -> float:
+    return math.fsum(part.delta_us for part in each.waterfall.parts if part.kind == "idle") if each.waterfall else 0.0
+
+
+def change_table(job: JobChange, names: tuple[str, str], most: int | None = None) -> Table:
+    """A row a rank: from its call of A to that of B, part by part."""
+    shown = foremost(job, most) if most else job.ranks
+    falls = [each.waterfall for each in shown if each.waterfall]
+    labels = {part.label for fall in falls for part in fall.parts}
+    heads = [label for label in words.PARTS if label in labels]
+
+    def row(each: RankChange) -> tuple[str, ...]:
+        name = f"rank {each.rank}{', slowest' if each.rank == job.slowest else ''}"
+        fall = each.waterfall
+        if fall is None:
+            return (name, duration(each.a_wall_us), *[MISSING] * len(between), duration(each.b_wall_us))
+        changes = (*(_part(each, (label,)) for label in heads), _idle(each), fall.residual_us)
+        told = (MISSING if us is None else duration_change(us) for us in changes)
+        return (name, duration(fall.a_us), *told, duration(fall.b_us))
+
+    between = (*(words.PARTS[each] for each in heads), words.IDLE, words.RESIDUAL) if falls else ()
+    left = len(job.ranks) - len(shown)
+    note = (
+        words.CHANGE_NOTE if falls else "",
+        words.how_told(job),
+        f"{left} more ranks on the page." if left else "",
+    )
+    heads_ = columns("", figures=(names[0], *between, names[1]))
+    return Table("From eager to compiled, rank by rank", heads_, tuple(map(row, shown)), " ".join(filter(None, note)))
+
+
+def idle_table(job: JobChange, most: int | None = None) -> Table | None:
+    """A row a rank: by how much each cause of idle time changed."""
+    shown = [each for each in (foremost(job, most) if most else job.ranks) if each.waterfall]
+    parts = {
+        each.rank: {str(part.label): part.delta_us for part in each.waterfall.parts if part.kind == "idle"}
+        for each in shown
+        if each.waterfall
+    }
+    causes = list(dict.fromkeys(cause for own in parts.values() for cause in own))
+    rows = (
+        (f"rank {rank}", *(duration_change(own[cause]) if cause in own else MISSING for cause in causes))
+        for rank, own in parts.items()
+        if causes
+    )
+    return filled_table("Change of idle time by cause", columns("", figures=map(cause_words, causes)), rows)
+
+
+def call_table(job: JobChange, names: tuple[str, str], most: int | None = None) -> Table | None:
+    """Two rows a rank: what a call of each form consists of, and for whom it waits."""
+    rows = (
+        _call_row(f"rank {each.rank}, {name}", call)
+        for each in (foremost(job, most) if most else job.ranks)
+        for name, call in zip(names, (each.a, each.b), strict=True)
+        if call is not None
+    )
+    figures = ("wall", "compute", "exposed transfer", "exposed waiting", "idle", "transfer", "overlapped")
+    heads = (*columns("", figures=(*figures, "overlap price")), *columns("waits", "mostly at"))
+    return filled_table("How each rank spends a call", heads, rows, words.CALL_NOTE)
+
+
+def _call_row(name: str, call: RankCall) -> tuple[str, ...]:
+    places = [each.where for each in call.waits[:1] if each.where]
+    figures = (
+        *(call.wall_us, call.compute_us, call.exposed_transfer_us, call.exposed_waiting_us),
+        *(call.idle_us, call.transfer_us),
+    )
+    return (
+        name,
+        *(MISSING if us is None else duration(us) for us in figures),
+        MISSING if call.overlapped_share is None else percent(call.overlapped_share, 0),
+        MISSING if call.overlap_price_us is None else duration(call.overlap_price_us),
+        words.waits_words(call) or MISSING,
+        clipped_within(printable(places[0]), PLACE) if places and words.waits_words(call) else MISSING,
+    )
+
+
+def collective_table(job: JobChange, names: tuple[str, str]) -> Table | None:
+    """A row a kind: how many, how large and how well covered, in both forms."""
+    a, b = names
+    heads = columns(
+        "",
+        figures=(
+            *(f"count, {a}", b, f"bytes, {a}", f"bytes, {b}", f"each, {a}", f"each, {b}"),
+            *(f"transfer, {a}", f"transfer, {b}", f"exposed, {a}", f"exposed, {b}"),
+        ),
+    )
+    return filled_table("Collectives of a call, per rank", heads, (_collective_row(each) for each in job.collectives))
+
+
+def _collective_row(each: CollectiveChange) -> tuple[str, ...]:
+    pairs = ((each.a_bytes, each.a_count), (each.b_bytes, each.b_count))
+    means = [None if whole is None or not number else whole / number for whole, number in pairs]
+    transfers = (each.a_transfer_us, each.b_transfer_us, each.a_exposed_transfer_us, each.b_exposed_transfer_us)
+    return (
+        each.name,
+        *map(count, (each.a_count, each.b_count)),
+        *(MISSING if us is None else size(us) for us in (each.a_bytes, each.b_bytes, *means)),
+        *(MISSING if us is None else duration(us) for us in transfers),
+    )

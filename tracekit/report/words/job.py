@@ -1,0 +1,59 @@
+"""What is said of all ranks of a job, eager and compiled."""
+
+from tracekit.model.job import JobChange, RankCall, WaitsFor
+from tracekit.numbers import count, percent
+from tracekit.report.words.ranks import cause_name
+
+#: Columns of a rank's change, by the labels of its waterfall's parts.
+PARTS = {
+    "compute": "compute",
+    "overlap_price": "overlap price",
+    "exposed_transfer": "transfer",
+    "transfer_overlap": "overlap",
+    "exposed_waiting": "waiting",
+    "exposed_communication": "exposed communication",
+}
+IDLE, RESIDUAL = "idle", "residual"
+CHANGE_NOTE = (
+    "Eager + all changes = compiled, each rank by its own unprofiled calls. “overlap price”: kernels slowed beside"
+    " communication (est.). “transfer”: exposed communication by how much is transferred; “overlap”: by how much of it"
+    " compute covers."
+)
+CALL_NOTE = "wall = compute + exposed transfer + exposed waiting + idle. “overlapped” is of all transfer."
+FROM_RICH = (
+    "The light traces' collectives do not join: transfer is the full traces', and waiting is the rest of exposed"
+    " communication."
+)
+UNTOLD = "Transfer cannot be told from waiting in these traces."
+NO_GPU = "Not measured without a GPU: compute, communication and idle time of ranks. Times are unprofiled calls."
+
+
+def how_told(job: JobChange) -> str:
+    """What a reader must know of how waiting was told."""
+    if all(each.a is None or each.b is None for each in job.ranks):
+        return NO_GPU
+    if job.recording is None:
+        return UNTOLD
+    return FROM_RICH if job.recording == "rich" else ""
+
+
+def waits_words(call: RankCall) -> str:
+    """`for rank 1: operator dispatch 44 %`; empty where it waits for none."""
+    return waits_for(call.waits[0]) if call.waits and call.exposed_waiting_us else ""
+
+
+def waits_for(waits: WaitsFor) -> str:
+    total = sum(each.us for each in waits.causes)
+    cause = f": {cause_name(waits.causes[0].cause)} {percent(waits.causes[0].us / total, 0)}" if total else ""
+    return f"for rank {waits.rank}{cause}"
+
+
+def transfer_words(job: JobChange, a: RankCall, b: RankCall) -> str:
+    """`38 → 12 collectives, 12 % → 4 % overlapped`."""
+    counts = [sum(each) for each in zip(*((row.a_count, row.b_count) for row in job.collectives), strict=True)]
+    told = [f"{count(counts[0])} → {count(counts[1])} collectives"] if counts and counts[0] != counts[1] else []
+    shares = a.overlapped_share, b.overlapped_share
+    if shares[0] is not None and shares[1] is not None:
+        before, after = (percent(share, 0) for share in shares)
+        told.append(f"{after if before == after else f'{before} → {after}'} overlapped")
+    return ", ".join(told)

@@ -1,0 +1,111 @@
+"""Both forms of a run over ranks: all ranks' recordings, joined, and what compiling changed on each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracekit import store
+from tracekit.analysis import holds_window
+from tracekit.analysis.digest import digest_rank
+from tracekit.comparison.job import RankSides, compare_ranks
+from tracekit.errors import TracekitError
+from tracekit.model.comparison import Side
+from tracekit.ranks.joining import join_ranks
+from tracekit.tracefile.cache import default_folder
+from tracekit.tracefile.read import read_trace
+from tracekit.walks.ranks import PACKED, read_each
+
+if TYPE_CHECKING:
+    from tracekit.model.analysis import Analysis
+    from tracekit.model.job import JobChange
+    from tracekit.model.ranks import RankDigest, Ranks
+    from tracekit.model.run import FormName, RankOfRun, RecordingKind, Run
+    from tracekit.walks.reading import Reading
+
+KINDS: tuple[RecordingKind, ...] = ("light", "rich")
+
+
+@dataclass(frozen=True)
+class _Form:
+    """A rank's recordings of one form: its side, and what other ranks must know of it, by kind."""
+
+    side: Side
+    digests: Mapping[RecordingKind, RankDigest]
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What is read of each rank."""
+
+    folder: Path
+    forms: tuple[FormName, FormName]
+    reading: Reading
+
+    def at(self, rank: RankOfRun) -> tuple[_Form, _Form]:
+        place = self.folder / rank.folder if rank.folder else self.folder
+        run = store.load(place)
+        a, b = (self._form(place, run, name) for name in self.forms)
+        return a, b
+
+    def _form(self, place: Path, run: Run, name: FormName) -> _Form:
+        form = run.form(name)
+        if form is None:
+            raise TracekitError(f"{place} has no {name} variant, which other ranks have")
+        analyses: dict[RecordingKind, Analysis] = {}
+        digests: dict[RecordingKind, RankDigest] = {}
+        for kind in KINDS:
+            if not any(each.kind == kind for each in form.recordings):
+                continue
+            path = store.recording_path(place, form, kind)
+            trace = read_trace(path, cache_folder=default_folder() if self.reading.cached else None, collectives=True)
+            # The first that holds what is asked for is what figures are of, the other beside it.
+            window, steps = self.reading.window, None if analyses else self.reading.steps
+            if not holds_window(trace, window):
+                if kind == "light":
+                    continue
+                window = "auto"
+            analyses[kind] = replace(self.reading, window=window, steps=steps).analyze(trace)
+            if trace.activities.height:
+                digest = digest_rank(trace, window=window, steps=steps)
+                digests[kind] = digest if digest.rank is not None else replace(digest, rank=_rank_of(place))
+        first = next((kind for kind in KINDS if kind in analyses), None)
+        if first is None:
+            raise TracekitError(f"{place} has no recording of {name}")
+        path = store.recording_path(place, form, first)
+        rich = analyses.get("rich") if first == "light" else None
+        side = Side(name, str(path), analyses[first], form, run.settings, run.environment, rich=rich)
+        return _Form(side, digests)
+
+
+def _rank_of(place: Path) -> int:
+    name = place.name.removeprefix("rank")
+    return int(name) if name.isdecimal() else 0
+
+
+def compare_job(folder: Path, run: Run, forms: tuple[FormName, FormName], reading: Reading) -> JobChange:
+    """What compiling changed over all ranks. Raises TracekitError where a rank's recording cannot be read."""
+    looked = read_each(_Look(folder, forms, reading).at, run.ranks, _bytes_of(run, forms))
+    ranks = [RankSides(rank.rank, a.side, b.side) for rank, (a, b) in zip(run.ranks, looked, strict=True)]
+    joined = [_joined([each[at] for each in looked]) for at in (0, 1)]
+    return compare_ranks(ranks, joined[0], joined[1])
+
+
+def _joined(ranks: list[_Form]) -> dict[RecordingKind, Ranks]:
+    """What the ranks' recordings of each kind say together, of which every rank has one with GPU work."""
+    return {
+        kind: join_ranks([each.digests[kind] for each in ranks])
+        for kind in KINDS
+        if all(kind in each.digests for each in ranks)
+    }
+
+
+def _bytes_of(run: Run, forms: tuple[FormName, FormName]) -> int:
+    """Of all ranks, unpacked: each records about as much."""
+    return (
+        PACKED
+        * len(run.ranks)
+        * sum(each.bytes for form in run.forms if form.name in forms for each in form.recordings)
+    )
