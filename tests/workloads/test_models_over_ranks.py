@@ -22,6 +22,38 @@ from tests.workloads.builds import build
 from tracekit.errors import TracekitError
 from tracekit.workloads import causal_lm, flux
 """
+#: Its compiled form calls layers that are sharded as one, and none of those whose hooks gather weights layer by layer:
+#: as where compiled blocks leave out the hooks of `fully_shard`.
+PLANTED = """
+import torch
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+
+
+class Layers(nn.Sequential):
+    def forward(self, x):
+        for each in self:
+            x = each(x).relu()
+        return x
+
+
+class Net(nn.Module):
+    def __init__(self, mesh):
+        super().__init__()
+        self.gathered_singly, self.gathered_once = (Layers(*(nn.Linear(8, 8) for _ in range(3))) for _ in range(2))
+        for each in self.gathered_singly:
+            fully_shard(each, mesh=mesh)
+        for each in (self.gathered_singly, self.gathered_once):
+            fully_shard(each, mesh=mesh, reshard_after_forward=True)
+
+    def forward(self, x):
+        return (self.gathered_once if torch.compiler.is_compiling() else self.gathered_singly)(x)
+
+
+def build(rank, world_size, mesh):
+    assert (mesh.get_local_rank(), mesh.size()) == (rank, world_size)
+    return Net(mesh).eval(), (torch.ones(2, 8),)
+"""
 CALLS = f"""
 found = {{}}
 for name in ("causal-lm", "flux"):
@@ -34,6 +66,14 @@ workload = build("causal-lm", nproc=2, scope="regional")
 for target in workload.targets:
     target.module.compile(backend="aot_eager", fullgraph=True)
 found["compiled"] = workload.call().flatten()[::{EVERY}].tolist()
+workload, found["gathers"] = build("planted.py:build", "as built", nproc=2), []
+for form in ("eager", "compiled"):
+    for target in workload.targets if form == "compiled" else ():
+        target.module.compile(backend="eager")
+    workload.call()
+    with profile() as recorded:
+        workload.call()
+    found["gathers"].append(sum(each.name == "c10d::_allgather_base_" for each in recorded.events()))
 try:
     build("flux", nproc=2, parallel="ring")
 except TracekitError as error:
@@ -43,7 +83,9 @@ except TracekitError as error:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return found_by_ranks(IMPORTS, CALLS, tmp_path_factory.mktemp("models"))
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "planted.py").write_text(PLANTED)
+    return found_by_ranks(IMPORTS, CALLS, folder)
 
 
 @pytest.mark.slow
@@ -60,6 +102,11 @@ def test_two_ranks_give_what_one_process_does(found: Any, name: str, parallel: s
 @pytest.mark.slow
 def test_layers_of_a_rank_compile_into_one_graph_each(found: Any) -> None:
     assert found["compiled"] == pytest.approx(found["causal-lm"][1], abs=1e-4)
+
+
+@pytest.mark.slow
+def test_an_own_model_gets_its_mesh_and_may_gather_otherwise_when_compiled(found: Any) -> None:
+    assert found["gathers"] == [3, 1]
 
 
 @pytest.mark.slow

@@ -106,7 +106,7 @@ CAUSAL_LM = WorkloadInfo(
 
 GPT = WorkloadInfo(
     name="gpt",
-    title="training step of a GPT-like decoder: forward, backward, AdamW; --parallel ddp, fsdp2 or tp over ranks",
+    title="training step of a GPT-like decoder: forward, backward, AdamW",
     module="tracekit.workloads.gpt",
     sizes={
         "full": "24 layers, 2048 wide, a vocabulary of 50,304; 2,048 tokens",
