@@ -1,16 +1,17 @@
 """The wording of every finding, as a snapshot that a person reads when it changes."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.model.test_model import CHECKS
 
-from tracekit.model.advice import Action
+from tracekit.model.advice import Action, ActionCode
 from tracekit.model.comparison import Finding
 from tracekit.model.compilation import FailedGuard
 from tracekit.report.words.findings import IN_CODE, WORDS, finding_advice, finding_evidence, finding_title
 from tracekit.report.words.findings.compiling import check_sentence
+from tracekit.report.words.short import advice_words
 
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
 BREAK = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0}
@@ -125,3 +126,9 @@ def test_an_action_is_its_command_or_what_to_change(snapshot: SnapshotAssertion)
 
 def test_a_failed_check_is_told_in_words_without_addresses(snapshot: SnapshotAssertion) -> None:
     assert {text: check_sentence(FailedGuard("0/0", text).facts) for text in CHECKS} == snapshot
+
+
+@pytest.mark.parametrize("code", [code for code in get_args(ActionCode) if code != "run_again"])
+def test_every_action_has_short_words(code: ActionCode) -> None:
+    words, _ = advice_words(Finding("little_compiled", "info", {}, action=Action(code)))
+    assert words and code not in words

@@ -171,6 +171,7 @@ WHY: dict[str, Sentence] = {
 
 #: What is to be changed in the model's own code.
 IN_CODE = {
+    "list_scopes": "a wider --scope",
     "compile_layers": "compile repeated layers one by one",
     "pin_memory": "pin host memory, copy with non_blocking=True",
     "keep_on_gpu": "keep the value on the GPU",
@@ -225,7 +226,7 @@ def advice_words(finding: Finding) -> tuple[str, str]:
         options.append("--scope regional")
     if options or finding.action is None or finding.action.code == "run_again":
         return " ".join(options), why
-    return IN_CODE.get(finding.action.code, finding.action.code), why
+    return IN_CODE[finding.action.code], why
 
 
 def slower_cause(cause: str, comparison: Comparison) -> str:
