@@ -25,7 +25,8 @@ def test_every_workload_is_listed_with_its_sizes_scopes_and_the_options_that_not
     assert takes["flux"] == ["height", "width", "steps", "prompt", "pretrained", "nproc", "parallel"]
     assert takes["vit"] == takes["whisper"] == ["pretrained"]
     assert {name: entry["parallel"] for name, entry in entries.items() if entry["parallel"]} == {
-        **dict.fromkeys(("flux", "flux-schnell"), ["ulysses", "ring"]),
+        "flux": ["ulysses", "ring"],
+        "flux-schnell": ["ulysses", "ring"],
         "causal-lm": ["tp"],
         "gpt": ["ddp", "fsdp2", "tp"],
     }
