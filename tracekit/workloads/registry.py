@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tracekit.errors import TracekitError
+from tracekit.interpreter import collector_paused
 from tracekit.model.progress import Progress
 from tracekit.model.workload import NO_BREAKS, BuiltWorkload, Request, WorkloadInfo
 from tracekit.workloads.one_forward_table import ONE_FORWARD, ROWS
@@ -176,9 +177,10 @@ def look_into(info: WorkloadInfo, request: Request) -> WorkloadInfo:
 def load_builder(info: WorkloadInfo) -> Builder:
     """The workload's `build`. Raises TracekitError when its packages are missing."""
     try:
-        module = importlib.import_module(info.module)
-        for package in ROWS[info.name].needs if info.name in ROWS else ():
-            importlib.import_module(package)
+        with collector_paused():
+            module = importlib.import_module(info.module)
+            for package in ROWS[info.name].needs if info.name in ROWS else ():
+                importlib.import_module(package)
     except ModuleNotFoundError as error:
         if error.name and error.name.startswith("tracekit"):
             raise
