@@ -23,6 +23,7 @@ def test_every_workload_is_listed_with_its_sizes_scopes_and_the_options_that_not
     assert flux["memory_gib"]["full"] > flux["memory_gib"]["small"]
     takes = {name: entry["takes"] for name, entry in entries.items()}
     assert takes["flux"] == ["height", "width", "steps", "prompt", "pretrained", "nproc", "parallel"]
+    assert takes["causal-lm"] == ["pretrained", "cache", "phase", "nproc", "parallel"]
     assert takes["vit"] == takes["whisper"] == ["pretrained"]
     assert {name: entry["parallel"] for name, entry in entries.items() if entry["parallel"]} == {
         "flux": ["ulysses", "ring"],

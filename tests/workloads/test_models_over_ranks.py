@@ -62,6 +62,8 @@ for name in ("causal-lm", "flux"):
         output = workload.call()
     sent = sorted({{each.name for each in recorded.events() if each.name.startswith("c10d::")}})
     found[name] = [workload.settings.parallel, output.flatten()[::{EVERY}].tolist(), sent]
+workload = build("causal-lm", nproc=2, phase="decode")
+found["decode"] = workload.call().flatten()[::{EVERY}].tolist()
 workload = build("causal-lm", nproc=2, scope="regional")
 for target in workload.targets:
     target.module.compile(backend="aot_eager", fullgraph=True)
@@ -97,6 +99,12 @@ def test_two_ranks_give_what_one_process_does(found: Any, name: str, parallel: s
     way, some, sent = found[name]
     assert way == parallel and collective in sent
     assert some == pytest.approx(built(name).call().flatten()[::EVERY].tolist(), abs=1e-4)
+
+
+@pytest.mark.slow
+def test_a_token_after_the_prompt_is_decoded_with_each_rank_s_part_of_the_cache(found: Any) -> None:
+    expected = built("causal-lm", phase="decode").call().flatten()[::EVERY].tolist()
+    assert found["decode"] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.slow

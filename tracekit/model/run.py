@@ -41,7 +41,7 @@ class Generation:
     phase: Phase
     max_new_tokens: Count | None  #: None in a phase of its own.
     cache: CacheKind
-    fast_processor: bool  #: torchvision's; the other is PIL's.
+    fast_processor: bool | None = None  #: torchvision's; the other is PIL's. None where there is no processor.
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ QWEN_VL = WorkloadInfo(
 
 CAUSAL_LM = WorkloadInfo(
     name="causal-lm",
-    title="gemma-2b prefill: transformers.GemmaForCausalLM, one forward from token ids to logits",
+    title="gemma-2b prefill: transformers.GemmaForCausalLM, one forward from token ids to logits; or decode",
     module="tracekit.workloads.causal_lm",
     sizes={
         "full": "the published architecture: 18 layers, 2048 wide, a vocabulary of 256,000; a prompt of 512 tokens",
@@ -96,7 +96,7 @@ CAUSAL_LM = WorkloadInfo(
     memory_gib={"full": 8.0, "small": 4.0, "tiny": 0.5},
     scopes={"model": "the whole model", "regional": "each decoder layer by itself (shorter compile time)"},
     fullgraph=True,
-    takes=("pretrained", "nproc", "parallel"),
+    takes=("pretrained", "cache", "phase", "nproc", "parallel"),
     parallel=("tp",),
     resizes=True,
     inputs="input_ids 1x512",

@@ -19,6 +19,12 @@ def check_heads(config: Any, ranks: int) -> None:
         raise TracekitError(f"--parallel tp splits {them}: pass an --nproc that divides them")
 
 
+def key_heads_of(config: Any, ranks: int) -> int:
+    """How many heads of keys and values each rank has."""
+    shared: int = config.num_key_value_heads
+    return shared if shared == 1 else shared // ranks
+
+
 def arguments_for(config: Any, ranks: int) -> dict[str, Any]:
     """What `from_pretrained` takes to load this rank's part of the model alone. Raises TracekitError for heads that
     cannot be split, and for a transformers that has no such arguments."""
