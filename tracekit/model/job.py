@@ -73,6 +73,14 @@ class CollectiveChange:
     a_exposed_transfer_us: float  #: The part with no compute beside it.
     b_exposed_transfer_us: float  #: The same of B.
 
+    @property
+    def a_each_bytes(self) -> float | None:
+        return self.a_bytes / self.a_count if self.a_bytes and self.a_count else None
+
+    @property
+    def b_each_bytes(self) -> float | None:
+        return self.b_bytes / self.b_count if self.b_bytes and self.b_count else None
+
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
@@ -90,3 +98,14 @@ class JobChange:
     @property
     def of_slowest(self) -> RankChange:
         return self.of(self.slowest)
+
+    @property
+    def told(self) -> tuple[RankCall, RankCall] | None:
+        """The slowest rank's calls, where transfer is told from waiting in both."""
+        a, b = self.of_slowest.a, self.of_slowest.b
+        if a is None or b is None or a.exposed_transfer_us is None or b.exposed_transfer_us is None:
+            return None
+        return a, b
+
+    def collective(self, name: str) -> CollectiveChange | None:
+        return next((each for each in self.collectives if each.name == name), None)

@@ -161,6 +161,9 @@ OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as 
 WHY: dict[str, Sentence] = {
     "broken_graphs": "names the lines that break the graph",
     "cold_start": "compiles one block, reuses it; adds guards",
+    "ddp_buckets": "buckets are reduced during backward",
+    "fewer_gathers": "hooks gather block by block",
+    "less_overlap": "gathers overlap more compute",
     "launch_bound": "CUDA graphs",
     "lost_attention": "keeps fused attention",
     "slower_attention": "keeps eager's attention",
@@ -176,6 +179,9 @@ IN_CODE = {
     "pin_memory": "pin host memory, copy with non_blocking=True",
     "keep_on_gpu": "keep the value on the GPU",
     "read_after_the_call": "read values after the call, not within it",
+    "shard_then_compile": "shard blocks, then compile them in place",
+    "wrap_then_compile": "wrap with DDP, then compile",
+    "prefetch_weights": "prefetch weights",
 }
 
 
