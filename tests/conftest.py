@@ -1,4 +1,6 @@
+import atexit
 import contextlib
+import gc
 import os
 import pickle
 import sys
@@ -24,6 +26,21 @@ sys.dont_write_bytecode = False
 # machine has. Without vectors it need not ask, its C++ compiles in less time, and is as right. Read where torch is
 # imported, which collecting the tests does.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+
+# Collecting the tests imports torch and libraries of models, of which nothing is garbage.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Whatever looks for garbage from now on need not look through all that was imported."""
+    gc.enable()
+    gc.freeze()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A worker that has told its results ends at once: to take apart what it imported would take it seconds."""
+    if hasattr(config, "workerinput"):
+        atexit.register(os._exit, 0)
 
 
 @pytest.hookimpl(trylast=True)

@@ -47,6 +47,12 @@ def test_gpu_time_is_compiled_where_its_launch_was_in_a_graph_not_just_in_a_regi
     assert found.unlinked_us == 0
 
 
+def test_communication_is_no_gpu_time_that_code_could_be_compiled_for(tmp_path: Path) -> None:
+    waiting = launched(100, 900, 9, name="ncclDevKernel_AllGather_RING_LL")
+    found = regions_of(tmp_path, [*broken_step(), *waiting])
+    assert (found.gpu_us, found.all_gpu_us, found.all_activities) == (50, 60, 3)
+
+
 def test_what_is_between_graphs_is_told_without_graphs_lookups_and_entry(tmp_path: Path) -> None:
     found = regions_of(tmp_path, broken_step())
     outer, inner = found.regions

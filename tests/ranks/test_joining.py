@@ -126,6 +126,23 @@ def test_the_clocks_of_two_hosts_are_aligned_on_the_ends_of_collectives(offset_u
         assert found == pytest.approx(true, abs=60 * 2.0)
 
 
+@pytest.mark.parametrize("late_by_us", [0.0, 150.0])
+def test_ends_that_scatter_as_over_a_slow_network_are_on_one_clock(late_by_us: float) -> None:
+    """Rank 2's ends come `late_by_us` later than the others' each time, as of the last of a ring."""
+    draw, early, late = random.Random(3), [], []
+    for at in range(12):
+        start = at * 3000.0
+        early.append((start + 500, start + 1800 + draw.uniform(-250, 250)))
+        late.append((start + 900, start + 1800 + draw.uniform(-250, 250)))
+    third = [(start, end + late_by_us) for start, end in early]
+    kernels = [[(start - 400, start - 1, "gemm") for start, _ in talk] for talk in (early, late, third)]
+    digests = [make_digest(rank, 3, talk=talk, kernels=kernels[rank]) for rank, talk in enumerate((early, late, third))]
+    told = join_ranks(digests)
+    assert (told.clock.basis, told.world.hosts, told.unmatched) == ("one_host", 1, ())
+    assert told.clock.uncertainty_us is not None and told.clock.uncertainty_us > 100
+    assert told.late[0].rank == 1 and waiting_of(told) == pytest.approx([12 * 400, 0, 12 * 400])
+
+
 def test_three_slow_ranks_of_64_are_found_where_one_is_missing_one_cut_off_and_one_of_another_job() -> None:
     draw, slow = random.Random(11), {5: 300.0, 23: 260.0, 48: 280.0}
     order = [draw.choice(list(slow)) for _ in range(40)]

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.ranks.jobs import simulate
+from tests.ranks.jobs import make_digest, simulate
 from tests.report.showing import printed, written
 from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, violations, was_quiet
 
@@ -176,3 +176,11 @@ def test_timelines_are_read_by_keys_and_another_collective_is_chosen(tmp_path: P
         drawn.click("#rank-1 .opens")
         assert "rank1.json" in drawn.inner_text("#drawer")
         assert was_quiet(visited)
+
+
+def test_where_clocks_are_unknown_no_rank_is_named() -> None:
+    lasting, brief = ([(at * each + 100, at * each + us) for at in range(6)] for each, us in ((1000, 400), (5000, 200)))
+    told = tell_ranks(match_ranks([make_digest(rank, 2, talk=talk) for rank, talk in enumerate((lasting, brief))]))
+    assert told.clock.basis == "bound" and not told.waits
+    assert told.ranks[0].exposed_waiting_us == pytest.approx(6 * 200)
+    assert printed(ranks_text(told, None, (), "brief", 100), 100)

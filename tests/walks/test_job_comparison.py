@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.cli.runs import invoke
+from tests.cli.runs import assert_refused, invoke
 from tests.ranks.recordings import Program, Talk, Work
 from tests.walks.job_runs import make_job_run
 
@@ -65,3 +65,43 @@ def test_ranks_have_a_line_in_the_terminal_and_a_row_on_the_page(
     # A form against itself, or a rank's own folder, is no job's change.
     assert invoke("compare", folder / "rank1", "--no-cache", "--out", tmp_path / "one.html").exit_code == 0
     assert 'id="ranks"' not in (tmp_path / "one.html").read_text()
+
+
+def test_a_rank_that_compiled_other_collectives_is_named(tmp_path: Path) -> None:
+    alike = {rank: program(rank, (100, 100)) for rank in (0, 1)}
+    # Which waits for nobody: rank 0 has no such one.
+    more = [Work(100), Talk("own", (0, 1), name="allgather", flow=frozenset())]
+    walls = {0: 500.0, 1: 480.0}
+    folder = make_job_run(
+        tmp_path, {"eager": (alike, walls), "compiled": ({0: alike[0], 1: [*more, *alike[1]]}, walls)}
+    )
+    out = tmp_path / "job.json"
+    told = invoke("compare", folder, "--out", tmp_path / "job.html", "--json", out, "--no-cache")
+    assert told.exit_code == 0, told.output
+    (note,) = [each for each in json.loads(out.read_text())["notes"] if each["code"] == "rank_collectives"]
+    assert (note["facts"]["ranks"], note["facts"]["count"], note["facts"]["usual_count"]) == ([1], 1, 0)
+    assert "rank 1 alone issues" in told.output
+
+
+def test_a_gate_on_communication_judges_the_rank_with_most_of_one_run_and_of_two(tmp_path: Path) -> None:
+    base, new = (folder_of(tmp_path / name) for name in ("base", "new"))
+    conditions = ("waiting<=+0", "exposed<=30us", "waiting<=1us", "exposed<=1us", "wall<=-40%")
+    for sides in ((base,), (base, new, "--form-a", "eager")):
+        out = tmp_path / f"{len(sides)}.json"
+        gates = [word for each in conditions for word in ("--gate", each)]
+        told = invoke("compare", *sides, *gates, "--json", out, "--out", tmp_path / f"{len(sides)}.html", "--no-cache")
+        assert told.exit_code == 3, told.output
+        checked = json.loads(out.read_text())["gate"]["checked"]
+        # How much of it another recording would show is in doubt; the wall time is the slowest rank's.
+        assert [each["outcome"] for each in checked[:4]] == ["pass", "pass", "inconclusive", "fail"]
+        assert [each["base"] for each in checked] == pytest.approx([80, 120, 80, 120, 500], rel=1e-2)
+        assert [each["new"] for each in checked] == pytest.approx([0, 20, 0, 20, 260], abs=1)
+    assert checked[4]["outcome"] != "fail"
+
+
+def test_a_gate_on_communication_needs_as_many_ranks_on_both_sides(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path)
+    for sides in ((folder / "rank1",), (folder, folder / "rank1")):
+        assert_refused(invoke("compare", *sides, "--gate", "waiting<=1ms"), "is for runs over several ranks, and")
+    told = invoke("compare", folder, folder, "--form-a", "eager", "--form-b", "eager", "--gate", "exposed<=+0")
+    assert told.exit_code == 4, told.output

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from tracekit import interval
+from tracekit.analysis.communication import communicates
 from tracekit.analysis.nesting import nest
 from tracekit.analysis.timeline import COMPILED_REGION, GUARD_OPS, INDUCTOR_CALL
 from tracekit.analysis.window import Scope, Span, beginning_within, columns
@@ -38,13 +39,15 @@ def find_regions(trace: Trace, spans: tuple[Span, ...], scope: Scope | None = No
     host = (regions, graph_count, lookups, guards_ns / 1e3, entry_ns / 1e3)
     if scope is None or not scope.activities["call"].count():
         return CompiledRegions(*host, None, None, None, None, None)
-    threads, moments, starts, ends = columns(scope.activities, "launched_on", "called_ns", "start_ns", "end_ns")
+    # What waits for other ranks is no work that compiled code could do.
+    work = scope.activities.filter(~communicates(scope.activities))
+    threads, moments, starts, ends = columns(work, "launched_on", "called_ns", "start_ns", "end_ns")
     inside = np.zeros(len(starts), dtype=bool)
     graphs = marked.filter(graph)
     for (thread,), each in (graphs if graphs.height else marked.filter(region)).group_by("thread"):
         windows = interval.union(*columns(each, "start_ns", "end_ns"))
         inside |= (threads == thread) & interval.touching(moments, moments + 1, windows)
-    lengths, known = ends - starts, scope.activities["call"].is_not_null().to_numpy()
+    lengths, known = ends - starts, work["call"].is_not_null().to_numpy()
     whole, all_, unlinked = (int(each.sum()) / 1e3 for each in (lengths[inside], lengths, lengths[~known]))
     return CompiledRegions(*host, whole, all_, unlinked, int(inside.sum()), len(lengths))
 

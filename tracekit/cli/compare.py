@@ -123,7 +123,7 @@ def compare(
     from tracekit.report.composition.summaries import interrupted_summary
     from tracekit.report.contract import analysis_json, comparison_json
     from tracekit.report.terminal import shown
-    from tracekit.walks.pairs import name_sides
+    from tracekit.walks.pairs import name_sides, refuse_gate_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
     from tracekit.walks.reports import command_to_repeat, identity_of_report_on
     from tracekit.walks.sides import interrupted_run, of_rank, raise_if_damaged, run_without_compiled
@@ -151,6 +151,8 @@ def compare(
     name = Path(a).resolve().name if pair.run else f"{pair.one.label}-vs-{pair.other.label}"
     there = destination(name, pair.identity, out, json_path, a, b, ops, force=force)
     interrupted = [run for run in map(interrupted_run, dict.fromkeys((a, b or a))) if run]
+    if gate:
+        refuse_gate_of_ranks(pair, gate)
     comparison = _compared(pair, ops, reading, gate, inconclusive, len(interrupted))
     console = console_beside(json_path)
     for run in interrupted:

@@ -6,15 +6,15 @@ import importlib
 import io
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from tracekit import __version__
 from tracekit.errors import StrictError, TheirCodeError, TracekitError
+from tracekit.interpreter import end_at_once
 from tracekit.printing import echo, echo_lines, print_traceback, printable_lines
 
 #: What Ctrl-C ends with, as a shell has it.
@@ -138,8 +138,7 @@ def main() -> None:
 def run() -> None:
     """The program."""
     sys.excepthook = print_traceback
-    reads = sys.argv[1:2] in READERS
-    if reads:
+    if sys.argv[1:2] in READERS:
         # Reading a trace makes no garbage worth collecting, and looking for it took 70 ms of every start; numpy's
         # threads for matrix products took 100 ms of processor to start.
         gc.disable()
@@ -151,8 +150,8 @@ def run() -> None:
         try:
             main(prog_name="tracekit")
         except SystemExit as end:
-            if reads and (end.code is None or isinstance(end.code, int)):
-                _end_at_once(end.code or 0)
+            if end.code is None or isinstance(end.code, int):
+                end_at_once(end.code or 0)
             raise
     except OSError as error:
         # Standard output takes nothing more: a full disk, a device. Help and version are written before any command.
@@ -161,15 +160,3 @@ def run() -> None:
         # What is left to be written would be tried again at the very end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
         sys.exit(1)
-
-
-def _end_at_once(code: int) -> NoReturn:
-    """When output is written and threads are done: taking apart what was read took 40 ms of every run."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
-    for stream in (sys.stdout, sys.stderr):
-        # None where the program was started with it closed.
-        if stream is not None:
-            stream.flush()
-    os._exit(code)

@@ -178,10 +178,8 @@ def exposed_parts(a: RankCall, b: RankCall) -> tuple[WaterfallPart, ...]:
 
 def told_exposed(job: JobChange | None) -> tuple[WaterfallPart, ...]:
     """What changed exposed communication of the slowest rank; empty where waiting cannot be told from transfer."""
-    slowest = job.of_slowest if job else None
-    if slowest is None or not (slowest.a and slowest.b) or None in (slowest.a.transfer_us, slowest.b.transfer_us):
-        return ()
-    return exposed_parts(slowest.a, slowest.b)
+    told = job.told if job else None
+    return exposed_parts(*told) if told else ()
 
 
 def _collectives(a: Ranks, b: Ranks) -> tuple[CollectiveChange, ...]:

@@ -5,7 +5,10 @@ from typing import Literal
 
 from tracekit.model.bounded import CallMicroseconds, Count, Ratio, Real, Seconds, Text
 
-ActionCode = Literal["run_again", "list_scopes", "compile_layers", "pin_memory", "keep_on_gpu", "read_after_the_call"]
+ActionCode = Literal[
+    "run_again", "list_scopes", "compile_layers", "pin_memory", "keep_on_gpu", "read_after_the_call",
+    "shard_then_compile", "wrap_then_compile", "prefetch_weights",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,8 @@ class CompiledRegions:
     lookups: int  #: Those in which guards were checked.
     guards_us: float  #: Host time of finding the compiled code that fits (`TorchDynamo Cache Lookup`).
     entry_us: float  #: Host time of the steps before its first operator.
-    gpu_us: float | None  #: GPU time launched from compiled graphs; None if unknown.
-    all_gpu_us: float | None  #: All GPU time, over all streams.
+    gpu_us: float | None  #: GPU time launched from compiled graphs, without communication; None if unknown.
+    all_gpu_us: float | None  #: All GPU time, over all streams, without communication.
     unlinked_us: float | None  #: GPU time, within `all_gpu_us`, whose launch was not recorded.
     activities: int | None  #: How many `gpu_us` is of.
     all_activities: int | None  #: How many `all_gpu_us` is of.

@@ -5,7 +5,11 @@ from typing import Literal
 
 from tracekit.model.estimate import Statement
 
-Metric = Literal["wall", "busy", "idle", "kernels", "launches", "memory", "recompiles", "breaks", "groups_lost"]
+#: Those of runs over several ranks alone.
+RankMetric = Literal["exposed", "waiting"]
+Metric = Literal[
+    "wall", "busy", "idle", "kernels", "launches", "memory", "recompiles", "breaks", "groups_lost", RankMetric
+]
 #: `relative`: a change as a share of the base; `change`: a change in the metric's unit; `value`: the new value itself.
 LimitKind = Literal["relative", "change", "value"]
 Outcome = Literal["pass", "fail", "inconclusive"]

@@ -73,6 +73,25 @@ class CollectiveChange:
     a_exposed_transfer_us: float  #: The part with no compute beside it.
     b_exposed_transfer_us: float  #: The same of B.
 
+    @property
+    def a_each_bytes(self) -> float | None:
+        return self.a_bytes / self.a_count if self.a_bytes and self.a_count else None
+
+    @property
+    def b_each_bytes(self) -> float | None:
+        return self.b_bytes / self.b_count if self.b_bytes and self.b_count else None
+
+
+@dataclass(frozen=True, slots=True)
+class UnevenCollectives:
+    """A rank whose collectives are not those of the other ranks of its group."""
+
+    rank: int
+    name: str
+    count: int  #: In the recording.
+    usual_count: int  #: Of the group's ranks, the middle one.
+    in_place_of: str | None = None  #: What the first rank of the group issues there, where they are in another order.
+
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
@@ -83,6 +102,7 @@ class JobChange:
     recording: RecordingKind | None  #: What tells transfer from waiting; None where nothing does.
     clock: ClockBasis | None  #: How the ranks were put on one clock; `bound`: waiting is a lower bound.
     collectives: tuple[CollectiveChange, ...]  #: The kind with most bytes first; from the rich recordings.
+    uneven: tuple[UnevenCollectives, ...] = ()  #: Of B, without what is uneven in A too; from the rich recordings.
 
     def of(self, rank: int) -> RankChange:
         return next(each for each in self.ranks if each.rank == rank)
@@ -90,3 +110,14 @@ class JobChange:
     @property
     def of_slowest(self) -> RankChange:
         return self.of(self.slowest)
+
+    @property
+    def told(self) -> tuple[RankCall, RankCall] | None:
+        """The slowest rank's calls, where transfer is told from waiting in both."""
+        a, b = self.of_slowest.a, self.of_slowest.b
+        if a is None or b is None or a.exposed_transfer_us is None or b.exposed_transfer_us is None:
+            return None
+        return a, b
+
+    def collective(self, name: str) -> CollectiveChange | None:
+        return next((each for each in self.collectives if each.name == name), None)

@@ -1,8 +1,9 @@
 """How do the clocks of several recordings run beside each other?
 
-The ranks of one host share a clock, and the ends of a collective agree within tens of microseconds. The clocks of
-several hosts differ by an offset and drift apart; both are found from the ends of collectives, which every rank sees at
-about the same moment. Send and receive, which are no barrier, do not count.
+The ranks of one host share a clock, and the ends of a collective agree within tens of microseconds; over a slow network
+they scatter by as much as milliseconds, but around none, and each collective is under way on all ranks at one moment.
+The clocks of several hosts differ by an offset and drift apart; both are found from the ends of collectives, which
+every rank sees at about the same moment. Send and receive, which are no barrier, do not count.
 """
 
 from collections.abc import Iterable
@@ -30,6 +31,11 @@ MOST_DRIFT = 500e-6
 #: So many times the usual distance of ends no two ends of one collective are apart.
 FAR = 10
 LEAST_TOLERANCE_NS = 50_000
+#: The median of normal deviates scatters by so many times their median absolute deviation, by the root of their number
+#: (Kenney and Keeping, Mathematics of Statistics 2, 1951: 1.2533 standard deviations of 1.4826 of these); thrice that.
+SCATTER = 3 * 1.2533 * 1.4826
+#: Ends that scatter by more than this share of the time in which all ranks were in the collective tell nothing.
+MOST_SCATTER = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,8 @@ class Clocks:
     hosts: int
     #: Between ends of one collective no more is possible.
     tolerance_ns: float = field(default=float("inf"))
+    #: Whether each collective that names join was under way on all its ranks at one moment.
+    at_once: bool = False
 
     @property
     def known(self) -> bool:
@@ -77,17 +85,26 @@ def one_clock(digests: dict[int, RankDigest]) -> Clocks:
     return Clocks(min(origins.values()), origins, {}, "one_host", None, 1)
 
 
-def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, int]]) -> Clocks:
-    """`pairs` are the ends of collectives that names alone have joined, by rank, as `one_clock` gives them.
+def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, tuple[int, int]]]) -> Clocks:
+    """`pairs` are the starts and ends of collectives that names alone have joined, by rank, as `one_clock` gives them.
 
     Ranks whose ends agree with each other share a clock. Of the others each is moved onto the clock of the largest such
     host by a line through the differences of ends. Where no such line fits the clocks stay unknown.
     """
     plain = one_clock(digests)
-    known = [each for each in pairs if len(each) > 1]
+    joined = [each for each in pairs if len(each) > 1]
     ranks = sorted(digests)
-    if not known:
+    if not joined:
         return Clocks(plain.base_ns, plain.origins, {}, "bound", None, 1) if len(ranks) > 1 else plain
+    known = [{rank: end for rank, (_, end) in each.items()} for each in joined]
+    common = [min(end for _, end in each.values()) - max(start for start, _ in each.values()) for each in joined]
+    apart = median(max(ends.values()) - min(ends.values()) for ends in known)
+    tolerance = max(FAR * apart, LEAST_TOLERANCE_NS)
+    unmoved: Clocks | None = None
+    if min(common) > 0 and apart <= MOST_SCATTER * median(common):
+        unmoved = Clocks(plain.base_ns, plain.origins, {}, "one_host", apart, 1, tolerance, at_once=True)
+        if _level(known):
+            return unmoved
     # Ranks of which nothing is joined yet may have any clock: what ends at once with the others' shows whose it is.
     seen = {rank for each in known for rank in each}
     hosts = _hosts([rank for rank in ranks if rank in seen], known)
@@ -108,10 +125,26 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, int]]
     usual = median(spreads)
     # Ends of one collective that lie apart by more than all others do are of two.
     if not aligned or usual > ONE_CLOCK_NS * (1 if len(hosts) == 1 else 4):
-        return Clocks(plain.base_ns, plain.origins, {}, "bound", None, len(hosts))
+        # In a ring over a slow network some ranks end before others each time: as uncertain as that is their clock.
+        return unmoved or Clocks(plain.base_ns, plain.origins, {}, "bound", None, len(hosts))
     basis: ClockBasis = "one_host" if len(hosts) == 1 else "aligned"
     tolerance = max(FAR * usual, LEAST_TOLERANCE_NS)
     return Clocks(plain.base_ns, plain.origins, offsets, basis, usual, len(hosts), tolerance)
+
+
+def _level(known: list[dict[int, int]]) -> bool:
+    """Whether each rank's ends scatter around the others' without an offset or a drift: with as little as their number
+    and their scatter let one see."""
+    for rank in {rank for each in known for rank in each}:
+        apart = _differences(rank, [other for each in known for other in each if other != rank], known)
+        if len(apart) < LEAST_FOR_OFFSET:
+            return False
+        values = apart[np.argsort(apart[:, 0]), 1]
+        scatter = float(np.median(np.abs(values - np.median(values))))
+        for some in (values, values[: len(values) // 2], values[len(values) // 2 :]):
+            if abs(float(np.median(some))) > max(ONE_CLOCK_NS, SCATTER * scatter / len(some) ** 0.5):
+                return False
+    return True
 
 
 def _spread(clocks: Clocks, ends: dict[int, int]) -> float:

@@ -97,18 +97,21 @@ def notes_of(joined: Joined) -> tuple[Note, ...]:
 def _clocks(digests: dict[int, RankDigest]) -> Clocks:
     """From the ends of those collectives that names alone join; where these disagree, by what ends at once."""
     plain = one_clock(digests)
-    ends = times_of(digests, plain, "end_ns")
+    starts, ends = (times_of(digests, plain, column) for column in ("start_ns", "end_ns"))
 
-    def ends_of(some: Iterable[Collective]) -> list[dict[int, int]]:
-        return [{it.rank: int(ends[it.rank][it.row]) for it in each.members} for each in some]
+    def spans_of(some: Iterable[Collective]) -> list[dict[int, tuple[int, int]]]:
+        return [
+            {it.rank: (int(starts[it.rank][it.row]), int(ends[it.rank][it.row])) for it in each.members}
+            for each in some
+        ]
 
     named = named_collectives(digests)
-    clocks = align_clocks(digests, ends_of(each for each in named if each.flow is None))
+    clocks = align_clocks(digests, spans_of(each for each in named if each.flow is None))
     if clocks.basis == "one_host":
         return clocks
     if named and all(each.flow is not None for each in named):
         # A receiver that waits leaves together with its sender; one that comes late tells nothing.
-        by_pairs = align_clocks(digests, ends_of(named))
+        by_pairs = align_clocks(digests, spans_of(named))
         return by_pairs if by_pairs.basis == "one_host" else clocks
     # Of recordings that lack some collectives, or begin with another, names join what is not one.
     barriers = {rank: (each.collectives["exchange"] == "all").to_numpy() for rank, each in digests.items()}
@@ -116,7 +119,7 @@ def _clocks(digests: dict[int, RankDigest]) -> Clocks:
     if not share_a_clock({rank: ends[rank][barriers[rank]] for rank in digests}, names):
         return clocks
     at_once = match_collectives(digests, replace(plain, tolerance_ns=ONE_CLOCK_NS)).collectives
-    found = align_clocks(digests, ends_of(each for each in at_once if each.flow is None))
+    found = align_clocks(digests, spans_of(each for each in at_once if each.flow is None))
     return found if found.basis == "one_host" else clocks
 
 

@@ -92,8 +92,10 @@ def _unsound(each: Collective, times: Times) -> Unmatched | None:
         return None if each.flow is None else "clocks_unknown"
     if times.impossible(each):
         return "not_at_once"
-    # A number in the sequence is sure, however far apart its ends.
-    return "ends_disagree" if each.matched_by != "sequence" and times.disagree(each) else None
+    # A number in the sequence is sure, however far apart its ends; so is a place among equally many of one group where
+    # nothing that was joined so ended before it had begun elsewhere.
+    sure = each.matched_by == "sequence" or (each.matched_by == "signature" and times.clocks.at_once)
+    return "ends_disagree" if not sure and times.disagree(each) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,9 @@
 """A trace file to a Trace."""
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tracekit.errors import TracekitError
+from tracekit.interpreter import collector_paused
 from tracekit.model.trace import Thread, Trace
 from tracekit.tracefile import cache
 from tracekit.tracefile.columns import Columns
@@ -88,15 +86,3 @@ def _read(source: Source, on_bytes: OnBytes | None, detail: Detail) -> Trace:
         distributed=read_distributed(header),
         signatures=read_signatures(columns.signatures),
     )
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """No garbage collection inside: a million fresh objects would set it off a hundred times and free nothing."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

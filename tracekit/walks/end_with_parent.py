@@ -31,8 +31,16 @@ def main() -> None:
     end_with(int(sys.argv[1]))
     import runpy
 
+    from tracekit.interpreter import end_at_once
+
     del sys.argv[0:2]
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            end_at_once(end.code or 0)
+        raise
+    end_at_once(0)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NoReturn
 
+from tracekit.interpreter import collector_paused
 from tracekit.model.workload import WorkloadInfo
 from tracekit.shell import environment_with
 from tracekit.walks.building import quiet_libraries
@@ -203,8 +204,9 @@ def main(names: list[str]) -> None:
     began = time.monotonic()
     quiet_libraries()
     os.environ[ASK_NVML] = "1"
-    for name in names:
-        importlib.import_module(name)
+    with collector_paused():
+        for name in names:
+            importlib.import_module(name)
     seconds = time.monotonic() - began
     # Served on Linux alone, where that can be seen.
     if any(str(each.readlink()) in CUDA_DEVICES for each in Path("/proc/self/fd").iterdir() if each.is_symlink()):

@@ -1,4 +1,4 @@
-"""Both forms of a run over ranks: all ranks' recordings, joined, and what compiling changed on each."""
+"""Two forms of runs over ranks, of one run or of two: all ranks' recordings, joined, and what changed on each."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tracekit.comparison.job import RankSides, compare_ranks
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
 from tracekit.ranks.joining import join_ranks
+from tracekit.ranks.uneven_collectives import find_uneven_collectives
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.read import read_trace
 from tracekit.walks.ranks import PACKED, read_each
@@ -29,6 +30,15 @@ KINDS: tuple[RecordingKind, ...] = ("light", "rich")
 
 
 @dataclass(frozen=True)
+class FormOfRun:
+    """A side of a comparison: a form of a run over ranks."""
+
+    folder: Path
+    run: Run
+    form: FormName
+
+
+@dataclass(frozen=True)
 class _Form:
     """A rank's recordings of one form: its side, and what other ranks must know of it, by kind."""
 
@@ -38,17 +48,18 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Look:
-    """What is read of each rank."""
+    """What is read of each rank of the two sides."""
 
-    folder: Path
-    forms: tuple[FormName, FormName]
+    sides: tuple[FormOfRun, FormOfRun]
     reading: Reading
 
-    def at(self, rank: RankOfRun) -> tuple[_Form, _Form]:
-        place = self.folder / rank.folder if rank.folder else self.folder
-        run = store.load(place)
-        a, b = (self._form(place, run, name) for name in self.forms)
+    def at(self, ranks: tuple[RankOfRun, RankOfRun]) -> tuple[_Form, _Form]:
+        a, b = (self._of_rank(side, rank) for side, rank in zip(self.sides, ranks, strict=True))
         return a, b
+
+    def _of_rank(self, side: FormOfRun, rank: RankOfRun) -> _Form:
+        place = side.folder / rank.folder if rank.folder else side.folder
+        return self._form(place, store.load(place), side.form)
 
     def _form(self, place: Path, run: Run, name: FormName) -> _Form:
         form = run.form(name)
@@ -85,12 +96,24 @@ def _rank_of(place: Path) -> int:
     return int(name) if name.isdecimal() else 0
 
 
-def compare_job(folder: Path, run: Run, forms: tuple[FormName, FormName], reading: Reading) -> JobChange:
-    """What compiling changed over all ranks. Raises TracekitError where a rank's recording cannot be read."""
-    looked = read_each(_Look(folder, forms, reading).at, run.ranks, _bytes_of(run, forms))
-    ranks = [RankSides(rank.rank, a.side, b.side) for rank, (a, b) in zip(run.ranks, looked, strict=True)]
+def compare_job(a: FormOfRun, b: FormOfRun, reading: Reading) -> JobChange:
+    """What changed over all ranks, of which both sides have as many. Raises TracekitError where a rank's recording
+    cannot be read."""
+    both = list(zip(a.run.ranks, b.run.ranks, strict=True))
+    looked = read_each(_Look((a, b), reading).at, both, _bytes_of(a) + _bytes_of(b))
+    ranks = [RankSides(rank.rank, one.side, other.side) for (rank, _), (one, other) in zip(both, looked, strict=True)]
     joined = [_joined([each[at] for each in looked]) for at in (0, 1)]
-    return compare_ranks(ranks, joined[0], joined[1])
+    one, other = (find_uneven_collectives(_rich([each[at] for each in looked])) for at in (0, 1))
+    # What is uneven anyway is no doing of the compiler's.
+    known = {(each.rank, each.name) for each in one}
+    uneven = tuple(each for each in other if (each.rank, each.name) not in known)
+    return replace(compare_ranks(ranks, joined[0], joined[1]), uneven=uneven)
+
+
+def _rich(ranks: list[_Form]) -> list[RankDigest]:
+    """Those that say what a collective was; empty where a rank has none."""
+    found = [each.digests["rich"] for each in ranks if "rich" in each.digests]
+    return found if len(found) == len(ranks) else []
 
 
 def _joined(ranks: list[_Form]) -> dict[RecordingKind, Ranks]:
@@ -102,10 +125,7 @@ def _joined(ranks: list[_Form]) -> dict[RecordingKind, Ranks]:
     }
 
 
-def _bytes_of(run: Run, forms: tuple[FormName, FormName]) -> int:
+def _bytes_of(side: FormOfRun) -> int:
     """Of all ranks, unpacked: each records about as much."""
-    return (
-        PACKED
-        * len(run.ranks)
-        * sum(each.bytes for form in run.forms if form.name in forms for each in form.recordings)
-    )
+    own = (each.bytes for form in side.run.forms if form.name == side.form for each in form.recordings)
+    return PACKED * len(side.run.ranks) * sum(own)

@@ -30,6 +30,7 @@ from tracekit.walks.sides import (
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
     from tracekit.model.comparisons import Comparisons
+    from tracekit.model.gate import Condition
     from tracekit.model.job import JobChange
     from tracekit.model.run import FormName, Run
     from tracekit.walks.reading import Reading
@@ -112,17 +113,37 @@ def load_sides(
 
 
 def load_job(pair: Pair, reading: Reading) -> JobChange | None:
-    """What changed over all ranks, where the pair is both forms of a run of several."""
-    a, b = pair.one.form, pair.other.form
-    if pair.run is None or not pair.run.ranks or a is None or b is None or a == b:
+    """What changed over all ranks, where both sides are forms of runs of as many."""
+    a, b = pair.one, pair.other
+    if a.run is None or b.run is None or a.form is None or b.form is None or a.identity == b.identity:
         return None
-    return compare_job(Path(pair.one.place), pair.run, (a, b), reading)
+    if not a.run.ranks or len(a.run.ranks) != len(b.run.ranks):
+        return None
+    return compare_job((Path(a.place), a.run, a.form), (Path(b.place), b.run, b.form), reading)
+
+
+def refuse_gate_of_ranks(pair: Pair, conditions: tuple[Condition, ...]) -> None:
+    """Raises TracekitError where a condition is for runs over ranks alone, and the sides are none of as many."""
+    from tracekit.comparison.judging.gate import of_ranks
+
+    condition, sides = of_ranks(conditions), (pair.one, pair.other)
+    if condition is None:
+        return
+    asked, sizes = f'--gate "{condition.text}"', [len(each.run.ranks) if each.run else 0 for each in sides]
+    for side, size in zip(sides, sizes, strict=True):
+        if size < 2:
+            runs = "pass runs of `tracekit profile --nproc N`, or leave it out"
+            raise TracekitError(f"{asked} is for runs over several ranks, and {side.place} is of one: {runs}")
+    if sizes[0] != sizes[1]:
+        raise TracekitError(f"{asked} needs as many ranks on both sides: A has {sizes[0]}, B {sizes[1]}")
 
 
 def load_pair(pair: Pair, reading: Reading, job: JobChange | None = None) -> tuple[Side, Side]:
     """Both sides; of a `job` its slowest rank's."""
-    rank = slowest_rank(pair.run, job) if pair.run else None
-    one, other = (load_side(each.place, form=each.form, reading=reading, rank=rank) for each in (pair.one, pair.other))
+    one, other = (
+        load_side(each.place, form=each.form, reading=reading, rank=slowest_rank(each.run, job) if each.run else None)
+        for each in (pair.one, pair.other)
+    )
     return replace(one, label=pair.one.label), replace(other, label=pair.other.label)
 
 

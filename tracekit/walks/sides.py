@@ -92,18 +92,20 @@ def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
     from tracekit.comparison.judging.alternatives import with_verified
 
     reading, forms = Reading(shapes=True, cached=cached), BOTH
-    job = compare_job(folder, run, forms, reading) if run.ranks else None
+    job = compare_job((folder, run, "eager"), (folder, run, "compiled"), reading) if run.ranks else None
     rank = slowest_rank(run, job)
     eager, compiled = (load_side(folder, form=name, reading=reading, rank=rank) for name in forms)
     return with_verified(compare(eager, compiled, run.order, job), run.verified)
 
 
-def compare_job(folder: Path, run: Run, forms: tuple[FormName, FormName], reading: Reading) -> JobChange:
-    """What changed over all ranks of the run. Raises TracekitError where a rank's recording cannot be read."""
+def compare_job(a: tuple[Path, Run, FormName], b: tuple[Path, Run, FormName], reading: Reading) -> JobChange:
+    """What changed over all ranks from one form of a run to another, or to another run's. Raises TracekitError where a
+    rank's recording cannot be read."""
     # Runs of one process need nothing of it.
     from tracekit.walks import job_comparison
 
-    return job_comparison.compare_job(folder, run, forms, reading)
+    one, other = (job_comparison.FormOfRun(*each) for each in (a, b))
+    return job_comparison.compare_job(one, other, reading)
 
 
 def slowest_rank(run: Run, job: JobChange | None) -> RankOfRun | None:

@@ -27,8 +27,8 @@ from tracekit.errors import TracekitError
 from tracekit.model.analysis import Analysis, CommunicationUse
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup, Side
 from tracekit.model.estimate import Statement
-from tracekit.model.gate import Checked, Metric
-from tracekit.model.run import FormName, FormResult
+from tracekit.model.gate import Checked, Metric, RankMetric
+from tracekit.model.run import FormName, FormResult, RankForm, RankOfRun
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
@@ -417,12 +417,25 @@ OUTCOMES = [
 def test_each_metric_is_judged() -> None:
     forms = compare(loaded("h200-vit", "eager"), loaded("h200-vit"), store.load(RUNS / "h200-vit").order)
     modes = compare(loaded("h200-vit"), loaded("h200-vit-reduce-overhead"))
-    assert [metric for metric, *_ in OUTCOMES] == list(get_args(Metric))
+    assert [metric for metric, *_ in OUTCOMES] == [
+        each for each in get_args(Metric) if each not in get_args(RankMetric)
+    ]
     for metric, limit, *expected in OUTCOMES:
         found = [*outcomes(forms, f"{metric}<={limit}"), *outcomes(modes, f"{metric}<={limit}")]
         assert found == expected, metric
     # Twelve attention kernels fell apart.
     assert outcomes(forms, "groups_lost<=11", "groups_lost<=12") == ["fail", "pass"]
+
+
+def test_breaks_are_those_of_the_rank_with_most() -> None:
+    ranks = tuple(
+        RankOfRun(rank, "host", None, None, (RankForm("compiled", 1000.0, 5, 1, breaks, None),))
+        for rank, breaks in enumerate((0, 2))
+    )
+    run = one_run(0.5, ranks=ranks)
+    assert outcomes(run, "breaks<=1", "breaks<=2") == ["fail", "pass"]
+    # One process has nobody to wait for.
+    assert outcomes(run, "waiting<=1s") == ["inconclusive"]
 
 
 def test_a_regression_between_two_runs_is_told_and_explained_by_the_waterfall() -> None:

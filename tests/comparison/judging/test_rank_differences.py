@@ -83,7 +83,7 @@ def with_ranks(forms: Sequence[FormResult], compiling: Sequence[tuple[int, ...]]
         RankOfRun(rank, "host", None, None, (RankForm("compiled", 1000.0, 5, 1, 0, None, calls, tuple(differs)),))
         for rank, (differs, calls) in enumerate(zip(found, compiling or [()] * len(forms), strict=True))
     )
-    return make_side("compiled", form=forms[0], ranks=ranks)
+    return make_side("compiled", form=forms[0], ranks=ranks, rank=0)
 
 
 def test_a_note_names_all_ranks_that_differ_alike_and_the_check_that_failed() -> None:

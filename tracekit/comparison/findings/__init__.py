@@ -6,9 +6,14 @@ from typing import get_args
 
 from tracekit.comparison.findings import (
     blocking_calls,
+    communication_limits,
     compilation,
+    ddp_buckets,
     eager_code,
+    fewer_gathers,
     launch_bound,
+    less_overlap,
+    moved_collectives,
     precision,
     slower_kernels,
     times,
@@ -45,6 +50,11 @@ FINDERS: tuple[Finder, ...] = (
     launch_bound.find_graphed_launches,
     launch_bound.find_fewer_kernels,
     times.find_profiler_distortion,
+    fewer_gathers.find_fewer_gathers,
+    ddp_buckets.find_ddp_buckets,
+    less_overlap.find_less_overlap,
+    communication_limits.find_communication_limits,
+    moved_collectives.find_moved_collectives,
 )
 
 

@@ -20,11 +20,13 @@ from tracekit.model.estimate import (
     exactly,
 )
 from tracekit.model.gate import Metric
+from tracekit.model.job import JobChange, RankCall
 from tracekit.statistics.interval import interval_of_processes, odd_even_noise
 
 NOT_MEASURED, NOT_ON_BOTH_SIDES = Statement("not_measured"), Statement("not_measured_on_both_sides")
 COMPILED = Statement("compiled_while_timed")
 COMPUTE_ALONE = Statement("compute_alone")
+NO_JOIN = Statement("ranks_not_joined")
 OWN_PROCESSES_TOO_SHORT = Statement("too_few_calls_in_own_processes", {"needed": thresholds.FEWEST_CALLS})
 
 
@@ -234,6 +236,47 @@ def _exact(of: Callable[[Side], float | None], *, recorded: bool = False) -> Cal
     return measure
 
 
+def _of_ranks(of: Callable[[RankCall], float | None]) -> Callable[[Comparison], Measured]:
+    """What the rank with most of it has, by the recordings of all. These move who is late, and by how much nobody
+    knows: as much of it as GPU time moves is in doubt."""
+
+    def measure(comparison: Comparison) -> Measured:
+        job = comparison.job
+        a, b = (_most(job, of, side) if job else None for side in ("a", "b"))
+        if b is None:
+            return Measured(a[0] if a else None, None, unknown=NO_JOIN, own_unknown=NO_JOIN)
+        exact = replace(exactly(b[0]), basis="recordings", assumptions=(Statement("rank_with_most", {"rank": b[2]}),))
+        own = _above_0(exact.widened(Doubt("one_recording", b[1])))
+        change = _above_0(exact.widened(Doubt("one_recording", a[1] + b[1]))) if a else None
+        return _recorded(comparison, Measured(a[0] if a else None, b[0], change, own, NO_JOIN, NO_JOIN))
+
+    return measure
+
+
+def _most(job: JobChange, of: Callable[[RankCall], float | None], side: str) -> tuple[float, float, int] | None:
+    """The figure of the rank that has most of it, what is in doubt, and that rank; None where one has none."""
+    calls: list[tuple[int, RankCall | None]] = [(each.rank, getattr(each, side)) for each in job.ranks]
+    found = [
+        (figure, BUSY_MOVES * (call.compute_us + call.exposed_us), rank)
+        for rank, call in calls
+        if call is not None and (figure := of(call)) is not None
+    ]
+    return max(found) if len(found) == len(calls) else None
+
+
+def _above_0(estimate: Estimate) -> Estimate:
+    return replace(estimate, low=max(estimate.low, 0.0))
+
+
+def _breaks(side: Side) -> float | None:
+    """Of several ranks those of the rank with most."""
+    form = side.form
+    if form is None or form.compilation is None:
+        return None
+    others = (each.graph_breaks for rank in side.ranks for each in rank.forms if each.name == form.name)
+    return max((form.compilation.graph_breaks, *(each for each in others if each is not None)))
+
+
 def _groups_lost(comparison: Comparison) -> Measured:
     """Places in a step where the new side needs more kernels than the base, as far as kernels could be matched."""
     unlike = _unlike_windows(comparison.a, comparison.b)
@@ -257,6 +300,8 @@ MEASURES: dict[Metric, Callable[[Comparison], Measured]] = {
     "launches": _exact(lambda side: side.launches_per_step, recorded=True),
     "memory": _exact(lambda side: side.form.peak_memory_bytes if side.form else None),
     "recompiles": _exact(lambda side: compilations_while_timed(side) if side.form and side.form.compilation else None),
-    "breaks": _exact(lambda side: side.form.compilation.graph_breaks if side.form and side.form.compilation else None),
+    "breaks": _exact(_breaks),
     "groups_lost": _groups_lost,
+    "exposed": _of_ranks(lambda call: call.exposed_us),
+    "waiting": _of_ranks(lambda call: call.exposed_waiting_us),
 }

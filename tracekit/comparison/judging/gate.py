@@ -8,14 +8,14 @@ from tracekit.comparison.judging.estimates import MEASURES, Measured, is_slight
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Comparison
 from tracekit.model.estimate import Doubt, Estimate, Statement, compare_estimates, exactly
-from tracekit.model.gate import Checked, Condition, Gate, LimitKind, Metric, Outcome
+from tracekit.model.gate import Checked, Condition, Gate, LimitKind, Metric, Outcome, RankMetric
 
 #: What each metric is measured in, and the factor of each unit that may be written.
 TIME = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
 SIZE = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
 UNITS: dict[Metric, dict[str, float]] = {
     **{metric: {} for metric in get_args(Metric)},
-    **dict.fromkeys(("wall", "busy", "idle"), TIME),
+    **dict.fromkeys(("wall", "busy", "idle", *get_args(RankMetric)), TIME),
     "memory": SIZE,
 }
 #: What is assumed of processes that were not timed, and stands among the doubts where nothing was decided.
@@ -56,6 +56,11 @@ def check(comparison: Comparison, conditions: tuple[Condition, ...], taken_for: 
     """What became of each condition; `taken_for` is what it ends as where it cannot be decided. The sides are of the
     same work and GPU."""
     return Gate(tuple(_check(comparison, condition) for condition in conditions), taken_for)
+
+
+def of_ranks(conditions: tuple[Condition, ...]) -> Condition | None:
+    """The first condition that only runs over several ranks can meet."""
+    return next((each for each in conditions if each.metric in get_args(RankMetric)), None)
 
 
 def _check(comparison: Comparison, condition: Condition) -> Checked:

@@ -19,6 +19,7 @@ from tracekit.report.sections.outputs import on_rank
 from tracekit.report.sections.timing import pays_after
 from tracekit.report.words import common as words
 from tracekit.report.words import short
+from tracekit.report.words.findings import finding_advice, is_code
 from tracekit.report.words.saying import say
 
 #: Notes below the headline, and things to try, that find room.
@@ -169,7 +170,7 @@ def advice_of(findings: Iterable[Finding], side: Side, bound: Bound | None) -> I
         what, why = short.advice_words(finding)
         if what and what not in seen and len(seen) < MOST_ADVICE:
             seen.add(what)
-            command = finding.action.command if finding.action else None
+            command = finding_advice(finding) if is_code(finding) else None
             starts = finding.code in OF_STARTS
             gain = "" if starts else _gain_words(finding, side, bound)
             yield Advice(what, why, gain, finding.verified is not None, command or "", starts)

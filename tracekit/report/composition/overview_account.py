@@ -74,14 +74,14 @@ def call_account(comparison: Comparison) -> Account | None:
 def _communication(comparison: Comparison) -> Iterator[AccountRow]:
     """What exposed communication consists of, where other ranks' recordings tell."""
     job = comparison.job
-    a, b = (job.of_slowest.a, job.of_slowest.b) if job else (None, None)
-    if job is None or a is None or b is None:
+    if job is None or job.told is None:
         return
+    a, b = job.told
     transfer, waiting = ((getattr(a, name), getattr(b, name)) for name in ("exposed_transfer_us", "exposed_waiting_us"))
-    if None in transfer or None in waiting:
-        return
     yield _row(TRANSFER, *transfer, job_words.transfer_words(job, a, b))
-    yield _row(WAITING, *waiting, job_words.waits_words(b) or job_words.waits_words(a))
+    longest = max((b, a), key=lambda call: call.exposed_waiting_us or 0.0)
+    is_much = max(waiting) >= LEAST_SLOWER * max(each.compute_us + each.exposed_us for each in (a, b))
+    yield _row(WAITING, *waiting, job_words.waits_words(longest) if is_much else "")
 
 
 def _row(name: str, a_us: float, b_us: float, what: str = "") -> AccountRow:

@@ -57,8 +57,9 @@ def _nobody(told: Ranks) -> str:
     if share < LEAST_WAITING:
         return f"No late rank: at most {told_share}"
     waited = [each for each in told.waits if each.rank == worst.rank]
-    late = max(waited, key=lambda each: each.us).late
-    return f"{told_share}, mostly for rank {late}"
+    if not waited:
+        return f"At least {told_share}; for whom cannot be told"
+    return f"{told_share}, mostly for rank {max(waited, key=lambda each: each.us).late}"
 
 
 def _advice(told: Ranks) -> Iterator[doc.Advice]:

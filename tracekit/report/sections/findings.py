@@ -7,7 +7,7 @@ from tracekit.model.comparison import Finding
 from tracekit.numbers import counted, duration, percent, times
 from tracekit.report.document import Findings, FindingText
 from tracekit.report.words.common import interval_words
-from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
+from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title, is_code
 
 #: Findings that say what figures of the report show, and ask for nothing: only the JSON has them.
 STATED = frozenset(("fewer_kernels", "graphed_launches", "profiler_distortion"))
@@ -45,7 +45,7 @@ def finding_texts(
             saving="; ".join(saving),
             savings=tuple(savings),
             advice=finding_advice(finding) or "",
-            is_command=finding.action is not None and finding.action.command is not None,
+            is_command=is_code(finding),
             notes=finding_notes(finding),
             share=share,
         )

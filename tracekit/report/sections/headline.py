@@ -26,6 +26,8 @@ from tracekit.report.words.reasons import bound_because, reason_words
 
 OUTCOMES = {"pass": "passed", "fail": "failed", "inconclusive": "inconclusive"}
 
+#: Metrics of a gate that are times.
+TIMES = ("wall", "busy", "idle", "exposed", "waiting")
 #: What the shares of the reason are called.
 SHARES = {"gpu": "kernel time", "communication": EXPOSED, "idle": "GPU idle"}
 #: A label is told whole up to so many characters, which is no limit to those that tracekit writes.
@@ -56,7 +58,7 @@ def _gate_figures(checked: Checked) -> str | None:
     if metric == "groups_lost" and low is not None and high is not None:
         places = count(high) if low == high else f"{count(low)} to {count(high)}"
         return f"{places} {'place' if places == '1' else 'places'} per step where B needs more kernels"
-    shown = duration if metric in ("wall", "busy", "idle") else size if metric == "memory" else count
+    shown = duration if metric in TIMES else size if metric == "memory" else count
 
     def in_terms_of_the_limit(value: float) -> str:
         sign = "+" if value > 0 and checked.condition.kind != "value" else ""

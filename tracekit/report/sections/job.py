@@ -16,7 +16,8 @@ MOST_RANKS, MOST_IN_TWIN = 3, 16
 PLACE = 40
 #: Parts that are told in one column where there is little room.
 TOGETHER = {
-    "compute": ("compute", "overlap_price"),
+    "compute": ("compute",),
+    "overlap price": ("overlap_price",),
     "transfer": ("exposed_transfer", "transfer_overlap"),
     "waiting": ("exposed_waiting",),
     "communication": ("exposed_communication",),
@@ -37,13 +38,12 @@ def _change(each: RankChange) -> float:
 def rank_lines(job: JobChange, names: tuple[str, str]) -> Table:
     """A line a rank of the terminal: both calls, and what made the change."""
     shown = foremost(job, MOST_RANKS)
-    scale_us = max((each.b_wall_us or 0.0, each.a_wall_us or 0.0) for each in job.ranks)
-    unit, scale, decimals = scale_of(max(scale_us))
+    unit, scale, decimals = scale_of(max(us or 0.0 for each in job.ranks for us in _ends(each)))
     labels = {part.label for each in shown if each.waterfall for part in each.waterfall.parts}
     heads = [head for head, some in TOGETHER.items() if labels & set(some)]
 
     def row(each: RankChange) -> tuple[str, ...]:
-        ends = (f"{us / scale:,.{decimals}f}" if us is not None else MISSING for us in (each.a_wall_us, each.b_wall_us))
+        ends = (f"{us / scale:,.{decimals}f}" if us is not None else MISSING for us in _ends(each))
         changes = (
             figure_change(us / scale, decimals) if (us := _part(each, TOGETHER[head])) is not None else MISSING
             for head in heads
@@ -55,6 +55,12 @@ def rank_lines(job: JobChange, names: tuple[str, str]) -> Table:
     note = f"{left} more ranks on the page" if left else ""
     figures = (*names, *heads, *([words.IDLE] if heads else []))
     return Table("", columns(f"Change by rank, {unit}", figures=figures), tuple(map(row, shown)), note)
+
+
+def _ends(each: RankChange) -> tuple[float | None, float | None]:
+    """What the changes lead from and to."""
+    fall = each.waterfall
+    return (fall.a_us, fall.b_us) if fall else (each.a_wall_us, each.b_wall_us)
 
 
 def _part(each: RankChange, labels: Sequence[str]) -> float | None:
@@ -155,8 +161,7 @@ def collective_table(job: JobChange, names: tuple[str, str]) -> Table | None:
 
 
 def _collective_row(each: CollectiveChange) -> tuple[str, ...]:
-    pairs = ((each.a_bytes, each.a_count), (each.b_bytes, each.b_count))
-    means = [None if whole is None or not number else whole / number for whole, number in pairs]
+    means = (each.a_each_bytes, each.b_each_bytes)
     transfers = (each.a_transfer_us, each.b_transfer_us, each.a_exposed_transfer_us, each.b_exposed_transfer_us)
     return (
         each.name,

@@ -59,6 +59,8 @@ REASONS: dict[str, Sentence] = {
     "one_process_of_a_side": "{side} has one process: the process spread of {other} is assumed",
     "whole_recording": "of the whole trace: no steps are marked",
     "compute_alone": "GPU busy without communication, which may be waiting for other ranks (`tracekit ranks`)",
+    "rank_with_most": "rank {rank} has most",
+    "ranks_not_joined": "the ranks' recordings have no GPU communication, or do not tell waiting from transfer",
     "unmatched": "{unmatched_share:percent 1} of GPU time is unmatched and may hide places",
     "mostly_matched": "all but {unmatched_share:percent 1} of GPU time is matched",
 }

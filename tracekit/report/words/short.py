@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tracekit.numbers import count, duration, percent, size, times, times_span
+from tracekit.numbers import count, counted, duration, percent, size, times, times_span
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.notes.comparisons import OUTPUTS_OF_RANK, alone
@@ -98,6 +98,14 @@ HEADLINE: dict[str, Sentence] = {
     "rank_broke": lambda subject, ranks, of_ranks, where, function, reason: (
         f"{alone(ranks, of_ranks).lower()} has a graph break at {where or function or 'an unknown line'}"
     ),
+    "rank_collectives": lambda subject, ranks, of_ranks, collective, count, usual_count, in_place_of: (
+        f"{alone(ranks, of_ranks).lower()} issues "
+        + (
+            f"{collective} where others issue {in_place_of}"
+            if in_place_of
+            else f"{counted(count, collective)}, others {usual_count:,}"
+        )
+    ),
     "waiting_untold": lambda subject, communication_us, rank, world_size, **_: (
         f"{'one rank' if rank is None else f'rank {rank}'}{f' of {world_size:,}' if world_size else ''}:"
         f" {duration(communication_us)} of communication include waiting for others (tracekit ranks FOLDER)"
@@ -161,6 +169,9 @@ OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as 
 WHY: dict[str, Sentence] = {
     "broken_graphs": "names the lines that break the graph",
     "cold_start": "compiles one block, reuses it; adds guards",
+    "ddp_buckets": "buckets are reduced during backward",
+    "fewer_gathers": "hooks gather block by block",
+    "less_overlap": "gathers overlap more compute",
     "launch_bound": "CUDA graphs",
     "lost_attention": "keeps fused attention",
     "slower_attention": "keeps eager's attention",
@@ -171,10 +182,14 @@ WHY: dict[str, Sentence] = {
 
 #: What is to be changed in the model's own code.
 IN_CODE = {
+    "list_scopes": "a wider --scope",
     "compile_layers": "compile repeated layers one by one",
     "pin_memory": "pin host memory, copy with non_blocking=True",
     "keep_on_gpu": "keep the value on the GPU",
     "read_after_the_call": "read values after the call, not within it",
+    "shard_then_compile": "shard blocks, then compile them in place",
+    "wrap_then_compile": "wrap with DDP, then compile",
+    "prefetch_weights": "prefetch weights",
 }
 
 
@@ -225,7 +240,7 @@ def advice_words(finding: Finding) -> tuple[str, str]:
         options.append("--scope regional")
     if options or finding.action is None or finding.action.code == "run_again":
         return " ".join(options), why
-    return IN_CODE.get(finding.action.code, finding.action.code), why
+    return IN_CODE[finding.action.code], why
 
 
 def slower_cause(cause: str, comparison: Comparison) -> str:

@@ -2,10 +2,11 @@
 
 from tracekit.model.advice import ActionCode
 from tracekit.model.comparison import Finding
-from tracekit.report.words.findings import compiling, running
+from tracekit.report.words.findings import compiling, over_ranks, running
+from tracekit.report.words.findings.over_ranks import LINES
 from tracekit.report.words.saying import say
 
-WORDS = {**compiling.WORDS, **running.WORDS}
+WORDS = {**compiling.WORDS, **running.WORDS, **over_ranks.WORDS}
 #: What is advised where it is no command.
 IN_CODE: dict[ActionCode, str] = {
     "compile_layers": (
@@ -33,4 +34,9 @@ def finding_advice(finding: Finding) -> str | None:
     """The command to type, or what to change; None where there is none."""
     if (action := finding.action) is None:
         return None
-    return action.command if action.command is not None else IN_CODE[action.code]
+    return action.command or LINES.get(action.code) or IN_CODE[action.code]
+
+
+def is_code(finding: Finding) -> bool:
+    """Whether the advice is to be copied as it stands: a command, or lines of a program."""
+    return finding.action is not None and (finding.action.command is not None or finding.action.code in LINES)

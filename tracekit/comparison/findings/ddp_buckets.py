@@ -1,0 +1,42 @@
+"""Do the buckets in which DDP reduces gradients change once compiled, or does less of them overlap backward?
+
+Dynamo splits a graph where DDP's buckets end, so that backward reduces each as its gradients come; a graph that is not
+split reduces all of them after its end.
+"""
+
+from tracekit.model.advice import Action
+from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.job import OVERLAP
+
+REDUCE = "all_reduce"
+#: A change of the number of buckets, and a loss of the share that compute covers, that is one.
+OTHER_COUNT, LOST_SHARE = 0.1, 0.1
+#: Of the call: what lost overlap is worth a warning.
+WORTH_WARNING = 0.02
+
+
+def find_ddp_buckets(comparison: Comparison) -> Finding | None:
+    """Found of `--parallel ddp` when B has a tenth more or fewer all-reduces, or when the share of their transfer that
+    compute covers falls by ten points. The saving is what the lost overlap makes of the slowest rank's call."""
+    job, settings = comparison.job, comparison.b.settings
+    reduces = job.collective(REDUCE) if job else None
+    if job is None or reduces is None or settings is None or settings.parallel != "ddp" or not reduces.a_count:
+        return None
+    shares = [call.overlapped_share for call in job.told or ()]
+    lost = shares[0] - shares[1] if shares and None not in shares else 0.0  # type: ignore[operator]
+    if abs(reduces.b_count / reduces.a_count - 1) < OTHER_COUNT and lost < LOST_SHARE:
+        return None
+    fall = job.of_slowest.waterfall
+    more_us = sum(part.delta_us for part in fall.parts if part.label == OVERLAP) if fall else 0.0
+    facts = {
+        "side": comparison.b.label,
+        "a_buckets": reduces.a_count,
+        "b_buckets": reduces.b_count,
+        "a_each_bytes": reduces.a_each_bytes,
+        "b_each_bytes": reduces.b_each_bytes,
+        "a_overlapped_share": shares[0] if shares else None,
+        "b_overlapped_share": shares[1] if shares else None,
+    }
+    warns = fall is not None and more_us >= WORTH_WARNING * fall.b_us
+    action = Action("wrap_then_compile") if lost >= LOST_SHARE else None
+    return Finding("ddp_buckets", "warning" if warns else "info", facts, more_us if more_us > 0 else None, action)

@@ -1,0 +1,34 @@
+"""Does compute cover less of the transfer once compiled? Faster compute covers less; so do collectives that wait."""
+
+from tracekit.comparison.findings.ddp_buckets import find_ddp_buckets
+from tracekit.model.advice import Action
+from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.job import OVERLAP
+
+#: Of the slowest rank's call: less is not worth a line.
+WORTH_SAYING = 0.02
+GATHER = "all_gather"
+
+
+def find_less_overlap(comparison: Comparison) -> Finding | None:
+    """Found when lost overlap makes 2 % of the slowest rank's call, and DDP's buckets are not why. The saving is that
+    time. Weights that are gathered can be gathered earlier."""
+    job = comparison.job
+    if job is None or job.told is None or (fall := job.of_slowest.waterfall) is None:
+        return None
+    a, b = job.told
+    lost_us = sum(part.delta_us for part in fall.parts if part.label == OVERLAP)
+    if lost_us < WORTH_SAYING * fall.b_us or find_ddp_buckets(comparison) is not None:
+        return None
+    facts = {
+        "side": comparison.b.label,
+        "rank": job.slowest,
+        "a_overlapped_share": a.overlapped_share,
+        "b_overlapped_share": b.overlapped_share,
+        "compute_us": b.compute_us - a.compute_us,
+        "call_us": fall.b_us,
+        "lost_us": lost_us,
+    }
+    gathers = job.collective(GATHER)
+    action = Action("prefetch_weights") if gathers is not None and gathers.b_count else None
+    return Finding("less_overlap", "warning", facts, lost_us, action)

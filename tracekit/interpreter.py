@@ -1,0 +1,35 @@
+"""What Python does beside the program: it looks for garbage, and at its end takes everything apart."""
+
+import atexit
+import gc
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """No garbage collection inside: a million fresh objects would set it off a hundred times and free nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def end_at_once(code: int) -> NoReturn:
+    """Ends this process as an interpreter does, but for taking apart what it holds: of a trace that took 40 ms, of
+    torch most of a second."""
+    # Waits for threads; those of executors are told to end.
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        # None where the program was started with it closed.
+        if stream is not None:
+            stream.flush()
+    os._exit(code)
