@@ -1,13 +1,9 @@
 """A training step of the tiny GPT, in one process and over two ranks of gloo."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.runs import ROOT
+from tests.forked_ranks import found_by_ranks
 
 torch = pytest.importorskip("torch")
 
@@ -33,16 +29,8 @@ def test_checkpoints_and_the_length_of_a_sequence_change_the_call_not_its_kind()
 
 
 #: The loss of two steps for each way to spread it, then the same for compiled blocks, with how many all-gathers one
-#: step makes. What compiles is no C++. Both ranks are of one process that has imported torch.
+#: step makes. What compiles is no C++.
 STEPS = """
-import json
-import os
-import sys
-import torch.distributed as dist
-from torch.profiler import profile
-from tests.workloads.builds import build
-rank = int(os.fork() == 0)
-dist.init_process_group("gloo", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=2)
 plain, blocks = {}, {}
 for parallel in ("ddp", "fsdp2", "tp"):
     workload = build("gpt", parallel=parallel, nproc=2)
@@ -58,23 +46,14 @@ for name, more in asked.items():
         workload.call()
     gathers = sum(each.name == "c10d::_allgather_base_" for each in recorded.events())
     blocks[name] = [losses, gathers, workload.settings.compile_order]
-dist.destroy_process_group()
-if rank == 0:
-    print(json.dumps([plain, blocks]), flush=True)
-os._exit(0)
+found = [plain, blocks]
 """
 
 
 @pytest.mark.slow
 def test_spread_over_ranks_it_is_the_same_model_whose_compiled_blocks_are_gathered_one_by_one(tmp_path: Path) -> None:
-    script = tmp_path / "steps.py"
-    script.write_text(STEPS)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    command = (sys.executable, str(script), str(tmp_path / "meeting"))
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (line,) = [each for each in done.stdout.splitlines() if each.startswith("[{")]
-    plain, blocks = json.loads(line)
+    imports = "from torch.profiler import profile; from tests.workloads.builds import build"
+    plain, blocks = found_by_ranks(imports, STEPS, tmp_path)
     loss = build("gpt").call().item()
     for losses in plain.values():
         assert losses == pytest.approx([loss, loss], rel=1e-5)
