@@ -103,7 +103,7 @@ def test_two_real_ranks_of_both_forms_are_told_as_by_hand(tmp_path: Path) -> Non
     recordings, forms = unpack("fsdp2", tmp_path), dict[FormName, FormOfJob]()
     for name in BOTH:
         forms[name] = [(recordings / f"{name}.rank{rank}.json").read_text() for rank in (0, 1)], (5e4, 5e4)
-    folder = make_job_run(tmp_path, forms)
+    folder = make_job_run(tmp_path, forms, ("light",))
     sides = [(folder, store.load(folder), name) for name in BOTH]
     job = compare_job(sides[0], sides[1], Reading(window="whole", cached=False))
     calls = [call for each in job.ranks for call in (each.a, each.b) if call]
