@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.forked_ranks import found_by_ranks
 
 torch = pytest.importorskip("torch")
 
@@ -17,6 +18,7 @@ import tracekit  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.run import Run  # noqa: E402
 from tracekit.tracefile.read import read_trace  # noqa: E402
+from tracekit.walks.ranks import find_recordings  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
 
@@ -256,6 +258,40 @@ def test_a_recording_that_is_there_is_kept_unless_told_otherwise() -> None:
             torch.ones(1)
     with pytest.raises(TracekitError, match="pass force=True"), tracekit.record("traces/mine"):
         pytest.fail("the block is not to begin")
+
+
+RANKS = """
+def step(force):
+    with tracekit.record("mine", steps=2, skip=1, force=force) as recorder:
+        for _ in range(3):
+            with recorder.step():
+                dist.all_reduce(torch.ones(64))
+    dist.barrier()
+
+step(False)
+try:
+    step(False)
+except TracekitError as error:
+    refused = str(error)
+dist.barrier()
+# Of a larger job, and of one process.
+for name in ("rank2.json.gz", "trace.json.gz") if rank == 0 else ():
+    Path("mine", name).write_bytes(b"")
+dist.barrier()
+step(True)
+found = [refused, sorted(path.name for path in Path("mine").iterdir())]
+"""
+
+
+@pytest.mark.slow
+def test_ranks_record_into_one_folder_a_trace_each(tmp_path: Path) -> None:
+    imports = "import torch, tracekit; from pathlib import Path; from tracekit.errors import TracekitError"
+    refused, names = found_by_ranks(imports, RANKS, tmp_path)
+    assert "rank0.json.gz already exists; pass force=True" in refused
+    assert names == ["rank0.json.gz", "rank1.json.gz"]
+    places = find_recordings([str(tmp_path / "mine")])
+    recorded = [read_trace(Path(place)).distributed for place in places]
+    assert [each and (each.rank, each.world_size) for each in recorded] == [(0, 2), (1, 2)]
 
 
 def test_one_recording_at_a_time() -> None:

@@ -3,6 +3,7 @@ names, and imports this file when the first of them is used."""
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -32,8 +33,10 @@ __all__ = ["ProfiledComparison", "ProfiledRun", "Workload", "load", "profile", "
 
 #: Of a loop nothing is recorded of so many steps: compiling, and CUDA graphs, take three.
 SKIPPED_STEPS = 3
-#: The file in the folder that `record` writes.
+#: What lies in a folder that `record` writes: one trace, or one of each rank; and what a profiler is writing yet.
 TRACE = "trace.json.gz"
+OF_RANK = re.compile(r"rank(\d+)\.json\.gz")
+UNFINISHED = re.compile(r"\.(trace|rank\d+)\.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,9 +218,9 @@ def record(
 
     With `steps` that many steps of a loop are recorded after the first `skip`; each is marked by
     `with recorder.step():`. Without, the whole block is, with or without steps marked in it. `tracekit.region(NAME)`
-    names parts, for `--window NAME`. What threads of autograd launch meanwhile is recorded too. `enabled=False` does
-    nothing at all, for all ranks but one. Raises TracekitError, before the block begins, when `out` is there and
-    `force` is not set.
+    names parts, for `--window NAME`. What threads of autograd launch meanwhile is recorded too. All ranks of a job may
+    record into one folder, each its own trace, for `tracekit ranks`. `enabled=False` does nothing at all. Raises
+    TracekitError, before the block begins, when `out` is there and `force` is not set.
     """
     if not enabled:
         yield Unrecorded()
@@ -228,15 +231,7 @@ def record(
     if (steps is not None and steps < 1) or skip < 0:
         raise TracekitError("tracekit.record takes steps=1 or more, and skip=0 or more")
     folder = Path(out)
-    trace, raw = folder / TRACE, folder / ".trace.json"
-    if folder.exists() and (not folder.is_dir() or any(each != trace for each in folder.iterdir())):
-        raise TracekitError(f"{folder} exists and is not a recording: pass another path")
-    if trace.exists() and not force:
-        raise TracekitError(f"{trace} already exists; pass force=True to replace it, or another path")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise TracekitError(f"cannot write to {folder}: {error.strerror}; pass another path") from None
+    trace, raw = _places_in(folder, force=force)
 
     def publish(device: str, recorded: int) -> None:
         from tracekit.tracefile.publish import publish as published
@@ -251,8 +246,39 @@ def record(
         with Recorder(steps, skip, raw, publish, warn) as recorder:
             yield recorder
     finally:
-        if not any(folder.iterdir()):
+        raw.unlink(missing_ok=True)
+        # What other ranks have written, or write, keeps it.
+        with suppress(OSError):
             folder.rmdir()
+
+
+def _places_in(folder: Path, *, force: bool) -> tuple[Path, Path]:
+    """The trace that this process writes, and what the profiler writes before it, in a folder that is there. Raises
+    TracekitError where something else is, or a recording that is not to be replaced."""
+    from tracekit.capture.lockstep import rank_of_job
+
+    rank, size = rank_of_job()
+    name = f"rank{rank}.json.gz" if size > 1 else TRACE
+    there = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    known = {each: OF_RANK.fullmatch(each) for each in there if not UNFINISHED.fullmatch(each)}
+    if folder.exists() and not (folder.is_dir() and all(found or each == TRACE for each, found in known.items())):
+        raise TracekitError(f"{folder} exists and is not a recording: pass another path")
+    # Other ranks of this job may have ended already, or write theirs.
+    others = {each for each, found in known.items() if size > 1 and found and int(found[1]) < size}
+    old = sorted({*known} - (others - {name}))
+    if old and not force:
+        raise TracekitError(f"{folder / old[0]} already exists; pass force=True to replace it, or another path")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in old if rank == 0 else ():
+            if each != name:
+                (folder / each).unlink()
+        raw = folder / f".{name.removesuffix('.gz')}"
+        # The folder is not empty as long as a rank records.
+        raw.touch()
+    except OSError as error:
+        raise TracekitError(f"cannot write to {folder}: {error.strerror}; pass another path") from None
+    return folder / name, raw
 
 
 class Unrecorded:

@@ -13,13 +13,13 @@ from torch._dynamo import exc as dynamo_exc
 from torch._inductor import cpp_builder, exc
 
 from tracekit.capture import compilation
-from tracekit.capture.compilation import cache_is_empty, check_compilers, idle_mode, watch_compilation
+from tracekit.capture.compilation import cache_is_empty, check_compilers, idle_mode, room_for, watch_compilation
 from tracekit.capture.device import read_environment
 from tracekit.capture.failures import explained
 from tracekit.capture.forms import compiled_form, warm_up
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
-from tracekit.model.workload import BuiltWorkload
+from tracekit.model.workload import BuiltWorkload, CompileTarget
 
 
 def test_a_missing_cpp_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,3 +114,18 @@ def test_it_holds_how_float32_is_multiplied(monkeypatch: pytest.MonkeyPatch) -> 
     assert read_environment("cpu").float32_matmul_precision == "high"
     monkeypatch.setattr(torch, "get_float32_matmul_precision", mixed)
     assert read_environment("cpu").float32_matmul_precision is None
+
+
+def test_blocks_that_know_their_place_have_room_for_a_graph_each() -> None:
+    from torch._dynamo import config
+
+    blocks = [torch.nn.Linear(2, 2) for _ in range(10)]
+    targets = tuple(CompileTarget(str(place), block) for place, block in enumerate(blocks))
+    limit = config.recompile_limit
+    with room_for(targets)():
+        assert config.recompile_limit == limit
+    for place, block in enumerate(blocks):
+        block.place = place
+    with room_for(targets)():
+        assert config.recompile_limit == 20
+    assert config.recompile_limit == limit

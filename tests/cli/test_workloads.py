@@ -22,8 +22,15 @@ def test_every_workload_is_listed_with_its_sizes_scopes_and_the_options_that_not
     assert set(flux["sizes"]) == {"full", "small", "tiny"} and "transformer" in flux["scopes"]
     assert flux["memory_gib"]["full"] > flux["memory_gib"]["small"]
     takes = {name: entry["takes"] for name, entry in entries.items()}
-    assert takes["flux"] == ["height", "width", "steps", "prompt", "pretrained"]
-    assert takes["vit"] == takes["causal-lm"] == takes["whisper"] == ["pretrained"]
+    assert takes["flux"] == ["height", "width", "steps", "prompt", "pretrained", "nproc", "parallel"]
+    assert takes["causal-lm"] == ["pretrained", "cache", "phase", "nproc", "parallel"]
+    assert takes["vit"] == takes["whisper"] == ["pretrained"]
+    assert {name: entry["parallel"] for name, entry in entries.items() if entry["parallel"]} == {
+        "flux": ["ulysses", "ring"],
+        "flux-schnell": ["ulysses", "ring"],
+        "causal-lm": ["tp"],
+        "gpt": ["ddp", "fsdp2", "tp"],
+    }
     assert takes["mlp"] == takes["sdxl"] == []
     assert {"max_new_tokens", "use_fast", "cache", "phase"} < set(takes["qwen2.5-vl"])
 

@@ -75,6 +75,22 @@ def test_ranks_have_a_line_in_the_terminal_and_a_row_on_the_page(
     assert 'id="ranks"' not in (tmp_path / "one.html").read_text()
 
 
+def test_a_rank_that_compiled_other_collectives_is_named(tmp_path: Path) -> None:
+    alike = {rank: program(rank, (100, 100)) for rank in (0, 1)}
+    # Which waits for nobody: rank 0 has no such one.
+    more = [Work(100), Talk("own", (0, 1), name="allgather", flow=frozenset())]
+    walls = {0: 500.0, 1: 480.0}
+    folder = make_job_run(
+        tmp_path, {"eager": (alike, walls), "compiled": ({0: alike[0], 1: [*more, *alike[1]]}, walls)}
+    )
+    out = tmp_path / "job.json"
+    told = invoke("compare", folder, "--out", tmp_path / "job.html", "--json", out, "--no-cache")
+    assert told.exit_code == 0, told.output
+    (note,) = [each for each in json.loads(out.read_text())["notes"] if each["code"] == "rank_collectives"]
+    assert (note["facts"]["ranks"], note["facts"]["count"], note["facts"]["usual_count"]) == ([1], 1, 0)
+    assert "rank 1 alone issues" in told.output
+
+
 def test_a_gate_on_communication_judges_the_rank_with_most_of_one_run_and_of_two(tmp_path: Path) -> None:
     base, new = (folder_of(tmp_path / name) for name in ("base", "new"))
     conditions = ("waiting<=+0", "exposed<=30us", "waiting<=1us", "exposed<=1us", "wall<=-40%")

@@ -1,6 +1,7 @@
 """The real GemmaForCausalLM at tiny size, and the published architecture without its weights."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,26 @@ def test_one_call_gives_the_logits_of_every_position_of_each_prompt() -> None:
     found = built("causal-lm", batch_size=2).call()
     assert found.shape == (2, 32, 1000) and torch.isfinite(found).all()
     assert not torch.allclose(found[0], found[1])
+
+
+@pytest.mark.parametrize("cache", [None, "dynamic"])
+def test_decoding_gives_the_logits_after_one_token_more(cache: str | None) -> None:
+    workload = built("causal-lm", phase="decode", cache=cache)
+    prompts = torch.randint(1000, (1, 32), generator=torch.Generator().manual_seed(0))
+    model = workload.modules[0][1]
+    first = model(prompts).logits[:, -1].argmax(-1)
+    expected = model(torch.cat([prompts, first[:, None]], dim=1)).logits[:, -1]
+    assert all(torch.allclose(workload.call(), expected, atol=1e-5) for _ in range(2))
+    assert workload.settings.generation.cache == (cache or "static")
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [({"phase": "generate"}, "--phase prefill or decode"), ({"cache": "static"}, "pass --phase decode")],
+)
+def test_what_a_prompt_that_is_read_has_not_is_refused(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(TracekitError, match=message):
+        build("causal-lm", **asked)
 
 
 def test_small_differs_from_the_published_size_in_its_layers_alone() -> None:

@@ -1,13 +1,9 @@
 """A training step of the tiny GPT, in one process and over two ranks of gloo."""
 
-import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
-from tests.cli.runs import ROOT
+from tests.forked_ranks import found_by_ranks
 
 torch = pytest.importorskip("torch")
 
@@ -35,11 +31,6 @@ def test_checkpoints_and_the_length_of_a_sequence_change_the_call_not_its_kind()
 #: The loss of two steps for each way to spread it, then the same for compiled blocks, with how many all-gathers one
 #: step makes. What compiles is no C++.
 STEPS = """
-import json
-import torch.distributed as dist
-from torch.profiler import profile
-from tests.workloads.builds import build
-dist.init_process_group("gloo")
 plain, blocks = {}, {}
 for parallel in ("ddp", "fsdp2", "tp"):
     workload = build("gpt", parallel=parallel, nproc=2)
@@ -55,22 +46,14 @@ for name, more in asked.items():
         workload.call()
     gathers = sum(each.name == "c10d::_allgather_base_" for each in recorded.events())
     blocks[name] = [losses, gathers, workload.settings.compile_order]
-if dist.get_rank() == 0:
-    print(json.dumps([plain, blocks]))
-dist.destroy_process_group()
+found = [plain, blocks]
 """
 
 
 @pytest.fixture(scope="module")
 def steps(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    script = tmp_path_factory.mktemp("gpt") / "steps.py"
-    script.write_text(STEPS)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    launcher = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script))
-    done = subprocess.run(launcher, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (line,) = [each for each in done.stdout.splitlines() if each.startswith("[{")]
-    return json.loads(line)
+    imports = "from torch.profiler import profile; from tests.workloads.builds import build"
+    return found_by_ranks(imports, STEPS, tmp_path_factory.mktemp("gpt"))
 
 
 @pytest.mark.slow

@@ -97,14 +97,17 @@ def read_counters() -> dict[str, int]:
 
 def room_for(targets: tuple[CompileTarget, ...]) -> Callable[[], AbstractContextManager[Any]]:
     """Inside what it makes, no block of a scope is left eager for being one of many: Dynamo compiles a function eight
-    times (`recompile_limit`). Blocks of one class that differ in the shapes of their parameters share one function, and
-    each is compiled twice at most, the second time for any size. Where the limit is enough, nothing is changed."""
+    times (`recompile_limit`). Blocks of one class share one function where they differ in the shapes of their
+    parameters, or in a number of theirs, as their place in a cache; each is compiled twice at most, the second time for
+    any size. Where the limit is enough, nothing is changed."""
     from torch._dynamo import config
 
-    shapes: dict[type, set[tuple[torch.Size, ...]]] = defaultdict(set)
+    kinds: dict[type, set[tuple[object, ...]]] = defaultdict(set)
     for target in targets:
-        shapes[type(target.module)].add(tuple(each.shape for each in target.module.parameters()))
-    most = 2 * max((len(each) for each in shapes.values()), default=0)
+        shapes = (each.shape for each in target.module.parameters())
+        numbers = (each for part in target.module.modules() for each in vars(part).values() if type(each) is int)
+        kinds[type(target.module)].add((*shapes, *numbers))
+    most = 2 * max((len(each) for each in kinds.values()), default=0)
     return partial(config.patch, recompile_limit=most) if most > config.recompile_limit else nullcontext
 
 

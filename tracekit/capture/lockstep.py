@@ -140,6 +140,15 @@ def _not_joined(said: str) -> str:
     return f"{failed} ({why}): start all ranks, with the same MASTER_ADDR and MASTER_PORT"
 
 
+def rank_of_job() -> tuple[int, int]:
+    """This process's rank and how many there are: those of its process group, or else what its launcher has told it."""
+    if dist.is_available() and dist.is_initialized():
+        return dist.get_rank(), dist.get_world_size()
+    told = [os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE")]
+    rank, size = map(int, told) if all(each.isdecimal() for each in told) else (0, 1)
+    return rank, size
+
+
 @contextmanager
 def joined(timeout_seconds: float) -> Iterator[Lockstep]:
     """The job that torch's launcher has started this process for: its process group is up inside the block, by NCCL

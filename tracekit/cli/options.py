@@ -43,7 +43,7 @@ class FiniteRange(click.FloatRange):
 CACHES = ("dynamic", "static")
 PHASES = ("generate", "prefill", "decode")
 DTYPES = ("bfloat16", "float16", "float32")
-PARALLEL = ("ddp", "fsdp2", "tp")
+PARALLEL = ("ddp", "fsdp2", "tp", "ulysses", "ring")
 MOST_RANKS = 1024
 ORDERS = ("after-sharding", "before-sharding")
 FORMS = click.Choice(("eager", "compiled"))

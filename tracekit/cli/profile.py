@@ -130,7 +130,7 @@ COMPILE_OPTIONS = (
     "--nproc", type=click.IntRange(1, MOST_RANKS), metavar="N", help="Run N ranks, a GPU each; gloo on a CPU."
 )
 @click.option(
-    "--parallel", type=click.Choice(PARALLEL), metavar="KIND", help="gpt over ranks: ddp (default), fsdp2 or tp."
+    "--parallel", type=click.Choice(PARALLEL), metavar="KIND", help="Over ranks: ddp, fsdp2, tp, ulysses or ring."
 )
 @click.option("--checkpoint", is_flag=True, default=None, help="gpt: activation checkpointing of each block.")
 @click.option(

@@ -76,6 +76,7 @@ def _described(info: WorkloadInfo) -> RenderableType:
         "inputs": info.inputs,
         "parameters": count(info.parameters) if info.parameters else None,
         "checkpoints": ", ".join(info.checkpoints.values()),
+        "--parallel": ", ".join(info.parallel),
         "graph breaks": info.breaks or "unknown before compilation",
     }
     table = Table.grid(padding=(0, 2))

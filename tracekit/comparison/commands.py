@@ -87,7 +87,8 @@ def profile_command(
     if asked := settings.generation:
         words += ["--phase", asked.phase, "--cache", asked.cache]
         words += ["--max-new-tokens", str(asked.max_new_tokens)] if asked.max_new_tokens else []
-        words.append("--use-fast" if asked.fast_processor else "--no-use-fast")
+        if asked.fast_processor is not None:
+            words.append("--use-fast" if asked.fast_processor else "--no-use-fast")
     words += ["--checkpoint"] if settings.checkpoint else []
     words += ["--compiled-autograd"] if settings.compiled_autograd and compiled else []
     dynamic = changes.get("dynamic", settings.dynamic)

@@ -10,7 +10,7 @@ from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.comparison.judging.break_even import find_break_even
 from tracekit.comparison.judging.estimates import find_separate_runs_change
 from tracekit.comparison.judging.fairness import find_fallbacks, find_unfairness
-from tracekit.comparison.judging.rank_differences import with_worst_rank
+from tracekit.comparison.judging.rank_differences import note_uneven_collectives, with_worst_rank
 from tracekit.comparison.judging.verdict import judge
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
 from tracekit.comparison.matching.coverage import (
@@ -62,6 +62,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: JobChange |
             *of_timing,
             *find_fallbacks(a, b),
             *find_unfairness(a, b, joined=bool(exposed)),
+            *note_uneven_collectives(b, job),
             *find_little_matched(coverage),
             *find_inexact(groups, why_no_provenance(a, b) if cells else None, bare=not (a.settings and b.settings)),
             *find_doubts(a, b),

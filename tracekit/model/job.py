@@ -85,6 +85,17 @@ class CollectiveChange:
 
 
 @dataclass(frozen=True, slots=True)
+class UnevenCollectives:
+    """A rank whose collectives are not those of the other ranks of its group."""
+
+    rank: int
+    name: str
+    count: int  #: In the recording.
+    usual_count: int  #: Of the group's ranks, the middle one.
+    in_place_of: str | None = None  #: What the first rank of the group issues there, where they are in another order.
+
+
+@dataclass(frozen=True, slots=True)
 class JobChange:
     """What compiling changed over all ranks of a job."""
 
@@ -93,6 +104,7 @@ class JobChange:
     recording: RecordingKind | None  #: What tells transfer from waiting; None where nothing does.
     clock: ClockBasis | None  #: How the ranks were put on one clock; `bound`: waiting is a lower bound.
     collectives: tuple[CollectiveChange, ...]  #: The kind with most bytes first; from the rich recordings.
+    uneven: tuple[UnevenCollectives, ...] = ()  #: Of B, without what is uneven in A too; from the rich recordings.
 
     def of(self, rank: int) -> RankChange:
         return next(each for each in self.ranks if each.rank == rank)

@@ -25,8 +25,9 @@ from tracekit.model.timing import FormTiming, Startup, refuse_no_times
 #: `prefill`: one forward over the prompts. `decode`: one forward over one token of each, the cache full of prompts.
 Phase = Literal["generate", "prefill", "decode"]
 CacheKind = Literal["dynamic", "static"]
-#: How a model is spread over ranks: DistributedDataParallel, `fully_shard`, tensor parallel.
-Parallel = Literal["ddp", "fsdp2", "tp"]
+#: How a model is spread over ranks: DistributedDataParallel, `fully_shard`, tensor parallel; its tokens, with attention
+#: by Ulysses or ring.
+Parallel = Literal["ddp", "fsdp2", "tp", "ulysses", "ring"]
 
 
 #: Whether blocks are compiled as they are sharded, or first: `fully_shard` then has what torch.compile returned.
@@ -40,7 +41,7 @@ class Generation:
     phase: Phase
     max_new_tokens: Count | None  #: None in a phase of its own.
     cache: CacheKind
-    fast_processor: bool  #: torchvision's; the other is PIL's.
+    fast_processor: bool | None = None  #: torchvision's; the other is PIL's. None where there is no processor.
 
 
 @dataclass(frozen=True, slots=True)

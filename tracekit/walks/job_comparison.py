@@ -14,6 +14,7 @@ from tracekit.comparison.job import RankSides, compare_ranks
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
 from tracekit.ranks.joining import join_ranks
+from tracekit.ranks.uneven_collectives import find_uneven_collectives
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.read import read_trace
 from tracekit.walks.ranks import PACKED, read_each
@@ -102,7 +103,17 @@ def compare_job(a: FormOfRun, b: FormOfRun, reading: Reading) -> JobChange:
     looked = read_each(_Look((a, b), reading).at, both, _bytes_of(a) + _bytes_of(b))
     ranks = [RankSides(rank.rank, one.side, other.side) for (rank, _), (one, other) in zip(both, looked, strict=True)]
     joined = [_joined([each[at] for each in looked]) for at in (0, 1)]
-    return compare_ranks(ranks, joined[0], joined[1])
+    one, other = (find_uneven_collectives(_rich([each[at] for each in looked])) for at in (0, 1))
+    # What is uneven anyway is no doing of the compiler's.
+    known = {(each.rank, each.name) for each in one}
+    uneven = tuple(each for each in other if (each.rank, each.name) not in known)
+    return replace(compare_ranks(ranks, joined[0], joined[1]), uneven=uneven)
+
+
+def _rich(ranks: list[_Form]) -> list[RankDigest]:
+    """Those that say what a collective was; empty where a rank has none."""
+    found = [each.digests["rich"] for each in ranks if "rich" in each.digests]
+    return found if len(found) == len(ranks) else []
 
 
 def _joined(ranks: list[_Form]) -> dict[RecordingKind, Ranks]:

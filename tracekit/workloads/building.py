@@ -49,9 +49,10 @@ def fill_in(
     )
 
 
-def parallel_here(info: WorkloadInfo, request: Request) -> Parallel | None:
-    """How the workload is spread over the ranks of this job; None where this process is of none."""
-    return (request.parallel or info.parallel[0]) if dist.is_initialized() else None
+def parallel_here(info: WorkloadInfo, request: Request, device: str) -> Parallel | None:
+    """How the workload is spread over the ranks of this job; None where this process is of none, or only looks at its
+    names and shapes."""
+    return (request.parallel or info.parallel[0]) if dist.is_initialized() and device != "meta" else None
 
 
 @contextmanager

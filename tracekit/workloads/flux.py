@@ -20,9 +20,12 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import DEFAULT_PROMPT, BuiltWorkload, CompileTarget, Request, WorkloadInfo
 from tracekit.workloads import inputs
-from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, random_weights
+from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, parallel_here, random_weights
+from tracekit.workloads.context_parallel import check_split, spread
 from tracekit.workloads.registry import FLUX, FLUX_SCHNELL
 
+#: The VAE shrinks by 8, and the transformer packs 2x2 latents into a token.
+PIXELS_OF_TOKEN = 16
 #: The pipeline's parts that hold weights.
 MODULES = ("text_encoder", "text_encoder_2", "transformer", "vae")
 
@@ -89,7 +92,13 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     """The pipeline on `device`. Raises TracekitError for pretrained weights that cannot be had."""
     variant = VARIANTS[request.workload]
     architecture = variant.architectures[size]
-    settings = _settings(variant, request, size, device)
+    parallel = parallel_here(variant.info, request, device)
+    settings = replace(_settings(variant, request, size, device), parallel=parallel)
+    if parallel:
+        assert settings.height and settings.width
+        image_tokens = (settings.height // PIXELS_OF_TOKEN) * (settings.width // PIXELS_OF_TOKEN)
+        heads = architecture.transformer["num_attention_heads"]
+        check_split(settings, heads, (image_tokens, architecture.text_tokens))
     dtype: torch.dtype = getattr(torch, settings.dtype)
     if request.pretrained:
         progress.detail(f"loading {request.pretrained}")
@@ -102,6 +111,8 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     else:
         pipeline = _random_pipeline(variant, architecture, dtype, device, request.seed, progress)
     pipeline.set_progress_bar_config(disable=True)
+    if parallel:
+        spread(pipeline.transformer, parallel)
 
     def call_at(other: Request) -> Callable[[], object]:
         return _make_call(variant, pipeline, _settings(variant, other, size, device), architecture.text_tokens)
@@ -110,6 +121,8 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         f"One call generates images of {settings.height}x{settings.width}, batch size {settings.batch_size}, in"
         f" {settings.steps} denoising steps, from prompt to image tensor on the device (no conversion to PIL)."
     )
+    if parallel:
+        note += f" Each rank has a part of the transformer's tokens ({parallel}), and encoders and VAE whole."
     random = "Random weights and generated tokenizers: the image is noise, kernels and shapes are the model's."
     compiled = {"all": tuple(_parts(pipeline)), "regional": ("transformer",)}.get(settings.scope, (settings.scope,))
     return BuiltWorkload(

@@ -43,9 +43,12 @@ def _restorer(cache: Cache) -> Callable[[], None]:
     return restore
 
 
-def make_call(model: Any, inputs: Mapping[str, Any], generation: Generation, mode: str) -> Callable[[], object]:
-    """One call of the phase. It gives the tokens, prompts included, or the logits of each last position."""
-    cache = _static_cache(model, inputs, generation) if generation.cache == "static" else None
+def make_call(
+    model: Any, inputs: Mapping[str, Any], generation: Generation, mode: str, key_heads: int | None = None
+) -> Callable[[], object]:
+    """One call of the phase. It gives the tokens, prompts included, or the logits of each last position. `key_heads` is
+    how many heads of keys and values a rank of several has."""
+    cache = _static_cache(model, inputs, generation, key_heads) if generation.cache == "static" else None
     if generation.max_new_tokens is not None:
         tokens = generation.max_new_tokens
         # Growing caches are made of what the graphs gave back: their memory must stay theirs until the call ends.
@@ -80,7 +83,7 @@ def make_call(model: Any, inputs: Mapping[str, Any], generation: Generation, mod
     return call
 
 
-def _static_cache(model: Any, inputs: Mapping[str, Any], generation: Generation) -> StaticCache:
+def _static_cache(model: Any, inputs: Mapping[str, Any], generation: Generation, key_heads: int | None) -> StaticCache:
     """Room for all tokens, made beforehand: memory that a compiled prefill made would be its own, which CUDA graphs
     cannot keep."""
     config = model.config.get_text_config()
@@ -89,7 +92,7 @@ def _static_cache(model: Any, inputs: Mapping[str, Any], generation: Generation)
     cache = StaticCache(config=config, max_cache_len=tokens + new)
     cache.early_initialization(
         batch_size=count,
-        num_heads=config.num_key_value_heads,
+        num_heads=key_heads or config.num_key_value_heads,
         head_dim=getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
         dtype=model.dtype,
         device=model.device,

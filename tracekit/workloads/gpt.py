@@ -100,7 +100,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     architecture = ARCHITECTURES[size]
     tokens = request.seq_length or architecture.tokens
     ranks = dist.get_world_size() if dist.is_initialized() else 1
-    parallel = parallel_here(GPT, request)
+    parallel = parallel_here(GPT, request, device)
     filled = fill_in(GPT, request, size, device)
     order = request.compile_order
     if (parallel, filled.scope) == ("fsdp2", "regional"):

@@ -117,11 +117,11 @@ def _model_and_processor(
     if request.pretrained:
         progress.detail(f"loading {request.pretrained}")
         model = load_pretrained(Qwen2_5_VLForConditionalGeneration, request.pretrained, dtype).to(settings.device)
-        processor = load_processor(request.pretrained, fast=generation.fast_processor)
+        processor = load_processor(request.pretrained, fast=bool(generation.fast_processor))
     else:
         with random_weights(dtype, settings.device, request.seed):
             model = _model(architecture)
-        processor = build_processor(fast=generation.fast_processor)
+        processor = build_processor(fast=bool(generation.fast_processor))
     model.requires_grad_(False).eval()
     # Every call writes as many tokens as it is asked for, whatever they are.
     model.generation_config.eos_token_id = None

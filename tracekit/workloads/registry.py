@@ -33,7 +33,8 @@ FLUX = WorkloadInfo(
         "regional": "each repeated transformer block by itself (shorter compile time)",
     },
     fullgraph=True,
-    takes=("height", "width", "steps", "prompt", "pretrained"),
+    takes=("height", "width", "steps", "prompt", "pretrained", "nproc", "parallel"),
+    parallel=("ulysses", "ring"),
     # The VAE shrinks by 8 and the transformer packs 2x2 latents into a token; diffusers would round in silence.
     pixel_step=16,
     resizes=True,
@@ -85,7 +86,7 @@ QWEN_VL = WorkloadInfo(
 
 CAUSAL_LM = WorkloadInfo(
     name="causal-lm",
-    title="gemma-2b prefill: transformers.GemmaForCausalLM, one forward from token ids to logits",
+    title="gemma-2b prefill: transformers.GemmaForCausalLM, one forward from token ids to logits; or decode",
     module="tracekit.workloads.causal_lm",
     sizes={
         "full": "the published architecture: 18 layers, 2048 wide, a vocabulary of 256,000; a prompt of 512 tokens",
@@ -95,7 +96,8 @@ CAUSAL_LM = WorkloadInfo(
     memory_gib={"full": 8.0, "small": 4.0, "tiny": 0.5},
     scopes={"model": "the whole model", "regional": "each decoder layer by itself (shorter compile time)"},
     fullgraph=True,
-    takes=("pretrained",),
+    takes=("pretrained", "cache", "phase", "nproc", "parallel"),
+    parallel=("tp",),
     resizes=True,
     inputs="input_ids 1x512",
     parameters=2_506_172_416,
@@ -105,7 +107,7 @@ CAUSAL_LM = WorkloadInfo(
 
 GPT = WorkloadInfo(
     name="gpt",
-    title="training step of a GPT-like decoder: forward, backward, AdamW; --parallel ddp, fsdp2 or tp over ranks",
+    title="training step of a GPT-like decoder: forward, backward, AdamW",
     module="tracekit.workloads.gpt",
     sizes={
         "full": "24 layers, 2048 wide, a vocabulary of 50,304; 2,048 tokens",

@@ -8,6 +8,7 @@ from tracekit.comparison.judging.accuracy import SEVEREST, judge_outputs
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import Diagnostics, FailedGuard
 from tracekit.model.estimate import Statement
+from tracekit.model.job import JobChange
 from tracekit.model.note import Facts, Note, Noted, Severity
 from tracekit.model.numerics import Accuracy
 from tracekit.model.run import FormName, FormResult
@@ -121,6 +122,14 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
                 facts["failed_check"] = FailedGuard("", facts.pop("guard")).facts
             severity: Severity = "info" if noted.code == "rank_memory" else "warning"
             yield Note(noted.code, severity, side.label, facts)
+
+
+def note_uneven_collectives(b: Side, job: JobChange | None) -> Iterator[Note]:
+    """A note for each rank of B whose collectives are not those of the others, and were in A."""
+    for each in job.uneven if job else ():
+        facts = {"ranks": [each.rank], "of_ranks": len(b.ranks), "collective": each.name, "count": each.count}
+        facts |= {"usual_count": each.usual_count, "in_place_of": each.in_place_of}
+        yield Note("rank_collectives", "warning", b.label, facts)
 
 
 def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:

@@ -21,6 +21,8 @@ SETTINGS = {
     "steps": "denoising steps",
     "max_new_tokens": "new tokens",
     "fast_processor": "fast processor",
+    "compile_order": "order of compiling and sharding",
+    "compiled_autograd": "compiled autograd",
     "iterations": "timed calls, minimum",
 }
 

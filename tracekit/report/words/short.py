@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tracekit.numbers import count, duration, percent, size, times, times_span
+from tracekit.numbers import count, counted, duration, percent, size, times, times_span
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.notes.comparisons import OUTPUTS_OF_RANK, alone
@@ -97,6 +97,14 @@ HEADLINE: dict[str, Sentence] = {
     ),
     "rank_broke": lambda subject, ranks, of_ranks, where, function, reason: (
         f"{alone(ranks, of_ranks).lower()} has a graph break at {where or function or 'an unknown line'}"
+    ),
+    "rank_collectives": lambda subject, ranks, of_ranks, collective, count, usual_count, in_place_of: (
+        f"{alone(ranks, of_ranks).lower()} issues "
+        + (
+            f"{collective} where others issue {in_place_of}"
+            if in_place_of
+            else f"{counted(count, collective)}, others {usual_count:,}"
+        )
     ),
     "waiting_untold": lambda subject, communication_us, rank, world_size, **_: (
         f"{'one rank' if rank is None else f'rank {rank}'}{f' of {world_size:,}' if world_size else ''}:"

@@ -239,7 +239,7 @@ SENTENCES: dict[str, Sentence] = {
     ),
     "of_ranks": (
         "A call of {subject} ends with the slowest of {ranks} ranks: rank {rank} in {times:,} of {calls:,} calls. The"
-        " recordings shown are rank {shown}'s; `tracekit ranks` reads all."
+        " recordings shown are rank {shown}'s."
     ),
     "rank_recompiled": lambda subject, ranks, of_ranks, function, where, **facts: (
         f"{alone(ranks, of_ranks)} recompiled {function or 'a frame'}{f' ({where})' if where else ''}"
@@ -253,6 +253,14 @@ SENTENCES: dict[str, Sentence] = {
     "rank_ran_eager": lambda subject, ranks, of_ranks, where, function, reason: (
         f"{alone(ranks, of_ranks)} ran {function or 'a frame'}{f' ({where})' if where else ''} eager in {subject}:"
         f" {reason.rstrip('.')}."
+    ),
+    "rank_collectives": lambda subject, ranks, of_ranks, collective, count, usual_count, in_place_of: (
+        f"{alone(ranks, of_ranks)} issues"
+        + (
+            f" its collectives in another order in {subject}: {collective} where other ranks issue {in_place_of}."
+            if in_place_of
+            else f" {counted(count, collective)} per step in {subject}, other ranks {usual_count:,}."
+        )
     ),
     "rank_memory": lambda subject, ranks, of_ranks, peak_bytes, least_bytes: (
         f"{alone(ranks, of_ranks)}: peak memory of {subject} {size(peak_bytes)}, of the rank with least"

@@ -1,0 +1,149 @@
+"""Models that libraries spread over ranks: two of gloo's give what one process does. One job for all."""
+
+from typing import Any
+
+import pytest
+from tests.forked_ranks import found_by_ranks
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("diffusers")
+
+from tests.workloads.builds import built  # noqa: E402
+
+from tracekit.errors import TracekitError  # noqa: E402
+
+#: What is shown of an output: some of its numbers.
+EVERY = 97
+IMPORTS = """
+import diffusers.pipelines.flux, transformers
+from torch.profiler import profile
+from tests.workloads.builds import build
+from tracekit.errors import TracekitError
+from tracekit.workloads import causal_lm, flux
+"""
+#: Its compiled form calls layers that are sharded as one, and none of those whose hooks gather weights layer by layer:
+#: as where compiled blocks leave out the hooks of `fully_shard`.
+PLANTED = """
+import torch
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+
+
+class Layers(nn.Sequential):
+    def forward(self, x):
+        for each in self:
+            x = each(x).relu()
+        return x
+
+
+class Net(nn.Module):
+    def __init__(self, mesh):
+        super().__init__()
+        self.gathered_singly, self.gathered_once = (Layers(*(nn.Linear(8, 8) for _ in range(3))) for _ in range(2))
+        for each in self.gathered_singly:
+            fully_shard(each, mesh=mesh)
+        for each in (self.gathered_singly, self.gathered_once):
+            fully_shard(each, mesh=mesh, reshard_after_forward=True)
+
+    def forward(self, x):
+        return (self.gathered_once if torch.compiler.is_compiling() else self.gathered_singly)(x)
+
+
+def build(rank, world_size, mesh):
+    assert (mesh.get_local_rank(), mesh.size()) == (rank, world_size)
+    return Net(mesh).eval(), (torch.ones(2, 8),)
+"""
+CALLS = f"""
+found = {{}}
+for name in ("causal-lm", "flux"):
+    workload = build(name, nproc=2)
+    with profile() as recorded:
+        output = workload.call()
+    sent = sorted({{each.name for each in recorded.events() if each.name.startswith("c10d::")}})
+    found[name] = [workload.settings.parallel, output.flatten()[::{EVERY}].tolist(), sent]
+workload = build("causal-lm", nproc=2, phase="decode")
+found["decode"] = workload.call().flatten()[::{EVERY}].tolist()
+workload = build("causal-lm", nproc=2, scope="regional")
+for target in workload.targets:
+    target.module.compile(backend="aot_eager", fullgraph=True)
+found["compiled"] = workload.call().flatten()[::{EVERY}].tolist()
+workload, found["gathers"] = build("planted.py:build", "as built", nproc=2), []
+for form in ("eager", "compiled"):
+    for target in workload.targets if form == "compiled" else ():
+        target.module.compile(backend="eager")
+    workload.call()
+    with profile() as recorded:
+        workload.call()
+    found["gathers"].append(sum(each.name == "c10d::_allgather_base_" for each in recorded.events()))
+try:
+    build("flux", nproc=2, parallel="ring")
+except TracekitError as error:
+    found["refused"] = str(error)
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "planted.py").write_text(PLANTED)
+    return found_by_ranks(IMPORTS, CALLS, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "parallel", "collective"),
+    [("causal-lm", "tp", "c10d::allreduce_"), ("flux", "ulysses", "c10d::alltoall_base_")],
+)
+def test_two_ranks_give_what_one_process_does(found: Any, name: str, parallel: str, collective: str) -> None:
+    way, some, sent = found[name]
+    assert way == parallel and collective in sent
+    assert some == pytest.approx(built(name).call().flatten()[::EVERY].tolist(), abs=1e-4)
+
+
+@pytest.mark.slow
+def test_a_token_after_the_prompt_is_decoded_with_each_rank_s_part_of_the_cache(found: Any) -> None:
+    expected = built("causal-lm", phase="decode").call().flatten()[::EVERY].tolist()
+    assert found["decode"] == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_layers_of_a_rank_compile_into_one_graph_each(found: Any) -> None:
+    assert found["compiled"] == pytest.approx(found["causal-lm"][1], abs=1e-4)
+
+
+@pytest.mark.slow
+def test_an_own_model_gets_its_mesh_and_may_gather_otherwise_when_compiled(found: Any) -> None:
+    assert found["gathers"] == [3, 1]
+
+
+@pytest.mark.slow
+def test_ring_attention_is_for_gpus(found: Any) -> None:
+    assert "--parallel ulysses" in found["refused"]
+
+
+@pytest.mark.parametrize(("heads", "shared", "ranks"), [(8, 1, 3), (8, 4, 8)])
+def test_heads_that_cannot_be_split_are_refused(heads: int, shared: int, ranks: int) -> None:
+    from transformers import GemmaConfig
+
+    from tracekit.workloads.tensor_parallel import check_heads
+
+    with pytest.raises(TracekitError, match=f"splits {heads} heads"):
+        check_heads(GemmaConfig(num_attention_heads=heads, num_key_value_heads=shared), ranks)
+    check_heads(GemmaConfig(num_attention_heads=heads, num_key_value_heads=shared), 4)
+
+
+def test_tokens_and_heads_that_cannot_be_dealt_out_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from tracekit.workloads import context_parallel
+
+    settings = replace(built("flux").settings, device="cuda", dtype="bfloat16", parallel="ring")
+    monkeypatch.setattr(context_parallel.dist, "get_world_size", lambda: 16)
+    context_parallel.check_split(settings, 24, (1024, 512))
+    with pytest.raises(TracekitError, match="splits 1024 \\+ 500 tokens"):
+        context_parallel.check_split(settings, 24, (1024, 500))
+    with pytest.raises(TracekitError, match="splits 24 heads and"):
+        context_parallel.check_split(replace(settings, parallel="ulysses"), 24, (1024, 512))
+    with pytest.raises(TracekitError, match="float32"):
+        context_parallel.check_split(replace(settings, dtype="float32"), 24, (1024, 512))
