@@ -79,10 +79,8 @@ def test_a_rank_that_compiled_other_collectives_is_named(tmp_path: Path) -> None
     alike = {rank: program(rank, (100, 100)) for rank in (0, 1)}
     # Which waits for nobody: rank 0 has no such one.
     more = [Work(100), Talk("own", (0, 1), name="allgather", flow=frozenset())]
-    walls = {0: 500.0, 1: 480.0}
-    folder = make_job_run(
-        tmp_path, {"eager": (alike, walls), "compiled": ({0: alike[0], 1: [*more, *alike[1]]}, walls)}
-    )
+    other, walls = {0: alike[0], 1: [*more, *alike[1]]}, (500.0, 480.0)
+    folder = make_job_run(tmp_path, {"eager": (played(alike), walls), "compiled": (played(other), walls)})
     out = tmp_path / "job.json"
     told = invoke("compare", folder, "--out", tmp_path / "job.html", "--json", out, "--no-cache")
     assert told.exit_code == 0, told.output
