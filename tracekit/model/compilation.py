@@ -146,6 +146,10 @@ class GraphBreak:
         return f"{self.where}, called from {self.called_from}"
 
 
+#: Where torch keeps what spreads a model over ranks.
+SHARDING = "torch/distributed/"
+
+
 @dataclass(frozen=True, slots=True)
 class EagerFallback:
     """A frame that runs eager though it was to be compiled, without an error: the limit of recompilations was reached,
@@ -155,6 +159,11 @@ class EagerFallback:
     function: Text | None
     where: Text | None
     reason: Text
+
+    @property
+    def by_design(self) -> bool:
+        """Whether it is torch's own: hooks of sharded modules, which Dynamo never compiles."""
+        return self.kind == "skipped" and (self.where or "").startswith(SHARDING)
 
 
 #: Kinds of what Dynamo cannot compile.
@@ -243,6 +252,11 @@ class Diagnostics:
     warmed_up_at: dict[Text, Count] | None = None  #: Sizes of warm-up calls that had their own.
     notes: Many[Text] = ()  #: What this torch did not tell.
     noted: Many[Noted] = ()  #: The facts of `notes`; empty in runs of older versions.
+
+    @property
+    def unmeant_fallbacks(self) -> tuple[EagerFallback, ...]:
+        """Without what torch runs eager by design."""
+        return tuple(each for each in self.fallbacks if not each.by_design)
 
     @property
     def recompiles(self) -> tuple[FrameCompilation, ...]:

@@ -5,6 +5,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,14 @@ CLOSER = 0.5
 #: Ends meet when they are this close; how many do so by chance the density of ends says.
 NEAR_NS = (2_000, 10_000, ONE_CLOCK_NS)
 LEAST_MEETINGS, BY_CHANCE = 3, 1e-4
+#: Where ranks of a job leave together in clusters that are so many times as far apart as their own ranks, they may be
+#: groups that only work in step; but not if that is no further than the second.
+FINER, LEAST_APART_NS = 4.0, 1_000
+#: Ranks that come so far apart and leave together are one group; of fewer collectives than the second nothing else
+#: tells.
+PROVING_NS, FEW = 50_000, 5
+#: Ranks of which that is asked: of more, these tell.
+MOST_COMPARED = 64
 
 Floats = NDArray[np.float64]
 
@@ -142,25 +151,71 @@ class Places:
     one_host: bool  #: Whether all recordings name the same host: then their clocks are one.
 
 
-def split_by_ends(some: Sequence[Collective], ends: dict[int, Ints], places: Places) -> list[Collective]:
+def split_by_ends(
+    some: Sequence[Collective], starts: dict[int, Ints], ends: dict[int, Ints], places: Places
+) -> tuple[list[Collective], list[Member]]:
     """Kernels that state no group may be of several groups that work in step: ranks that leave together are one group.
-    `some` are of one kind."""
+    `some` are of one kind. And the kernels of which that does not tell whose they are."""
     ranks = tuple(it.rank for it in some[0].members)
     if len(ranks) < 3 or len({tuple(it.rank for it in each.members) for each in some}) > 1:
-        return list(some)
-    over = np.array([[int(ends[it.rank][it.row]) for it in each.members] for each in some], dtype=np.float64)
+        return list(some), []
+    begun, over = (
+        np.array([[int(times[it.rank][it.row]) for it in each.members] for each in some], dtype=np.float64)
+        for times in (starts, ends)
+    )
     clusters = _stated_groups(over, ranks, places) or _clusters(over, places.one_host)
-    if len(clusters) == 1 or max(map(len, clusters)) < 2:
-        return list(some)
+    if len(clusters) == 1:
+        # Had ranks of two groups been late, these groups' ends would lie apart.
+        late = int((np.ptp(begun, axis=1) > PROVING_NS).sum())
+        proven = late >= LEAST_MEETINGS or (len(some) >= FEW and not _has_finer(over))
+        return (list(some), []) if proven else ([], [it for each in some for it in each.members])
+    if max(map(len, clusters)) < 2:
+        return list(some), []
+    # Where all leave at once, now and then, groups did by chance, or it was a collective of all.
+    spread = np.ptp(over, axis=1)
+    at_once = (spread <= HARDLY_NS) & (spread.max() > HARDLY_NS)
+    of_all = spread <= _hardly_by_chance(over, clusters, at_once)
     # A rank by itself may have a clock of its own, and be of any group.
     doubtful = min(map(len, clusters)) < 2
     found: list[Collective] = []
-    for each in some:
+    unknown: list[Member] = []
+    for k, each in enumerate(some):
+        if at_once[k]:
+            found += [each] if of_all[k] else []
+            unknown += [] if of_all[k] else each.members
+            continue
         for cluster in clusters:
             members = tuple(each.members[at] for at in cluster)
             group = ranks if doubtful else tuple(it.rank for it in members)
             found.append(replace(each, members=members, group=group))
-    return found
+    return found, unknown
+
+
+def _hardly_by_chance(over: Floats, clusters: list[list[int]], at_once: NDArray[np.bool_]) -> float:
+    """How close to each other all leave more often than groups do by chance, -1 where they do not; how far groups lie
+    apart else tells how likely that is."""
+    if not at_once.any():
+        return -1.0
+    middles = np.stack([np.median(over[:, each], axis=1) for each in clusters], axis=1)
+    usual, spread = float(np.median(np.ptp(middles, axis=1)[~at_once])), np.ptp(over, axis=1)
+    for near in (*NEAR_NS[:2], HARDLY_NS):
+        if _chance(int((spread <= near).sum()), len(over), near / max(usual, near)) <= BY_CHANCE:
+            return near
+    return -1.0
+
+
+def _has_finer(over: Floats) -> bool:
+    """Whether ranks leave in clusters of at least two that lie far apart for how close their own ranks are."""
+    some = over[:, :MOST_COMPARED]
+    apart = np.stack([np.median(np.abs(some - one[:, np.newaxis]), axis=0) for one in some.T])
+    for below, above in pairwise(np.unique(apart)):
+        if above >= max(FINER * below, LEAST_APART_NS):
+            near = apart <= below
+            # All of a cluster are near each other, and none is by itself.
+            alike = all((near[one] == near[other]).all() for one, other in np.argwhere(near))
+            if alike and near.sum(axis=1).min() > 1:
+                return True
+    return False
 
 
 def _stated_groups(over: Floats, ranks: tuple[int, ...], places: Places) -> list[list[int]]:

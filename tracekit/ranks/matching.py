@@ -15,7 +15,7 @@ from tracekit.model.ranks import MatchedBy, RankDigest, Unmatched
 from tracekit.ranks.clocks import Clocks, one_clock
 from tracekit.ranks.ends import Places, Times, join_by_ends, recorded_of, split_by_ends
 from tracekit.ranks.pairs import join_pairs
-from tracekit.ranks.rows import Collective, Ints, Row, joined, list_rows, times_of
+from tracekit.ranks.rows import Collective, Ints, Member, Row, joined, list_rows, times_of
 
 #: What is joined in other ways, or in none.
 APART = ("pairs", "unknown", "one_sided")
@@ -31,11 +31,11 @@ class Matching:
 
 def named_collectives(digests: dict[int, RankDigest]) -> list[Collective]:
     """What names alone join, unchecked."""
-    ends = times_of(digests, one_clock(digests), "end_ns")
+    starts, ends = (times_of(digests, one_clock(digests), column) for column in ("start_ns", "end_ns"))
     every, recorded = list_rows(digests), sorted(digests)
     rows = [each for each in every if each.exchange not in APART]
     pairs, _ = join_pairs((each for each in every if each.exchange == "pairs"), recorded)
-    return [*_by_names(rows, recorded, ends, _places(digests)).found, *pairs]
+    return [*_by_names(rows, recorded, starts, ends, _places(digests)).found, *pairs]
 
 
 def match_collectives(digests: dict[int, RankDigest], clocks: Clocks) -> Matching:
@@ -54,9 +54,9 @@ def match_collectives(digests: dict[int, RankDigest], clocks: Clocks) -> Matchin
     pairs, alone = join_pairs(by_way["pairs"], recorded)
     for place, reason in alone.items():
         unmatched[place[0]][place[1]] = reason
-    named = _by_names(by_way["all"], recorded, ends, _places(digests))
-    for each in named.of_several_groups:
-        unmatched[each.rank][each.row] = "group_unknown"
+    named = _by_names(by_way["all"], recorded, starts, ends, _places(digests))
+    for it in named.of_several_groups:
+        unmatched[it.rank][it.row] = "group_unknown"
     left = named.left
     rows = {(each.rank, each.row): each for each in by_way["all"]}
     why_left: dict[Row, Unmatched] = {}
@@ -101,14 +101,16 @@ def _unsound(each: Collective, times: Times) -> Unmatched | None:
 @dataclass(frozen=True, slots=True)
 class _Named:
     """What names alone join, unchecked; what they leave over because counts differ; and kernels of groups that share a
-    name, of which nobody knows whose they are."""
+    name, or state none, of which nobody knows whose they are."""
 
     found: list[Collective]
     left: list[Row]
-    of_several_groups: list[Row]
+    of_several_groups: list[Row | Member]
 
 
-def _by_names(rows: Iterable[Row], recorded: Sequence[int], ends: dict[int, Ints], places: Places) -> _Named:
+def _by_names(
+    rows: Iterable[Row], recorded: Sequence[int], starts: dict[int, Ints], ends: dict[int, Ints], places: Places
+) -> _Named:
     named = _Named([], [], [])
     kinds: dict[Hashable, list[Row]] = defaultdict(list)
     for each in rows:
@@ -125,7 +127,8 @@ def _by_names(rows: Iterable[Row], recorded: Sequence[int], ends: dict[int, Ints
             continue
         together = _by_occurrence(some, ranks, "signature" if known else "order", named.left)
         if together and not some[0].ranks:
-            together = split_by_ends(together, ends, places)
+            together, unknown = split_by_ends(together, starts, ends, places)
+            named.of_several_groups.extend(unknown)
         if any(len(each.members) > (some[0].size or len(ranks)) for each in together):
             named.of_several_groups.extend(some)
         else:

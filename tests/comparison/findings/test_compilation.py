@@ -139,6 +139,13 @@ def test_a_compiled_form_without_any_compiled_step_ran_eager_also_in_a_run_of_be
     assert (comparison.findings[0].code, comparison.findings[0].facts["ran_eager"]) == (code, True)
 
 
+def test_hooks_of_sharded_modules_run_eager_by_design_and_nothing_advises_against_it():
+    hook = EagerFallback("skipped", "forward", "torch/distributed/fsdp/_fully_shard/_fsdp_common.py:30", "skipped")
+    assert "eager_fallback" not in findings(Diagnostics(fallbacks=(hook,)))
+    assert warnings(compared(Diagnostics(fallbacks=(hook,)))) == []
+    assert "eager_fallback" in findings(Diagnostics(fallbacks=(hook, replace(hook, where="model.py:12"))))
+
+
 def test_compiled_code_that_does_less_than_half_of_the_work_is_told():
     finding = findings(None, regions=make_regions(share=0.2))["little_compiled"]
     assert finding.facts["compiled_share"] == pytest.approx(0.2)

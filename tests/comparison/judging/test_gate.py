@@ -427,6 +427,14 @@ def test_each_metric_is_judged() -> None:
     assert outcomes(forms, "groups_lost<=11", "groups_lost<=12") == ["fail", "pass"]
 
 
+def test_what_differs_from_job_to_job_is_assumed_and_no_option_measures_it() -> None:
+    ranks = tuple(RankOfRun(rank, "host", None, None, ()) for rank in (0, 1))
+    of_ranks = replace(two_runs(1.01), a=replace(two_runs(1.01).a, ranks=ranks))
+    assert "job_spread_assumed" in codes(checked(of_ranks, "wall<=+9%"))
+    one = one_run(0.5)
+    assert codes(checked(replace(one, a=replace(one.a, ranks=ranks)), "wall<=-20%")) == ["exact", "one_job"]
+
+
 def test_breaks_are_those_of_the_rank_with_most() -> None:
     ranks = tuple(
         RankOfRun(rank, "host", None, None, (RankForm("compiled", 1000.0, 5, 1, breaks, None),))

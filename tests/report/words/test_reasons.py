@@ -15,6 +15,8 @@ FACTS: dict[str, dict[str, Any]] = {
     "windows_differ": {"a": "span", "b": "steps"},
     "process_spread_assumed": {"share": 0.024},
     "noise_for_process_spread": {"share": 0.08},
+    "job_spread_assumed": {"share": 0.024},
+    "rank_with_most": {"rank": 1},
     "one_process_of_a_side": {"side": "new", "other": "base"},
     "unmatched": {"unmatched_share": 1.0},
     "mostly_matched": {"unmatched_share": 0.048},

@@ -22,7 +22,7 @@ def find_eager_fallback(comparison: Comparison) -> Finding | None:
     """Found when B fell back to eager, in whole or in part. The share of GPU time outside of compiled code is told
     where it was recorded."""
     side, settings = comparison.b, comparison.b.settings
-    parts = side.diagnostics.fallbacks if side.diagnostics else ()
+    parts = side.diagnostics.unmeant_fallbacks if side.diagnostics else ()
     if not parts and not ran_eager(side):
         return None
     limit = next((part for part in parts if part.kind == "recompile_limit"), None)

@@ -63,6 +63,7 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
         "medians_apart_us": verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None,
         "warm": warm_start,
         "warm_was_measured": saving_us is not None,
+        "of_ranks": bool(comparison.b.ranks),
         "can_be_regional": regional,
     }
     action = run_again(comparison.b.settings, {"scope": "regional"}) if regional else None

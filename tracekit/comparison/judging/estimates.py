@@ -98,8 +98,9 @@ def _wall_given_base(a: tuple[Side, float, int], b: tuple[Side, float, int], ver
     if verdict.basis in ("rounds", "processes"):
         estimate = _interval(base / verdict.speedup, low, high, "calls" if verdict.processes == 1 else "processes")
         # The gate fails nothing that the verdict beside it leaves open.
-        floor = Doubt("noise" if noise >= least else "least_change", max(noise, least) * new)
-        assumptions = (Statement("one_process"),) if verdict.processes == 1 else ()
+        smallest = "least_change_of_jobs" if one.ranks else "least_change"
+        floor = Doubt("noise" if noise >= least else smallest, max(noise, least) * new)
+        assumptions = (Statement("one_job" if one.ranks else "one_process"),) if verdict.processes == 1 else ()
         return replace(estimate, floor=floor, assumptions=assumptions)
     if of_a == of_b == 1:
         return _of_one_process(_interval(new, low, high, "calls"), noise * new, one, other)
@@ -131,6 +132,11 @@ def _of_one_process(estimate: Estimate, noise_us: float, *sides: Side) -> Estima
     for the host differs from process to process by itself."""
     share = max(thresholds.PROCESS_FLOOR, thresholds.PROCESS_FLOOR_WAITING * math.sqrt(sum(map(waits_for_host, sides))))
     assumed_us = share * estimate.value
+    if any(side.ranks for side in sides):
+        # Nothing measures several jobs of ranks at once.
+        spread_us = max(noise_us, assumed_us)
+        assumed = Statement("job_spread_assumed", {"share": spread_us / estimate.value})
+        return replace(estimate.widened(Doubt("other_jobs", spread_us)), assumptions=(assumed,))
     if noise_us <= assumed_us:
         doubt, assumed = Doubt("other_processes", assumed_us), Statement("process_spread_assumed", {"share": share})
     else:
@@ -246,8 +252,8 @@ def _of_ranks(of: Callable[[RankCall], float | None]) -> Callable[[Comparison], 
         if b is None:
             return Measured(a[0] if a else None, None, unknown=NO_JOIN, own_unknown=NO_JOIN)
         exact = replace(exactly(b[0]), basis="recordings", assumptions=(Statement("rank_with_most", {"rank": b[2]}),))
-        own = _above_0(exact.widened(Doubt("one_recording", b[1])))
-        change = _above_0(exact.widened(Doubt("one_recording", a[1] + b[1]))) if a else None
+        own = _above_0(exact.widened(Doubt("recordings", b[1])))
+        change = _above_0(exact.widened(Doubt("recordings", a[1] + b[1]))) if a else None
         return _recorded(comparison, Measured(a[0] if a else None, b[0], change, own, NO_JOIN, NO_JOIN))
 
     return measure

@@ -77,7 +77,7 @@ def find_other_machine(a: Side, b: Side) -> Iterator[Note]:
 def find_fallbacks(*sides: Side) -> Iterator[Note]:
     """A note for each side that ran eager though it was to be compiled, and for each part of one that did."""
     for side in sides:
-        parts = side.diagnostics.fallbacks if side.diagnostics else ()
+        parts = side.diagnostics.unmeant_fallbacks if side.diagnostics else ()
         if ran_eager(side):
             yield Note("ran_eager", "error", facts={"reason": parts[-1].reason if parts else None}, grave=True)
             continue

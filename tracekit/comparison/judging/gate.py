@@ -19,7 +19,7 @@ UNITS: dict[Metric, dict[str, float]] = {
     "memory": SIZE,
 }
 #: What is assumed of processes that were not timed, and stands among the doubts where nothing was decided.
-AMONG_DOUBTS = ("process_spread_assumed", "noise_for_process_spread")
+AMONG_DOUBTS = ("process_spread_assumed", "noise_for_process_spread", "job_spread_assumed")
 WRITTEN = re.compile(
     r"\s*(?P<metric>[a-z_]+)\s*<=\s*(?P<sign>[+-]?)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>%|[A-Za-zµ]*)\s*"
 )

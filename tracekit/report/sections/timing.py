@@ -127,8 +127,9 @@ FRESH = "Each start is in a new process; imports and model building ({load}) are
 
 WARM_UP = (
     "Estimated from the run's warm-up, where eager ran first and so includes process start-up: the lower number "
-    "subtracts all of it, the upper none. --startup measures each start in a new process."
+    "subtracts all of it, the upper none."
 )
+STARTUP = " --startup measures each start in a new process."
 
 
 def startup_table(comparison: Comparison) -> Table | None:
@@ -151,7 +152,11 @@ def startup_table(comparison: Comparison) -> Table | None:
             spread = "Its range follows the speed-up's CI and eager's process spread. "
     forms = (side.form for side in (comparison.a, comparison.b))
     loads = [start.load_seconds for each in forms if each for start in each.startups]
-    source = WARM_UP if of_own_warm_up else FRESH.format(load=f"{min(loads):.1f} to {max(loads):.1f} s")
+    source = (
+        f"{WARM_UP}{'' if comparison.b.ranks else STARTUP}"
+        if of_own_warm_up
+        else FRESH.format(load=f"{min(loads):.1f} to {max(loads):.1f} s")
+    )
     note = (
         "Start-up: warm-up calls minus steady calls. Break-even: calls after which compiled and eager are equal. "
         f"{spread}{source}"

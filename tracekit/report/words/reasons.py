@@ -21,6 +21,8 @@ DOUBTS = {
     "noise": "the noise floor (--iterations narrows it)",
     "noise_for_other_processes": "the noise floor, assumed for process spread (--repeat-process 4 on both sides"
     " measures it)",
+    "other_jobs": "assumed spread between jobs of several ranks (allow more)",
+    "least_change_of_jobs": "the smallest change that counts",
     "least_change": "the smallest change that counts (--repeat-process 4 halves it unless the speed-up drifts)",
     "recordings": "how GPU time differs between recordings (allow more, or limit kernels and launches, which are"
     " exact)",
@@ -55,6 +57,8 @@ REASONS: dict[str, Sentence] = {
     " it)",
     "noise_for_process_spread": "±{share:percent 1} per call (the noise floor) is assumed for process spread"
     " (--repeat-process measures it)",
+    "job_spread_assumed": "±{share:percent 1} per call is assumed for what differs from job to job",
+    "one_job": "one job, without what differs from job to job",
     "one_process": "one process, without process spread (--repeat-process)",
     "one_process_of_a_side": "{side} has one process: the process spread of {other} is assumed",
     "whole_recording": "of the whole trace: no steps are marked",

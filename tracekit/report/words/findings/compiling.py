@@ -66,7 +66,7 @@ def cold_start(*, startup_us: float, call_saving_us: float, medians_apart_us: fl
     return (
         f"{text} For fewer calls per process keep Inductor's cache (TORCHINDUCTOR_CACHE_DIR,"
         f" torch.compiler.save_cache_artifacts){', or compile one block of many' if facts['can_be_regional'] else ''}."
-        f"{'' if facts['warm_was_measured'] else ' --startup measures a warm cache.'}"
+        f"{'' if facts['warm_was_measured'] or facts.get('of_ranks') else ' --startup measures a warm cache.'}"
     )
 
 

@@ -239,7 +239,7 @@ SENTENCES: dict[str, Sentence] = {
     ),
     "of_ranks": (
         "A call of {subject} ends with the slowest of {ranks} ranks: rank {rank} in {times:,} of {calls:,} calls. The"
-        " recordings shown are rank {shown}'s; `tracekit ranks` reads all."
+        " recordings shown are rank {shown}'s."
     ),
     "rank_recompiled": lambda subject, ranks, of_ranks, function, where, **facts: (
         f"{alone(ranks, of_ranks)} recompiled {function or 'a frame'}{f' ({where})' if where else ''}"
