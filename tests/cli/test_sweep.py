@@ -53,6 +53,12 @@ def test_one_process_imports_what_all_cells_need_and_the_look_at_them(children: 
     assert server._modules == ("tracekit.workloads.transformers_forward",)
 
 
+def test_a_sweep_starts_its_ranks_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.setenv(name, "1")
+    assert_refused(sweep("vit"), "a launcher has started this process as rank 1")
+
+
 def test_a_matrix_is_run_told_and_written(children: Children) -> None:
     result = sweep("vit", "--mode", "eager,default,reduce-overhead", "--batch-size", "1,4", "--iterations", "40")
     assert result.exit_code == 0, result.output

@@ -147,6 +147,7 @@ def sweep(
     from tracekit.cli.sweep_plan import Ask, plan_sweep
     from tracekit.cli.sweep_report import show_sweep
     from tracekit.cli.sweep_run import sweep_and_show
+    from tracekit.walks.job import rank_here
 
     check_output_path("--json", json_path)
     options: tuple[str, ...] = context.meta[OWN_OPTIONS]
@@ -163,6 +164,8 @@ def sweep(
             raise TracekitError(f"--show runs nothing: leave {words} out, or pass --resume FOLDER in its place")
         show_sweep(show, calls, json_path, detail, out, suite, force=force)
         return
+    if (rank := rank_here()) is not None:
+        raise TracekitError(f"a launcher has started this process as rank {rank}: run sweep by itself, with --nproc N")
     axes = {name: value for name in AXES if (value := asked.pop(name)) is not None}
     fixed = {name: value for name in FIXED if (value := asked.pop(name)) is not None}
     ask = Ask(workloads, suite, only or (), resume, out, axes, fixed, options, **asked)

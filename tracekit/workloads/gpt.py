@@ -105,6 +105,9 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     order = request.compile_order
     if (parallel, filled.scope) == ("fsdp2", "regional"):
         order = order or DEFAULT_ORDER
+    if (parallel, filled.scope, request.fullgraph) == ("fsdp2", "model", None):
+        # Dynamo goes around the hooks of each sharded block.
+        filled = replace(filled, fullgraph=False)
     settings = replace(
         filled,
         seq_length=tokens,
