@@ -1,6 +1,6 @@
 """A training step of the tiny GPT, in one process and over two ranks of gloo."""
 
-from typing import Any
+from pathlib import Path
 
 import pytest
 from tests.forked_ranks import found_by_ranks
@@ -52,23 +52,15 @@ found = [plain, blocks]
 """
 
 
-@pytest.fixture(scope="module")
-def steps(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.mark.slow
+def test_spread_over_ranks_it_is_the_same_model_whose_compiled_blocks_are_gathered_one_by_one(tmp_path: Path) -> None:
     imports = "from torch.profiler import profile; from tests.workloads.builds import build"
-    return found_by_ranks(imports, STEPS, tmp_path_factory.mktemp("gpt"))
-
-
-@pytest.mark.slow
-def test_spread_over_ranks_it_is_the_same_model(steps: Any) -> None:
+    plain, blocks = found_by_ranks(imports, STEPS, tmp_path)
     loss = build("gpt").call().item()
-    for losses in steps[0].values():
+    for losses in plain.values():
         assert losses == pytest.approx([loss, loss], rel=1e-5)
-
-
-@pytest.mark.slow
-def test_blocks_compiled_before_or_after_sharding_are_gathered_one_by_one(steps: Any) -> None:
     # Both blocks and the rest in forward, the blocks again in backward.
-    assert [gathers for _, gathers, _ in steps[1].values()] == [5, 5, 5]
-    for losses, *_ in steps[1].values():
-        assert losses == pytest.approx(steps[1]["eager"][0], rel=1e-5)
-    assert [order for *_, order in steps[1].values()] == ["after-sharding", "after-sharding", "before-sharding"]
+    assert [gathers for _, gathers, _ in blocks.values()] == [5, 5, 5]
+    for losses, *_ in blocks.values():
+        assert losses == pytest.approx(blocks["eager"][0], rel=1e-5)
+    assert [order for *_, order in blocks.values()] == ["after-sharding", "after-sharding", "before-sharding"]

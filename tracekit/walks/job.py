@@ -106,8 +106,9 @@ def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: fl
     # NCCL aborts a process that has waited in vain.
     waited = [each for each in failures if each.timed_out or each.exit_code == -Signals.SIGABRT]
     silent = [each for each in failures if each.message is None and each not in waited]
-    # A rank that was ended because another had failed says where it stood.
-    killed = [each for each in silent if not each.stands and each.exit_code is not None and each.exit_code < 0]
+    # A rank that was ended because another had failed says where it stood, or has not begun and ends by SIGTERM.
+    ended = [each for each in silent if not each.stands and each.exit_code != -Signals.SIGTERM]
+    killed = [each for each in ended if each.exit_code is not None and each.exit_code < 0]
     if killed:
         names = {-each.value: each.name for each in Signals}
         first = killed[0]
