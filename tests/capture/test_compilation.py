@@ -2,6 +2,7 @@
 
 import sys
 import types
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,14 @@ from torch._dynamo import exc as dynamo_exc
 from torch._inductor import cpp_builder, exc
 
 from tracekit.capture import compilation
-from tracekit.capture.compilation import cache_is_empty, check_compilers, idle_mode, room_for, watch_compilation
+from tracekit.capture.compilation import (
+    cache_is_empty,
+    callable_of,
+    check_compilers,
+    idle_mode,
+    room_for,
+    watch_compilation,
+)
 from tracekit.capture.device import read_environment
 from tracekit.capture.failures import explained
 from tracekit.capture.forms import compiled_form, warm_up
@@ -129,3 +137,10 @@ def test_blocks_that_know_their_place_have_room_for_a_graph_each() -> None:
     with room_for(targets)():
         assert config.recompile_limit == 20
     assert config.recompile_limit == limit
+
+
+def test_a_call_begins_at_the_module_whatever_a_library_put_in_its_forward_s_place() -> None:
+    module = torch.nn.Linear(2, 2)
+    assert callable_of(module) != module._call_impl
+    module.forward = partial(module.forward)
+    assert callable_of(module) == module._call_impl

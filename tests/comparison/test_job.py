@@ -17,6 +17,7 @@ def make_call(transfer_us: float, exposed_us: float, waiting_us: float = 0.0) ->
         500.0,
         exposed_us + waiting_us,
         100.0,
+        1000.0,
         transfer_us=transfer_us,
         exposed_transfer_us=exposed_us,
         exposed_waiting_us=waiting_us,

@@ -1,55 +1,65 @@
 """Run folders of several ranks, made by hand."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tests.ranks.recordings import Program, events_of, play
 from tests.sides import make_form, make_run, make_settings, scaled
-from tests.traces import make_span, write_trace
+from tests.traces import make_span
 
 from tracekit import store
-from tracekit.model.run import FormName, FormResult, RankForm, RankOfRun, Recording
+from tracekit.model.run import FormName, FormResult, RankForm, RankOfRun, Recording, RecordingKind
 
-#: What ranks of a form do in a call, and how long each one's own call takes.
-FormOfJob = tuple[dict[int, Program], Mapping[int, float]]
+#: Each rank's trace of a form, and how long its own call takes.
+FormOfJob = tuple[Sequence[str], Sequence[float]]
 
 
-def make_job_run(parent: Path, forms: Mapping[FormName, FormOfJob]) -> Path:
-    """A whole run over ranks. Each form has one step, which both of its recordings hold; times differ by up to
-    0.4 %."""
-    size = len(next(iter(forms.values()))[0])
+def played(programs: Mapping[int, Program]) -> list[str]:
+    """The ranks' traces of one step, in which each does what its program says."""
+    kernels = play(dict(programs)).kernels
+    traces = []
+    for rank, own in sorted(kernels.items()):
+        events = [*events_of(rank, own), make_span(0, own[-1][1] + 10)]
+        stated = {"rank": rank, "world_size": len(kernels)}
+        traces.append(json.dumps({"traceEvents": events, "distributedInfo": stated}))
+    return traces
+
+
+def make_job_run(
+    parent: Path, forms: Mapping[FormName, FormOfJob], kinds: Sequence[RecordingKind] = ("light", "rich")
+) -> Path:
+    """A whole run over ranks. Each trace is the recording of all `kinds`; times differ by up to 0.4 %."""
+    size, names = len(next(iter(forms.values()))[0]), tuple(forms)
     with store.begun(parent / "job", force=False) as draft:
-        folders = {rank: draft / f"rank{rank}" if rank else draft for rank in range(size)}
-        made: dict[int, tuple[FormResult, ...]] = {}
-        for rank, folder in folders.items():
+        folders = [draft / f"rank{rank}" if rank else draft for rank in range(size)]
+        made: list[tuple[FormResult, ...]] = []
+        for rank, folder in enumerate(folders):
             folder.mkdir(exist_ok=True)
-            made[rank] = tuple(_form(name, rank, *form, folder) for name, form in forms.items())
-        names = tuple(forms)
+            of_rank = ((name, traces[rank], walls) for name, (traces, walls) in forms.items())
+            made.append(tuple(_form(*each, rank, folder, kinds) for each in of_rank))
         run = make_run(status="incomplete", notes=(), order=names * 10, settings=make_settings(nproc=size))
+        for own, folder in list(zip(made, folders, strict=True))[1:]:
+            store.save(replace(run, forms=own, status="complete"), folder)
         ranks = tuple(
-            RankOfRun(rank, "host", None, f"rank{rank}" if rank else None, _told(made[rank])) for rank in made
+            RankOfRun(rank, "host", None, f"rank{rank}" if rank else None, tuple(map(_told, own)))
+            for rank, own in enumerate(made)
         )
-        for rank in range(1, size):
-            store.save(replace(run, forms=made[rank], status="complete"), folders[rank])
         return store.finish(replace(run, forms=made[0], ranks=ranks), draft)
 
 
 def _form(
-    name: FormName, rank: int, programs: dict[int, Program], walls_us: Mapping[int, float], to: Path
+    name: FormName, trace: str, walls_us: Sequence[float], rank: int, to: Path, kinds: Sequence[RecordingKind]
 ) -> FormResult:
-    kernels = play(programs).kernels[rank]
-    events = [*events_of(rank, kernels), make_span(0, kernels[-1][1] + 10)]
     recordings = []
-    for kind in ("light", "rich"):
-        path = write_trace(to, events, distributedInfo={"rank": rank, "world_size": len(programs)}).rename(
-            to / f"{name}-{kind}.json"
-        )
-        recordings.append(Recording(kind, path.name, 1, path.stat().st_size))  # type: ignore[arg-type]
-    slowest = scaled(max(walls_us.values()) / 1000)
-    own = scaled(walls_us[rank] / 1000)
-    return replace(make_form(name, slowest), recordings=tuple(recordings), own_wall_us=own)
+    for kind in kinds:
+        path = to / f"{name}-{kind}.json"
+        path.write_text(trace)
+        recordings.append(Recording(kind, path.name, 1, path.stat().st_size))
+    form = make_form(name, scaled(max(walls_us) / 1000))
+    return replace(form, recordings=tuple(recordings), own_wall_us=scaled(walls_us[rank] / 1000))
 
 
-def _told(forms: tuple[FormResult, ...]) -> tuple[RankForm, ...]:
-    return tuple(RankForm(each.name, each.own_wall_us[0], 5, None, None, None) for each in forms)
+def _told(form: FormResult) -> RankForm:
+    return RankForm(form.name, form.own_wall_us[0], 5, None, None, None)

@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runs import assert_refused, invoke
+from tests.ranks.recorded import unpack
 from tests.ranks.recordings import Program, Talk, Work
-from tests.walks.job_runs import make_job_run
+from tests.walks.job_runs import FormOfJob, make_job_run, played
+
+from tracekit import store
+from tracekit.model.run import FormName
+from tracekit.walks.reading import Reading
+from tracekit.walks.sides import BOTH, compare_job
 
 
 def program(rank: int, *works_us: tuple[float, float]) -> Program:
@@ -20,7 +26,9 @@ def folder_of(parent: Path) -> Path:
     """Eager, rank 1 is late twice by 40 us; compiled it is not, and one all-reduce is gone."""
     eager = {rank: program(rank, (100, 140), (100, 140)) for rank in (0, 1)}
     compiled = {rank: program(rank, (120, 120)) for rank in (0, 1)}
-    return make_job_run(parent, {"eager": (eager, {0: 500.0, 1: 480.0}), "compiled": (compiled, {0: 250.0, 1: 260.0})})
+    return make_job_run(
+        parent, {"eager": (played(eager), (500.0, 480.0)), "compiled": (played(compiled), (250.0, 260.0))}
+    )
 
 
 def test_every_rank_has_a_waterfall_that_closes_between_its_own_calls(tmp_path: Path) -> None:
@@ -71,10 +79,8 @@ def test_a_rank_that_compiled_other_collectives_is_named(tmp_path: Path) -> None
     alike = {rank: program(rank, (100, 100)) for rank in (0, 1)}
     # Which waits for nobody: rank 0 has no such one.
     more = [Work(100), Talk("own", (0, 1), name="allgather", flow=frozenset())]
-    walls = {0: 500.0, 1: 480.0}
-    folder = make_job_run(
-        tmp_path, {"eager": (alike, walls), "compiled": ({0: alike[0], 1: [*more, *alike[1]]}, walls)}
-    )
+    other, walls = {0: alike[0], 1: [*more, *alike[1]]}, (500.0, 480.0)
+    folder = make_job_run(tmp_path, {"eager": (played(alike), walls), "compiled": (played(other), walls)})
     out = tmp_path / "job.json"
     told = invoke("compare", folder, "--out", tmp_path / "job.html", "--json", out, "--no-cache")
     assert told.exit_code == 0, told.output
@@ -105,3 +111,25 @@ def test_a_gate_on_communication_needs_as_many_ranks_on_both_sides(tmp_path: Pat
         assert_refused(invoke("compare", *sides, "--gate", "waiting<=1ms"), "is for runs over several ranks, and")
     told = invoke("compare", folder, folder, "--form-a", "eager", "--form-b", "eager", "--gate", "exposed<=+0")
     assert told.exit_code == 4, told.output
+
+
+def test_two_real_ranks_of_both_forms_are_told_as_by_hand(tmp_path: Path) -> None:
+    recordings, forms = unpack("fsdp2", tmp_path), dict[FormName, FormOfJob]()
+    for name in BOTH:
+        forms[name] = [(recordings / f"{name}.rank{rank}.json").read_text() for rank in (0, 1)], (5e4, 5e4)
+    folder = make_job_run(tmp_path, forms, ("light",))
+    sides = [(folder, store.load(folder), name) for name in BOTH]
+    job = compare_job(sides[0], sides[1], Reading(window="whole", cached=False))
+    calls = [call for each in job.ranks for call in (each.a, each.b) if call]
+    by_hand = [
+        (13496.4, 13869.4, 10288.2),
+        (14217.5, 6674.4, 4643.9),
+        (13501.8, 7753.5, 291.6),
+        (14209.9, 3438.6, 1164.6),
+    ]
+    for call, told in zip(calls, by_hand, strict=True):
+        assert (call.transfer_us, call.exposed_us, call.exposed_waiting_us) == pytest.approx(told, abs=0.1)
+    assert all(each.waterfall and abs(each.waterfall.residual_us) < 1e-6 for each in job.ranks)
+    # As many bytes in as many collectives, with more compute beside them.
+    counts = [(each.name, each.a_count, each.b_count) for each in job.collectives]
+    assert counts == [("all_gather", 39, 39), ("reduce_scatter", 21, 21)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata
 from pathlib import Path
+from types import MethodType
 from typing import Any, NoReturn
 
 import torch
@@ -121,7 +122,8 @@ def callable_of(module: nn.Module) -> Callable[..., Any]:
         from torch._dynamo.external_utils import wrap_inline
         from torch._dynamo.trace_rules import check
 
-        if check(module.forward):
+        # Hooks of libraries put other callables there, which torch does not ask about either.
+        if isinstance(module.forward, MethodType) and check(module.forward):
             call = wrap_inline(call)
     return call
 

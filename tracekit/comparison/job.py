@@ -52,7 +52,8 @@ def compare_ranks(ranks: Sequence[RankSides], a: JoinedRanks, b: JoinedRanks) ->
     changes = []
     for each in ranks:
         sides = (_own(each.a), _own(each.b))
-        calls = [_call(side, each.rank, told, kind) for side, told in zip(sides, (a, b), strict=True)]
+        basis = _basis(*sides)
+        calls = [_call(side, basis, each.rank, told, kind) for side, told in zip(sides, (a, b), strict=True)]
         changes.append(_change(each.rank, sides, (calls[0], calls[1])))
     detail = [told.get("rich") or told.get("light") for told in (a, b)]
     return JobChange(
@@ -91,14 +92,19 @@ def _own_time(change: RankChange) -> tuple[float, float]:
     return wall - waiting, wall
 
 
-def _call(side: Side, rank: int, joined: JoinedRanks, kind: RecordingKind | None) -> RankCall | None:
+def _basis(a: Side, b: Side) -> Basis:
+    return "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
+
+
+def _call(side: Side, basis: Basis, rank: int, joined: JoinedRanks, kind: RecordingKind | None) -> RankCall | None:
     if side.compute_us is None:
         return None
     call = RankCall(
         wall_us=side.wall_us,
         compute_us=side.compute_us,
         exposed_us=side.exposed_us,
-        idle_us=side.unprofiled_idle_us if side.unprofiled_idle_us is not None else side.recorded_idle_us,
+        idle_us=side.idle_us(basis),
+        recorded_us=side.span_us,
     )
     told = joined[kind] if kind else None
     use = next((each for each in told.ranks if each.rank == rank), None) if told else None
@@ -140,7 +146,7 @@ def _waterfall(a: Side, b: Side, a_call: RankCall | None, b_call: RankCall | Non
     """None where a rank has no figures of one GPU, or its forms were read over different windows."""
     if a_call is None or b_call is None or not comparable(a, b):
         return None
-    basis: Basis = "trace" if a.unprofiled_idle_us is None or b.unprofiled_idle_us is None else "unprofiled"
+    basis = _basis(a, b)
     a_us, b_us = (side.wall_us if basis == "unprofiled" else side.span_us for side in (a, b))
     if a_us is None or b_us is None:
         return None

@@ -27,12 +27,14 @@ class WaitsFor:
 
 @dataclass(frozen=True, slots=True)
 class RankCall:
-    """How one rank spends a call of one form: wall = compute + exposed + idle. None: nobody can tell."""
+    """How one rank spends a call of one form: compute + exposed + idle are the call, as recorded where that is what its
+    waterfall is of. None: nobody can tell."""
 
     wall_us: float | None  #: Its own unprofiled call, the median.
     compute_us: float  #: Kernels but communication.
     exposed_us: float  #: Communication with no compute beside it.
-    idle_us: float | None  #: Of the unprofiled call; as recorded where there is none.
+    idle_us: float | None  #: Of the unprofiled call; as recorded where that is not the basis.
+    recorded_us: float | None  #: The call as recorded.
     transfer_us: float | None = None  #: Of its collectives, whatever runs beside them.
     exposed_transfer_us: float | None = None  #: Of exposed communication the part that is transfer.
     exposed_waiting_us: float | None = None  #: The rest of it: waiting for late ranks.

@@ -6,6 +6,7 @@ The clocks of several hosts differ by an offset and drift apart; both are found 
 every rank sees at about the same moment. Send and receive, which are no barrier, do not count.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
@@ -135,8 +136,7 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, tuple
 def _level(known: list[dict[int, int]]) -> bool:
     """Whether each rank's ends scatter around the others' without an offset or a drift: with as little as their number
     and their scatter let one see."""
-    for rank in {rank for each in known for rank in each}:
-        apart = _differences(rank, [other for each in known for other in each if other != rank], known)
+    for apart in _from_others(known):
         if len(apart) < LEAST_FOR_OFFSET:
             return False
         values = apart[np.argsort(apart[:, 0]), 1]
@@ -145,6 +145,20 @@ def _level(known: list[dict[int, int]]) -> bool:
             if abs(float(np.median(some))) > max(ONE_CLOCK_NS, SCATTER * scatter / len(some) ** 0.5):
                 return False
     return True
+
+
+def _from_others(known: list[dict[int, int]]) -> list[Floats]:
+    """Of each rank, by its collectives: when its part ended, and how much earlier the median of the others' did."""
+    found: dict[int, list[tuple[int, float]]] = defaultdict(list)
+    for ends in known:
+        ordered = sorted(ends, key=ends.__getitem__)
+        values = [ends[rank] for rank in ordered]
+        # The middle ones of all but one, whose place is taken by the next.
+        middles = (len(values) // 2 - 1, (len(values) - 1) // 2)
+        for at, rank in enumerate(ordered):
+            low, high = (values[each + (each >= at)] for each in middles)
+            found[rank].append((ends[rank], (low + high) / 2 - ends[rank]))
+    return [np.array(each, dtype=np.float64) for each in found.values()]
 
 
 def _spread(clocks: Clocks, ends: dict[int, int]) -> float:

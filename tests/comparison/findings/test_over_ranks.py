@@ -99,7 +99,7 @@ def test_collectives_that_were_merged_or_are_gone_are_listed() -> None:
 
 
 def test_of_ranks_whose_waiting_is_unknown_only_collectives_are_told() -> None:
-    untold = RankCall(1000.0, 500.0, 100.0, 100.0)
+    untold = RankCall(1000.0, 500.0, 100.0, 100.0, 1000.0)
     merged = kind("all_reduce", (12, 4), (400, 400))
     assert set(found(compared(untold, replace(untold, compute_us=300.0), merged, parallel="tp"))) == {
         "moved_collectives"

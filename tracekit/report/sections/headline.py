@@ -80,10 +80,9 @@ def reason_sentence(comparison: Comparison) -> str | None:
     shares = []
     for share in reason.shares:
         said = f"{SHARES[share.kind]} {duration_change(share.delta_us)}"
-        parts = share.parts if share.kind != "communication" else ()
-        named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in parts]
+        named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
         named += [f"the rest {duration_change(share.rest_us)}"] if share.rest_us else []
-        if share.kind == "communication":
+        if share.kind == "communication" and (comparison.job is None or comparison.job.told is None):
             named = [WAITING_INCLUDED]
         if not named and share.kind == "gpu":
             named = [f"no kernel group accounts for {percent(NAMED_SHARE, 0)} of it"]

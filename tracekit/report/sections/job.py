@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from tracekit.model.job import CollectiveChange, JobChange, RankCall, RankChange
+from tracekit.model.waterfall import Waterfall
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, count, duration, duration_change, figure_change, percent, scale_of, size
 from tracekit.report.document import Table, columns, filled_table
@@ -49,12 +50,20 @@ def rank_lines(job: JobChange, names: tuple[str, str]) -> Table:
             for head in heads
         )
         idle = [figure_change(_idle(each) / scale, decimals) if each.waterfall else MISSING] if heads else []
-        return (f"  rank {each.rank}{' (slowest)' if each.rank == job.slowest else ''}", *ends, *changes, *idle)
+        return (f"  {_name(each, job, len(heads))}", *ends, *changes, *idle)
 
     left = len(job.ranks) - len(shown)
     note = f"{left} more ranks on the page" if left else ""
     figures = (*names, *heads, *([words.IDLE] if heads else []))
     return Table("", columns(f"Change by rank, {unit}", figures=figures), tuple(map(row, shown)), note)
+
+
+def _name(each: RankChange, job: JobChange, known: int = 1) -> str:
+    """`rank 1, slowest`; a rank whose ends are recorded ones, where not all are."""
+    bases = {fall.basis for one in job.ranks if (fall := one.waterfall)}
+    apart = known and len(bases) > 1 and each.waterfall is not None and each.waterfall.basis == "trace"
+    slowest = ", slowest" if each.rank == job.slowest else ""
+    return f"rank {each.rank}{slowest}{words.PROFILED if apart else ''}"
 
 
 def _ends(each: RankChange) -> tuple[float | None, float | None]:
@@ -82,8 +91,7 @@ def change_table(job: JobChange, names: tuple[str, str], most: int | None = None
     heads = [label for label in words.PARTS if label in labels]
 
     def row(each: RankChange) -> tuple[str, ...]:
-        name = f"rank {each.rank}{', slowest' if each.rank == job.slowest else ''}"
-        fall = each.waterfall
+        name, fall = _name(each, job), each.waterfall
         if fall is None:
             return (name, duration(each.a_wall_us), *[MISSING] * len(between), duration(each.b_wall_us))
         changes = (*(_part(each, (label,)) for label in heads), _idle(each), fall.residual_us)
@@ -94,6 +102,7 @@ def change_table(job: JobChange, names: tuple[str, str], most: int | None = None
     left = len(job.ranks) - len(shown)
     note = (
         words.CHANGE_NOTE if falls else "",
+        words.PROFILED_NOTE if any(words.PROFILED in _name(each, job) for each in shown) else "",
         words.how_told(job),
         f"{left} more ranks on the page." if left else "",
     )
@@ -121,7 +130,7 @@ def idle_table(job: JobChange, most: int | None = None) -> Table | None:
 def call_table(job: JobChange, names: tuple[str, str], most: int | None = None) -> Table | None:
     """Two rows a rank: what a call of each form consists of, and for whom it waits."""
     rows = (
-        _call_row(f"rank {each.rank}, {name}", call)
+        _call_row(f"rank {each.rank}, {name}", call, each.waterfall)
         for each in (foremost(job, most) if most else job.ranks)
         for name, call in zip(names, (each.a, each.b), strict=True)
         if call is not None
@@ -131,12 +140,12 @@ def call_table(job: JobChange, names: tuple[str, str], most: int | None = None) 
     return filled_table("How each rank spends a call", heads, rows, words.CALL_NOTE)
 
 
-def _call_row(name: str, call: RankCall) -> tuple[str, ...]:
+def _call_row(name: str, call: RankCall, fall: Waterfall | None) -> tuple[str, ...]:
     places = [each.where for each in call.waits[:1] if each.where]
-    figures = (
-        *(call.wall_us, call.compute_us, call.exposed_transfer_us, call.exposed_waiting_us),
-        *(call.idle_us, call.transfer_us),
-    )
+    recorded = fall is not None and fall.basis == "trace"
+    wall_us = call.recorded_us if recorded else call.wall_us
+    exposed = (call.exposed_transfer_us, call.exposed_waiting_us)
+    figures = (wall_us, call.compute_us, *exposed, call.idle_us, call.transfer_us)
     return (
         name,
         *(MISSING if us is None else duration(us) for us in figures),

@@ -348,7 +348,7 @@ def work_words(settings: Settings) -> tuple[list[str], list[str]]:
         tokens = settings.generation.max_new_tokens
         asked = settings.generation.phase if tokens is None else f"{tokens} new token{'s' if tokens > 1 else ''}"
         parts.append(f"{asked}, {settings.generation.cache} cache")
-    parts += [" ".join([*ranks, settings.parallel])] if settings.parallel else ranks
+    parts += [f"{each} ({settings.parallel})" if settings.parallel else each for each in ranks]
     parts += ["activation checkpointing"] if settings.checkpoint else []
     return [settings.workload, f"{settings.size} size"], parts
 

@@ -19,6 +19,8 @@ CHANGE_NOTE = (
     " communication (est.). “transfer”: exposed communication by how much is transferred; “overlap”: by how much of it"
     " compute covers."
 )
+PROFILED = ", profiled"
+PROFILED_NOTE = "“profiled”: its traces hold more work than its unprofiled calls, so these are as recorded."
 CALL_NOTE = "wall = compute + exposed transfer + exposed waiting + idle. “overlapped” is of all transfer."
 FROM_RICH = (
     "The light traces' collectives do not join: transfer is the full traces', and waiting is the rest of exposed"
