@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.tensor import DTensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
@@ -130,7 +131,10 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     )
     shape = (request.batch_size, tokens + 1)
     ids = torch.randint(architecture.vocabulary, shape, generator=drawn).to("cpu" if device == "meta" else device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, fused=device == "cuda" or None)
+    # One fused kernel takes tensors that are split over ranks, or those that are not.
+    groups = [[each for each in model.parameters() if isinstance(each, DTensor) == split] for split in (True, False)]
+    weights = [{"params": some} for some in groups if some]
+    optimizer = torch.optim.AdamW(weights, lr=0.0, fused=device == "cuda" or None)
 
     def step() -> torch.Tensor:
         loss: torch.Tensor = called(ids[:, :-1], ids[:, 1:])

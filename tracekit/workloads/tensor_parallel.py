@@ -8,7 +8,7 @@ import transformers
 from tracekit.errors import TracekitError
 
 #: Of an attention with one head of keys and values, which all heads share: every rank has it whole.
-SHARED = {f"model.layers.*.self_attn.{each}_proj": "replicate" for each in "kv"}
+SHARED = ("k_proj", "v_proj")
 
 
 def check_heads(config: Any, ranks: int) -> None:
@@ -29,11 +29,14 @@ def arguments_for(config: Any, ranks: int) -> dict[str, Any]:
     """What `from_pretrained` takes to load this rank's part of the model alone. Raises TracekitError for heads that
     cannot be split, and for a transformers that has no such arguments."""
     check_heads(config, ranks)
-    plan = SHARED if config.num_key_value_heads == 1 else "auto"
+    if config.num_key_value_heads == 1:
+        plan = config.base_model_tp_plan or {}
+        # What no rule names is whole on every rank.
+        config.base_model_tp_plan = {name: how for name, how in plan.items() if not name.endswith(SHARED)}
     try:
         from transformers.distributed import DistributedConfig
 
-        return {"distributed_config": DistributedConfig(tp_size=ranks, tp_plan=plan)}
+        return {"config": config, "distributed_config": DistributedConfig(tp_size=ranks, tp_plan="auto")}
     except (ImportError, TypeError):
         raise TracekitError(
             f"transformers {transformers.__version__} cannot split a model so: pip install -c constraints.txt"
@@ -45,7 +48,7 @@ def split(model: Any, dtype: torch.dtype, ranks: int) -> Any:
     """This rank's part of a model that every rank has whole, with the same weights."""
     more = arguments_for(model.config, ranks)
     return with_own_heads(
-        type(model).from_pretrained(None, config=model.config, state_dict=model.state_dict(), dtype=dtype, **more),
+        type(model).from_pretrained(None, state_dict=model.state_dict(), dtype=dtype, **more),
         ranks,
     )
 

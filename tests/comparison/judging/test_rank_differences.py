@@ -62,6 +62,15 @@ def test_what_only_some_ranks_did_is_told_of_these() -> None:
     assert broke["where"] == "model.py:7" and memory == {"peak_bytes": 2 * 2**30, "least_bytes": 2**30}
 
 
+def test_the_guard_named_is_one_that_the_other_ranks_did_not_fail() -> None:
+    """Blocks that share code each fail the check of another's inputs, on every rank."""
+    shared, other = (FailedGuard("0/0", f"tensor 'x' requires_grad mismatch. expected requires_grad={n}") for n in "01")
+    usual, alone = (replace(again(1)[1], because=guards) for guards in ((shared,), (other, GUARD, shared)))
+    ranks = [make_form("compiled", diagnostics=Diagnostics(frames=each)) for each in ((usual,), (usual, alone))]
+    told = find_rank_differences([{"compiled": each} for each in ranks], "compiled")[1]
+    assert [each.facts["guard"] for each in told] == ["tensor 'x' size mismatch at index 0. expected 4, actual 5"]
+
+
 def test_outputs_that_are_worse_on_one_rank_are_told_and_judged_by_it() -> None:
     fine, wrong = (replace(of_rank(), numerics=numerics(eager=each)) for each in (SAME, tensor(0.9)))
     assert differences(fine, wrong) == [[], ["rank_outputs"]]

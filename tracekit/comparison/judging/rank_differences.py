@@ -6,7 +6,7 @@ from typing import Any
 
 from tracekit.comparison.judging.accuracy import SEVEREST, judge_outputs
 from tracekit.model.comparison import Side
-from tracekit.model.compilation import Diagnostics, FailedGuard
+from tracekit.model.compilation import Diagnostics, FailedGuard, FrameCompilation
 from tracekit.model.estimate import Statement
 from tracekit.model.job import JobChange
 from tracekit.model.note import Facts, Note, Noted, Severity
@@ -40,21 +40,41 @@ def find_rank_differences(ranks: Sequence[Mapping[FormName, FormResult]], name: 
 
 def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted]]:
     """Functions that a rank compiled again more often than the rank that did so least."""
-    counts = [Counter((each.function, each.where) for each in told.recompiles) for told in diagnostics]
+    counts = [Counter(map(_key, told.recompiles)) for told in diagnostics]
     for key in dict.fromkeys(key for count in counts for key in count):
         least = min(count[key] for count in counts)
+        # Checks at which the rank with fewest failed too are not what another is alone with.
+        fewest = next(told for told, count in zip(diagnostics, counts, strict=True) if count[key] == least)
+        usual = {_text(guard) for guard in _guards(fewest, key)}
         for rank, count in enumerate(counts):
             if count[key] > least:
-                again = [each for each in diagnostics[rank].recompiles if (each.function, each.where) == key]
+                again = [each for each in diagnostics[rank].recompiles if _key(each) == key]
+                guards = _guards(diagnostics[rank], key)
+                own = [each for each in guards if _text(each) not in usual] or guards
+                # A size, a type or a function says more than what torch alone has words for.
+                known = [each for each in own if each.facts["kind"] != "other"] or own
                 facts: Facts = {
                     "function": key[0],
                     "where": key[1],
                     "times": count[key],
                     "least": least,
                     "timed": sum(each.phase == "timed" for each in again),
-                    "guard": again[-1].because[0].text.partition("\n")[0].partition("  #")[0].strip(),
+                    "guard": _text(known[-1]),
                 }
                 yield rank, Noted("rank_recompiled", facts)
+
+
+def _key(recompile: FrameCompilation) -> tuple[str | None, str | None]:
+    return recompile.function, recompile.where
+
+
+def _guards(told: Diagnostics, key: tuple[str | None, str | None]) -> list[FailedGuard]:
+    """The checks that failed before that function was compiled again."""
+    return [guard for each in told.recompiles if _key(each) == key for guard in each.because]
+
+
+def _text(guard: FailedGuard) -> str:
+    return guard.text.partition("\n")[0].partition("  #")[0].strip()
 
 
 def _broke(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted]]:
