@@ -22,6 +22,7 @@ MOST_PARTS_OF_RANKS, MOST_CAUSES_OF_RANKS = 2, 2
 #: Operators of a CPU run that find room, and characters of their names.
 MOST_OPERATORS, OPERATOR = 6, 40
 REST, OTHER = "all other GPU work", "other causes"
+LESS_THAN_NONE = "other, less overlap"
 #: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
 KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
 #: What that consists of.
@@ -53,7 +54,8 @@ def call_account(comparison: Comparison) -> Account | None:
     whole = f"{COMPUTE if communicates else KERNELS}{by}"
     rows = [AccountRow(whole, 0, compute, compute[1] - compute[0]), *parts]
     if parts:
-        rows.append(_row(REST, rest[0], rest[1]))
+        # Kernels that run beside each other take less together than each by itself.
+        rows.append(_row(REST if min(rest) >= 0 else LESS_THAN_NONE, rest[0], rest[1]))
     if communicates:
         exposed = (a.exposed_us, b.exposed_us)
         rows += [AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], unjudged=not waits), *waits]
