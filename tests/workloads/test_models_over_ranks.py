@@ -1,8 +1,11 @@
 """Models that libraries spread over ranks: two of gloo's give what one process does. One job for all."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from tests.forked_ranks import found_by_ranks
 
 torch = pytest.importorskip("torch")
@@ -84,10 +87,16 @@ except TracekitError as error:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("models")
-    (folder / "planted.py").write_text(PLANTED)
-    return found_by_ranks(IMPORTS, CALLS, folder)
+def found(cache_of_the_tests_own: Path) -> Any:
+    """Slow tests are dealt out among the workers: whichever comes first starts the ranks for all."""
+    folder = cache_of_the_tests_own / "models-over-ranks"
+    kept = folder / "found.json"
+    folder.mkdir(exist_ok=True)
+    with FileLock(folder / "lock"):
+        if not kept.exists():
+            (folder / "planted.py").write_text(PLANTED)
+            kept.write_text(json.dumps(found_by_ranks(IMPORTS, CALLS, folder)))
+        return json.loads(kept.read_text())
 
 
 @pytest.mark.slow

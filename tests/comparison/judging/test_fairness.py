@@ -124,6 +124,7 @@ def test_another_prompt_is_other_work_where_its_tokens_are_generated_from():
 #: What is no other work: how it is compiled and timed, and what is told of another way.
 NO_OTHER_WORK = {
     *("scope", "mode", "fullgraph", "dynamic", "prompt", "seed", "iterations", "generation", "own", "variables"),
+    *("compile_order", "compiled_autograd"),
 }
 
 

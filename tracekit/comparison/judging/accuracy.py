@@ -26,7 +26,7 @@ STEPS, STEPS_OF_SUMS = 16.0, 1024.0
 Result = Literal["as_accurate", "less_accurate", "undecided"]
 SEVEREST = ("less_accurate", "undecided", "as_accurate", "equal")
 #: Settings that change how a form computes, not what.
-HOW = ("scope", "mode", "fullgraph", "dynamic", "iterations", "variables")
+HOW = ("scope", "mode", "fullgraph", "dynamic", "compile_order", "compiled_autograd", "iterations", "variables")
 HALF = ("bfloat16", "float16")
 
 
