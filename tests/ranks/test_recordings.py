@@ -189,7 +189,9 @@ def test_forked_workers_read_what_one_process_reads(dlrm: Path) -> None:
     """In a process of its own: this one has imported polars long ago, and is not forked."""
     code = """
 import hashlib, sys
-from tracekit.walks import ranks as walk
+# What the command imports before it reads.
+from tracekit.cli import output, ranks
+from tracekit.walks import reading, ranks as walk
 walk.os.cpu_count = lambda: 2
 places = walk.find_recordings(sys.argv[1:])
 assert "polars" not in sys.modules

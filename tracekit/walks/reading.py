@@ -1,4 +1,7 @@
-"""Reading a trace as a command asks for it, with a bar on the terminal should it take a while."""
+"""Reading a trace as a command asks for it, with a bar on the terminal should it take a while.
+
+What reads and analyzes is imported where it is used: `ranks` forks processes before polars is imported.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracekit.analysis import analyze
 from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
-from tracekit.model.analysis import Analysis
-from tracekit.model.trace import Trace
-from tracekit.tracefile.cache import default_folder
-from tracekit.tracefile.read import read_trace
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from tracekit.model.analysis import Analysis
     from tracekit.model.sequence import Sequence
     from tracekit.model.timeline import StepTimeline
+    from tracekit.model.trace import Trace
 
     #: What `Reading.look` sees of a trace.
     Looked = tuple[Analysis, Sequence | None, StepTimeline | None]
@@ -46,6 +46,9 @@ class Reading:
 
     def read(self, place: Path | str) -> Trace:
         """The trace at this place: a file, `-`, or a URL; a bar shows how far reading is after a second."""
+        from tracekit.tracefile.cache import default_folder
+        from tracekit.tracefile.read import read_trace
+
         console, began = PrintableConsole(stderr=True), time.monotonic()
         bar: Progress | None = None
 
@@ -70,6 +73,8 @@ class Reading:
                 bar.stop()
 
     def analyze(self, trace: Trace) -> Analysis:
+        from tracekit.analysis import analyze
+
         return analyze(trace, window=self.window, steps=self.steps, cpu=self.cpu)
 
     def look(self, trace: Trace) -> Looked:
