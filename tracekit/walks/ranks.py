@@ -35,7 +35,7 @@ ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
 MERGED = "perfetto-ranks.json.gz"
 #: Reading less than this takes less time than starting a process does, which imports what reads a trace anew; a forked
 #: one does so while this one imports the rest.
-WORTH_A_PROCESS_BYTES, WORTH_A_FORK_BYTES = 24 << 20, 1 << 20
+WORTH_A_PROCESS_BYTES, WORTH_A_FORK_BYTES = 24 << 20, 6 << 20
 #: Packed JSON is so many times as large unpacked, about.
 PACKED = 12
 
