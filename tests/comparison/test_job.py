@@ -8,7 +8,18 @@ from tests.sides import make_analysis, make_form, make_side
 
 from tracekit.comparison.job import RankSides, compare_ranks, exposed_parts
 from tracekit.model.job import RankCall
-from tracekit.model.ranks import Clock, CollectiveUse, Ranks, RankUse, StepsRead, UnmatchedCollectives, World
+from tracekit.model.ranks import (
+    CauseShare,
+    Clock,
+    CollectiveUse,
+    LateRank,
+    Ranks,
+    RankUse,
+    StepsRead,
+    UnmatchedCollectives,
+    WaitedFor,
+    World,
+)
 
 
 def make_call(transfer_us: float, exposed_us: float, waiting_us: float = 0.0) -> RankCall:
@@ -86,6 +97,19 @@ def test_where_light_recordings_do_not_join_the_rich_ones_tell_transfer() -> Non
         )
     # Without a GPU nothing is told but times.
     assert compare_ranks(ranks, {}, {}).recording is None
+
+
+@pytest.mark.parametrize(("there_us", "told"), [(300.0, True), (20.0, False)])
+def test_why_a_rank_is_late_is_told_by_the_recording_in_which_it_is_late_too(there_us: float, told: bool) -> None:
+    """The light recording has another rank late than the rich one."""
+    late = LateRank(1, there_us, (CauseShare("compute", there_us),), ("gemm",))
+    light = make_ranks((200, 100), (200, 100), waits=(WaitedFor(0, 1, 400.0),))
+    rich = make_ranks((200, 100), (200, 100), waits=(WaitedFor(0, 1, there_us),), late=(late,))
+    job = compare_ranks([make_rank(0), make_rank(1)], {"light": light, "rich": rich}, {"light": light, "rich": rich})
+    call = job.ranks[0].b
+    assert call is not None
+    waits = call.waits[0]
+    assert (waits.rank, waits.us, bool(waits.causes)) == (1, 200.0, told)
 
 
 def test_what_kernels_lose_beside_communication_is_a_part_of_its_own() -> None:

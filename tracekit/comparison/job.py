@@ -29,6 +29,8 @@ from tracekit.model.waterfall import Basis, Waterfall, WaterfallPart
 
 #: Ranks are told apart by recordings of which at least this share of communication was joined.
 MOSTLY_JOINED = 0.95
+#: What one recording says of a wait's causes holds for another in which the wait is not more than twice as long.
+LEAST_ALIKE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def _call(side: Side, basis: Basis, rank: int, joined: JoinedRanks, kind: Record
     use = next((each for each in told.ranks if each.rank == rank), None) if told else None
     if told is None or use is None or use.exposed_transfer_us is None or use.transfer_us is None:
         return call
-    steps, late = _steps(told), {each.rank: each for each in joined.get("rich", told).late}
+    steps, late = _steps(told), _why_late(rank, told, joined.get("rich", told))
     transfer_us = min(use.exposed_transfer_us / steps, side.exposed_us)
     waits = sorted((each for each in told.waits if each.rank == rank), key=lambda each: -each.us)
     return replace(
@@ -121,6 +123,19 @@ def _call(side: Side, basis: Basis, rank: int, joined: JoinedRanks, kind: Record
         overlap_price_us=_price(use, steps),
         waits=tuple(_waits_for(each.late, each.us / steps, late.get(each.late)) for each in waits),
     )
+
+
+def _why_late(rank: int, told: Ranks, detail: Ranks) -> dict[int, LateRank]:
+    """The ranks that this one waited for, as the recordings with causes tell of them: those for which it waited about
+    as long there. Who is late may change from one recording to the next."""
+    waited, waited_there = (
+        {each.late: each.us / _steps(joined) for each in joined.waits if each.rank == rank} for joined in (told, detail)
+    )
+    return {
+        late.rank: late
+        for late in detail.late
+        if waited_there.get(late.rank, 0.0) >= LEAST_ALIKE * waited.get(late.rank, math.inf)
+    }
 
 
 def _waits_for(rank: int, us: float, late: LateRank | None) -> WaitsFor:

@@ -35,8 +35,9 @@ LEAST_TOLERANCE_NS = 50_000
 #: The median of normal deviates scatters by so many times their median absolute deviation, by the root of their number
 #: (Kenney and Keeping, Mathematics of Statistics 2, 1951: 1.2533 standard deviations of 1.4826 of these); thrice that.
 SCATTER = 3 * 1.2533 * 1.4826
-#: Ends that scatter by more than this share of the time in which all ranks were in the collective tell nothing.
-MOST_SCATTER = 0.5
+#: Ends that scatter by more than this share of the time in which all ranks were in the collective tell nothing; where
+#: one rank's are later than another's each time, by more than the second.
+MOST_SCATTER, MOST_APART = 1.0, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, tuple
         unmoved = Clocks(plain.base_ns, plain.origins, {}, "one_host", apart, 1, tolerance, at_once=True)
         if _level(known):
             return unmoved
+        unmoved = unmoved if apart <= MOST_APART * median(common) else None
     # Ranks of which nothing is joined yet may have any clock: what ends at once with the others' shows whose it is.
     seen = {rank for each in known for rank in each}
     hosts = _hosts([rank for rank in ranks if rank in seen], known)

@@ -95,6 +95,9 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
     parallel = parallel_here(variant.info, request, device)
     settings = replace(_settings(variant, request, size, device), parallel=parallel)
     if parallel:
+        if request.fullgraph is None:
+            # Older versions of torch do not trace the all-gather after the last block.
+            settings = replace(settings, fullgraph=False)
         assert settings.height and settings.width
         image_tokens = (settings.height // PIXELS_OF_TOKEN) * (settings.width // PIXELS_OF_TOKEN)
         heads = architecture.transformer["num_attention_heads"]

@@ -59,7 +59,7 @@ def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted
                     "times": count[key],
                     "least": least,
                     "timed": sum(each.phase == "timed" for each in again),
-                    "guard": _text(known[-1]),
+                    "guard": _text(known[0]),
                 }
                 yield rank, Noted("rank_recompiled", facts)
 
@@ -69,8 +69,8 @@ def _key(recompile: FrameCompilation) -> tuple[str | None, str | None]:
 
 
 def _guards(told: Diagnostics, key: tuple[str | None, str | None]) -> list[FailedGuard]:
-    """The checks that failed before that function was compiled again."""
-    return [guard for each in told.recompiles if _key(each) == key for guard in each.because]
+    """The checks that failed before that function was compiled again, the latest first."""
+    return [guard for each in reversed(told.recompiles) if _key(each) == key for guard in each.because]
 
 
 def _text(guard: FailedGuard) -> str:
