@@ -29,10 +29,11 @@ QUERY = """async (sql) => {
 }"""
 #: No worker of its own, which would fetch past the routes, and no question about cookies.
 QUIET = "delete Navigator.prototype.serviceWorker; localStorage.setItem('cookieAck', 'true');"
-#: Another trace than the last is there, whole.
+#: Another trace than the last is there, whole, and the page has put its own address in place of the link.
 READ = """() => {
     const engine = window.app?.trace?.engine;
-    return engine && engine !== window.before && !window.app.isLoadingTrace;
+    const kept = location.hash.includes("local_cache_key") && !location.hash.includes("url=");
+    return engine && engine !== window.before && !window.app.isLoadingTrace && kept;
 }"""
 TRACES = "http://127.0.0.1:9001/**"
 TRACKS = "() => window.app.trace.workspace.flatTracks.map((track) => [track.name, track.isPinned])"
