@@ -42,17 +42,14 @@ def find_exposed(
     largest = max(others or gathers, key=lambda each: each.transfer_us or 0.0)
     facts: dict[str, Any] = {"exposed_transfer_us": own_us, "share": own_us / worst.span_us, "collective": largest.name}
     if own_us >= NO_OVERLAP * transfer_us and worst.compute_us >= LEAST_COMPUTE * worst.span_us:
-        facts["one_stream"] = _on_one_stream(digests[worst.rank])
+        # Whether most collectives run on the stream that most compute runs on.
+        digest = digests[worst.rank]
+        compute = digest.activities.filter(pl.col("family") != "communication")["stream"].mode()
+        together = digest.collectives["stream"].is_in(compute.implode())
+        facts["one_stream"] = int(together.sum()) > digest.collectives.height / 2
         yield RankFinding("no_overlap", "warning", worst.rank, facts, min(own_us, worst.compute_us))
     else:
         yield RankFinding("exposed_communication", "warning", worst.rank, facts, own_us)
-
-
-def _on_one_stream(digest: RankDigest) -> bool:
-    """Whether most collectives run on the stream that most compute runs on."""
-    compute = digest.activities.filter(pl.col("family") != "communication")["stream"].mode()
-    together = digest.collectives["stream"].is_in(compute.implode())
-    return int(together.sum()) > digest.collectives.height / 2
 
 
 def find_small(collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:

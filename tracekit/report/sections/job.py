@@ -27,13 +27,12 @@ TOGETHER = {
 
 def foremost(job: JobChange, most: int) -> tuple[RankChange, ...]:
     """The slowest rank, and those whose calls changed by most else, in order."""
-    ranked = sorted(job.ranks, key=lambda each: (each.rank != job.slowest, -abs(_change(each)), each.rank))
+    ranked = sorted(
+        job.ranks,
+        key=lambda each: (each.rank != job.slowest, -abs((each.b_wall_us or 0.0) - (each.a_wall_us or 0.0)), each.rank),
+    )
     shown = {each.rank for each in ranked[:most]}
     return tuple(each for each in job.ranks if each.rank in shown)
-
-
-def _change(each: RankChange) -> float:
-    return (each.b_wall_us or 0.0) - (each.a_wall_us or 0.0)
 
 
 def rank_lines(job: JobChange, names: tuple[str, str]) -> Table:
