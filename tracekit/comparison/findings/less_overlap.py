@@ -8,6 +8,8 @@ from tracekit.model.job import OVERLAP
 
 #: Of the slowest rank's call: less is not worth a line.
 WORTH_SAYING = 0.02
+#: A call that gathers weights gathers those of each layer.
+LEAST_GATHERS = 4
 
 
 def find_less_overlap(comparison: Comparison) -> Finding | None:
@@ -30,5 +32,5 @@ def find_less_overlap(comparison: Comparison) -> Finding | None:
         "lost_us": lost_us,
     }
     gathers = job.collective(GATHER)
-    action = Action("prefetch_weights") if gathers is not None and gathers.b_count else None
+    action = Action("prefetch_weights") if gathers is not None and gathers.b_count >= LEAST_GATHERS else None
     return Finding("less_overlap", "warning", facts, lost_us, action)
