@@ -109,9 +109,10 @@ def notes_of(joined: Joined) -> tuple[Note, ...]:
     if unmatched and len(digests) > 1:
         count, total_us = sum(each.count for each in unmatched), sum(each.total_us for each in unmatched)
         reason = max(unmatched, key=lambda each: each.count).reason
-        notes.append(
-            Note("unmatched_collectives", "warning", None, {"count": count, "total_us": total_us, "reason": reason})
-        )
+        facts = {"count": count, "total_us": total_us, "reason": reason}
+        # Recordings that share few are hardly of one job.
+        facts["of"] = sum(each.collectives.height for each in digests.values())
+        notes.append(Note("unmatched_collectives", "warning", None, facts))
     return (*joined.job.notes, *notes)
 
 
