@@ -1,24 +1,23 @@
-"""From the traces of many ranks to their digests, in worker processes where they are large.
-
-What reads a trace is imported where it is used: a process can be forked only before polars has started its threads.
-"""
+"""From the traces of many ranks to their digests, in worker processes where they are large."""
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tracekit import store
+from tracekit.analysis.digest import digest_rank
 from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
+from tracekit.ranks.digest_file import MAGIC, read_digest
+from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.rank_files import by_rank, rank_in_name
+from tracekit.tracefile.read import read_trace
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -33,9 +32,8 @@ Found = TypeVar("Found")
 ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
 #: What `tracekit open` calls the trace that it makes of all ranks.
 MERGED = "perfetto-ranks.json.gz"
-#: Reading less than this takes less time than starting a process does, which imports what reads a trace anew; a forked
-#: one does so while this one imports the rest.
-WORTH_A_PROCESS_BYTES, WORTH_A_FORK_BYTES = 24 << 20, 6 << 20
+#: Reading less than this takes less time than starting a process does.
+WORTH_A_PROCESS_BYTES = 24 << 20
 #: Packed JSON is so many times as large unpacked, about.
 PACKED = 12
 
@@ -50,11 +48,6 @@ class RanksReading:
 
     def digest(self, place: str) -> RankDigest:
         """The digest of one recording, read or made. Raises TracekitError where it is neither."""
-        from tracekit.analysis.digest import digest_rank
-        from tracekit.ranks.digest_file import MAGIC, read_digest
-        from tracekit.tracefile.cache import default_folder
-        from tracekit.tracefile.read import read_trace
-
         path = Path(place)
         if path.is_file():
             with path.open("rb") as file:
@@ -151,10 +144,8 @@ def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]
 def read_each(look: Callable[[T], Found], ranks: Sequence[T], unpacked_bytes: int) -> list[Found]:
     """What `look` finds of each rank, in their order; in worker processes where there is enough to read in all."""
     workers = min(len(ranks), os.cpu_count() or 1)
-    # A forked process would inherit polars' threads in the middle of their work.
-    forks = sys.platform == "linux" and "polars" not in sys.modules
-    if workers > 1 and unpacked_bytes >= (WORTH_A_FORK_BYTES if forks else WORTH_A_PROCESS_BYTES) * workers:
-        return _read_by_workers(look, ranks, workers, "fork" if forks else "spawn")
+    if workers > 1 and unpacked_bytes >= WORTH_A_PROCESS_BYTES * workers:
+        return _read_by_workers(look, ranks, workers)
     found: list[Found] = []
     with _progress(len(ranks)) as advance:
         for rank in ranks:
@@ -163,16 +154,13 @@ def read_each(look: Callable[[T], Found], ranks: Sequence[T], unpacked_bytes: in
     return found
 
 
-def _read_by_workers(
-    look: Callable[[T], Found], ranks: Sequence[T], workers: int, start: Literal["fork", "spawn"]
-) -> list[Found]:
+def _read_by_workers(look: Callable[[T], Found], ranks: Sequence[T], workers: int) -> list[Found]:
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
 
-    with ProcessPoolExecutor(workers, get_context(start)) as pool:
+    # Forked processes would inherit polars' threads in the middle of their work.
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         futures = {pool.submit(look, rank): at for at, rank in enumerate(ranks)}
-        # All are forked by now. Meanwhile, what takes as long to import as a small trace to read.
-        import_module("tracekit.ranks.joining")
         found: dict[int, Found] = {}
         with _progress(len(ranks)) as advance:
             try:
