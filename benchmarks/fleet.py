@@ -43,6 +43,8 @@ TENSOR_BYTES, PAIR_BYTES, DATA_BYTES, NORM_BYTES = 16 << 20, 8 << 20, 256 << 20,
 #: Transfer of each, in nanoseconds, and how much it scatters.
 TRANSFER_NS = {"tensor": 70_000, "pair": 45_000, "data": 5_200_000, "norm": 30_000}
 TRANSFER_SPREAD = 0.03
+#: What GPUs of NVIDIA count time in.
+TICK_NS = 32
 BASE_NS = 1_790_000_000_000_000_000
 
 
@@ -74,7 +76,7 @@ class Shape:
             f"pp{data}_{tensor}": tuple(rank - stage * whole + at * whole for at in range(self.pipeline)),
         }
 
-    def axes(self, rank: int) -> dict[str, str]:
+    def purposes(self, rank: int) -> dict[str, str]:
         about = {
             "0": "default_pg",
             "t": "TENSOR_MODEL_PARALLEL_GROUP",
@@ -261,7 +263,7 @@ class Fleet:
     ) -> RankDigest:
         shape, host = self.shape, rank // self.shape.tensor
         def own(true_ns: Ints) -> Ints:
-            moved: Ints = np.rint(true_ns * (1 + self.drifts[host])).astype(np.int64)
+            moved: Ints = np.rint(true_ns * (1 + self.drifts[host]) / TICK_NS).astype(np.int64) * TICK_NS
             return moved
 
         begins = np.array([round(float(self.begins[step * shape.pipeline + number][place])) for step in range(shape.steps)])
@@ -285,7 +287,6 @@ class Fleet:
             family=pl.when(pl.col("what") == "kernel").then("family").otherwise(pl.lit("communication")),
             stream=pl.lit(7, dtype=pl.Int64),
             step="step", start_ns="start_ns", end_ns="end_ns",
-            called_ns=pl.col("start_ns") - 30_000,
             grid=pl.when(pl.col("what") == "kernel").then("grid").otherwise(pl.lit("[24, 1, 1]")),
             in_graph=pl.lit(False),
         )
@@ -337,4 +338,5 @@ class Fleet:
             activities=activities, collectives=collectives, gaps=gaps,
             places=pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.String, "where": pl.String}),
             skipped=0, truncated=False, device=rank % 8, steps=tuple(range(shape.steps)),
+            purposes=shape.purposes(rank),
         )
