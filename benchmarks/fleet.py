@@ -15,8 +15,10 @@ import argparse
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import RankDigest
+from tracekit.model.ranks import RankDigest, Ranks, RankSummary, Talk
 from tracekit.ranks.digest_file import digest_bytes
 from tracekit.ranks.joining import join_ranks
 from tracekit.walks.ranks import RanksReading
@@ -45,6 +47,8 @@ TRANSFER_NS = {"tensor": 70_000, "pair": 45_000, "data": 5_200_000, "norm": 30_0
 TRANSFER_SPREAD = 0.03
 #: What GPUs of NVIDIA count time in.
 TICK_NS = 32
+SENDRECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+ALLREDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 BASE_NS = 1_790_000_000_000_000_000
 
 
@@ -175,7 +179,6 @@ class Fleet:
         self.stages = [_Stage(np.full(whole[1:], 1e6)) for _ in range(shape.pipeline)]
         for step in range(shape.steps):
             self._step(step)
-        self.over = [each.now for each in self.stages]
 
     def _step(self, step: int) -> None:
         shape = self.shape
@@ -248,95 +251,150 @@ class Fleet:
 
     def digests(self) -> Iterator[RankDigest]:
         """Of every rank that was recorded whole, in order."""
+        for rank, stage, starts, ends, begins in self._recorded():
+            yield self._digest(rank, stage, starts, ends, begins)
+
+    def summaries(self) -> Iterator[RankSummary]:
+        """What their summaries say, without making their kernels."""
+        for rank, stage, starts, ends, begins in self._recorded():
+            yield self._summary(rank, stage, starts, ends, begins)
+
+    def _recorded(self) -> Iterator[tuple[int, _Stage, Ints, Ints, Ints]]:
+        """Each rank with its stage, what it did by its own clock, and when its steps began and the last was over."""
+        shape = self.shape
         lost = {*self.truth.missing, *self.truth.cut_off, *self.truth.foreign}
         for number, stage in enumerate(self.stages):
-            starts, ends = (np.rint(np.stack(each)).astype(np.int64) for each in (stage.starts, stage.ends))
-            for at in range(self.shape.data * self.shape.tensor):
-                rank = number * self.shape.data * self.shape.tensor + at
+            starts, ends = (np.stack(each) for each in (stage.starts, stage.ends))
+            begins = np.stack([*self.begins[number :: shape.pipeline], stage.now])
+            for at in range(shape.data * shape.tensor):
+                rank = number * shape.data * shape.tensor + at
                 if rank not in lost:
-                    place = divmod(at, self.shape.tensor)
-                    own = (slice(None), *place)
-                    yield self._digest(rank, number, stage, starts[own], ends[own], place)
+                    place = (slice(None), *divmod(at, shape.tensor))
+                    yield rank, stage, *(self._by_own_clock(rank, each[place]) for each in (starts, ends, begins))
 
-    def _digest(
-        self, rank: int, number: int, stage: _Stage, starts: Ints, ends: Ints, place: tuple[int, int]
-    ) -> RankDigest:
-        shape, host = self.shape, rank // self.shape.tensor
-        def own(true_ns: Ints) -> Ints:
-            moved: Ints = np.rint(true_ns * (1 + self.drifts[host]) / TICK_NS).astype(np.int64) * TICK_NS
-            return moved
+    def _by_own_clock(self, rank: int, true_ns: Floats) -> Ints:
+        moved: Ints = np.rint(true_ns * (1 + self.drifts[rank // self.shape.tensor]) / TICK_NS).astype(np.int64)
+        return moved * TICK_NS
 
-        begins = np.array([round(float(self.begins[step * shape.pipeline + number][place])) for step in range(shape.steps)])
-        edges = np.append(begins, round(float(stage.now[place])))
-        starts, ends, edges = own(starts), own(ends), own(edges)
-        kinds = pl.DataFrame({"what": [kind for kind, _ in stage.kinds], "number": [n for _, n in stage.kinds]})
-        named = self.recorded.kernels.with_row_index("number").with_columns(pl.col("number").cast(pl.Int64))
-        is_kernel = (kinds["what"] == "kernel").to_numpy()
-        before = np.append(edges[0], ends[:-1])
-        table = kinds.with_columns(
-            start_ns=pl.Series(starts), end_ns=pl.Series(ends), step=pl.Series(stage.steps, dtype=pl.Int64),
-            ready_ns=pl.Series(before),
-        ).join(named.drop("ns"), on="number", how="left", maintain_order="left")
-        groups = shape.groups(rank)
-        names = {"tensor": list(groups)[1], "data": list(groups)[2], "norm": "0"}
+    def _identity(self, rank: int, begins: Ints) -> dict[str, Any]:
+        host = rank // self.shape.tensor
+        return {
+            "path": f"rank{rank}.json",
+            "rank": rank,
+            "world_size": self.shape.size,
+            "host_name": f"host{host:03d}",
+            "device_name": "NVIDIA H200",
+            "origin_ns": BASE_NS + int(self.offsets[host]),
+            "groups": self.shape.groups(rank),
+            "purposes": self.shape.purposes(rank),
+            "window": "steps",
+            "windows": tuple((int(a), int(b)) for a, b in pairwise(begins)),
+            "steps": tuple(range(self.shape.steps)),
+            "skipped": 0,
+            "truncated": False,
+        }
+
+    def _talk(self, rank: int, stage: _Stage) -> list[Talk]:
+        """Of each of its communication kernels what it is."""
+        _, tensor, data, pipeline = groups = [*self.shape.groups(rank)]
+        ranks = self.shape.groups(rank)
+        known: dict[str, Talk] = {}
+        for what, group, width in (
+            ("tensor", tensor, TENSOR_BYTES),
+            ("data", data, DATA_BYTES),
+            ("norm", groups[0], NORM_BYTES),
+        ):
+            signature = f"all_reduce BFloat16 {width}"
+            known[what] = Talk(
+                "all_reduce", group, (), len(ranks[group]), "BFloat16", width, signature, "all", None, (), ()
+            )
+        for what in {kind for kind, _ in stage.kinds if ":" in kind}:
+            way, _, other = what.partition(":")
+            peer = (ranks[pipeline][int(other)],)
+            given, taken = (peer, ()) if way == "send" else ((), peer)
+            of = (len(ranks[pipeline]), "BFloat16", PAIR_BYTES, f"{way} BFloat16 {PAIR_BYTES}")
+            known[what] = Talk(way, pipeline, (), *of, "pairs", None, given, taken)
+        return [known[kind] for kind, _ in stage.kinds if kind != "kernel"]
+
+    def _sequences(self, talk: list[Talk]) -> list[int]:
+        """Numbers in the group's sequence; sends and receives have none."""
+        seen: Counter[str | None] = Counter()
+        found = []
+        for each in talk:
+            found.append(-1 if each.exchange == "pairs" else seen[each.group])
+            seen[each.group] += 1
+        return found
+
+    def _summary(self, rank: int, stage: _Stage, starts: Ints, ends: Ints, begins: Ints) -> RankSummary:
+        steps, count = np.array(stage.steps), self.shape.steps
+        is_kernel = np.array([kind == "kernel" for kind, _ in stage.kinds])
+        talk = self._talk(rank, stage)
+        numbers: dict[Talk, int] = {}
+        rows = [numbers.setdefault(each, len(numbers)) for each in talk]
+        before = np.maximum(starts - np.append(begins[0], ends[:-1]), 0)
+        fresh = np.append(True, np.diff(steps) != 0)
+        idle = np.zeros((count, len(IDLE_CAUSES)), dtype=np.int64)
+        idle[:, IDLE_CAUSES.index("python")] = np.bincount(steps[fresh], before[fresh], count)
+        idle[:, IDLE_CAUSES.index("device")] = np.bincount(steps[~fresh], before[~fresh], count)
+        own = ~is_kernel
+        parts = (starts[own], ends[own], steps[own], rows, self._sequences(talk), np.zeros(len(rows)))
+        return RankSummary(
+            **self._identity(rank, begins),
+            compute_ns=np.bincount(steps[is_kernel], (ends - starts)[is_kernel], count).astype(np.int64),
+            idle_ns=idle,
+            beside_ns=np.zeros(count, dtype=np.int64),
+            talk=tuple(numbers),
+            parts=np.stack(parts, axis=1).astype(np.int64),
+        )
+
+    def _digest(self, rank: int, stage: _Stage, starts: Ints, ends: Ints, begins: Ints) -> RankDigest:
+        talk = self._talk(rank, stage)
+        groups = self.shape.groups(rank)
+        what, numbers = zip(*stage.kinds, strict=True)
+        named = self.recorded.kernels.select("name", "family", "grid")
+        before = np.append(begins[0], ends[:-1])
+        table = pl.DataFrame({"what": what, "start_ns": starts, "end_ns": ends, "step": stage.steps, "ready_ns": before})
+        table = pl.concat([table, named[list(numbers)]], how="horizontal")
+        is_kernel = pl.col("what") == "kernel"
+        kernel = pl.when(pl.col("what").str.contains(":")).then(pl.lit(SENDRECV)).otherwise(pl.lit(ALLREDUCE))
         activities = table.select(
             kind=pl.lit("kernel"),
-            name=pl.when(pl.col("what") == "kernel").then("name").when(pl.col("what").str.contains(":"))
-            .then(pl.lit("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"))
-            .otherwise(pl.lit("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)")),
-            family=pl.when(pl.col("what") == "kernel").then("family").otherwise(pl.lit("communication")),
+            name=pl.when(is_kernel).then("name").otherwise(kernel),
+            family=pl.when(is_kernel).then("family").otherwise(pl.lit("communication")),
             stream=pl.lit(7, dtype=pl.Int64),
-            step="step", start_ns="start_ns", end_ns="end_ns",
-            grid=pl.when(pl.col("what") == "kernel").then("grid").otherwise(pl.lit("[24, 1, 1]")),
-            in_graph=pl.lit(False),
+            step="step",
+            start_ns="start_ns",
+            end_ns="end_ns",
+            grid=pl.when(is_kernel).then("grid").otherwise(pl.lit("[24, 1, 1]")),
+            in_graph=pl.lit(value=False),
         )
-        talk = table.filter(pl.col("what") != "kernel").with_row_index("row")
-        what = talk["what"].to_list()
-        peer = [int(each.partition(":")[2]) if ":" in each else None for each in what]
-        peers = [[groups[list(groups)[3]][each]] if each is not None else [] for each in peer]
-        widths = {"tensor": TENSOR_BYTES, "data": DATA_BYTES, "norm": NORM_BYTES}
-        group = [names.get(each, list(groups)[3]) for each in what]
-        count = np.zeros(len(what), dtype=np.int64)
-        seen: dict[str, int] = {}
-        for row, each in enumerate(group):
-            count[row] = seen[each] = seen.get(each, -1) + 1
-        width = [widths.get(each, PAIR_BYTES) for each in what]
-        name = [each.partition(":")[0] if ":" in each else "all_reduce" for each in what]
-        collectives = talk.select(
-            "start_ns", "end_ns", "ready_ns", "step",
-            stream=pl.lit(7, dtype=pl.Int64), in_graph=pl.lit(False),
-            sequence=pl.Series([None if ":" in each else int(k) for each, k in zip(what, count, strict=True)], dtype=pl.Int64),
-            kernel=pl.Series(activities.filter(pl.Series(~is_kernel))["name"]),
-            collective=pl.Series(name), group=pl.Series(group),
-            ranks=pl.Series([list(groups[each]) for each in group], dtype=pl.List(pl.Int64)),
-            size=pl.Series([len(groups[each]) for each in group], dtype=pl.Int64),
-            dtype=pl.lit("BFloat16"), bytes=pl.Series(width, dtype=pl.Int64),
-            signature=pl.Series([f"{a} BFloat16 {b}" for a, b in zip(name, width, strict=True)]),
-            exchange=pl.Series(["pairs" if ":" in each else "all" for each in what]),
-            root=pl.lit(None, dtype=pl.Int64),
-            targets=pl.Series([p if each.startswith("send") else [] for each, p in zip(what, peers, strict=True)], dtype=pl.List(pl.Int64)),
-            sources=pl.Series([p if each.startswith("recv") else [] for each, p in zip(what, peers, strict=True)], dtype=pl.List(pl.Int64)),
-            sent_bytes=pl.Series(width, dtype=pl.Int64), received_bytes=pl.Series(width, dtype=pl.Int64),
-        )
+        sequence = [None if each < 0 else each for each in self._sequences(talk)]
+        columns = {name: [getattr(each, name) for each in talk] for name in Talk.__slots__}
+        columns |= {"ranks": [list(groups[each.group or ""]) for each in talk], "sequence": sequence}
+        lists, texts = ("ranks", "targets", "sources"), ("collective", "group", "dtype", "signature", "exchange")
+        types = dict.fromkeys(lists, pl.List(pl.Int64)) | dict.fromkeys(texts, pl.String)
+        said = pl.DataFrame(columns, schema_overrides={**dict.fromkeys(columns, pl.Int64), **types})
+        collectives = pl.concat(
+            [
+                table.filter(~is_kernel).select("start_ns", "end_ns", "ready_ns", "step", kernel=kernel),
+                said.with_columns(sent_bytes="bytes", received_bytes="bytes"),
+            ],
+            how="horizontal",
+        ).with_columns(stream=pl.lit(7, dtype=pl.Int64), in_graph=pl.lit(value=False))
         idle = starts > before
-        lasting = np.where(idle, starts - before, 0)
-        fresh = np.append(True, np.diff(table["step"].to_numpy()) != 0)
+        fresh = np.append(True, np.diff(stage.steps) != 0)[idle]
+        lasting = (starts - before)[idle]
+        made = {"python": np.where(fresh, lasting, 0), "device": np.where(fresh, 0, lasting)}
         gaps = pl.DataFrame({"start_ns": before[idle], "end_ns": starts[idle]}).with_columns(
-            pl.Series(
-                cause,
-                np.where(fresh, lasting, 0)[idle] if cause == "python"
-                else np.where(fresh, 0, lasting)[idle] if cause == "device"
-                else np.zeros(int(idle.sum()), dtype=np.int64),
-            )
-            for cause in IDLE_CAUSES
+            pl.Series(cause, made.get(cause, np.zeros(len(lasting), dtype=np.int64))) for cause in IDLE_CAUSES
         )
+        places = {"start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.String, "where": pl.String}
         return RankDigest(
-            path=f"rank{rank}.json", rank=rank, world_size=shape.size, host_name=f"host{host:03d}",
-            device_name="NVIDIA H200", origin_ns=BASE_NS + int(self.offsets[host]), first_ns=int(edges[0]) - 1000,
-            groups=groups, window="steps",
-            windows=tuple((int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)),
-            activities=activities, collectives=collectives, gaps=gaps,
-            places=pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.String, "where": pl.String}),
-            skipped=0, truncated=False, device=rank % 8, steps=tuple(range(shape.steps)),
-            purposes=shape.purposes(rank),
+            **self._identity(rank, begins),
+            first_ns=int(begins[0]) - 1000,
+            activities=activities,
+            collectives=collectives,
+            gaps=gaps,
+            places=pl.DataFrame(schema=places),
+            device=rank % self.shape.tensor,
         )
