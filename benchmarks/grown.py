@@ -1,6 +1,6 @@
 """A large trace made of a real one: its events again and again, each time later and with ids of their own.
 
-python benchmarks/grown.py tests/data/flux_eager.json.gz /tmp/1gb.json --megabytes 1000
+python benchmarks/grown.py tests/data/flux_eager.json.zst /tmp/1gb.json --megabytes 1000
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import zstandard
 from isal import igzip
 
 #: What must differ from copy to copy: times, and the ids that join launches with kernels, and arrows and operators.
@@ -21,6 +22,8 @@ IDS = 10_000_000
 
 
 def read_text(source: Path) -> bytes:
+    if source.suffix == ".zst":
+        return zstandard.decompress(source.read_bytes())
     return igzip.open(source).read() if source.suffix == ".gz" else source.read_bytes()
 
 

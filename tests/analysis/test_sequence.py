@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 from tests.traces import (
-    DATA,
     Json,
     analyze,
     launched,
@@ -14,6 +13,7 @@ from tests.traces import (
     make_replay,
     make_step,
     make_trace,
+    recording,
     write_trace,
 )
 
@@ -150,7 +150,7 @@ def test_copies_are_of_their_own_families(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["flux_eager", "flux_reduce-overhead", "vit_default"])
 def test_it_holds_all_gpu_time_of_a_real_recording(name: str) -> None:
-    trace = read_trace(DATA / f"{name}.json.gz", shapes=True)
+    trace = read_trace(recording(name), shapes=True)
     found, analysis = list_work(trace), analyze(trace)
     assert analysis.kernels is not None and analysis.copies is not None
     whole = analysis.kernels.total_us + analysis.copies.total_us

@@ -1,5 +1,6 @@
 """The examples of docs/contributing.md, added to a copy of the package as its text says, with the tests they name."""
 
+import json
 import os
 import re
 import shutil
@@ -79,12 +80,23 @@ def put_before(path: Path, line: str, new: str) -> None:
     path.write_text(f"{text[:at]}{new}\n{text[at:]}", encoding="utf-8")
 
 
-def run(folder: Path, *words: str) -> str:
-    """What `python -m WORDS` prints in the copy, which must succeed."""
+#: Commands of tracekit and pytest's own, one after another in one process, which imports once; ends where one fails.
+RUN = """
+import json, sys
+import pytest
+from tracekit.cli.main import main
+for program, *words in json.loads(sys.argv[1]):
+    code = pytest.main(words) if program == "pytest" else main(words, standalone_mode=False)
+    if code:
+        sys.exit(f"{program} {words} ended with {code}")
+"""
+
+
+def run(folder: Path, *commands: tuple[str, ...]) -> str:
+    """What these commands print in the copy, which must succeed."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    words = [sys.executable, "-c", RUN, json.dumps(commands)]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
@@ -102,18 +114,22 @@ def test_each_line_that_is_added_is_on_the_page() -> None:
 @pytest.mark.slow
 def test_the_workload_the_question_and_the_finding_pass_their_tests_and_reach_reports(copy: Path) -> None:
     pytest.importorskip("transformers")
-    assert "distilbert" in run(copy, "tracekit", "workloads")
-    run(copy, "tracekit", "schema", "--out", "docs/schemas")
     of_workloads = ("tests/workloads/test_one_forward.py", "tests/workloads/test_workloads.py")
     of_kernels = ("tests/analysis/test_short_kernels.py", "tests/comparison/findings/test_short_kernels.py")
     files, asked = (
         (*of_workloads, *of_kernels, "tests/report/test_schemas.py"),
         "distilbert or short_kernels or schemas_in_docs",
     )
-    told = run(copy, "pytest", "-v", "-p", "no:cacheprovider", *files, "-k", asked)
-    assert [told.count(f"{name}::") for name in of_kernels] == [1, 2] and "test_workloads.py::" in told
-    told = run(copy, "tracekit", "compare", "traces/h200-vit", "--out", "out.html", "-v")
-    assert "Nearly all kernels of compiled are short" in told
+    told = run(
+        copy,
+        ("tracekit", "workloads"),
+        ("tracekit", "schema", "--out", "docs/schemas"),
+        ("tracekit", "compare", "traces/h200-vit", "--out", "out.html", "-v"),
+        ("pytest", "-v", "-p", "no:cacheprovider", *files, "-k", asked),
+    )
+    listed, _, tests = told.partition("test session starts")
+    assert "distilbert" in listed and "Nearly all kernels of compiled are short" in listed
+    assert [tests.count(f"{name}::") for name in of_kernels] == [1, 2] and "test_workloads.py::" in tests
     for report in ("out.html", "out.md"):
         text = (copy / report).read_text(encoding="utf-8")
         assert "Kernels under 10 µs, per call" in text

@@ -8,12 +8,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 import yaml
+from click.testing import Result
 from tests.cli.runs import invoke
 
 from tracekit import store
@@ -46,16 +48,31 @@ def shell(place: Path, command: str, **more: str) -> subprocess.CompletedProcess
     )
 
 
+@pytest.fixture
+def typed(place: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Result]:
+    """A command of tracekit as it is typed in that folder, in this process: a process of its own imports it anew."""
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("HOME", str(place))
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run(command: str) -> Result:
+        program, *words = shlex.split(command, comments=True)
+        assert program == "tracekit"
+        return invoke(*(Path(word).expanduser() if word.startswith("~") else word for word in words))
+
+    return run
+
+
 def unlike(page: Path, block: str, output: str) -> list[str]:
     """The lines of a block that the output has not. `...` stands for any number of lines."""
     printed = {line.strip() for line in output.splitlines()}
     return [line for line in map(str.strip, block.splitlines()) if line != "..." and line not in printed]
 
 
-def test_the_tour_prints_what_it_says(place: Path) -> None:
+def test_the_tour_prints_what_it_says(place: Path, typed: Callable[[str], Result]) -> None:
     page, readme = DOCS / "getting-started.md", ROOT / "README.md"
-    compared = shell(place, "tracekit compare traces/h200-vit")
-    assert compared.returncode == 0, compared.stderr
+    compared = typed("tracekit compare traces/h200-vit")
+    assert compared.exit_code == 0, compared.stderr
     (shortened,), (whole, gate) = (blocks(each, "text") for each in (readme, page))
     assert unlike(readme, shortened, compared.stdout) == []
     assert len(shortened.splitlines()) <= 12
@@ -65,8 +82,8 @@ def test_the_tour_prints_what_it_says(place: Path) -> None:
     commands = blocks(page, "sh")[2].splitlines()
     assert len(commands) == 4
     for command in commands:
-        done = shell(place, command)
-        assert done.returncode == 0, (command, done.stderr)
+        done = typed(command)
+        assert done.exit_code == 0, (command, done.stderr)
         if "--gate" in command:
             assert unlike(page, gate, done.stdout) == []
 
@@ -76,7 +93,9 @@ OUTCOMES = [(VIT, 4, "inconclusive"), (GRAPHS, 3, "failed")]
 
 
 @pytest.mark.parametrize(("new", "code", "word"), OUTCOMES, ids=["the same times", "three kernels more"])
-def test_the_workflow_of_the_gate_does_what_its_page_says(place: Path, new: Path, code: int, word: str) -> None:
+def test_the_workflow_of_the_gate_does_what_its_page_says(
+    place: Path, typed: Callable[[str], Result], new: Path, code: int, word: str
+) -> None:
     steps = workflow_steps("measure")
     profiled, compared, told = [step["run"] for step in steps if "run" in step][1:]
     out, base = re.search(r"--out (\S+)", profiled), re.search(r"compare ~/(\S+)", compared)
@@ -88,10 +107,10 @@ def test_the_workflow_of_the_gate_does_what_its_page_says(place: Path, new: Path
     assert (done.returncode, (place / "summary.md").exists()) == (0, False), "where compare stopped before it wrote"
     # What profiling would have left there; one folder by two names would be compared form with form.
     shutil.copytree(new, place / out[1])
-    done = shell(place, compared)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert f"Gate: {word}" in done.stdout
-    assert shell(place, f"{compared} --inconclusive pass").returncode == (0 if code == 4 else code)
+    judged = typed(compared)
+    assert judged.exit_code == code, judged.output
+    assert f"Gate: {word}" in judged.stdout
+    assert typed(f"{compared} --inconclusive pass").exit_code == (0 if code == 4 else code)
     done = shell(place, told, GITHUB_STEP_SUMMARY=str(place / "summary.md"))
     assert done.returncode == 0, done.stderr
     first = (place / "summary.md").read_text(encoding="utf-8").partition("\n")[0]
@@ -148,12 +167,12 @@ def test_the_workflow_profiles_the_code_of_the_pull_request_in_an_environment_of
     assert commands[-1].endswith('>> "$GITHUB_PATH"'), "the steps after it find tracekit"
 
 
-def test_exported_tables_have_the_columns_of_their_page(place: Path) -> None:
+def test_exported_tables_have_the_columns_of_their_page(place: Path, typed: Callable[[str], Result]) -> None:
     page = (DOCS / "export.md").read_text(encoding="utf-8")
     (block,) = blocks(DOCS / "export.md", "sh")
     for command in block.splitlines():
-        done = shell(place, f"set -o pipefail; {command}")
-        assert done.returncode == 0, (command, done.stderr)
+        done = typed(command)
+        assert done.exit_code == 0, (command, done.stderr)
     kernels = pl.read_parquet(place / "kernels.parquet").columns
     gaps, groups = (next(csv.reader((place / f"{name}.csv").open(encoding="utf-8"))) for name in ("gaps", "groups"))
     causes = [column for column in gaps if column.endswith("_us") and column not in ("start_us", "duration_us")]

@@ -23,6 +23,7 @@ from .conftest import (
 
 pytestmark = pytest.mark.browser
 
+COMMAND = "tracekit profile x --compiled"
 ROWS = ".explorer tbody tr:not([hidden])"
 
 #: What cannot be seen or scrolled to: cells that reach out of what holds them, where nothing scrolls.
@@ -35,19 +36,49 @@ UNREACHABLE = """() => [...document.querySelectorAll("th, td, caption")].filter(
   return edge.right > innerWidth + 1 || (!scrolls && cut);
 }).map((cell) => cell.textContent.trim().slice(0, 60))"""
 
+#: Which parts are unfolded, and the page as it was then, but for the order of its tables.
+REMEMBER = "window.folds = new Map([...document.querySelectorAll('details')].map((each) => [each, each.open]))"
+PUT_BACK = """() => {
+  document.querySelectorAll("details").forEach((each) => { each.open = window.folds.get(each); });
+  history.replaceState(null, "", location.pathname);
+  document.activeElement.blur();
+  scrollTo(0, 0);
+}"""
+
 
 @pytest.fixture(scope="module")
 def matched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of two real recordings of ViT-B/16."""
-    return written(tmp_path_factory.mktemp("matched"), comparison_page(matched_comparison(), make_run(), "x"))
+    page = comparison_page(matched_comparison(), make_run(), COMMAND)
+    return written(tmp_path_factory.mktemp("matched"), page)
+
+
+@pytest.fixture(scope="module")
+def shared(matched: Path) -> Iterator[Opened]:
+    """That page, opened once for the tests that leave it as it can be put back."""
+    with opened(matched) as visited:
+        visited.page.wait_for_selector("main > section:last-of-type.laid")
+        visited.page.evaluate(REMEMBER)
+        yield visited
+
+
+@pytest.fixture(scope="module")
+def phone(matched: Path) -> Iterator[Opened]:
+    """That page on a narrow, dark screen."""
+    with opened(matched, width=400, dark=True) as visited:
+        yield visited
 
 
 @pytest.fixture
-def page(matched: Path) -> Iterator[Any]:
-    """That page, opened; whatever a test does with it, nothing is asked for and nothing complains."""
-    with opened(matched) as visited:
-        yield visited.page
-        assert was_quiet(visited)
+def page(shared: Opened) -> Iterator[Any]:
+    """That page with nothing chosen, searched, unfolded or scrolled to; its tables stay sorted. Whatever a test does
+    with it, nothing is asked for and nothing complains."""
+    shared.page.fill(".explorer input", "")
+    shared.page.keyboard.press("Escape")
+    shared.page.set_viewport_size({"width": 1280, "height": 900})
+    shared.page.evaluate(PUT_BACK)
+    yield shared.page
+    assert was_quiet(shared)
 
 
 def columns(page: Any, at: int) -> list[str]:
@@ -157,37 +188,33 @@ def test_a_kernel_pinned_in_the_timeline_opens_its_group_and_nothing_moves(page)
 
 
 def test_the_address_of_a_group_opens_it_though_its_row_was_not_shown(tmp_path):
-    path = written(tmp_path, comparison_page(many_groups_comparison()))
-    with opened(path) as visited:
+    with opened(written(tmp_path, comparison_page(many_groups_comparison())), at="#group-57") as visited:
         page = visited.page
-        page.goto("about:blank")
-        page.goto(f"{path.resolve().as_uri()}#group-57")
         page.wait_for_selector("main > section:last-of-type.laid")
         assert page.is_visible("#group-57") and page.get_attribute(".explorer tr.chosen", "id") == "group-57"
         assert 0 < page.evaluate("document.querySelector('#group-57').getBoundingClientRect().top") < 900
         assert was_quiet(visited)
 
 
-@pytest.mark.parametrize("clipboard", [True, False])
-def test_a_command_is_copied_with_a_clipboard_and_without(tmp_path, clipboard):
-    with opened(
-        written(tmp_path, comparison_page(timed_comparison(), None, "tracekit profile x --compiled"))
-    ) as visited:
-        page = visited.page
-        # Stands for what the browser would hold: a clipboard shared with the machine is not read here.
-        page.evaluate(
-            """(there) => {
-              const write = async (text) => { window.copied = text; };
-              Object.defineProperty(navigator, "clipboard", { value: there ? { writeText: write } : undefined });
-              document.execCommand = () => { window.copied = document.activeElement.value; return true; };
-            }""",
-            clipboard,
-        )
-        page.click("#command summary")
+#: Stands for what the browser would hold: a clipboard shared with the machine is not read here.
+CLIPBOARD = """(there) => {
+  const write = async (text) => { window.copied = text; };
+  const value = there ? { writeText: write } : undefined;
+  Object.defineProperty(navigator, "clipboard", { value, configurable: true });
+  document.execCommand = () => { window.copied = document.activeElement.value; return true; };
+  window.copied = null;
+}"""
+
+
+def test_a_command_is_copied_with_a_clipboard_and_without(page):
+    page.click("#command summary")
+    for clipboard in (True, False):
+        page.evaluate(CLIPBOARD, clipboard)
         page.click("#command .copy")
         page.wait_for_selector("#command .copy:text-is('Copied')")
-        assert page.evaluate("window.copied") == "tracekit profile x --compiled"
+        assert page.evaluate("window.copied") == COMMAND
         assert page.evaluate("document.activeElement.className") == "copy"
+        page.wait_for_selector("#command .copy:not(:text-is('Copied'))")
 
 
 def test_many_groups_are_shown_when_asked_for_and_all_are_searched(tmp_path):
@@ -245,12 +272,14 @@ def other_page(name: str) -> str:
     return comparisons_page(three_times_matched(), "x")
 
 
-@pytest.mark.parametrize(("name", "charts"), [("one", 3), ("several", 6)])
-@pytest.mark.parametrize(("width", "dark"), [(390, True), (1280, False)])
+@pytest.mark.parametrize(("name", "charts", "width", "dark"), [("one", 3, 1280, False), ("several", 6, 390, True)])
 def test_pages_of_one_side_and_of_several_are_drawn_and_in_reach_on_any_screen(tmp_path, name, charts, width, dark):
     with opened(written(tmp_path, other_page(name)), width=width, dark=dark) as visited:
-        assert_all_in_reach(visited.page)
-        assert visited.page.locator("figure > .js-plotly-plot").count() == charts
+        for each in (width, 390, 1280):
+            visited.page.set_viewport_size({"width": each, "height": 900})
+            assert_all_in_reach(visited.page)
+            assert visited.page.locator("figure > .js-plotly-plot").count() == charts
+        visited.page.set_viewport_size({"width": width, "height": 900})
         assert violations(visited.page, WEIGHTY) == []
         assert was_quiet(visited)
 
@@ -270,13 +299,12 @@ def test_every_chart_is_saved_as_a_picture_with_its_title(page, tmp_path):
     assert "What changed from A to B" in path.read_text(encoding="utf-8")
 
 
-def test_on_a_phone_each_figure_stands_beside_the_name_of_its_column(matched):
-    with opened(matched, width=400) as visited:
-        label = "getComputedStyle(document.querySelector('#side-by-side tbody td'), '::before').content"
-        assert visited.page.evaluate(label) == '"A: vit_eager"'
-        visited.page.evaluate("document.querySelector('#side-by-side table').scrollIntoView()")
-        roles = "[...document.querySelectorAll('#side-by-side table [role]')].map((each) => each.getAttribute('role'))"
-        assert {*visited.page.evaluate(roles)} == {"row", "cell", "rowheader", "columnheader", "rowgroup"}
+def test_on_a_phone_each_figure_stands_beside_the_name_of_its_column(phone):
+    label = "getComputedStyle(document.querySelector('#side-by-side tbody td'), '::before').content"
+    assert phone.page.evaluate(label) == '"A: vit_eager"'
+    phone.page.evaluate("document.querySelector('#side-by-side table').scrollIntoView()")
+    roles = "[...document.querySelectorAll('#side-by-side table [role]')].map((each) => each.getAttribute('role'))"
+    assert {*phone.page.evaluate(roles)} == {"row", "cell", "rowheader", "columnheader", "rowgroup"}
 
 
 @cache
@@ -289,21 +317,27 @@ def axe() -> str:
 WEIGHTY = ("serious", "critical", "moderate")
 
 
-def violations(page: Any, impacts: tuple[str | None, ...] = (*WEIGHTY, "minor", None)) -> list[str]:
+def violations(
+    page: Any, impacts: tuple[str | None, ...] = (*WEIGHTY, "minor", None), parts: tuple[str, ...] = ("html",)
+) -> list[str]:
     page.evaluate(axe())
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    run = "(parts) => axe.run({ include: parts.map((each) => [each]) }, { resultTypes: ['violations'] })"
+    found = page.evaluate(run, parts)["violations"]
     told = [f"{each['id']}: {each['nodes'][0]['html'][:120]} ({len(each['nodes'])})" for each in found]
     return [words for words, each in zip(told, found, strict=True) if each["impact"] in impacts]
 
 
-@pytest.mark.parametrize(("width", "dark"), [(400, True), (1280, False)])
-def test_a_checker_for_accessibility_finds_nothing_of_weight(matched, width, dark):
-    with opened(matched, width=width, dark=dark) as visited:
-        unfold(visited.page)
-        assert violations(visited.page, WEIGHTY) == []
-        visited.page.click("#group-1 .opens")
-        assert violations(visited.page, WEIGHTY) == []
-        assert visited.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+@pytest.mark.parametrize("screen", ["shared", "phone"])
+def test_a_checker_for_accessibility_finds_nothing_of_weight(screen, request):
+    page = request.getfixturevalue(screen).page
+    unfold(page)
+    assert violations(page, WEIGHTY) == []
+    page.click("#group-1 .opens")
+    # What that changes is the row and its drawer.
+    assert page.is_visible(".drawer")
+    assert violations(page, WEIGHTY, parts=(".explorer", ".drawer")) == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.keyboard.press("Escape")
 
 
 def test_on_paper_the_page_is_light_whole_and_without_controls(tmp_path):
@@ -339,28 +373,30 @@ WHEN_READ = """addEventListener("DOMContentLoaded", () => {
 SHOWN = "[...document.querySelectorAll('main > section')].map((each) => getComputedStyle(each).contentVisibility)"
 
 
-def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_they_are(page, matched):
-    page.add_init_script(WHEN_READ)
-    page.goto(matched.resolve().as_uri())
-    page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
-    page.wait_for_selector("main > section:last-of-type.laid")
-    before = page.evaluate("whenRead")
-    assert (before["charts"], before["plotly"], before["sorted"]) == ("drawing", "undefined", True)
-    after = page.evaluate("[...document.querySelectorAll('figure')].map((each) => each.offsetHeight)")
-    assert after == pytest.approx(before["heights"], abs=2)
-    assert page.evaluate("document.querySelector('.timelines canvas').offsetHeight") == before["timelines"] > 50
-    # Sections out of view waited, and are all laid out in the end.
-    sections = page.evaluate(SHOWN)
-    assert before["waiting"] == len(sections) > 5
-    assert {*sections} == {"visible"}
+def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_they_are(matched):
+    with opened(matched, script=WHEN_READ) as visited:
+        page = visited.page
+        page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
+        page.wait_for_selector("main > section:last-of-type.laid")
+        before = page.evaluate("whenRead")
+        assert (before["charts"], before["plotly"], before["sorted"]) == ("drawing", "undefined", True)
+        after = page.evaluate("[...document.querySelectorAll('figure')].map((each) => each.offsetHeight)")
+        assert after == pytest.approx(before["heights"], abs=2)
+        assert page.evaluate("document.querySelector('.timelines canvas').offsetHeight") == before["timelines"] > 50
+        # Sections out of view waited, and are all laid out in the end.
+        sections = page.evaluate(SHOWN)
+        assert before["waiting"] == len(sections) > 5
+        assert {*sections} == {"visible"}
+        assert was_quiet(visited)
 
 
-def test_whoever_comes_for_one_section_finds_it_when_all_are_laid_out(page, matched):
-    for section in ("idle", "method"):
-        page.goto("about:blank")
-        page.goto(f"{matched.resolve().as_uri()}#{section}")
+@pytest.mark.parametrize("section", ["idle", "method"])
+def test_whoever_comes_for_one_section_finds_it_when_all_are_laid_out(matched, section):
+    with opened(matched, at=f"#{section}") as visited:
+        page = visited.page
         page.wait_for_selector("main > section:last-of-type.laid")
         page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
         top = page.evaluate(f"document.getElementById('{section}').getBoundingClientRect().top")
         assert 0 <= top < 90
         assert page.evaluate("scrollY") > 1000
+        assert was_quiet(visited)

@@ -2,12 +2,14 @@
 
 import base64
 import gzip
+import math
 import random
 import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import polars as pl
 import pytest
 from tests.ranks.jobs import make_digest, simulate
 from tests.report.showing import printed, written
@@ -21,6 +23,7 @@ from tracekit.report.document import Explorer, HeatMap, Timelines
 from tracekit.report.markdown import LONGEST, markdown_of, stacked
 from tracekit.report.page import page_of
 from tracekit.report.sections.rank_page import matrix, rank_explorer, span_bars, worst_explorer
+from tracekit.report.sections.ranks import UNMATCHED, account_table, unmatched_us
 from tracekit.report.thirty_lines import MOST_LINES
 from tracekit.report.words.ranks import ADVICE, FINDINGS
 
@@ -184,3 +187,21 @@ def test_where_clocks_are_unknown_no_rank_is_named() -> None:
     assert told.clock.basis == "bound" and not told.waits
     assert told.ranks[0].exposed_waiting_us == pytest.approx(6 * 200)
     assert printed(ranks_text(told, None, (), "brief", 100), 100)
+
+
+def test_communication_that_matches_nothing_has_a_column_and_stands_in_the_headline() -> None:
+    early, late = simulate(2, 6, lambda rank, step: 300.0 + 200 * rank)
+    other = pl.when(pl.int_range(pl.len()) < 4).then(pl.lit("another")).otherwise("signature")
+    cut = replace(late, collectives=late.collectives.with_columns(signature=other))
+    told = tell_ranks(match_ranks([early, cut]))
+    use = told.ranks[0]
+    unmatched = unmatched_us(use)
+    assert unmatched > 0.1 * use.span_us
+    parts = (use.compute_us, use.exposed_transfer_us, use.exposed_waiting_us, unmatched, use.idle_us)
+    assert math.fsum(us or 0.0 for us in parts) == pytest.approx(use.span_us)
+    heads = [column.label for column in account_table(told, 6).columns]
+    assert UNMATCHED in heads and UNMATCHED not in [
+        column.label for column in account_table(tell_ranks(match_ranks([early, late])), 6).columns
+    ]
+    (note,) = [each for each in told.notes if each.code == "unmatched_collectives"]
+    assert (note.facts["count"], note.facts["of"]) == (8, 12)

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
 from tracekit.walks.reading import Reading
 
 from ..browser import chromium, find_chromium
-from ..perfetto import Loaded, find_ui, shown
+from ..perfetto import Loaded, find_ui, show
 
 RUNS = ROOT / "traces"
 #: Of the committed runs the one whose compiled kernels are a CUDA graph's: its launches say least.
@@ -118,9 +117,9 @@ def test_pictures_and_scripts_of_any_page_get_nothing_and_end_nothing(
 def test_a_recording_as_torch_wrote_it_has_its_streams_pinned() -> None:
     find_ui()
     path = RUNS / "h200-vit" / "eager-rich.json.gz"
-    with shown(path, link_to(path)) as page:
-        assert page.pinned()
-        assert all(name.startswith("stream 7") for name in page.pinned())
+    pinned = show(path, link_to(path)).pinned()
+    assert pinned
+    assert all(name.startswith("stream 7") for name in pinned)
 
 
 COUNTS = """
@@ -163,13 +162,17 @@ def check_tracks(page: Loaded) -> None:
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
-    """The page that shows the merged run; opened once for all tests."""
-    find_ui()
+def merged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both forms of the run in one trace."""
     path = tmp_path_factory.mktemp(RUN) / "perfetto.json.gz"
-    merge(RUNS / RUN, None, None, None, Reading(cached=False), path)
-    with shown(path, link_to(path)) as page:
-        yield page
+    return merge(RUNS / RUN, None, None, None, Reading(cached=False), path)
+
+
+@pytest.fixture
+def opened(merged: Path) -> Loaded:
+    """The page that shows it."""
+    find_ui()
+    return show(merged, link_to(merged))
 
 
 @pytest.mark.browser
@@ -228,23 +231,23 @@ def test_the_ranks_of_a_job_are_on_one_clock_with_arrows_from_the_last_to_those_
     reading = RanksReading(cached=False)
     path = merge_ranks(places, None, reading, tmp_path / "perfetto.json.gz")
     digests = {each.rank: each for each in read_ranks(find_recordings(places), reading)}
-    with shown(path, link_to(path)) as page:
-        assert page.errors() == [] == page.dialogs()
-        found = {(row["process"], row["category"]): row for row in page.rows(BY_KIND)}
-        names = {rank: f"rank {rank}, GPU {rank}, {digest.device_name}" for rank, digest in digests.items()}
-        for rank, name in names.items():
-            kernels = digests[rank].activities.filter(kind="kernel")
-            assert found[name, "kernel"]["slices"] == kernels.height
-            assert found[name, "collective"]["slices"] == len(LAST) == found[name, "transfer"]["slices"]
-            assert found[name, "waiting"]["total_us"] == pytest.approx(WAITED_US[rank], abs=1)
-            idle_us = digests[rank].gaps.select((pl.col("end_ns") - pl.col("start_ns")).sum()).item() / 1e3
-            assert found[name, "idle"]["total_us"] == pytest.approx(idle_us)
-        waits = page.rows(WAITS)
-        assert [each["last"] for each in waits] == [names[last] for last in LAST for _ in range(7)]
-        for begin in range(0, len(waits), 7):
-            assert {each["waited"] for each in waits[begin : begin + 7]} == {*names.values()} - {waits[begin]["last"]}
-        assert all(each["arrived"] == each["went_on"] for each in waits)
-        assert {each["kinds"] for each in waits} == {"transfer transfer"}
-        tracks = [f"/rank {rank}/{track}" for rank in names for track in ("collectives", "idle")]
-        assert [name.rpartition(" ")[0] for name in page.pinned()] == tracks
-        page.picture(Path(os.environ.get("TRACEKIT_PICTURES", tmp_path)) / "perfetto-ranks.png")
+    page = show(path, link_to(path))
+    assert page.errors() == [] == page.dialogs()
+    found = {(row["process"], row["category"]): row for row in page.rows(BY_KIND)}
+    names = {rank: f"rank {rank}, GPU {rank}, {digest.device_name}" for rank, digest in digests.items()}
+    for rank, name in names.items():
+        kernels = digests[rank].activities.filter(kind="kernel")
+        assert found[name, "kernel"]["slices"] == kernels.height
+        assert found[name, "collective"]["slices"] == len(LAST) == found[name, "transfer"]["slices"]
+        assert found[name, "waiting"]["total_us"] == pytest.approx(WAITED_US[rank], abs=1)
+        idle_us = digests[rank].gaps.select((pl.col("end_ns") - pl.col("start_ns")).sum()).item() / 1e3
+        assert found[name, "idle"]["total_us"] == pytest.approx(idle_us)
+    waits = page.rows(WAITS)
+    assert [each["last"] for each in waits] == [names[last] for last in LAST for _ in range(7)]
+    for begin in range(0, len(waits), 7):
+        assert {each["waited"] for each in waits[begin : begin + 7]} == {*names.values()} - {waits[begin]["last"]}
+    assert all(each["arrived"] == each["went_on"] for each in waits)
+    assert {each["kinds"] for each in waits} == {"transfer transfer"}
+    tracks = [f"/rank {rank}/{track}" for rank in names for track in ("collectives", "idle")]
+    assert [name.rpartition(" ")[0] for name in page.pinned()] == tracks
+    page.picture(Path(os.environ.get("TRACEKIT_PICTURES", tmp_path)) / "perfetto-ranks.png")

@@ -4,7 +4,18 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.traces import DATA, Json, analyze, make_call, make_event, make_kernel, make_op, make_trace, write_trace
+from tests.traces import (
+    DATA,
+    Json,
+    analyze,
+    make_call,
+    make_event,
+    make_kernel,
+    make_op,
+    make_trace,
+    recording,
+    write_trace,
+)
 
 from tracekit.errors import TracekitError
 from tracekit.model.trace import INPUT_COLUMNS
@@ -116,7 +127,7 @@ def test_what_is_no_trace_is_one_line(tmp_path: Path, content: bytes | None, mes
 
 def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
-    path = DATA / "flux_eager.json.gz"
+    path = recording("flux_eager")
     read_trace(path, on_bytes=lambda done, total: told.append((done, total)))
     assert told[-1] == (path.stat().st_size, path.stat().st_size)
     assert len(told) > 1

@@ -1,4 +1,4 @@
-"""Models that libraries spread over ranks: two of gloo's give what one process does. One job for all."""
+"""Models spread over ranks: two of gloo's give what one process does. One job for all."""
 
 import json
 from pathlib import Path
@@ -19,11 +19,13 @@ from tracekit.errors import TracekitError  # noqa: E402
 #: What is shown of an output: some of its numbers.
 EVERY = 97
 IMPORTS = """
-import diffusers.pipelines.flux, transformers
+import diffusers.pipelines.flux, torch, transformers
 from torch.profiler import profile
 from tests.workloads.builds import build
 from tracekit.errors import TracekitError
 from tracekit.workloads import causal_lm, flux
+# Before the fork, or each rank would import it.
+import torch._dynamo, torch._functorch.aot_autograd, torch.distributed.fsdp
 """
 #: Its compiled form calls layers that are sharded as one, and none of those whose hooks gather weights layer by layer:
 #: as where compiled blocks leave out the hooks of `fully_shard`.
@@ -85,6 +87,30 @@ except TracekitError as error:
     found["refused"] = str(error)
 """
 
+#: The loss of two steps for each way to spread it, then the same for compiled blocks, with how many all-gathers one
+#: step makes. What compiles is no C++.
+STEPS = """
+torch.compiler.reset()
+plain, blocks = {}, {}
+for parallel in ("ddp", "fsdp2", "tp"):
+    workload = build("gpt", parallel=parallel, nproc=2)
+    # Around the hooks of sharded blocks no graph is whole.
+    assert workload.settings.fullgraph is (parallel != "fsdp2")
+    plain[parallel] = [workload.call().item() for _ in range(2)]
+regional = {"parallel": "fsdp2", "scope": "regional", "nproc": 2}
+asked = {"eager": {}, "after": {}, "before": {"compile_order": "before-sharding"}}
+for name, more in asked.items():
+    workload = build("gpt", **regional, **more)
+    for target in workload.targets if name != "eager" else ():
+        target.module.compile(backend="aot_eager")
+    losses = [workload.call().item() for _ in range(2)]
+    with profile() as recorded:
+        workload.call()
+    gathers = sum(each.name == "c10d::_allgather_base_" for each in recorded.events())
+    blocks[name] = [losses, gathers, workload.settings.compile_order]
+found["gpt"] = [plain, blocks]
+"""
+
 
 @pytest.fixture(scope="module")
 def found(cache_of_the_tests_own: Path) -> Any:
@@ -95,7 +121,7 @@ def found(cache_of_the_tests_own: Path) -> Any:
     with FileLock(folder / "lock"):
         if not kept.exists():
             (folder / "planted.py").write_text(PLANTED)
-            kept.write_text(json.dumps(found_by_ranks(IMPORTS, CALLS, folder)))
+            kept.write_text(json.dumps(found_by_ranks(IMPORTS, CALLS + STEPS, folder)))
         return json.loads(kept.read_text())
 
 
@@ -129,6 +155,19 @@ def test_an_own_model_gets_its_mesh_and_may_gather_otherwise_when_compiled(found
 @pytest.mark.slow
 def test_ring_attention_is_for_gpus(found: Any) -> None:
     assert "--parallel ulysses" in found["refused"]
+
+
+@pytest.mark.slow
+def test_a_gpt_spread_over_ranks_is_the_same_model_whose_compiled_blocks_are_gathered_one_by_one(found: Any) -> None:
+    plain, blocks = found["gpt"]
+    loss = built("gpt").call().item()
+    for losses in plain.values():
+        assert losses == pytest.approx([loss, loss], rel=1e-5)
+    # Both blocks and the rest in forward, the blocks again in backward.
+    assert [gathers for _, gathers, _ in blocks.values()] == [5, 5, 5]
+    for losses, *_ in blocks.values():
+        assert losses == pytest.approx(blocks["eager"][0], rel=1e-5)
+    assert [order for *_, order in blocks.values()] == ["after-sharding", "after-sharding", "before-sharding"]
 
 
 @pytest.mark.parametrize(("heads", "shared", "ranks"), [(8, 1, 3), (8, 4, 8)])

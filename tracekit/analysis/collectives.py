@@ -115,18 +115,13 @@ def describe_collectives(trace: Trace, found: pl.DataFrame, linked: pl.DataFrame
     described = pl.DataFrame(
         {name: [getattr(each, name) for each in rows] for name in SCHEMA}, schema=SCHEMA, orient="col"
     )
-    places = _places(found, linked)
-    return described.with_columns(signature=pl.col("signature") + places)
-
-
-def _places(found: pl.DataFrame, linked: pl.DataFrame) -> pl.Series:
-    """Of a CUDA graph's kernels which one of how many in their launch: graphs are replayed unequally often, and their
-    kernels state nothing else."""
+    # A CUDA graph's kernels state nothing but their place in a launch, and graphs are replayed unequally often.
     key = ["call", "start_ns", "stream"]
     order = pl.int_range(pl.len()).over("call")
     graphed = linked.filter(pl.col("in_graph")).sort("start_ns", "stream")
     placed = graphed.select(*key, place=pl.format(" #{}/{}", order, pl.len().over("call"))).unique(key, keep="first")
-    return found.join(placed, on=key, how="left", maintain_order="left")["place"].fill_null("")
+    places = found.join(placed, on=key, how="left", maintain_order="left")["place"].fill_null("")
+    return described.with_columns(signature=pl.col("signature") + places)
 
 
 def _stated(trace: Trace, found: pl.DataFrame) -> list[tuple[CollectiveSignature, ...]]:

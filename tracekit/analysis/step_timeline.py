@@ -64,6 +64,12 @@ def _drawn(trace: Trace, scope: Scope, ordered: OrderedWork) -> StepTimeline:
     names = (Label(name, family_of(name, kind)) for name, kind in kinds)
     starts, ends = columns(own, "start_ns", "end_ns")
     bars = _bars(starts, ends, start, names, labels, whole)
+    gaps = find_gaps(trace, scope, device)
+    if scope.spans:
+        pieces, steps = cut_by_steps(scope, gaps)
+        gaps = pieces.at(np.flatnonzero(steps == at))
+    kept = gaps.at(_longest(gaps.starts, gaps.ends, most=MOST_BARS))
+    causes = (Label("idle", cause) for cause in leading_causes(trace, scope, kept))
     return StepTimeline(
         step=scope.spans[at].index if scope.spans else None,
         length_us=(end - start) / 1e3,
@@ -72,7 +78,7 @@ def _drawn(trace: Trace, scope: Scope, ordered: OrderedWork) -> StepTimeline:
         streams=tuple(streams),
         work=replace(bars, lanes=tuple(map(streams.index, own["stream"]))),
         positions=tuple(own["place"].to_list()),
-        gaps=_gap_bars(trace, scope, device, at, labels, start),
+        gaps=_bars(kept.starts, kept.ends, start, causes, labels, len(gaps.starts)),
         host=_host_bars(trace, scope, at, labels, (start, end)),
         labels=tuple(labels),
     )
@@ -88,16 +94,6 @@ def _bars(starts: Ints, ends: Ints, origin: int, told: Iterable[Label], labels: 
     starts_us, durations_us = ((starts - origin) / 1e3).tolist(), ((ends - starts) / 1e3).tolist()
     numbers = tuple(labels[each] for each in told)
     return Bars(tuple(starts_us), tuple(durations_us), numbers, (0,) * len(starts), whole - len(starts))
-
-
-def _gap_bars(trace: Trace, scope: Scope, device: int, at: int, labels: Numbers, origin: int) -> Bars:
-    gaps = find_gaps(trace, scope, device)
-    if scope.spans:
-        pieces, steps = cut_by_steps(scope, gaps)
-        gaps = pieces.at(np.flatnonzero(steps == at))
-    kept = gaps.at(_longest(gaps.starts, gaps.ends, most=MOST_BARS))
-    causes = (Label("idle", cause) for cause in leading_causes(trace, scope, kept))
-    return _bars(kept.starts, kept.ends, origin, causes, labels, len(gaps.starts))
 
 
 def _host_bars(trace: Trace, scope: Scope, at: int, labels: Numbers, bounds: tuple[int, int]) -> Bars:

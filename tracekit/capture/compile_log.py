@@ -71,13 +71,26 @@ def read_log(entries: list[LogEntry], counted: Counter[str]) -> Diagnostics:
     """What the log alone tells. `counted` is how much Inductor's counters have grown."""
     metrics = [each for each in entries if each.kind == METRICS]
     failed = {each.id for each in metrics if failure_of(each.content)}
+    told = (CACHE.match(each.content) for each in entries if each.kind == "cache")
+    uses = Counter((CACHES[found[1]], found[2]) for found in told if found)
+    uses["templates", "hit"], uses["templates", "miss"] = counted[TEMPLATE_HITS], counted[TEMPLATE_MISSES]
+    every = (CacheUse(name, *(uses[name, what] for what in ("hit", "miss", "bypass"))) for name in CACHE_ORDER)
+    reasons = Counter(each.content for each in entries if each.kind == "skip")
+    # Where the logger was silenced, the metrics have them.
+    counts = Counter(each.content.get("cudagraph_skip_reason") for each in entries if each.kind == METRICS)
+    for reason, count in counts.items():
+        short = CUDA_GRAPH_SKIP.sub("", reason).partition("\n")[0] if reason else None
+        if short and short not in reasons:
+            reasons[short] = count
+    skips = tuple(CudaGraphSkip(reason, count) for reason, count in reasons.most_common())
+    unsaid = counted[SKIPS] - sum(reasons.values())
     return Diagnostics(
         frames=_frames(entries, failed),
         breaks=_breaks(entries, failed),
         fallbacks=_fallbacks(metrics),
         phases=_phases(metrics),
-        caches=_caches(entries, counted),
-        cuda_graph_skips=_skips(entries, counted[SKIPS]),
+        caches=tuple(use for use in every if use.hits or use.misses or use.bypasses),
+        cuda_graph_skips=(*skips, CudaGraphSkip(None, unsaid)) if unsaid > 0 else skips,
         autotuned=counted[AUTOTUNED],
     )
 
@@ -224,24 +237,3 @@ def _phases(metrics: list[LogEntry]) -> tuple[PhaseTime, ...]:
         totals["autotune"] += autotune + us["runtime_triton_autotune_time_us"]
         totals["cuda_graphs"] += us["runtime_cudagraphify_time_us"]
     return tuple(PhaseTime(name, us / 1e6) for name, us in totals.most_common() if us)
-
-
-def _caches(entries: list[LogEntry], counted: Counter[str]) -> tuple[CacheUse, ...]:
-    told = (CACHE.match(each.content) for each in entries if each.kind == "cache")
-    uses = Counter((CACHES[found[1]], found[2]) for found in told if found)
-    uses["templates", "hit"], uses["templates", "miss"] = counted[TEMPLATE_HITS], counted[TEMPLATE_MISSES]
-    every = (CacheUse(name, *(uses[name, what] for what in ("hit", "miss", "bypass"))) for name in CACHE_ORDER)
-    return tuple(use for use in every if use.hits or use.misses or use.bypasses)
-
-
-def _skips(entries: list[LogEntry], counted: int) -> tuple[CudaGraphSkip, ...]:
-    reasons = Counter(each.content for each in entries if each.kind == "skip")
-    # Where the logger was silenced, the metrics have them.
-    counts = Counter(each.content.get("cudagraph_skip_reason") for each in entries if each.kind == METRICS)
-    for reason, count in counts.items():
-        short = CUDA_GRAPH_SKIP.sub("", reason).partition("\n")[0] if reason else None
-        if short and short not in reasons:
-            reasons[short] = count
-    skips = tuple(CudaGraphSkip(reason, count) for reason, count in reasons.most_common())
-    unsaid = counted - sum(reasons.values())
-    return (*skips, CudaGraphSkip(None, unsaid)) if unsaid > 0 else skips

@@ -23,7 +23,7 @@ from tracekit.model.job import (
     RankChange,
     WaitsFor,
 )
-from tracekit.model.ranks import CollectiveUse, LateRank, Ranks, RankUse
+from tracekit.model.ranks import CollectiveUse, LateRank, Ranks
 from tracekit.model.run import RecordingKind
 from tracekit.model.waterfall import Basis, Waterfall, WaterfallPart
 
@@ -50,13 +50,17 @@ def compare_ranks(ranks: Sequence[RankSides], a: JoinedRanks, b: JoinedRanks) ->
     """Compute and exposed communication are of the light recordings, which distort least. These tell transfer from
     waiting too where they join; else transfer is the rich ones', and what it leaves is waiting. Names and sizes of
     collectives, and why a rank is late, only the rich ones tell."""
-    kind = _told_by(a, b)
+    # What tells waiting from transfer in both forms.
+    kinds: tuple[RecordingKind, ...] = ("light", "rich")
+    both = (kind for kind in kinds if kind in a and kind in b)
+    kind = next((kind for kind in both if _joins(a[kind]) and _joins(b[kind])), None)
     changes = []
     for each in ranks:
-        sides = (_own(each.a), _own(each.b))
-        basis = _basis(*sides)
-        calls = [_call(side, basis, each.rank, told, kind) for side, told in zip(sides, (a, b), strict=True)]
-        changes.append(_change(each.rank, sides, (calls[0], calls[1])))
+        one, other = _own(each.a), _own(each.b)
+        basis = _basis(one, other)
+        a_call, b_call = _call(one, basis, each.rank, a, kind), _call(other, basis, each.rank, b, kind)
+        fall = _waterfall(one, other, a_call, b_call)
+        changes.append(RankChange(each.rank, one.wall_us, other.wall_us, a_call, b_call, fall))
     detail = [told.get("rich") or told.get("light") for told in (a, b)]
     return JobChange(
         slowest=max(changes, key=_own_time).rank,
@@ -65,14 +69,6 @@ def compare_ranks(ranks: Sequence[RankSides], a: JoinedRanks, b: JoinedRanks) ->
         clock=b[kind].clock.basis if kind else None,
         collectives=_collectives(detail[0], detail[1]) if detail[0] and detail[1] else (),
     )
-
-
-def _told_by(a: JoinedRanks, b: JoinedRanks) -> RecordingKind | None:
-    """The kind of recording that tells waiting from transfer in both forms, the light one first; None where none
-    does."""
-    kinds: tuple[RecordingKind, ...] = ("light", "rich")
-    both = (kind for kind in kinds if kind in a and kind in b)
-    return next((kind for kind in both if _joins(a[kind]) and _joins(b[kind])), None)
 
 
 def _joins(told: Ranks) -> bool:
@@ -115,12 +111,14 @@ def _call(side: Side, basis: Basis, rank: int, joined: JoinedRanks, kind: Record
     steps, late = _steps(told), _why_late(rank, told, joined.get("rich", told))
     transfer_us = min(use.exposed_transfer_us / steps, side.exposed_us)
     waits = sorted((each for each in told.waits if each.rank == rank), key=lambda each: -each.us)
+    price_us, ends = use.overlap_price_us, use.overlap_price_ci95
     return replace(
         call,
         transfer_us=use.transfer_us / steps,
         exposed_transfer_us=transfer_us,
         exposed_waiting_us=side.exposed_us - transfer_us,
-        overlap_price_us=_price(use, steps),
+        # None where it may as well be none.
+        overlap_price_us=price_us / steps if price_us is not None and ends and ends[0] > 0 else None,
         waits=tuple(_waits_for(each.late, each.us / steps, late.get(each.late)) for each in waits),
     )
 
@@ -142,19 +140,8 @@ def _waits_for(rank: int, us: float, late: LateRank | None) -> WaitsFor:
     return WaitsFor(rank, us, late.causes if late else (), next(iter(late.where), None) if late else None)
 
 
-def _price(use: RankUse, steps: int) -> float | None:
-    """None where it may as well be none."""
-    ends = use.overlap_price_ci95
-    return use.overlap_price_us / steps if use.overlap_price_us is not None and ends and ends[0] > 0 else None
-
-
 def _steps(told: Ranks) -> int:
     return told.steps.count if told.steps.kind != "whole" else 1
-
-
-def _change(rank: int, sides: tuple[Side, Side], calls: tuple[RankCall | None, RankCall | None]) -> RankChange:
-    a, b = sides
-    return RankChange(rank, a.wall_us, b.wall_us, *calls, _waterfall(a, b, *calls))
 
 
 def _waterfall(a: Side, b: Side, a_call: RankCall | None, b_call: RankCall | None) -> Waterfall | None:

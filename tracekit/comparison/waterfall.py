@@ -67,7 +67,9 @@ def build_waterfall(
     else:
         calibrated = change_by_cause(*(side.calibrated_idle_by_cause() or {} for side in (a, b)))
         idle = [WaterfallPart("idle", cause, calibrated[cause], us) for cause, us in recorded.items()]
-    parts = (*_gpu_parts(a, b, groups, a_us), *(exposed or _exposed(a, b)), *idle)
+    if not exposed and (a.analysis.communication or b.analysis.communication):
+        exposed = (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),)
+    parts = (*_gpu_parts(a, b, groups, a_us), *exposed, *idle)
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
     return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=parts, residual_us=residual)
 
@@ -96,11 +98,6 @@ def _gpu_parts(a: Side, b: Side, groups: Sequence[KernelGroup], a_us: float) -> 
     compute, in_groups = _present(b.compute_us) - _present(a.compute_us), math.fsum(group.delta_us for group in groups)
     parts.append(WaterfallPart("gpu", OVERLAP, compute - (b_outside - a_outside) - in_groups))
     return tuple(parts)
-
-
-def _exposed(a: Side, b: Side) -> tuple[WaterfallPart, ...]:
-    communicates = a.analysis.communication or b.analysis.communication
-    return (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),) if communicates else ()
 
 
 def change_by_cause(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float]:

@@ -63,9 +63,15 @@ def _panel(joined: Joined, rank: int, part: pl.DataFrame) -> Panel:
     )
     talk = part.with_columns(row=pl.int_range(pl.len()), details=pl.Series(map(_facts, part.iter_rows(named=True))))
     device = None if digest.device is None else f"GPU {digest.device}"
+    # Each collective, below it how long the rank waited and how long the transfer took.
+    streams = talk.partition_by("stream", as_dict=True)
+    several = len(streams) > 1
     tracks = (
         *_steps(digest, activities),
-        *_collectives(talk),
+        *(
+            Track(f"collectives{f', stream {stream}' if several else ''}", as_slices(_divided(rows)), nests=True)
+            for (stream,), rows in sorted(streams.items(), key=lambda item: (item[0][0] is not None, item[0][0]))
+        ),
         *_idle(gaps, places),
         *_streams(activities, talk),
     )
@@ -102,17 +108,6 @@ def _steps(digest: RankDigest, activities: pl.DataFrame) -> tuple[Track, ...]:
         for step, start, end in found.iter_rows()
     ]
     return (Track("steps", as_slices(rows)),)
-
-
-def _collectives(talk: pl.DataFrame) -> tuple[Track, ...]:
-    """A track for each stream that has some: each collective, below it how long the rank waited and how long the
-    transfer took."""
-    streams = talk.partition_by("stream", as_dict=True)
-    several = len(streams) > 1
-    return tuple(
-        Track(f"collectives{f', stream {stream}' if several else ''}", as_slices(_divided(rows)), nests=True)
-        for (stream,), rows in sorted(streams.items(), key=lambda item: (item[0][0] is not None, item[0][0]))
-    )
 
 
 def _divided(talk: pl.DataFrame) -> Iterator[Row]:

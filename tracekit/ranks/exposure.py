@@ -12,6 +12,8 @@ from tracekit.model.ranks import CollectiveUse, RankDigest, RankFinding, RankUse
 LEAST_EXPOSED = 0.05
 #: Of the window, and of their own transfer: all-gathers, which could have been issued earlier.
 LEAST_GATHERS, LEAST_OF_GATHERS = 0.02, 1 / 3
+#: In each step: weights are gathered layer by layer.
+MANY_GATHERS = 4
 #: Of transfer: more is no overlap at all. Of the window: less compute could hide nothing.
 NO_OVERLAP, LEAST_COMPUTE = 0.95, 0.05
 #: A collective that is over sooner than this is all latency; so many of them are worth one larger.
@@ -30,7 +32,9 @@ def find_exposed(
     share = exposed_us / median(each.span_us for each in told)
     of_transfer = exposed_us * len(told) / max(sum(each.transfer_us or 0.0 for each in gathers), 1e-9)
     gathered_us = 0.0
-    if share >= LEAST_GATHERS and of_transfer >= LEAST_OF_GATHERS:
+    steps = median(len(each.windows) for each in digests.values())
+    each_step = sum(each.count * len(each.ranks) for each in gathers) / len(told) / steps
+    if share >= LEAST_GATHERS and of_transfer >= LEAST_OF_GATHERS and each_step >= MANY_GATHERS:
         gathered_us = exposed_us
         of_gathers = {"exposed_transfer_us": exposed_us, "share": share, "of_transfer": of_transfer}
         yield RankFinding("exposed_all_gathers", "warning", None, of_gathers, exposed_us)
@@ -42,17 +46,14 @@ def find_exposed(
     largest = max(others or gathers, key=lambda each: each.transfer_us or 0.0)
     facts: dict[str, Any] = {"exposed_transfer_us": own_us, "share": own_us / worst.span_us, "collective": largest.name}
     if own_us >= NO_OVERLAP * transfer_us and worst.compute_us >= LEAST_COMPUTE * worst.span_us:
-        facts["one_stream"] = _on_one_stream(digests[worst.rank])
+        # Whether most collectives run on the stream that most compute runs on.
+        digest = digests[worst.rank]
+        compute = digest.activities.filter(pl.col("family") != "communication")["stream"].mode()
+        together = digest.collectives["stream"].is_in(compute.implode())
+        facts["one_stream"] = int(together.sum()) > digest.collectives.height / 2
         yield RankFinding("no_overlap", "warning", worst.rank, facts, min(own_us, worst.compute_us))
     else:
         yield RankFinding("exposed_communication", "warning", worst.rank, facts, own_us)
-
-
-def _on_one_stream(digest: RankDigest) -> bool:
-    """Whether most collectives run on the stream that most compute runs on."""
-    compute = digest.activities.filter(pl.col("family") != "communication")["stream"].mode()
-    together = digest.collectives["stream"].is_in(compute.implode())
-    return int(together.sum()) > digest.collectives.height / 2
 
 
 def find_small(collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:

@@ -91,7 +91,29 @@ def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
 def notes_of(joined: Joined) -> tuple[Note, ...]:
     """What a reader must know of the recordings before believing the figures."""
     unmatched = _unmatched(joined.digests, joined.matching)
-    return (*joined.job.notes, *_notes(joined, unmatched))
+    digests, clocks, skews = joined.digests, joined.clocks, joined.skews_us
+    notes: list[Note] = []
+    if not any(each.collectives.height for each in digests.values()):
+        notes.append(Note("no_collectives", "warning"))
+    elif len(digests) > 1 and not clocks.known:
+        notes.append(Note("clocks_unknown", "warning", None, {"hosts": clocks.hosts}))
+    if any(skews.values()):
+        rank = max(skews, key=lambda each: skews[each])
+        notes.append(Note("start_skew", "info", None, {"rank": rank, "most_us": skews[rank]}))
+    every = joined.matching.collectives
+    lacking = sum(
+        not set(digests) & set(each.group) <= {it.rank for it in each.members} for each in every if not each.flow
+    )
+    if lacking:
+        notes.append(Note("parts_missing", "warning", None, {"count": lacking, "of": len(every)}))
+    if unmatched and len(digests) > 1:
+        count, total_us = sum(each.count for each in unmatched), sum(each.total_us for each in unmatched)
+        reason = max(unmatched, key=lambda each: each.count).reason
+        facts = {"count": count, "total_us": total_us, "reason": reason}
+        # Recordings that share few are hardly of one job.
+        facts["of"] = sum(each.collectives.height for each in digests.values())
+        notes.append(Note("unmatched_collectives", "warning", None, facts))
+    return (*joined.job.notes, *notes)
 
 
 def _clocks(digests: dict[int, RankDigest]) -> Clocks:
@@ -194,28 +216,3 @@ def _unmatched(digests: dict[int, RankDigest], matching: Matching) -> tuple[Unma
             by_reason[reason].append(lasting[row])
         found += [UnmatchedCollectives(rank, why, len(some), sum(some) / 1e3) for why, some in by_reason.items()]
     return tuple(found)
-
-
-def _notes(joined: Joined, unmatched: tuple[UnmatchedCollectives, ...]) -> list[Note]:
-    digests, clocks, skews = joined.digests, joined.clocks, joined.skews_us
-    notes: list[Note] = []
-    if not any(each.collectives.height for each in digests.values()):
-        notes.append(Note("no_collectives", "warning"))
-    elif len(digests) > 1 and not clocks.known:
-        notes.append(Note("clocks_unknown", "warning", None, {"hosts": clocks.hosts}))
-    if any(skews.values()):
-        rank = max(skews, key=lambda each: skews[each])
-        notes.append(Note("start_skew", "info", None, {"rank": rank, "most_us": skews[rank]}))
-    every = joined.matching.collectives
-    lacking = sum(
-        not set(digests) & set(each.group) <= {it.rank for it in each.members} for each in every if not each.flow
-    )
-    if lacking:
-        notes.append(Note("parts_missing", "warning", None, {"count": lacking, "of": len(every)}))
-    if unmatched and len(digests) > 1:
-        count, total_us = sum(each.count for each in unmatched), sum(each.total_us for each in unmatched)
-        reason = max(unmatched, key=lambda each: each.count).reason
-        notes.append(
-            Note("unmatched_collectives", "warning", None, {"count": count, "total_us": total_us, "reason": reason})
-        )
-    return notes

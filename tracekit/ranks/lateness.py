@@ -116,7 +116,12 @@ def find_lateness(
             continue
         lag = int(ready[late][rows[k][late]] - ready[waiter][rows[k][waiter]])
         if (late, waiter) not in pairs:
-            pairs[late, waiter] = _pair(late, waiter, rows, ready, lines)
+            numbers = np.array([k for k, each in enumerate(rows) if late in each and waiter in each], dtype=np.int64)
+            both = [(rank, np.array([rows[k][rank] for k in numbers], dtype=np.int64)) for rank in (late, waiter)]
+            held = np.logical_and(*(lines[rank].held[own] for rank, own in both))
+            behind = ready[late][both[0][1]] - ready[waiter][both[1][1]]
+            moments = [np.where(held, lines[rank].over[own], lines[rank].ready[own]) for rank, own in both]
+            pairs[late, waiter] = _Pair(numbers, behind, held, np.stack(moments, axis=1))
         begins = pairs[late, waiter].last_level(k, lag)
         if begins is None:
             begins = (digests[late].windows[0][0], digests[waiter].windows[0][0])
@@ -146,15 +151,6 @@ class _Pair:
         before = slice(int(np.searchsorted(self.numbers, k)))
         level = np.flatnonzero(self.held[before] | (self.behind[before] <= LEVEL * max(lag, 0)))
         return (int(self.moments[level[-1], 0]), int(self.moments[level[-1], 1])) if len(level) else None
-
-
-def _pair(late: int, waiter: int, rows: list[dict[int, int]], ready: dict[int, Ints], lines: dict[int, _Line]) -> _Pair:
-    numbers = np.array([k for k, each in enumerate(rows) if late in each and waiter in each], dtype=np.int64)
-    both = [(rank, np.array([rows[k][rank] for k in numbers], dtype=np.int64)) for rank in (late, waiter)]
-    held = np.logical_and(*(lines[rank].held[own] for rank, own in both))
-    behind = ready[late][both[0][1]] - ready[waiter][both[1][1]]
-    moments = [np.where(held, lines[rank].over[own], lines[rank].ready[own]) for rank, own in both]
-    return _Pair(numbers, behind, held, np.stack(moments, axis=1))
 
 
 def explain_lateness(

@@ -39,7 +39,7 @@ def shown_account(account: Account) -> ShownAccount:
     is_compared = len(account.labels) > 1
     rows = []
     for row in account.rows:
-        figures = ["" if us is None else f"{us / scale:,.{decimals}f}" for us in row.us]
+        figures = ["" if us is None else f"{us / scale:,.{decimals}f}".replace("-", "−") for us in row.us]
         if is_compared:
             figures.append(figure_change((row.delta_us or 0.0) / scale, decimals))
         else:

@@ -5,7 +5,6 @@ import gzip
 from typing import Any
 
 from tracekit.model.ranks import Ranks, Stretch
-from tracekit.model.timeline import StepTimeline
 from tracekit.names import short_kernel_name
 from tracekit.numbers import counted, duration
 from tracekit.report.document import Timelines
@@ -44,13 +43,18 @@ def rank_timelines(told: Ranks) -> Timelines | None:
     timelines = [each.timeline for stretch in shown for each in stretch.ranks]
     labels = timelines[0].labels
     kinds = {labels[at].kind for each in timelines for bars in bars_of(each) for at in bars.labels}
+    ranks = max(len(each.ranks) for each in shown)
+    work, communication, between = next((heights for most, heights in HEIGHTS if ranks <= most), HEIGHTS[-1][1])
     return Timelines(
         data={
             "recordings": recordings,
             "groups": list(groups.values()),
             "linked": False,
-            "slim": _heights(max(len(each.ranks) for each in shown)),
-            "labels": [[_name(each.name, each.kind), each.kind] for each in labels],
+            "slim": {"work": work, "communication": communication, "between": between, "beside": BESIDE},
+            "labels": [
+                [words.cause_name(each.name) if each.kind == "idle" else short_kernel_name(each.name), each.kind]
+                for each in labels
+            ],
             "words": {kind: text for kind, text in words.LANES.items() if kind in kinds},
             "textures": {kind: TEXTURES.get(kind, "") for kind in words.LANES},
         },
@@ -66,15 +70,6 @@ def rank_timelines(told: Ranks) -> Timelines | None:
     )
 
 
-def _name(name: str, kind: str) -> str:
-    return words.cause_name(name) if kind == "idle" else short_kernel_name(name)
-
-
-def _heights(ranks: int) -> dict[str, int]:
-    work, communication, between = next((heights for most, heights in HEIGHTS if ranks <= most), HEIGHTS[-1][1])
-    return {"work": work, "communication": communication, "between": between, "beside": BESIDE}
-
-
 def _recording(stretch: Stretch, groups: dict[int, str]) -> tuple[dict[str, Any], int]:
     """What the page's script knows of a stretch, and how many bytes it is packed; `groups` gets its collectives."""
     sides, parts = [], []
@@ -84,7 +79,17 @@ def _recording(stretch: Stretch, groups: dict[int, str]) -> tuple[dict[str, Any]
             if number >= 0 and len(groups) < NO_GROUP:
                 groups.setdefault(number, "")
         parts.append(packed(timeline, {number: at for at, number in enumerate(groups)}))
-        sides.append(_side(name, timeline))
+        sides.append(
+            {
+                "letter": "",
+                "name": name,
+                "title": name,
+                "length": round(timeline.length_us, 2),
+                "lanes": ["compute", "communication"],
+                "counts": [len(bars.labels) for bars in bars_of(timeline)],
+                "holes": gaps_are_holes(timeline),
+            }
+        )
     whole = gzip.compress(b"".join(parts), mtime=0)
     recording = {
         "sides": sides,
@@ -92,18 +97,6 @@ def _recording(stretch: Stretch, groups: dict[int, str]) -> tuple[dict[str, Any]
         "mark": {"at": round(stretch.arrival_us, 2)},
     }
     return recording, len(whole)
-
-
-def _side(name: str, timeline: StepTimeline) -> dict[str, Any]:
-    return {
-        "letter": "",
-        "name": name,
-        "title": name,
-        "length": round(timeline.length_us, 2),
-        "lanes": ["compute", "communication"],
-        "counts": [len(bars.labels) for bars in bars_of(timeline)],
-        "holes": gaps_are_holes(timeline),
-    }
 
 
 def _notes(stretch: Stretch) -> tuple[str, ...]:

@@ -69,32 +69,22 @@ def build_tables(columns: Columns) -> tuple[dict[TableName, pl.DataFrame], int]:
             continue
         whole_us = np.concatenate([block.whole_us for block in blocks])
         far = (whole_us < begin_us) | (whole_us > end_us)
-        frame = _build(blocks, np.where(far, 0, whole_us - begin_us), schema, names, inputs)
+        starts = np.where(far, 0, whole_us - begin_us) * 1000 + np.concatenate([block.rest_ns for block in blocks])
+        kinds = pl.Series([block.kind for block in blocks], dtype=pl.String)
+        found = {
+            "kind": kinds.gather(np.repeat(np.arange(len(blocks)), [len(block.names) for block in blocks])),
+            "name": names.gather(np.concatenate([block.names for block in blocks])),
+            "start_ns": pl.Series(starts),
+            "end_ns": pl.Series(starts + np.concatenate([block.long_ns for block in blocks])),
+            **{key: _nullable(np.concatenate([block.more[key] for block in blocks])) for key in blocks[0].more},
+        }
+        found |= {key: inputs.gather(found[key]) for key in (*INPUT_COLUMNS, "grid") if key in found}
+        frame = pl.DataFrame({name: found[name].cast(dtype) for name, dtype in schema.items()})
         if far.any():
             columns.skipped["time far from all others"] += int(far.sum())
             frame = frame.filter(~far)
         built[table] = frame.sort(["start_ns", "end_ns"], descending=[False, True], maintain_order=True)
     return built, begin_us
-
-
-def _build(
-    blocks: list[Block],
-    since_us: NDArray[np.int64],
-    schema: dict[str, type[pl.DataType]],
-    names: pl.Series,
-    inputs: pl.Series,
-) -> pl.DataFrame:
-    starts = since_us * 1000 + np.concatenate([block.rest_ns for block in blocks])
-    kinds = pl.Series([block.kind for block in blocks], dtype=pl.String)
-    found = {
-        "kind": kinds.gather(np.repeat(np.arange(len(blocks)), [len(block.names) for block in blocks])),
-        "name": names.gather(np.concatenate([block.names for block in blocks])),
-        "start_ns": pl.Series(starts),
-        "end_ns": pl.Series(starts + np.concatenate([block.long_ns for block in blocks])),
-        **{key: _nullable(np.concatenate([block.more[key] for block in blocks])) for key in blocks[0].more},
-    }
-    found |= {key: inputs.gather(found[key]) for key in (*INPUT_COLUMNS, "grid") if key in found}
-    return pl.DataFrame({name: found[name].cast(dtype) for name, dtype in schema.items()})
 
 
 def _nullable(values: NDArray[np.int64] | NDArray[np.int32]) -> pl.Series:

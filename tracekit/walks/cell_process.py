@@ -166,20 +166,26 @@ def ran_out_of_memory(error: Exception) -> bool:
     return is_out_of_memory(error)
 
 
+def in_one_line(error: Exception) -> str:
+    """What it says; of an error that was not written for users its type, and the first line."""
+    if isinstance(error, TracekitError):
+        return " ".join(str(error).split())
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
 def describe_failure(error: Exception, during: str) -> CellFailure:
     """The error in one line, and what else it says: for an error written for users its lines below and what torch said,
     or the user's own traceback; else its traceback's end."""
     kind: CellOutcome = "out_of_memory" if ran_out_of_memory(error) else "failed"
     if not isinstance(error, TracekitError):
-        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-        message = f"{type(error).__name__}: {first}" if first else type(error).__name__
-        return CellFailure(kind, message, during, _traceback_lines(error))
+        return CellFailure(kind, in_one_line(error), during, _traceback_lines(error))
     if isinstance(error, TheirCodeError):
         more = tuple(error.traceback.splitlines()[-LAST_LINES:])
     else:
         # What an error of the compiler stands for is nowhere else: there is no log of a cell.
         more = _traceback_lines(error.__cause__) if isinstance(error, CompileError) and error.__cause__ else ()
-    return CellFailure(kind, " ".join(str(error).split()), during, (*error.below, *more))
+    return CellFailure(kind, in_one_line(error), during, (*error.below, *more))
 
 
 def _traceback_lines(error: BaseException) -> tuple[str, ...]:

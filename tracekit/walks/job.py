@@ -118,7 +118,10 @@ def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: fl
     if hung and waited:
         first = hung[0]
         message = f"rank {first.rank} of {size} hangs: the others waited {timeout_seconds:.0f} s for it (--timeout)"
-        return TheirCodeError(message, "\n".join(["It stands at (innermost first):", *_frames(first.stands)]))
+        # `faulthandler` writes the main thread last, its innermost frame first.
+        thread = first.stands.strip().rpartition("\n\n")[2].splitlines()
+        frames = (f"  {line}" for line in thread[1 : STANDS_LINES + 1])
+        return TheirCodeError(message, "\n".join(["It stands at (innermost first):", *frames]))
     said = sorted((each for each in failures if each.message is not None), key=lambda each: each.at)
     if not said:
         codes = ", ".join(f"rank {each.rank}: {each.exit_code}" for each in failures if each.exit_code is not None)
@@ -128,9 +131,3 @@ def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: fl
     error = TheirCodeError(message, first.traceback) if first.traceback else TracekitError(message)
     error.below = first.below
     return error
-
-
-def _frames(stands: str) -> list[str]:
-    """The innermost frames of the main thread, which `faulthandler` writes last."""
-    thread = stands.strip().rpartition("\n\n")[2].splitlines()
-    return [f"  {line}" for line in thread[1 : STANDS_LINES + 1]]

@@ -60,9 +60,7 @@ class _Look:
 
     def _of_rank(self, side: FormOfRun, rank: RankOfRun) -> _Form:
         place = side.folder / rank.folder if rank.folder else side.folder
-        return self._form(place, store.load(place), side.form)
-
-    def _form(self, place: Path, run: Run, name: FormName) -> _Form:
+        run, name = store.load(place), side.form
         form = run.form(name)
         if form is None:
             raise TracekitError(f"{place} has no {name} variant, which other ranks have")
@@ -82,19 +80,13 @@ class _Look:
             analyses[kind] = replace(self.reading, window=window, steps=steps).analyze(trace)
             if trace.activities.height:
                 digest = digest_rank(trace, window=window, steps=steps)
-                digests[kind] = digest if digest.rank is not None else replace(digest, rank=_rank_of(place))
+                digests[kind] = digest if digest.rank is not None else replace(digest, rank=rank.rank)
         first = next((kind for kind in KINDS if kind in analyses), None)
         if first is None:
             raise TracekitError(f"{place} has no recording of {name}")
         path = store.recording_path(place, form, first)
         rich = analyses.get("rich") if first == "light" else None
-        side = Side(name, str(path), analyses[first], form, run.settings, run.environment, rich=rich)
-        return _Form(side, digests)
-
-
-def _rank_of(place: Path) -> int:
-    name = place.name.removeprefix("rank")
-    return int(name) if name.isdecimal() else 0
+        return _Form(Side(name, str(path), analyses[first], form, run.settings, run.environment, rich=rich), digests)
 
 
 def compare_job(a: FormOfRun, b: FormOfRun, reading: Reading) -> JobChange:

@@ -152,7 +152,7 @@ def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
     differ: dict[FormName, Differences] = {}
     for name in by_name[0]:
         own_us = (forms[name].own_wall_us for forms in by_name)
-        slowest[name] = Counter(map(_argmax, zip(*own_us, strict=True)))
+        slowest[name] = Counter(each.index(max(each)) for each in zip(*own_us, strict=True))
         differ[name] = find_rank_differences(by_name, name)
 
     def of_form(rank: int, form: FormResult) -> RankForm:
@@ -173,10 +173,6 @@ def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
         RankOfRun(rank, host, gpu, folder if rank else None, tuple(of_form(rank, form) for form in forms))
         for rank, (host, gpu, folder, forms) in enumerate(found)
     )
-
-
-def _argmax(values: tuple[float, ...]) -> int:
-    return max(range(len(values)), key=values.__getitem__)
 
 
 def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Path:

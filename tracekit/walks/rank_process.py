@@ -17,7 +17,7 @@ from tracekit import store
 from tracekit.errors import LateRankError, TheirCodeError, TracekitError
 from tracekit.model.child import ERROR_OF_RANK, STANDS_OF_RANK, RankFailure
 from tracekit.model.progress import Progress, Silent
-from tracekit.walks.cell_process import measure_cell, ran_out_of_memory
+from tracekit.walks.cell_process import in_one_line, measure_cell, ran_out_of_memory
 from tracekit.walks.end_with_parent import end_with
 from tracekit.walks.job import RANK, RankJob, decoded
 from tracekit.walks.plan import RANKS_SECONDS
@@ -69,11 +69,10 @@ def main(job_path: Path) -> None:
         text = error.traceback if isinstance(error, TheirCodeError) else ""
         if not isinstance(error, TracekitError):
             text = traceback.format_exc().rstrip("\n")
-        message = str(error) if isinstance(error, TracekitError) else f"{type(error).__name__}: {error}"
         below = error.below if isinstance(error, TracekitError) else ()
-        late = isinstance(error, LateRankError) or TIMED_OUT.search(message) is not None
+        late = isinstance(error, LateRankError) or TIMED_OUT.search(str(error)) is not None
         full = ran_out_of_memory(error)
-        failure = RankFailure(rank, message, text, below, time.time(), out_of_memory=full, timed_out=late)
+        failure = RankFailure(rank, in_one_line(error), text, below, time.time(), out_of_memory=full, timed_out=late)
         (place / ERROR_OF_RANK.format(rank)).write_bytes(msgspec.json.encode(failure))
         # Not by Python's own end, which may wait for threads that wait for other ranks.
         os._exit(1)

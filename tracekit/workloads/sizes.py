@@ -38,7 +38,10 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
         raise TracekitError(f"{info.name} has no {' and no '.join(refused)}: leave {them} out")
     if request.parallel and request.parallel not in info.parallel:
         raise TracekitError(f"{info.name} has no --parallel {request.parallel}: pass {' or '.join(info.parallel)}")
-    _check_compiling(request)
+    if request.compile_order and (request.parallel, request.scope) != ("fsdp2", "regional"):
+        raise TracekitError("--compile-order is for sharded blocks: pass --parallel fsdp2 --scope regional")
+    if request.compiled_autograd and request.nproc and request.parallel in (None, "ddp"):
+        raise TracekitError("--compiled-autograd cannot trace ddp's reducer: pass --parallel fsdp2 or tp")
     if "options" in info.takes and is_own(info.name):
         check_module(info.name)
     size, pretrained = request.size, request.pretrained
@@ -50,13 +53,6 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
     if pretrained and size != "auto":
         raise TracekitError("--pretrained determines the size: leave --size out")
     check_pixels(info, request, "--{} {}")
-
-
-def _check_compiling(request: Request) -> None:
-    if request.compile_order and (request.parallel, request.scope) != ("fsdp2", "regional"):
-        raise TracekitError("--compile-order is for sharded blocks: pass --parallel fsdp2 --scope regional")
-    if request.compiled_autograd and request.nproc and request.parallel in (None, "ddp"):
-        raise TracekitError("--compiled-autograd cannot trace ddp's reducer: pass --parallel fsdp2 or tp")
 
 
 def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:

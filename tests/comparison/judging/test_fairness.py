@@ -14,7 +14,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.gpu import GpuSample, GpuState, Moment
 from tracekit.model.note import Note
 from tracekit.model.option import WORK, words_of
-from tracekit.model.run import Generation, Settings, UserModel
+from tracekit.model.run import Generation, RankOfRun, Settings, UserModel
 from tracekit.model.sequence import Activity, OperatorSource
 
 
@@ -46,6 +46,11 @@ def test_a_gpu_that_seems_busier_than_the_call_lasted_is_said():
     note = only(changed(form=make_form(wall_us=(700.0,) * 10)))
     assert (note.code, note.subject) == ("busier_than_the_call", "b")
     assert note.facts["busy_us"] > note.facts["wall_us"] == 700.0
+
+
+def test_of_runs_over_other_numbers_of_ranks_the_first_ranks_are_compared_and_the_headline_says_so():
+    note = only(changed(ranks=tuple(RankOfRun(rank, "host", None, None, ()) for rank in (0, 1))))
+    assert (note.code, note.facts, note.grave) == ("ranks_differ", {"a": 1, "b": 2}, True)
 
 
 def test_another_package_or_one_on_one_side_only_is_named():

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.traces import DATA
+from tests.traces import recording
 
 from tracekit.analysis import analyze
 from tracekit.analysis.sequence import list_work
@@ -33,7 +33,7 @@ def side_of(name: str, lender: str | None = None) -> Side:
     if lender is not None:
         bare = side_of(name)
         return replace(bare, sequence=lend_operators(bare.sequence, work_of(lender), "lent"))
-    trace = read_trace(DATA / f"{name}.json.gz", shapes=True)
+    trace = read_trace(recording(name), shapes=True)
     return Side(name, name, analyze(trace), None, None, None, sequence=list_work(trace))
 
 

@@ -22,8 +22,8 @@ def find_ddp_buckets(comparison: Comparison) -> Finding | None:
     reduces = job.collective(REDUCE) if job else None
     if job is None or reduces is None or settings is None or settings.parallel != "ddp" or not reduces.a_count:
         return None
-    shares = [call.overlapped_share for call in job.told or ()]
-    lost = shares[0] - shares[1] if shares and None not in shares else 0.0  # type: ignore[operator]
+    before, after = (call.overlapped_share for call in job.told) if job.told else (None, None)
+    lost = before - after if before is not None and after is not None else 0.0
     if abs(reduces.b_count / reduces.a_count - 1) < OTHER_COUNT and lost < LOST_SHARE:
         return None
     fall = job.of_slowest.waterfall
@@ -34,8 +34,8 @@ def find_ddp_buckets(comparison: Comparison) -> Finding | None:
         "b_buckets": reduces.b_count,
         "a_each_bytes": reduces.a_each_bytes,
         "b_each_bytes": reduces.b_each_bytes,
-        "a_overlapped_share": shares[0] if shares else None,
-        "b_overlapped_share": shares[1] if shares else None,
+        "a_overlapped_share": before,
+        "b_overlapped_share": after,
     }
     warns = fall is not None and more_us >= WORTH_WARNING * fall.b_us
     action = Action("wrap_then_compile") if lost >= LOST_SHARE else None

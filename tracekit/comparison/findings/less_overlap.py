@@ -1,13 +1,15 @@
 """Does compute cover less of the transfer once compiled? Faster compute covers less; so do collectives that wait."""
 
 from tracekit.comparison.findings.ddp_buckets import find_ddp_buckets
+from tracekit.comparison.findings.fewer_gathers import GATHER
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.job import OVERLAP
 
 #: Of the slowest rank's call: less is not worth a line.
 WORTH_SAYING = 0.02
-GATHER = "all_gather"
+#: A call that gathers weights gathers those of each layer.
+LEAST_GATHERS = 4
 
 
 def find_less_overlap(comparison: Comparison) -> Finding | None:
@@ -30,5 +32,5 @@ def find_less_overlap(comparison: Comparison) -> Finding | None:
         "lost_us": lost_us,
     }
     gathers = job.collective(GATHER)
-    action = Action("prefetch_weights") if gathers is not None and gathers.b_count else None
+    action = Action("prefetch_weights") if gathers is not None and gathers.b_count >= LEAST_GATHERS else None
     return Finding("less_overlap", "warning", facts, lost_us, action)

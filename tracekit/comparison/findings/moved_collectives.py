@@ -17,7 +17,12 @@ def find_moved_collectives(comparison: Comparison) -> Finding | None:
         *([GATHER] if find_fewer_gathers(comparison) else []),
         *([REDUCE] if find_ddp_buckets(comparison) else []),
     }
-    changed = [each for each in (job.collectives if job else ()) if each.name not in told and _differs(each)]
+    changed = [
+        each
+        for each in (job.collectives if job else ())
+        if each.name not in told
+        and (abs(each.b_count - each.a_count) > OTHER_COUNT * each.a_count or _other_bytes(each))
+    ]
     if not changed:
         return None
     facts = {
@@ -36,10 +41,6 @@ def find_moved_collectives(comparison: Comparison) -> Finding | None:
         "exposed_change_us": sum(each.b_exposed_transfer_us - each.a_exposed_transfer_us for each in changed),
     }
     return Finding("moved_collectives", "info", facts)
-
-
-def _differs(each: CollectiveChange) -> bool:
-    return abs(each.b_count - each.a_count) > OTHER_COUNT * each.a_count or _other_bytes(each)
 
 
 def _other_bytes(each: CollectiveChange) -> bool:

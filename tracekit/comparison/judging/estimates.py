@@ -263,11 +263,17 @@ def _most(job: JobChange, of: Callable[[RankCall], float | None], side: str) -> 
     """The figure of the rank that has most of it, what is in doubt, and that rank; None where one has none."""
     calls: list[tuple[int, RankCall | None]] = [(each.rank, getattr(each, side)) for each in job.ranks]
     found = [
-        (figure, BUSY_MOVES * (call.compute_us + call.exposed_us), rank)
+        (figure, BUSY_MOVES * (call.compute_us + call.exposed_us) + _longer_us(call), rank)
         for rank, call in calls
         if call is not None and (figure := of(call)) is not None
     ]
     return max(found) if len(found) == len(calls) else None
+
+
+def _longer_us(call: RankCall) -> float:
+    """By how much the recorded call is longer than the unprofiled one: all of it may be communication."""
+    known = call.recorded_us is not None and call.wall_us is not None
+    return max((call.recorded_us or 0.0) - (call.wall_us or 0.0), 0.0) if known else 0.0
 
 
 def _above_0(estimate: Estimate) -> Estimate:

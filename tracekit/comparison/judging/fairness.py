@@ -202,6 +202,10 @@ def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
             calls = sum(form.times_slowest for _, form in forms)
             facts = {"ranks": len(side.ranks), "rank": rank, "times": slowest.times_slowest, "calls": calls}
             yield Note("of_ranks", "info", side.label, {**facts, "shown": side.rank})
+    one, other = len(a.ranks) or 1, len(b.ranks) or 1
+    if a.settings and b.settings and one != other:
+        # Nothing is joined of these: each side is its rank 0.
+        yield Note("ranks_differ", facts={"a": one, "b": other}, grave=True)
 
 
 def _other_windows(a: Side, b: Side) -> Iterator[Note]:

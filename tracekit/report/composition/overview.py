@@ -9,7 +9,7 @@ from tracekit.model.timing import BreakEven
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import about, counted, duration, figure_change, scale_of, size, size_change, times_within
 from tracekit.report.composition.overview_account import call_account, noise_words, operator_table, slower_words
-from tracekit.report.document import Advice, Bar, Check, Overview, Table
+from tracekit.report.document import Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
 from tracekit.report.sections.findings import listed
 from tracekit.report.sections.headline import gate_text
@@ -55,6 +55,7 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
         )
     account, codes = call_account(comparison), {note.code: note for note in comparison.notes}
     sign_open = comparison.verdict.established and "one_process_waits_for_host" in codes
+    ranks = rank_lines(comparison.job, (comparison.a.label, b.label)) if comparison.job else None
     return Overview(
         subject=words.subjects(comparison),
         headline=headline,
@@ -70,7 +71,7 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
         bars=bars((comparison,), (comparison.a, comparison.b)),
         noise=noise_words(comparison),
         account=account,
-        tables=tuple(filter(None, (operator_table(comparison), _ranks(comparison)))),
+        tables=tuple(filter(None, (operator_table(comparison), ranks))),
         slower=slower_words(comparison, account),
         bottleneck=_bottleneck(b, bound) if bound else "",
         advice=advice,
@@ -88,10 +89,6 @@ def hidden(
     """How many notes and findings are not shown."""
     shown = min(len([*told]), MOST_NOTES) + len([*advice])
     return max(len([*notes]) + len(listed(findings)) - shown, 0)
-
-
-def _ranks(comparison: Comparison) -> Table | None:
-    return rank_lines(comparison.job, (comparison.a.label, comparison.b.label)) if comparison.job else None
 
 
 def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float] | None]:

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from tracekit.model.ranks import Ranks
@@ -54,6 +55,9 @@ def _nobody(told: Ranks) -> str:
     worst = max(waits, key=lambda each: (each.exposed_waiting_us or 0.0) / each.span_us)
     share = (worst.exposed_waiting_us or 0.0) / worst.span_us
     told_share = f"{percent(share, 1)} of rank {worst.rank}'s time is exposed waiting"
+    unmatched, whose = max((sections.unmatched_us(use) / use.span_us, use.rank) for use in waits)
+    if unmatched >= LEAST_WAITING:
+        return f"Late ranks cannot be told: {percent(unmatched, 0)} of rank {whose}'s time is unmatched communication"
     if share < LEAST_WAITING:
         return f"No late rank: at most {told_share}"
     waited = [each for each in told.waits if each.rank == worst.rank]
@@ -111,4 +115,7 @@ def ranks_text(told: Ranks, page: Path | None, more: tuple[str, ...], detail: De
             sections.unmatched_table(told),
         )
         tables = (*found, *(part for table in listed if table for part in (doc.BLANK, table)))
-    return shown_overview(ranks_overview(told), tables, page, more, detail, width)
+    overview = ranks_overview(told)
+    # In full the findings are told with their evidence.
+    overview = replace(overview, checks=()) if detail == "all" else overview
+    return shown_overview(overview, tables, page, more, detail, width)

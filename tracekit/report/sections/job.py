@@ -27,13 +27,12 @@ TOGETHER = {
 
 def foremost(job: JobChange, most: int) -> tuple[RankChange, ...]:
     """The slowest rank, and those whose calls changed by most else, in order."""
-    ranked = sorted(job.ranks, key=lambda each: (each.rank != job.slowest, -abs(_change(each)), each.rank))
+    ranked = sorted(
+        job.ranks,
+        key=lambda each: (each.rank != job.slowest, -abs((each.b_wall_us or 0.0) - (each.a_wall_us or 0.0)), each.rank),
+    )
     shown = {each.rank for each in ranked[:most]}
     return tuple(each for each in job.ranks if each.rank in shown)
-
-
-def _change(each: RankChange) -> float:
-    return (each.b_wall_us or 0.0) - (each.a_wall_us or 0.0)
 
 
 def rank_lines(job: JobChange, names: tuple[str, str]) -> Table:
@@ -49,21 +48,22 @@ def rank_lines(job: JobChange, names: tuple[str, str]) -> Table:
             figure_change(us / scale, decimals) if (us := _part(each, TOGETHER[head])) is not None else MISSING
             for head in heads
         )
-        idle = [figure_change(_idle(each) / scale, decimals) if each.waterfall else MISSING] if heads else []
-        return (f"  {_name(each, job, len(heads))}", *ends, *changes, *idle)
+        rest = (_idle(each), each.waterfall.residual_us) if each.waterfall else (None, None)
+        left_over = [MISSING if us is None else figure_change(us / scale, decimals) for us in rest] if heads else []
+        return (f"  {_name(each, job, len(heads))}", *ends, *changes, *left_over)
 
     left = len(job.ranks) - len(shown)
     note = f"{left} more ranks on the page" if left else ""
-    figures = (*names, *heads, *([words.IDLE] if heads else []))
-    return Table("", columns(f"Change by rank, {unit}", figures=figures), tuple(map(row, shown)), note)
+    figures = (*names, *heads, *([words.IDLE, words.RESIDUAL] if heads else []))
+    return Table("", columns(f"Own calls of ranks, {unit}", figures=figures), tuple(map(row, shown)), note)
 
 
 def _name(each: RankChange, job: JobChange, known: int = 1) -> str:
-    """`rank 1, slowest`; a rank whose ends are recorded ones, where not all are."""
+    """`rank 1, sets the pace`; a rank whose ends are recorded ones, where not all are."""
     bases = {fall.basis for one in job.ranks if (fall := one.waterfall)}
     apart = known and len(bases) > 1 and each.waterfall is not None and each.waterfall.basis == "trace"
-    slowest = ", slowest" if each.rank == job.slowest else ""
-    return f"rank {each.rank}{slowest}{words.PROFILED if apart else ''}"
+    pace = words.PACE if each.rank == job.slowest and len(job.ranks) > 1 else ""
+    return f"rank {each.rank}{pace}{words.PROFILED if apart else ''}"
 
 
 def _ends(each: RankChange) -> tuple[float | None, float | None]:

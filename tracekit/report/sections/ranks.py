@@ -13,7 +13,13 @@ from tracekit.report.document import (
 )
 from tracekit.report.words import ranks as words
 
-ACCOUNT = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "waiting", "overlap price", "last")
+UNMATCHED = "exposed, unmatched"
+ACCOUNT = (
+    *("span", "compute", "exposed transfer", "exposed waiting", UNMATCHED, "idle"),
+    *("waiting", "overlap price", "last"),
+)
+#: Of the span: less is rounding.
+LEAST_UNMATCHED = 0.0005
 #: Characters of a place.
 PLACE = 32
 NO_CAUSE = "no cause found"
@@ -33,21 +39,26 @@ def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
 
 def account_table(told: Ranks, most: int) -> Table:
     """A row a rank: compute, exposed communication and idle time add up to its span. Where there are more than `most`,
-    those that waited or were waited for most, and the median of the others."""
+    those that waited or were waited for most, and the median of the others. Exposed collectives that match no other
+    rank's are neither transfer nor waiting: they have a column, where there are any."""
     shown = foremost(told, most)
+    heads = ACCOUNT if any(map(unmatched_us, told.ranks)) else tuple(each for each in ACCOUNT if each != UNMATCHED)
     others = [use for use in told.ranks if use not in shown]
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
 
     def written(us: float | None) -> str:
         return MISSING if us is None else f"{us / scale:,.{decimals}f}"
 
-    rows = [(f" rank {use.rank}", *map(written, account_figures(use)), str(use.last_arrivals)) for use in shown]
+    def figures(use: RankUse) -> tuple[float | None, ...]:
+        return tuple(us for head, us in zip(ACCOUNT, account_figures(use), strict=False) if head in heads)
+
+    rows = [(f" rank {use.rank}", *map(written, figures(use)), str(use.last_arrivals)) for use in shown]
     if others:
-        known = ([us for us in each if us is not None] for each in zip(*map(account_figures, others), strict=True))
+        known = ([us for us in each if us is not None] for each in zip(*map(figures, others), strict=True))
         medians = (median(each) if each else None for each in known)
         last = f"{median(use.last_arrivals for use in others):,.0f}"
         rows.append((f" median of {len(others)} others", *map(written, medians), last))
-    return Table("", columns(f"Time, {unit}", figures=ACCOUNT), tuple(rows))
+    return Table("", columns(f"Time, {unit}", figures=heads), tuple(rows))
 
 
 def account_figures(use: RankUse) -> tuple[float | None, ...]:
@@ -56,10 +67,19 @@ def account_figures(use: RankUse) -> tuple[float | None, ...]:
         use.compute_us,
         use.exposed_transfer_us,
         use.exposed_waiting_us,
+        unmatched_us(use),
         use.idle_us,
         use.waiting_us,
         use.overlap_price_us,
     )
+
+
+def unmatched_us(use: RankUse) -> float:
+    """Exposed communication that is neither transfer nor waiting; 0 where no part of it is."""
+    if use.exposed_transfer_us is None or use.exposed_waiting_us is None:
+        return 0.0
+    left = use.exposed_us - use.exposed_transfer_us - use.exposed_waiting_us
+    return left if left > LEAST_UNMATCHED * use.span_us else 0.0
 
 
 def late_table(told: Ranks, most: int) -> Table | None:

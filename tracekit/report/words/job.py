@@ -19,6 +19,8 @@ CHANGE_NOTE = (
     " communication (est.). “transfer”: exposed communication by how much is transferred; “overlap”: by how much of it"
     " compute covers."
 )
+#: Its compiled call, less the time that it waits for others, is longest.
+PACE = ", sets the pace"
 PROFILED = ", profiled"
 PROFILED_NOTE = "“profiled”: its traces hold more work than its unprofiled calls, so these are as recorded."
 CALL_NOTE = "wall = compute + exposed transfer + exposed waiting + idle. “overlapped” is of all transfer."

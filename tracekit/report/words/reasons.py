@@ -43,7 +43,7 @@ REASONS: dict[str, Sentence] = {
     "holds_limit": lambda doubts: ": ".join(
         filter(None, ("the interval contains the limit", "; ".join(_doubt(**each) for each in doubts)))
     ),
-    "within_floor": lambda **doubt: f"the limit is within {_doubt(**doubt)}",
+    "within_floor": lambda **doubt: f"the limit lies within the doubt: {_doubt(**doubt)}",
     "no_share_of_0": "A is 0, so a percentage is undefined: limit the change or B's own figure",
     "not_measured": "not measured",
     "not_measured_on_both_sides": "not measured on both sides",

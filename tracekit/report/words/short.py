@@ -106,6 +106,7 @@ HEADLINE: dict[str, Sentence] = {
             else f"{counted(count, collective)}, others {usual_count:,}"
         )
     ),
+    "ranks_differ": "A is of {a:counted rank}, B of {b}: only rank 0 of each is compared",
     "waiting_untold": lambda subject, communication_us, rank, world_size, **_: (
         f"{'one rank' if rank is None else f'rank {rank}'}{f' of {world_size:,}' if world_size else ''}:"
         f" {duration(communication_us)} of communication include waiting for others (tracekit ranks FOLDER)"
