@@ -2,12 +2,9 @@
 
 import csv
 import gzip
-import hashlib
 import io
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -183,26 +180,6 @@ def test_workers_read_what_one_process_reads(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "rank2.json").write_text("no trace")
     with pytest.raises(TracekitError, match="is not a trace"):
         read_ranks([*places, str(tmp_path / "rank2.json")], reading)
-
-
-def test_forked_workers_read_what_one_process_reads(dlrm: Path) -> None:
-    """In a process of its own: this one has imported polars long ago, and is not forked."""
-    code = """
-import hashlib, sys
-# What the command imports before it reads.
-from tracekit.cli import output, ranks
-from tracekit.walks import many_files, reading, ranks as walk
-many_files.os.cpu_count, many_files.WORTH_A_FORK_BYTES = lambda: 2, 0
-places = walk.find_recordings(sys.argv[1:])
-assert "polars" not in sys.modules
-digests = walk.read_ranks(places, walk.RanksReading(cached=False))
-assert "tracekit.tracefile.read" not in sys.modules
-from tracekit.ranks.digest_file import digest_bytes
-print(*(hashlib.sha256(digest_bytes(each)).hexdigest() for each in digests))
-"""
-    forked = subprocess.run((sys.executable, "-c", code, str(dlrm)), capture_output=True, text=True, check=True)
-    digests = read_ranks(find_recordings([str(dlrm)]), RanksReading(cached=False))
-    assert forked.stdout.split() == [hashlib.sha256(digest_bytes(each)).hexdigest() for each in digests]
 
 
 def test_ranks_are_told_by_their_files_names_where_recordings_do_not_say(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ with_engine = click.option(
     "--engine",
     default="local",
     metavar="local|MODULE:FUNCTION",
-    help="Who reads: processes of this machine, or the concurrent.futures.Executor that FUNCTION() returns.",
+    help="What reads: processes here, or the Executor that FUNCTION() returns.",
 )
 with_rank = click.option(
     "--rank", type=click.IntRange(min=0), metavar="N", help="Analyze this rank of a folder with the traces of many."

@@ -80,7 +80,6 @@ def ranks(
     with opened_engine(engine) as executor:
         digests = read_ranks(found, reading, executor)
 
-    # Not sooner: the processes that read are forked before polars is imported.
     from tracekit.ranks.collectives import list_collectives
     from tracekit.ranks.joining import match_ranks, tell_ranks
     from tracekit.report.composition.ranks import ranks_text

@@ -101,10 +101,9 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, tuple
     known = [{rank: end for rank, (_, end) in each.items()} for each in joined]
     common = [min(end for _, end in each.values()) - max(start for start, _ in each.values()) for each in joined]
     apart = median(max(ends.values()) - min(ends.values()) for ends in known)
-    tolerance = max(FAR * apart, LEAST_TOLERANCE_NS)
     unmoved: Clocks | None = None
     if min(common) > 0 and apart <= MOST_SCATTER * median(common):
-        unmoved = Clocks(plain.base_ns, plain.origins, {}, "one_host", apart, 1, tolerance, at_once=True)
+        unmoved = Clocks(plain.base_ns, plain.origins, {}, "one_host", apart, 1, _tolerance_ns(apart), at_once=True)
         if _level(known):
             return unmoved
         unmoved = unmoved if apart <= MOST_APART * median(common) else None
@@ -131,8 +130,12 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, tuple
         # In a ring over a slow network some ranks end before others each time: as uncertain as that is their clock.
         return unmoved or Clocks(plain.base_ns, plain.origins, {}, "bound", None, len(hosts))
     basis: ClockBasis = "one_host" if len(hosts) == 1 else "aligned"
-    tolerance = max(FAR * usual, LEAST_TOLERANCE_NS)
-    return Clocks(plain.base_ns, plain.origins, offsets, basis, usual, len(hosts), tolerance)
+    return Clocks(plain.base_ns, plain.origins, offsets, basis, usual, len(hosts), _tolerance_ns(usual))
+
+
+def _tolerance_ns(usual: float) -> float:
+    """How far apart two ends of one collective may be, of which most are apart by this."""
+    return max(FAR * usual, LEAST_TOLERANCE_NS)
 
 
 def _level(known: list[dict[int, int]]) -> bool:

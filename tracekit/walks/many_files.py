@@ -1,18 +1,13 @@
-"""One question asked of many files, here or by an executor. Nothing is scheduled, queued or tried again by tracekit.
-
-What reads a trace is imported where it is used: a process can be forked only before polars has started its threads.
-"""
+"""One question asked of many files, here or by an executor. Nothing is scheduled, queued or tried again by tracekit."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from signal import SIGTERM, Signals
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
@@ -26,9 +21,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Found = TypeVar("Found")
 
-#: Reading less than this takes less time than starting a process does, which imports what reads a trace anew; a forked
-#: one does so while this one imports the rest.
-WORTH_A_PROCESS_BYTES, WORTH_A_FORK_BYTES = 24 << 20, 6 << 20
+#: Reading less than this takes less time than starting a process does.
+WORTH_A_PROCESS_BYTES = 24 << 20
 
 
 def _refuse(error: TracekitError) -> NoReturn:
@@ -53,10 +47,8 @@ def ask_each(
     if executor is not None:
         return _ask_executor(question, items, executor)
     workers = min(len(items), os.cpu_count() or 1)
-    # A forked process would inherit polars' threads in the middle of their work.
-    forks = sys.platform == "linux" and "polars" not in sys.modules
-    if workers > 1 and unpacked_bytes >= (WORTH_A_FORK_BYTES if forks else WORTH_A_PROCESS_BYTES) * workers:
-        return _ask_processes(question, items, workers, "fork" if forks else "spawn")
+    if workers > 1 and unpacked_bytes >= WORTH_A_PROCESS_BYTES * workers:
+        return _ask_processes(question, items, workers)
     answers = (_answer(question.look, item) for item in items)
     return _gathered(question, len(items), answers)
 
@@ -112,21 +104,18 @@ def _answer_at(look: Callable[[T], Found], at: int, item: T) -> Found | Tracekit
     return answer
 
 
-def _ask_processes(
-    question: Question[T, Found], items: Sequence[T], workers: int, start: Literal["fork", "spawn"]
-) -> list[Found]:
+def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: int) -> list[Found]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import active_children, get_context
 
-    context = get_context(start)
+    # Forked processes would inherit polars' threads in the middle of their work.
+    context = get_context("spawn")
     at_work = context.RawArray("q", len(items))
     with ProcessPoolExecutor(workers, context, _begin, (at_work,)) as pool:
         try:
             futures = [pool.submit(_answer_at, question.look, at, item) for at, item in enumerate(items)]
             children = active_children()
-            # All are forked by now. Meanwhile, what takes as long to import as a small trace to read.
-            import_module("tracekit.ranks.joining")
             return _gathered(question, len(items), (future.result() for future in futures))
         except BrokenProcessPool as error:
             # The others are ended, and all have an exit code.

@@ -1,7 +1,4 @@
-"""From the traces of many ranks to their digests.
-
-What reads a trace is imported where it is used: a process can be forked only before polars has started its threads.
-"""
+"""From the traces of many ranks to their digests."""
 
 from __future__ import annotations
 
@@ -12,8 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import store
+from tracekit.analysis.digest import digest_rank
 from tracekit.errors import TracekitError
+from tracekit.ranks.digest_file import MAGIC, read_digest
+from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.rank_files import by_rank, rank_in_name
+from tracekit.tracefile.read import read_trace
 from tracekit.walks.many_files import Question, ask_each
 
 if TYPE_CHECKING:
@@ -40,11 +41,6 @@ class RanksReading:
 
     def digest(self, place: str) -> RankDigest:
         """The digest of one recording, read or made. Raises TracekitError where it is neither."""
-        from tracekit.analysis.digest import digest_rank
-        from tracekit.ranks.digest_file import MAGIC, read_digest
-        from tracekit.tracefile.cache import default_folder
-        from tracekit.tracefile.read import read_trace
-
         path = Path(place)
         if path.is_file():
             with path.open("rb") as file:

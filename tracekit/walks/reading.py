@@ -1,7 +1,4 @@
-"""Reading a trace as a command asks for it, with a bar on the terminal should it take a while.
-
-What reads and analyzes is imported where it is used: `ranks` forks processes before polars is imported.
-"""
+"""Reading a trace as a command asks for it, with a bar on the terminal should it take a while."""
 
 from __future__ import annotations
 

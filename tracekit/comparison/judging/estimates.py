@@ -272,8 +272,9 @@ def _most(job: JobChange, of: Callable[[RankCall], float | None], side: str) -> 
 
 def _longer_us(call: RankCall) -> float:
     """By how much the recorded call is longer than the unprofiled one: all of it may be communication."""
-    known = call.recorded_us is not None and call.wall_us is not None
-    return max((call.recorded_us or 0.0) - (call.wall_us or 0.0), 0.0) if known else 0.0
+    if call.recorded_us is None or call.wall_us is None:
+        return 0.0
+    return max(call.recorded_us - call.wall_us, 0.0)
 
 
 def _above_0(estimate: Estimate) -> Estimate:

@@ -62,7 +62,7 @@ def _nobody(told: Ranks) -> str:
         return f"No late rank: at most {told_share}"
     waited = [each for each in told.waits if each.rank == worst.rank]
     if not waited:
-        return f"At least {told_share}; for whom cannot be told"
+        return f"At least {told_share}, for ranks that cannot be told"
     return f"{told_share}, mostly for rank {max(waited, key=lambda each: each.us).late}"
 
 

@@ -18,16 +18,17 @@ from tracekit.report.document import (
     HeatMap,
 )
 from tracekit.report.sections.ranks import (
-    ACCOUNT,
     MOST_LATES,
     MOST_WAITERS,
     NO_CAUSE,
     PLACE,
     account_figures,
+    account_heads,
     collective_name,
     foremost,
     last_words,
     matrix_of,
+    unmatched_us,
 )
 from tracekit.report.words import ranks as words
 
@@ -75,7 +76,7 @@ def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
 def _parts(use: RankUse) -> dict[str, float]:
     """They add up to the span; what of exposed communication is neither is told apart."""
     transfer, waiting = use.exposed_transfer_us or 0.0, use.exposed_waiting_us or 0.0
-    rest = max(use.exposed_us - transfer - waiting, 0.0)
+    rest = unmatched_us(use)
     return {
         "compute": use.compute_us,
         "transfer": transfer,
@@ -97,16 +98,17 @@ def rank_explorer(told: Ranks) -> Explorer:
     def figure(us: float | None) -> Figure:
         return Figure(MISSING if us is None else f"{us / scale:,.{decimals}f}", -1.0 if us is None else us)
 
-    rows = []
+    rows, heads = [], account_heads(told)
     for use in ranked[:MOST_ROWS]:
         longest = sorted(waited_for[use.rank], key=lambda each: -each.us)
+        last = Figure(f"{use.last_arrivals:,}", use.last_arrivals)
         rows.append(
             ExplorerRow(
                 number=use.rank,
                 label=f"rank {use.rank}",
                 is_code=False,
                 words=(f"rank {longest[0].late}" if longest else MISSING,),
-                figures=(*map(figure, account_figures(use)), Figure(f"{use.last_arrivals:,}", use.last_arrivals)),
+                figures=(*map(figure, account_figures(use, heads)), last),
                 facts=tuple(_facts(use, longest, late.get(use.rank))),
             )
         )
@@ -118,7 +120,7 @@ def rank_explorer(told: Ranks) -> Explorer:
         hint="rank, cause or place",
         head="Rank",
         words=("waits mostly for",),
-        figures=ACCOUNT,
+        figures=heads,
         rows=tuple(rows),
         note=f"{words.ACCOUNT_NOTE}{left}",
         anchor="rank",

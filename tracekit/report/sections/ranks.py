@@ -42,7 +42,7 @@ def account_table(told: Ranks, most: int) -> Table:
     those that waited or were waited for most, and the median of the others. Exposed collectives that match no other
     rank's are neither transfer nor waiting: they have a column, where there are any."""
     shown = foremost(told, most)
-    heads = ACCOUNT if any(map(unmatched_us, told.ranks)) else tuple(each for each in ACCOUNT if each != UNMATCHED)
+    heads = account_heads(told)
     others = [use for use in told.ranks if use not in shown]
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
 
@@ -50,7 +50,7 @@ def account_table(told: Ranks, most: int) -> Table:
         return MISSING if us is None else f"{us / scale:,.{decimals}f}"
 
     def figures(use: RankUse) -> tuple[float | None, ...]:
-        return tuple(us for head, us in zip(ACCOUNT, account_figures(use), strict=False) if head in heads)
+        return account_figures(use, heads)
 
     rows = [(f" rank {use.rank}", *map(written, figures(use)), str(use.last_arrivals)) for use in shown]
     if others:
@@ -61,8 +61,14 @@ def account_table(told: Ranks, most: int) -> Table:
     return Table("", columns(f"Time, {unit}", figures=heads), tuple(rows))
 
 
-def account_figures(use: RankUse) -> tuple[float | None, ...]:
-    return (
+def account_heads(told: Ranks) -> tuple[str, ...]:
+    """Those of the account that some rank has something in."""
+    return tuple(head for head in ACCOUNT if head != UNMATCHED or any(map(unmatched_us, told.ranks)))
+
+
+def account_figures(use: RankUse, heads: tuple[str, ...]) -> tuple[float | None, ...]:
+    """Those under these heads, the last arrivals not among them."""
+    every = (
         use.span_us,
         use.compute_us,
         use.exposed_transfer_us,
@@ -72,13 +78,12 @@ def account_figures(use: RankUse) -> tuple[float | None, ...]:
         use.waiting_us,
         use.overlap_price_us,
     )
+    return tuple(us for head, us in zip(ACCOUNT, every, strict=False) if head in heads)
 
 
 def unmatched_us(use: RankUse) -> float:
-    """Exposed communication that is neither transfer nor waiting; 0 where no part of it is."""
-    if use.exposed_transfer_us is None or use.exposed_waiting_us is None:
-        return 0.0
-    left = use.exposed_us - use.exposed_transfer_us - use.exposed_waiting_us
+    """Exposed communication that is told to be neither transfer nor waiting."""
+    left = use.exposed_us - (use.exposed_transfer_us or 0.0) - (use.exposed_waiting_us or 0.0)
     return left if left > LEAST_UNMATCHED * use.span_us else 0.0
 
 

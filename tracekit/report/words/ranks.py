@@ -176,7 +176,7 @@ NOTES: dict[str, Sentence] = {
     "parts_missing": (
         "{count} of {of:counted collective} lack a recorded rank's part: who is late among the others is told, no more."
     ),
-    "unmatched_collectives": lambda count, total_us, reason, of=0: (
+    "unmatched_collectives": lambda count, total_us, reason, of: (
         f"{counted(count, 'collective')} ({duration(total_us)}) matched with no other rank: {UNMATCHED[reason]}."
         + (" Are all recordings of one job and the same steps?" if count > of / 2 else "")
     ),
