@@ -69,8 +69,8 @@ with_steps = click.option("--steps", metavar="N|N-M", help="Analyze only these m
 with_engine = click.option(
     "--engine",
     default="local",
-    metavar="local|MODULE:FUNCTION",
-    help="What reads: processes here, or the Executor that FUNCTION() returns.",
+    metavar="ENGINE",
+    help="What reads: local processes, or MODULE:FUNCTION() that returns an Executor.",
 )
 with_rank = click.option(
     "--rank", type=click.IntRange(min=0), metavar="N", help="Analyze this rank of a folder with the traces of many."
