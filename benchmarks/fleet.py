@@ -17,7 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.ranks import RankDigest, Ranks, RankSummary, Talk
 from tracekit.ranks.digest_file import digest_bytes
-from tracekit.ranks.joining import join_ranks
+from tracekit.ranks.fleets.reduce import reduce_fleet
 from tracekit.walks.ranks import RanksReading
 
 Floats = NDArray[np.float64]
@@ -189,7 +188,9 @@ class Fleet:
             pause = self.random.choice(self.recorded.pauses_ns, stage.now.shape) / 10
             for host, share in self.truth.slow_hosts.items():
                 if host // shape.data == number:
-                    pause[host % shape.data] += share * usual_ns * (1 + 0.05 * self.random.standard_normal(shape.tensor))
+                    pause[host % shape.data] += (
+                        share * usual_ns * (1 + 0.05 * self.random.standard_normal(shape.tensor))
+                    )
             self.begins.append(stage.now.copy())
             stage.now = stage.now + pause
         sent: dict[tuple[int, int, str], Floats] = {}
@@ -353,7 +354,9 @@ class Fleet:
         what, numbers = zip(*stage.kinds, strict=True)
         named = self.recorded.kernels.select("name", "family", "grid")
         before = np.append(begins[0], ends[:-1])
-        table = pl.DataFrame({"what": what, "start_ns": starts, "end_ns": ends, "step": stage.steps, "ready_ns": before})
+        table = pl.DataFrame(
+            {"what": what, "start_ns": starts, "end_ns": ends, "step": stage.steps, "ready_ns": before}
+        )
         table = pl.concat([table, named[list(numbers)]], how="horizontal")
         is_kernel = pl.col("what") == "kernel"
         kernel = pl.when(pl.col("what").str.contains(":")).then(pl.lit(SENDRECV)).otherwise(pl.lit(ALLREDUCE))
@@ -398,3 +401,146 @@ class Fleet:
             places=pl.DataFrame(schema=places),
             device=rank % self.shape.tensor,
         )
+
+
+def trace_text(digest: RankDigest, size: int) -> bytes:
+    """The digest's recording as torch.profiler writes it, of at least `size` bytes: operators of the host fill it."""
+    stated = {"backend": "nccl", "rank": digest.rank, "world_size": digest.world_size}
+    config = [
+        {"pg_name": name, "pg_desc": digest.purposes[name], "pg_size": len(ranks), "ranks": ranks}
+        for name, ranks in digest.groups.items()
+    ]
+    head = {
+        "schemaVersion": 1,
+        "deviceProperties": [{"id": digest.device, "name": digest.device_name}],
+        "distributedInfo": {**stated, "pg_count": len(config), "pg_config": config},
+        "host_name": digest.host_name,
+        "baseTimeNanoseconds": digest.origin_ns,
+    }
+    events: list[str] = []
+    # Kernels were launched long before they ran, or, where a step begins, just before.
+    talk = {row["start_ns"]: row for row in digest.collectives.iter_rows(named=True)}
+    columns = digest.activities.select("name", "start_ns", "end_ns", "grid", "step").iter_rows()
+    begins = [begin for begin, _ in digest.windows]
+    called = 0
+    for number, (name, start, end, grid, step) in enumerate(columns, start=1):
+        first = called < begins[step]
+        called = start - 4_000 if first else max(called + 2_000, min(start - 30_000, start))
+        about = {"device": digest.device, "stream": 7, "correlation": number, "External id": number}
+        about["grid"] = json.loads(grid)
+        if (row := talk.get(start)) is not None:
+            about |= _known_of(row)
+        events.append(
+            f'{{"ph":"X","cat":"kernel","name":{json.dumps(name)},"pid":{digest.device},"tid":7,"ts":{start / 1e3:.3f},'
+            f'"dur":{(end - start) / 1e3:.3f},"args":{json.dumps(about)}}}'
+        )
+        events.append(
+            f'{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{called / 1e3:.3f},'
+            f'"dur":1.500,"args":{{"cbid":211,"correlation":{number},"External id":{number}}}}}'
+        )
+    for number, (begin, end) in zip(digest.steps, digest.windows, strict=True):
+        events.append(
+            f'{{"ph":"X","cat":"user_annotation","name":"ProfilerStep#{number}","pid":1,"tid":1,'
+            f'"ts":{begin / 1e3:.3f},"dur":{(end - begin) / 1e3:.3f},"args":{{}}}}'
+        )
+    text = ",\n".join(events)
+    shapes = '"Input Dims":[[6,2048,2048],[],[]],"Input type":["c10::BFloat16","Scalar","Scalar"],"Concrete Inputs":[]'
+    one = (
+        '{"ph":"X","cat":"cpu_op","name":"aten::as_strided","pid":1,"tid":2,"ts":%.3f,"dur":1.203,'
+        '"args":{"External id":%d,"Record function id":0,"Ev Idx":%d,' + shapes + "}}"
+    )
+    count = max(size - len(text), 0) // (len(one) + 20) + 1
+    between = (digest.windows[-1][1] - begins[0]) / 1e3 / count
+    fill = ",\n".join(one % (begins[0] / 1e3 + at * between, 10**7 + at, at) for at in range(count))
+    return f'{json.dumps(head)[:-1]}, "traceEvents": [\n{text},\n{fill}\n  ]}}\n'.encode()
+
+
+def _known_of(row: dict[str, Any]) -> dict[str, Any]:
+    """What `record_param_comms` states of it on the kernel."""
+    names = {"all_reduce": "allreduce", "send": "send", "recv": "recv"}
+    known = {
+        "Collective name": names[row["collective"]],
+        "In msg nelems": row["bytes"] // 2,
+        "Out msg nelems": row["bytes"] // 2,
+        "dtype": "BFloat16",
+        "Group size": row["size"],
+        "Process Group Name": row["group"],
+        "Process Group Ranks": str(row["ranks"]),
+    }
+    for name, peers in (("Dst Rank", row["targets"]), ("Src Rank", row["sources"])):
+        known |= {name: peers[0]} if peers else {}
+    return known | ({"Seq": row["sequence"]} if row["sequence"] is not None else {})
+
+
+def through_json(digest: RankDigest, folder: Path, megabytes: int, truth: Truth) -> RankDigest:
+    """The digest of its recording, which is deleted. Raises TracekitError for one that was cut off or is foreign."""
+    path = folder / f"rank{digest.rank}.json"
+    text = trace_text(digest, megabytes * 10**6)
+    path.write_bytes(text[: len(text) // 2] if digest.rank in truth.cut_off else text)
+    try:
+        return RanksReading(cached=False).digest(str(path))
+    finally:
+        path.unlink()
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def found_of(told: Ranks) -> set[tuple[str, object]]:
+    return {(each.kind, each.ranks[0] if each.kind == "rank" else each.name) for each in told.stragglers}
+
+
+def planted_of(truth: Truth) -> set[tuple[str, object]]:
+    ranks: set[tuple[str, object]] = {("rank", rank) for rank in truth.slow_ranks}
+    hosts = {("host", f"host{host:03d}") for host in truth.slow_hosts}
+    return ranks | hosts | {("link", f"dp{stage}_{tensor}") for stage, tensor in truth.slow_links}
+
+
+def judge(shape: Shape, recorded: Recorded, seeds: range, *, clean: bool) -> None:
+    """Prints what was missed and what was found that is not there, fleet by fleet."""
+    for seed in seeds:
+        truth = Truth() if clean else planted(shape, np.random.default_rng(seed))
+        told = reduce_fleet(list(Fleet(shape, truth, recorded, seed).summaries()))
+        missed, false = planted_of(truth) - found_of(told), found_of(told) - planted_of(truth)
+        say(f"fleet {seed}: {len(told.stragglers)} found, missed {missed or 0}, false {false or 0}")
+
+
+def write_digests(fleet: Fleet, folder: Path, through: int, megabytes: int) -> None:
+    """Digests of all ranks that were recorded whole; so many of them by way of JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sizes, seconds = [], []
+    for at, digest in enumerate(fleet.digests()):
+        if at < through:
+            began = time.perf_counter()
+            digest = through_json(digest, folder, megabytes, fleet.truth)
+            seconds.append(time.perf_counter() - began)
+        content = digest_bytes(digest)
+        sizes.append(len(content))
+        (folder / f"rank{digest.rank}.digest.parquet").write_bytes(content)
+    say(f"{len(sizes)} digests of {max(sizes):,} bytes at most; JSON: {sum(seconds):.1f} s of {len(seconds)} files")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recordings", type=Path, help="a folder of recordings of one rank each")
+    parser.add_argument("--out", type=Path, help="a folder for digests of a fleet with planted causes")
+    parser.add_argument("--json", type=int, default=0, help="so many of its digests are made of JSON files")
+    parser.add_argument("--megabytes", type=int, default=50, help="of each JSON file")
+    parser.add_argument("--clean", type=int, default=0, help="so many fleets in which nothing is slow")
+    parser.add_argument("--planted", type=int, default=0, help="so many fleets with planted causes")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    names = ("fsdp2.rank0.json.gz", "fsdp2.rank1.json.gz", "tp_compiled.rank0.json.gz")
+    recorded, shape = read_recorded([asked.recordings / name for name in names]), Shape()
+    if asked.out:
+        truth = planted(shape, np.random.default_rng(asked.seed))
+        say(str(truth))
+        write_digests(Fleet(shape, truth, recorded, asked.seed), asked.out, asked.json, asked.megabytes)
+    judge(shape, recorded, range(asked.seed, asked.seed + asked.clean), clean=True)
+    judge(shape, recorded, range(asked.seed, asked.seed + asked.planted), clean=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -34,13 +34,14 @@ def summarise(digest: RankDigest) -> RankSummary:
     stretches = table.select("start_ns", "end_ns").to_numpy()
     covered = interval.covered_within(compute, stretches)
     communication = interval.union(stretches[:, 0], stretches[:, 1])
-    starts, ends = digest.gaps.select("start_ns", "end_ns").to_numpy().T
+    starts = digest.gaps["start_ns"].to_numpy()
     at = np.clip(np.searchsorted(windows[:, 0], starts, side="right") - 1, 0, len(windows) - 1)
     idle = np.zeros((len(windows), len(IDLE_CAUSES)), dtype=np.int64)
     np.add.at(idle, at, digest.gaps.select(IDLE_CAUSES).to_numpy())
     talk: dict[Talk, int] = {}
     numbers = [
-        talk.setdefault(_talk(row, digest.groups), len(talk)) for row in table.select(*KNOWN_BY, *PEERS).iter_rows(named=True)
+        talk.setdefault(_talk(row, digest.groups), len(talk))
+        for row in table.select(*KNOWN_BY, *PEERS).iter_rows(named=True)
     ]
     both = interval.complement(interval.complement(compute, communication), communication)
     return RankSummary(
@@ -65,7 +66,8 @@ def summarise(digest: RankDigest) -> RankSummary:
 def _talk(row: dict[str, Any], groups: dict[str, tuple[int, ...]]) -> Talk:
     # Those of a named group are told once.
     row["ranks"] = [] if tuple(row["ranks"]) == groups.get(row["group"] or "") else row["ranks"]
-    return Talk(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+    fields: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in row.items()}
+    return Talk(**fields)
 
 
 ARRAYS = ("compute_ns", "idle_ns", "beside_ns", "parts")
@@ -78,7 +80,7 @@ def pack(summary: RankSummary) -> str:
     for name in ARRAYS:
         rows = getattr(summary, name)
         arrays[name] = (rows.shape, np.diff(rows, axis=0, prepend=0).T.tobytes())
-    return base64.b85encode(zstandard.compress(msgspec.msgpack.encode((fields, arrays)), 9)).decode()
+    return base64.b64encode(zstandard.compress(msgspec.msgpack.encode((fields, arrays)), 9)).decode()
 
 
 class _Fields(msgspec.Struct):
@@ -100,9 +102,9 @@ class _Fields(msgspec.Struct):
 
 def unpack(text: str) -> RankSummary:
     """Raises msgspec.MsgspecError, zstandard.ZstdError or ValueError where it is none."""
-    content = zstandard.decompress(base64.b85decode(text))
+    content = zstandard.decompress(base64.b64decode(text))
     fields, arrays = msgspec.msgpack.decode(content, type=tuple[_Fields, dict[str, tuple[tuple[int, ...], bytes]]])
-    found = {}
+    found: dict[str, Any] = {}
     for name, (shape, data) in arrays.items():
         columns = np.frombuffer(data, dtype=np.int64).reshape(shape[::-1])
         found[name] = np.cumsum(columns.T, axis=0)

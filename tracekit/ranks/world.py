@@ -11,7 +11,6 @@ from tracekit.errors import TracekitError
 from tracekit.model.note import Note
 from tracekit.model.ranks import RankDigest, RankSummary
 
-
 Recorded = TypeVar("Recorded", RankDigest, RankSummary)
 
 

@@ -9,7 +9,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.model.ranks import ClockBasis
-from tracekit.ranks.clocks import FAR, LEAST_FOR_DRIFT, LEAST_FOR_OFFSET, LEAST_TOLERANCE_NS, MOST_DRIFT, ONE_CLOCK_NS, slope
+from tracekit.ranks.clocks import (
+    FAR,
+    LEAST_FOR_DRIFT,
+    LEAST_FOR_OFFSET,
+    LEAST_TOLERANCE_NS,
+    MOST_DRIFT,
+    ONE_CLOCK_NS,
+    slope,
+)
 
 Floats = NDArray[np.float64]
 
@@ -44,8 +52,10 @@ def align_hosts(every: pl.DataFrame, barriers: pl.DataFrame) -> FleetClocks:
     of_part = every["host"].to_numpy()
     moved = offsets[of_part] + drifts[of_part] * (every["start"].to_numpy() - since)
     over = ends["end"].to_numpy() + moved[ends["part"].to_numpy()]
-    apart = ends.select("collective", over=pl.Series(over)).group_by("collective").agg(
-        (pl.col("over").max() - pl.col("over").min()).alias("apart")
+    apart = (
+        ends.select("collective", over=pl.Series(over))
+        .group_by("collective")
+        .agg((pl.col("over").max() - pl.col("over").min()).alias("apart"))
     )
     usual = float(apart["apart"].median() or 0.0) if apart.height else None  # type: ignore[arg-type]
     known = usual is not None and usual <= ONE_CLOCK_NS * (OVER_A_NETWORK if hosts > 1 else 1)

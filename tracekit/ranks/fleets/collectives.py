@@ -1,6 +1,8 @@
 """What was each kind of collective of a fleet, and which single ones did its ranks wait in most?"""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
@@ -65,21 +67,22 @@ def _rows(talk: Sequence[Talk], waits: FleetWaits) -> pl.DataFrame:
     kinds: dict[object, int] = {}
     numbers = []
     for each in talk:
-        pair = each.exchange == "pairs"
-        ranks: object = (each.targets, each.sources, each.ranks) if pair else each.ranks or each.size
+        apart = each.exchange == "pairs"
+        ranks: object = (each.targets, each.sources, each.ranks) if apart else each.ranks or each.size
         width = None if each.collective == VARYING else each.bytes
         numbers.append(kinds.setdefault((each.collective, each.group, ranks, each.dtype, width), len(kinds)))
     lasting = pl.col("end") - pl.col("start")
-    every = waits.parts.select("part", "rank", "talk", "start", "covered", "sequence", "step", lasting=lasting)
-    every = every.with_columns(kind=pl.Series(numbers, dtype=pl.Int64).gather(every["talk"]))
-    rows = waits.members.rename({"waiting": "waited"}).join(every, on="part", maintain_order="left")
+    rows = waits.joined("rank", "talk", "covered", "sequence", lasting=lasting).rename({"waiting": "waited"})
+    pair = pl.Series([each.exchange == "pairs" for each in talk], dtype=pl.Boolean).gather(rows["talk"])
     # A pair is called as its rank of the lowest number calls it.
-    return rows.with_columns(pl.col("kind", "talk").sort_by("rank").first().over("collective"))
+    pairs = rows.filter(pair).with_columns(pl.col("talk").sort_by("rank").first().over("collective"))
+    whole = pl.concat([rows.filter(~pair), pairs])
+    return whole.with_columns(kind=pl.Series(numbers, dtype=pl.Int64).gather(whole["talk"]))
 
 
 def _figures(
     talk: Talk, ranks: tuple[int, ...], row: dict[str, float], spread_ns: float | None, clocks: FleetClocks
-) -> dict[str, object]:
+) -> dict[str, Any]:
     share = row["waiting"] / max(row["waiting"] + row["transfer"], 1)
     kind: CollectiveClass = "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
     known = clocks.basis != "bound"
@@ -114,11 +117,12 @@ def list_worst(
     lasting = pl.col("end") - pl.col("start")
     worst = waits.members.group_by("collective", maintain_order=True).agg(pl.col("waiting").sum())
     worst = worst.filter(pl.col("waiting") > 0).sort("waiting", descending=True).head(MOST_WORST)
-    every = waits.parts.select("part", "rank", "talk", "start", "step", "sequence", "covered", lasting=lasting)
+    chosen = replace(waits, members=waits.members.filter(pl.col("collective").is_in(worst["collective"].implode())))
+    every = chosen.joined("rank", "talk", "start", "step", "sequence", "covered", lasting=lasting)
     zero = int(waits.parts["start"].min() or 0)  # type: ignore[arg-type]
     found = []
     for collective in worst["collective"]:
-        rows = waits.members.filter(pl.col("collective") == collective).join(every, on="part").sort("rank")
+        rows = every.filter(pl.col("collective") == collective).sort("rank")
         first = rows.row(0, named=True)
         one, ranks = talk[first["talk"]], tuple(rows["rank"].to_list())
         transfer = rows["lasting"] - rows["waiting"]

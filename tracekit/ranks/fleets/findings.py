@@ -4,10 +4,14 @@ from collections.abc import Sequence
 
 from tracekit.model.ranks import CollectiveUse, RankFinding, RankUse, Straggler
 from tracekit.ranks.exposure import find_small
+from tracekit.ranks.findings import find_uneven_stages
 
 
 def find_in_fleet(
-    stragglers: Sequence[Straggler], ranks: Sequence[RankUse], collectives: tuple[CollectiveUse, ...]
+    stragglers: Sequence[Straggler],
+    ranks: tuple[RankUse, ...],
+    collectives: tuple[CollectiveUse, ...],
+    stages: tuple[tuple[int, ...], ...],
 ) -> tuple[RankFinding, ...]:
     """Stragglers, those that lose most first; links last."""
     spans = {use.rank: use.span_us for use in ranks}
@@ -40,4 +44,4 @@ def find_in_fleet(
             }
         rank = each.ranks[0] if each.kind == "rank" else None
         found.append(RankFinding(f"straggler_{each.kind}", "warning", rank, facts, each.lost_us))
-    return (*found, *find_small(collectives))
+    return (*found, *find_uneven_stages(ranks, stages), *find_small(collectives))

@@ -16,17 +16,15 @@ from tracekit.model.ranks import RankSummary, Talk
 Ints = NDArray[np.int64]
 
 OF_ALL = ("all", "from_root", "to_root")
-#: What makes parts of several ranks one collective.
-KEY = ("group", "signature", "sequenced", "k", "again")
 WHY = pl.Enum(["missing_rank", "counts_differ", "not_at_once", "peers_unknown", "one_sided", "clocks_unknown"])
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """`every` has a row for each rank's part in each collective: `rank`, `row`, `host`, `start`, `end` (as if all clocks
-    were one), `step`, `talk` and `covered`. `barriers` has those that were joined with others': `collective` and
-    `part`, the row of `every`. `pairs` has joined sends and receives: `send` and `receive` are rows of `every`, and
-    `collective`. `left` has the others' `part` and `why`."""
+    """`every` has a row for each rank's part in each collective: `part` (its place), `rank`, `host`, `start`, `end` (as
+    if all clocks were one), `step`, `talk`, `sequence` and `covered`. `barriers` has those that were joined with
+    others': `collective` and `part`. `pairs` has joined sends and receives: `collective`, and their parts, `send` and
+    `receive`. `left` has the others' `part` and `why`."""
 
     talk: tuple[Talk, ...]
     every: pl.DataFrame
@@ -38,17 +36,16 @@ class Parts:
 def join_parts(summaries: dict[int, RankSummary]) -> Parts:
     """The collectives of the fleet, unchecked."""
     talk, every = _lay_out(summaries)
-    about = _about(talk)
-    known = every.select("rank", "talk", "sequence", part="part").join(about, on="talk", maintain_order="left")
-    barriers, left_over = _barriers(known.filter(pl.col("exchange").is_in(OF_ALL)))
-    pairs, unpaired = _pairs(known.filter(pl.col("exchange") == "pairs"), talk, [*summaries])
-    first = int(barriers["collective"].max() or 0) + 1 if barriers.height else 0  # type: ignore[arg-type]
+    exchanges = pl.Series([each.exchange for each in talk], dtype=pl.String).gather(every["talk"])
+    barriers, left_over = _barriers(every.filter(exchanges.is_in(OF_ALL)), talk)
+    pairs, unpaired = _pairs(every.filter(exchanges == "pairs"), talk, [*summaries])
+    first = int(barriers["collective"].max() or 0) + 1  # type: ignore[arg-type]
     pairs = pairs.with_columns(collective=pl.int_range(pl.len(), dtype=pl.Int64) + first)
-    others = known.filter(pl.col("exchange").is_in(["unknown", "one_sided"])).select(
-        "part",
-        why=pl.when(pl.col("exchange") == "unknown").then(pl.lit("peers_unknown")).otherwise(pl.lit("one_sided")),
+    others = (
+        every.filter(exchanges == exchange).select("part", why=pl.lit(why))
+        for exchange, why in (("unknown", "peers_unknown"), ("one_sided", "one_sided"))
     )
-    left = pl.concat([each.cast({"why": WHY}) for each in (left_over, unpaired, others)])
+    left = pl.concat([each.cast({"why": WHY}) for each in (left_over, unpaired, *others)])
     return Parts(talk, every, barriers, pairs, left)
 
 
@@ -56,22 +53,19 @@ def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.Da
     known: dict[Talk, int] = {}
     hosts: dict[str, int] = {}
     base = min(each.origin_ns for each in summaries.values())
-    pieces: list[Ints] = []
-    for rank, each in summaries.items():
-        numbers = np.array([known.setdefault(_whole(one, each), len(known)) for one in each.talk], dtype=np.int64)
-        # Ranks that state no host have a clock each.
-        host = hosts.setdefault(each.host_name or f"rank {rank}", len(hosts))
-        piece = np.empty((len(each.parts), 9), dtype=np.int64)
-        piece[:, 0], piece[:, 1], piece[:, 2] = rank, host, np.arange(len(each.parts))
-        piece[:, 3:5] = each.parts[:, :2] + (each.origin_ns - base)
-        piece[:, 5] = each.parts[:, 2]
-        piece[:, 6] = numbers[each.parts[:, 3]] if len(numbers) else 0
-        piece[:, 7:] = each.parts[:, 4:]
-        pieces.append(piece)
-    names = ("rank", "host", "row", "start", "end", "step", "talk", "sequence", "covered")
-    whole = np.concatenate(pieces)
-    every = pl.DataFrame({name: whole[:, at] for at, name in enumerate(names)})
-    return tuple(known), every.with_columns(part=pl.int_range(pl.len(), dtype=pl.Int64))
+    # Ranks that state no host have a clock each.
+    of_rank = [hosts.setdefault(each.host_name or f"rank {rank}", len(hosts)) for rank, each in summaries.items()]
+    counts = [len(each.parts) for each in summaries.values()]
+    columns = {"rank": np.repeat([*summaries], counts), "host": np.repeat(of_rank, counts)}
+    since = np.repeat([each.origin_ns - base for each in summaries.values()], counts)
+    start, end, step, number, sequence, covered = np.concatenate([each.parts for each in summaries.values()]).T
+    # Kinds of communication are counted over all ranks.
+    kinds = [known.setdefault(_whole(one, each), len(known)) for each in summaries.values() for one in each.talk]
+    before = np.cumsum([0, *(len(each.talk) for each in summaries.values())])[:-1]
+    talk = np.array(kinds, dtype=np.int64)[number + np.repeat(before, counts)]
+    columns |= {"start": start + since, "end": end + since, "step": step, "talk": talk}
+    columns |= {"sequence": sequence, "covered": covered, "part": np.arange(len(talk))}
+    return tuple(known), pl.DataFrame({name: np.ascontiguousarray(values) for name, values in columns.items()})
 
 
 def _whole(talk: Talk, summary: RankSummary) -> Talk:
@@ -81,41 +75,52 @@ def _whole(talk: Talk, summary: RankSummary) -> Talk:
     return Talk(**fields | {"ranks": ranks})
 
 
-def _about(talk: tuple[Talk, ...]) -> pl.DataFrame:
-    """Of each kind its group and its signature as numbers."""
-    groups: dict[object, int] = {}
-    signatures: dict[object, int] = {}
-    rows = [
-        (
-            groups.setdefault((each.group, each.ranks or each.size), len(groups)),
-            signatures.setdefault((each.signature, each.exchange, each.root), len(signatures)),
-            each.exchange,
-        )
+def _barriers(rows: pl.DataFrame, talk: tuple[Talk, ...]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    kinds: dict[object, int] = {}
+    numbers = [
+        kinds.setdefault((each.group, each.ranks or each.size, each.signature, each.exchange, each.root), len(kinds))
         for each in talk
     ]
-    table = pl.DataFrame(rows, schema={"group": pl.Int64, "signature": pl.Int64, "exchange": pl.String}, orient="row")
-    return table.with_columns(talk=pl.int_range(pl.len(), dtype=pl.Int64))
+    rank, sequence = rows["rank"].to_numpy(), rows["sequence"].to_numpy()
+    kind = 2 * np.array(numbers, dtype=np.int64)[rows["talk"].to_numpy()] + (sequence >= 0)
+    ranks = int(rank.max()) + 1 if len(rank) else 1
+    place, count = _places(kind * ranks + rank)
+    counts = pl.DataFrame({"kind": kind, "count": count}).filter(pl.Series(place == 0))
+    usual = counts.group_by("kind").agg(pl.col("count").mode().max())
+    of_kind = np.zeros(2 * len(kinds) + 2, dtype=np.int64)
+    of_kind[usual["kind"].to_numpy()] = usual["count"].to_numpy()
+    alike = (sequence >= 0) | (count == of_kind[kind])
+    key = np.where(sequence >= 0, sequence, place)
+    same = _numbered(kind, key)
+    # A number twice on one rank is of two kernels of one call: the k-th of each.
+    same = _numbered(same, _places(same * ranks + rank)[0])
+    members = np.bincount(same[alike], minlength=int(same.max()) + 1 if len(same) else 0)
+    joined = alike & (members[same] > 1)
+    part = rows["part"].to_numpy()
+    fresh = _numbered(same[joined], np.zeros(int(joined.sum()), dtype=np.int64))
+    alone = pl.DataFrame({"part": part[~joined]}).with_columns(
+        why=pl.when(pl.Series(alike[~joined])).then(pl.lit("missing_rank")).otherwise(pl.lit("counts_differ"))
+    )
+    return pl.DataFrame({"collective": fresh, "part": part[joined]}), alone
 
 
-def _barriers(known: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    sequenced = pl.col("sequence") >= 0
-    mine = ("rank", "group", "signature")
-    rows = known.with_columns(sequenced=sequenced, at=pl.int_range(pl.len()).over(*mine, sequenced)).with_columns(
-        k=pl.when(sequenced).then("sequence").otherwise("at"),
-        again=pl.when(sequenced).then(pl.int_range(pl.len()).over(*mine, "sequence")).otherwise(0),
-        count=pl.len().over(*mine, sequenced),
-    )
-    usual = pl.col("count").mode().max().over("group", "signature", "sequenced")
-    rows = rows.with_columns(alike=sequenced | (pl.col("count") == usual))
-    together = rows.filter("alike").with_columns(members=pl.len().over(KEY))
-    joined = together.filter(pl.col("members") > 1)
-    numbers = joined.select(KEY).unique(maintain_order=True).with_columns(
-        collective=pl.int_range(pl.len(), dtype=pl.Int64)
-    )
-    barriers = joined.join(numbers, on=list(KEY), maintain_order="left").select("collective", "part")
-    alone = together.filter(pl.col("members") == 1).select("part", why=pl.lit("missing_rank"))
-    uneven = rows.filter(~pl.col("alike")).select("part", why=pl.lit("counts_differ"))
-    return barriers, pl.concat([alone, uneven])
+def _places(key: Ints) -> tuple[Ints, Ints]:
+    """Of each its place among those that are equal, and how many they are."""
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1]))) if len(key) else order
+    counts = np.diff(np.append(first, len(key)))
+    place, count = np.empty_like(order), np.empty_like(order)
+    place[order] = np.arange(len(key)) - np.repeat(first, counts)
+    count[order] = np.repeat(counts, counts)
+    return place, count
+
+
+def _numbered(one: Ints, other: Ints) -> Ints:
+    """Pairs as numbers from 0."""
+    wide = int(other.max()) + 1 if len(other) else 1
+    numbers: Ints = np.unique(one * wide + other, return_inverse=True)[1]
+    return numbers
 
 
 def _pairs(known: pl.DataFrame, talk: tuple[Talk, ...], recorded: list[int]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -126,7 +131,11 @@ def _pairs(known: pl.DataFrame, talk: tuple[Talk, ...], recorded: list[int]) -> 
         for way, peers in ((True, each.targets), (False, each.sources))
         for peer in (peers if each.exchange == "pairs" else ())
     ]
-    peers = pl.DataFrame(ways, schema={"talk": pl.Int64, "sends": pl.Boolean, "peer": pl.Int64}, orient="row")
+    groups: dict[str | None, int] = {}
+    group = [groups.setdefault(each.group, len(groups)) for each in talk]
+    schema = {"talk": pl.Int64, "sends": pl.Boolean, "peer": pl.Int64}
+    peers = pl.DataFrame(ways, schema=schema, orient="row")
+    known = known.select("part", "rank", "talk", group=pl.Series(group, dtype=pl.Int64).gather(known["talk"]))
     rows = known.join(peers, on="talk", maintain_order="left").with_columns(
         source=pl.when("sends").then("rank").otherwise("peer"),
         target=pl.when("sends").then("peer").otherwise("rank"),

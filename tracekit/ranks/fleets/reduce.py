@@ -1,6 +1,6 @@
 """The walk from the summaries of a fleet's ranks to what they say together."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +34,7 @@ from tracekit.ranks.fleets.parts import join_parts
 from tracekit.ranks.fleets.stragglers import shares_of_steps
 from tracekit.ranks.fleets.tested import find_stragglers
 from tracekit.ranks.fleets.waits import FleetWaits, measure_fleet
+from tracekit.ranks.stages import Meeting, stages_of
 from tracekit.ranks.world import Job, gather_job
 
 Floats = NDArray[np.float64]
@@ -70,7 +71,8 @@ def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
     waits = measure_fleet(parts, clocks)
     steps = lay_out_steps(summaries)
     axes = find_axes(summaries, job.size or len(summaries))
-    peers = _peers(steps.ranks, axes)
+    stages = _find_stages(summaries)
+    peers = _peers(steps.ranks, stages)
     tested = find_stragglers(summaries, steps.own, _held(steps, peers), peers, steps.ranks, waits, parts.talk)
     uses = _uses(summaries, steps, waits)
     waited = _who_for_whom(waits)
@@ -87,7 +89,7 @@ def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
         late=tuple(_late(each, late_us, waited) for each in stragglers if each.kind != "link"),
         unmatched=_unmatched(waits),
         waits=waited if clocks.basis != "bound" else (),
-        findings=find_in_fleet(stragglers, uses, collectives),
+        findings=find_in_fleet(stragglers, uses, collectives, stages),
         notes=_notes(job, waits, clocks),
         worst=list_worst(parts.talk, waits, clocks, summaries) if clocks.basis != "bound" else (),
         groups=_groups(summaries, uses, axes, steps, peers),
@@ -118,10 +120,22 @@ def _numbers(summary: RankSummary) -> Sequence[int]:
     return summary.steps if len(summary.steps) == len(summary.windows) else range(len(summary.windows))
 
 
-def _peers(ranks: Ints, axes: Sequence[Axis]) -> Ints:
+def _find_stages(summaries: dict[int, RankSummary]) -> tuple[tuple[int, ...], ...]:
+    return stages_of(
+        {
+            rank: [
+                Meeting(one.exchange, one.targets, one.sources, one.ranks or each.groups.get(one.group or "", ()))
+                for one in each.talk
+            ]
+            for rank, each in summaries.items()
+        }
+    )
+
+
+def _peers(ranks: Ints, stages: Sequence[Sequence[int]]) -> Ints:
     """Ranks that do the same work: those of one pipeline stage."""
-    stages = next((axis.places for axis in axes if axis.name == "pipeline"), {})
-    return np.array([stages.get(int(rank), -1) for rank in ranks], dtype=np.int64)
+    of_stage = {rank: at for at, some in enumerate(stages) for rank in some}
+    return np.array([of_stage.get(int(rank), -1) for rank in ranks], dtype=np.int64)
 
 
 def _held(steps: Steps, peers: Ints) -> Floats:
@@ -156,7 +170,7 @@ def _uses(summaries: dict[int, RankSummary], steps: Steps, waits: FleetWaits) ->
     spans = np.nansum(steps.span, axis=1)
     usual = float(np.median(own_compute)) or 1.0
     for at, (rank, summary) in enumerate(summaries.items()):
-        each = figures.get(rank, dict.fromkeys((*table.columns,), 0))
+        each = figures.get(rank) or dict.fromkeys(table.columns, 0)
         span_us, compute_us, idle_us = float(spans[at]), float(own_compute[at]), float(idle[at].sum())
         exposed_us = max(span_us - compute_us - idle_us, 0.0)
         whole = each["bare"] or 1
@@ -182,7 +196,7 @@ def _uses(summaries: dict[int, RankSummary], steps: Steps, waits: FleetWaits) ->
                 overlap_price_us=None,
                 overlap_price_ci95=None,
                 slower=compute_us / usual - 1,
-                collectives=each["len"] if "len" in each else 0,
+                collectives=each["len"],
                 last_arrivals=arrivals.get(rank, 0),
             )
         )
@@ -276,15 +290,17 @@ def _groups(
     own = np.nanmedian(steps.own, axis=1)
     usual = {each: float(np.median(own[peers == each])) for each in np.unique(peers)}
     found = []
-    for name, places in (("host", hosts), *((axis.name, axis.places) for axis in axes)):
-        members: dict[object, list[int]] = {}
+    every: list[tuple[str, Mapping[int, str | int]]] = [("host", hosts)]
+    every += [(axis.name, axis.places) for axis in axes]
+    for name, places in every:
+        members: dict[str | int, list[int]] = {}
         for rank in summaries:
             if rank in places:
                 members.setdefault(places[rank], []).append(numbers[rank])
         if len(members) < 2:
             continue
         whole = float(np.median(own)) if name == "pipeline" else None
-        for place, rows in sorted(members.items(), key=lambda item: (str(type(item[0])), item[0])):  # type: ignore[misc]
+        for place, rows in sorted(members.items(), key=lambda item: f"{item[0]:0>9}"):
             some = [uses[row] for row in rows]
             excess = float(np.median([own[row] / (whole or usual[peers[row]] or 1.0) - 1 for row in rows]))
             found.append(
@@ -325,13 +341,12 @@ def _step_rows(steps: Steps, shares: Floats, stragglers: Sequence[Straggler]) ->
     taken = {rank for each in chosen for rank in each.ranks}
     rows = [(each.name or f"rank {each.ranks[0]}", each.ranks) for each in chosen]
     others = [int(rank) for rank in steps.ranks if int(rank) not in taken]
-    for some in np.array_split(np.array(others, dtype=np.int64), min(MOST_BINS, len(others)) or 1):
-        if len(some):
-            rows.append((f"ranks {some[0]} to {some[-1]}", tuple(map(int, some))))
+    bins = np.array_split(np.array(others, dtype=np.int64), min(MOST_BINS, len(others)) or 1)
+    rows += [(f"ranks {some[0]} to {some[-1]}", tuple(map(int, some))) for some in bins if len(some)]
     found = []
     for name, ranks in rows:
         own = shares[np.isin(steps.ranks, ranks)]
-        known = ~np.isnan(own).all(axis=0)
-        values = tuple(float(np.nanmedian(own[:, at])) if known[at] else None for at in range(own.shape[1]))
+        known = (column[~np.isnan(column)] for column in own.T)
+        values = tuple(float(np.median(each)) if len(each) else None for each in known)
         found.append(StepRow(name, ranks, values))
     return tuple(found)

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.model.ranks import RankSummary, Straggler, StragglerRule, Talk
+from tracekit.ranks.collectives import VARYING
 from tracekit.ranks.fleets.stragglers import (
     FALSE_ALARMS,
     LEAST_EXCESS,
@@ -126,27 +127,33 @@ def _hosts(summaries: dict[int, RankSummary], shares: Floats, ranks: Ints) -> li
 
 def _links(waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
     """Process groups, and pairs of ranks, by the time their transfers take once all have come: nobody is late there."""
-    parts = waits.parts.select("part", "rank", "host", "end", "talk", "waiting", "start")
-    rows = waits.members.select("collective", "part", "last").join(parts, on="part")
-    large = [at for at, each in enumerate(talk) if (each.bytes or 0) >= LEAST_BYTES and each.collective != "all_to_all"]
-    rows = rows.filter(pl.col("talk").is_in(large))
-    each_one = rows.group_by("collective", maintain_order=True).agg(
+    large = [at for at, each in enumerate(talk) if (each.bytes or 0) >= LEAST_BYTES and each.collective != VARYING]
+    rows = waits.joined("rank", "host", "end", "talk").filter(pl.col("talk").is_in(large))
+    single = rows.group_by("collective").agg(
         ns=(pl.col("end") - pl.col("last")).median(),
-        talk=pl.col("talk").first(),
+        talk=pl.col("talk").min(),
+        begun=pl.col("last").first(),
         first=pl.col("rank").min(),
         to=pl.col("rank").max(),
-        hosts=pl.col("host").n_unique(),
+        across=pl.col("host").min() != pl.col("host").max(),
         members=pl.len(),
-        begun=pl.col("last").first(),
-    ).filter(pl.col("ns") > 0)
-    kinds: dict[tuple[object, ...], dict[tuple[object, ...], list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in each_one.sort("begun").iter_rows(named=True):
+    )
+    links = (
+        single.filter(pl.col("ns") > 0)
+        .sort("begun")
+        .group_by("talk", "across", "members", "first", "to", maintain_order=True)
+        .agg("ns")
+    )
+    kinds: dict[tuple[object, ...], dict[tuple[object, ...], list[float]]] = defaultdict(dict)
+    for row in links.iter_rows(named=True):
         each = talk[row["talk"]]
-        pair = each.exchange == "pairs"
-        ranks = (row["first"], row["to"]) if pair else each.ranks
-        what = "send" if pair else each.collective
-        kind = (what, each.dtype, each.bytes, len(ranks) or each.size, row["hosts"], row["members"])
-        kinds[kind][each.group, ranks].append(row["ns"])
+        is_pair = each.exchange == "pairs"
+        ranks = (row["first"], row["to"]) if is_pair else each.ranks
+        kind = (
+            "send" if is_pair else each.collective,
+            *(each.dtype, each.bytes, len(ranks) or each.size, row["across"], row["members"]),
+        )
+        kinds[kind].setdefault((each.group, ranks), []).extend(row["ns"])
     return [
         _family(kind, groups)
         for kind, groups in kinds.items()
@@ -158,8 +165,8 @@ def _family(kind: tuple[object, ...], groups: dict[tuple[object, ...], list[floa
     some = {key: own for key, own in groups.items() if len(own) >= LEAST_COUNT}
     most = max(map(len, some.values()))
     lasting = np.full((len(some), most), np.nan)
-    for row, own in enumerate(some.values()):
-        lasting[row, : len(own)] = own
+    for row, values in enumerate(some.values()):
+        lasting[row, : len(values)] = values
     usual = float(np.nanmedian(np.nanmedian(lasting, axis=1)))
     shares = lasting / usual - 1
     width = float(kind[2] or 0)  # type: ignore[arg-type]

@@ -22,68 +22,68 @@ class FleetWaits:
     members: pl.DataFrame
     left: pl.DataFrame
 
+    def joined(self, *columns: str | pl.Expr, **named: pl.Expr) -> pl.DataFrame:
+        """`members` beside columns of their parts."""
+        return self.members.hstack(self.parts.select(*columns, **named)[self.members["part"]])
+
 
 def measure_fleet(parts: Parts, clocks: FleetClocks) -> FleetWaits:
     moved = pl.Series(np.rint(clocks.moved_ns).astype(np.int64))
     every = parts.every.with_columns(start=pl.col("start") + moved, end=pl.col("end") + moved)
-    about = pl.DataFrame(
-        {
-            "talk": range(len(parts.talk)),
-            "exchange": [each.exchange for each in parts.talk],
-            "root": [each.root for each in parts.talk],
-        },
-        schema={"talk": pl.Int64, "exchange": pl.String, "root": pl.Int64},
-    )
-    told = every.select("part", "rank", "start", "end", "talk").join(about, on="talk", maintain_order="left")
-    both = [_barriers(parts.barriers, told, clocks), _pairs(parts.pairs, told, clocks)]
+    both = [_barriers(parts, every, clocks), _pairs(parts.pairs, every, clocks)]
     members = pl.concat([each.filter(pl.col("why").is_null()).drop("why") for each in both])
     wrong = pl.concat([each.filter(pl.col("why").is_not_null()).select("part", "why") for each in both])
-    sound = members.select("part").unique()
-    wrong = wrong.unique("part").join(sound, on="part", how="anti")
-    # A kernel that exchanges with several ranks waits for the one that comes last.
-    longest = members.sort("waiting").group_by("part").agg(pl.col("waiting", "late").last())
-    whole = every.join(longest, on="part", how="left", maintain_order="left").with_columns(
-        pl.col("waiting", "late").fill_null(-1)
-    )
-    return FleetWaits(whole, members, pl.concat([parts.left, wrong.cast({"why": WHY})]))
+    waiting = np.full(every.height, -1, dtype=np.int64)
+    late = waiting.copy()
+    # A kernel that exchanges with several ranks waits for the one that comes last: those are written last.
+    ordered = members.sort("waiting").select("part", "waiting", "late").to_numpy()
+    waiting[ordered[:, 0]], late[ordered[:, 0]] = ordered[:, 1], ordered[:, 2]
+    whole = every.with_columns(waiting=pl.Series(waiting), late=pl.Series(late))
+    lost = wrong.unique("part").filter(pl.Series(waiting).gather(wrong.unique("part")["part"]) < 0)
+    return FleetWaits(whole, members, pl.concat([parts.left, lost.cast({"why": WHY})]))
 
 
-def _barriers(joined: pl.DataFrame, told: pl.DataFrame, clocks: FleetClocks) -> pl.DataFrame:
-    rows = joined.join(told, on="part", maintain_order="left")
-    of_one = "collective"
-    rows = rows.with_columns(
-        first=pl.col("start").min().over(of_one),
-        last=pl.col("start").max().over(of_one),
-        soonest=pl.col("end").min().over(of_one),
-        shortest=(pl.col("end") - pl.col("start")).min().over(of_one),
-        last_rank=pl.col("rank").sort_by("start", "rank").last().over(of_one),
-        rooted=pl.col("start").filter(pl.col("rank") == pl.col("root")).first().over(of_one),
-    )
-    lasting = pl.col("end") - pl.col("start")
+def _barriers(parts: Parts, every: pl.DataFrame, clocks: FleetClocks) -> pl.DataFrame:
+    part = parts.barriers["part"].to_numpy()
+    collective = parts.barriers["collective"].to_numpy()
+    rank, start, end, talk = (every[name].to_numpy()[part] for name in ("rank", "start", "end", "talk"))
+    order = np.lexsort((rank, start, collective))
+    collective, part, rank, start, end, talk = (each[order] for each in (collective, part, rank, start, end, talk))
+    begin = np.flatnonzero(np.append(True, collective[1:] != collective[:-1])) if len(order) else order
+    counts = np.diff(np.append(begin, len(order)))
+    last = begin + counts - 1
+    lasting = end - start
+
+    def each_one(values: Ints) -> Ints:
+        return np.repeat(values, counts)
+
+    shortest, soonest = (np.minimum.reduceat(some, begin) if len(order) else some for some in (lasting, end))
+    first_start, last_start, last_rank = each_one(start[begin]), each_one(start[last]), each_one(rank[last])
     if clocks.basis == "bound":
-        return rows.select(
-            *("collective", "part", "first", "last"),
-            last_rank=pl.lit(-1, dtype=pl.Int64),
-            waiting=lasting - pl.col("shortest"),
-            late=pl.lit(-1, dtype=pl.Int64),
-            why=pl.lit(None, dtype=pl.String),
-        )
-    whom = pl.when(pl.col("exchange") == "from_root").then("rooted").otherwise("last")
-    alone = (pl.col("exchange") == "to_root") & (pl.col("rank") != pl.col("root"))
-    waiting = pl.when(alone).then(0).otherwise((whom - pl.col("start")).clip(0, lasting)).fill_null(0)
-    late = pl.when(pl.col("exchange") == "from_root").then("root").otherwise("last_rank")
-    impossible = (pl.col("exchange") == "all") & (pl.col("last") - pl.col("soonest") > clocks.tolerance_ns)
-    return rows.select(
-        *("collective", "part", "first", "last", "last_rank"),
-        waiting=waiting,
-        late=pl.when(waiting > 0).then(late).otherwise(-1).cast(pl.Int64),
-        why=pl.when(impossible).then(pl.lit("not_at_once")),
-    )
+        waiting, late, wrong = lasting - each_one(shortest), np.full(len(order), -1), np.zeros(len(order), dtype=bool)
+        last_rank = late
+    else:
+        exchange = np.array([each.exchange for each in parts.talk])[talk] if len(order) else np.array([], dtype=str)
+        root = np.array([-1 if each.root is None else each.root for each in parts.talk], dtype=np.int64)[talk]
+        # All wait for a broadcast's root, and a reduce's root for all.
+        is_root = rank == root
+        rooted = np.full(len(counts), np.iinfo(np.int64).min)
+        number = each_one(np.arange(len(counts)))
+        rooted[number[is_root]] = start[is_root]
+        whom = np.where(exchange == "from_root", each_one(rooted), last_start)
+        waiting = np.clip(whom - start, 0, lasting)
+        waiting[(exchange == "to_root") & ~is_root] = 0
+        late = np.where(waiting > 0, np.where(exchange == "from_root", root, last_rank), -1)
+        wrong = (exchange == "all") & (last_start - each_one(soonest) > clocks.tolerance_ns)
+    columns = {"collective": collective, "part": part, "first": first_start, "last": last_start}
+    columns |= {"last_rank": last_rank, "waiting": waiting, "late": late}
+    found = pl.DataFrame({name: values.astype(np.int64) for name, values in columns.items()})
+    return found.with_columns(why=pl.when(pl.Series(wrong)).then(pl.lit("not_at_once")))
 
 
-def _pairs(joined: pl.DataFrame, told: pl.DataFrame, clocks: FleetClocks) -> pl.DataFrame:
+def _pairs(joined: pl.DataFrame, every: pl.DataFrame, clocks: FleetClocks) -> pl.DataFrame:
     """A receiver waits for its sender; a sender for its receiver if it was still there when that came."""
-    own = told.select("part", "rank", "start", "end")
+    own = every.select("part", "rank", "start", "end")
     rows = joined.join(own, left_on="send", right_on="part").join(
         own, left_on="receive", right_on="part", suffix="_there"
     )

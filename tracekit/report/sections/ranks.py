@@ -5,7 +5,7 @@ from statistics import fmean, median
 
 from tracekit.model.ranks import CollectiveUse, OneCollective, Ranks, RankUse
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MISSING, duration, scale_of, size
+from tracekit.numbers import MINUS, MISSING, duration, percent, scale_of, size
 from tracekit.report.document import (
     Table,
     columns,
@@ -25,6 +25,9 @@ PLACE = 32
 NO_CAUSE = "no cause found"
 #: Rows and columns of the matrix.
 MOST_WAITERS, MOST_LATES = 16, 8
+#: Rows of tables of detail.
+MOST_DETAILS = 60
+QUANTILES = (0, 0.01, 0.25, 0.5, 0.75, 0.99, 1)
 
 
 def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
@@ -99,6 +102,73 @@ def late_table(told: Ranks, most: int) -> Table | None:
         for each in told.late[:most]
     )
     return filled_table("", columns("Late", "others waited", "because of", "mostly at"), rows)
+
+
+def straggler_table(told: Ranks, most: int) -> Table | None:
+    """What is slower than its peers beyond chance, with its 95 % interval."""
+    rows = (
+        (
+            f" {words.straggler_name(each)}",
+            percent(each.excess, 1),
+            f"{percent(each.ci95[0], 1)} to {percent(each.ci95[1], 1)}",
+            duration(each.lost_us),
+            duration(each.waited_us),
+            words.straggler_cause(each),
+        )
+        for each in told.stragglers[:most]
+    )
+    heads = columns("Slow", figures=("longer by", "95 % CI", "loses", "others waited"))
+    return filled_table("", (*heads, *columns("because of")), rows)
+
+
+def axis_table(told: Ranks) -> Table | None:
+    """Of each way in which ranks are grouped the groups with most and least own time."""
+    rows = []
+    for axis in dict.fromkeys(each.axis for each in told.groups):
+        some = [each for each in told.groups if each.axis == axis and each.excess is not None]
+        slow, fast = (pick(some, key=lambda each: each.excess or 0.0) for pick in (max, min))
+        ranks = f"{len(some):,} of {len(max(some, key=lambda each: len(each.ranks)).ranks):,} ranks"
+        rows.append((f" {axis}", ranks, *(f"{printable(each.name)}: {_signed(each.excess)}" for each in (slow, fast))))
+    return filled_table("", columns("Groups", "", "most own time", "least own time"), rows)
+
+
+def group_table(told: Ranks, axis: str, most: int) -> Table | None:
+    """The groups of one axis, those that differ most where not all find room."""
+    every = [each for each in told.groups if each.axis == axis]
+    chosen = sorted(every, key=lambda each: -abs(each.excess or 0.0))[:most]
+    rows = (
+        (
+            printable(each.name),
+            words.ranges(each.ranks, 3),
+            *map(duration, (each.span_us, each.compute_us, each.exposed_transfer_us, each.exposed_waiting_us)),
+            duration(each.idle_us),
+            _signed(each.excess),
+        )
+        for each in every
+        if each in chosen
+    )
+    figures = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "longer")
+    left = f" {len(every) - most:,} that differ less are left out." if len(every) > most else ""
+    heads = (*columns(axis, "ranks"), *columns(figures=figures))
+    return filled_table(f"By {axis}", heads, rows, words.GROUPS_NOTE + left)
+
+
+def distribution_table(told: Ranks) -> Table:
+    """How each part of the account is distributed over all ranks."""
+    heads = account_heads(told)
+    every = [account_figures(use, heads) for use in told.ranks]
+    rows = []
+    for at, head in enumerate(heads[: len(every[0])]):
+        known = sorted(us for each in every if (us := each[at]) is not None)
+        if known:
+            rows.append((head, *(duration(known[round(share * (len(known) - 1))]) for share in QUANTILES)))
+    figures = ("least", *(percent(share, 0) for share in QUANTILES[1:-1]), "most")
+    caption = f"Time of {len(told.ranks):,} ranks"
+    return Table(caption, columns("", figures=figures), tuple(rows), words.DISTRIBUTION_NOTE)
+
+
+def _signed(share: float | None) -> str:
+    return MISSING if share is None else f"{share * 100:+.1f} %".replace("-", MINUS)
 
 
 def collective_table(told: Ranks, most: int) -> Table | None:
@@ -215,7 +285,7 @@ def uneven_table(told: Ranks, most: int = 20) -> Table | None:
 def unmatched_table(told: Ranks) -> Table | None:
     rows = (
         (f"rank {each.rank}", words.UNMATCHED[each.reason], f"{each.count:,}", duration(each.total_us))
-        for each in told.unmatched
+        for each in told.unmatched[:MOST_DETAILS]
     )
     heads = (*columns("", "why"), *columns(figures=("collectives", "time")))
     return filled_table("Collectives that match no other rank's", heads, rows)
@@ -232,7 +302,7 @@ def matching_table(told: Ranks) -> Table | None:
             f"{each.algbw_gbps:,.1f}" if each.algbw_gbps is not None else MISSING,
             ", ".join(f"{one.rank}: {duration(one.us)}" for one in each.waiting_us[:8]),
         )
-        for each in told.collectives
+        for each in told.collectives[:MOST_DETAILS]
     )
     heads = (*columns("collective", "group", "ranks", "matched by"), *columns(figures=("count", "algorithm GB/s")))
     return filled_table("How collectives were matched", (*heads, *columns("waiting by rank")), rows)
