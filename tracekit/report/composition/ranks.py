@@ -17,7 +17,7 @@ from tracekit.report.words import ranks as words
 MOST_RANKS, MOST_LATE, MOST_COLLECTIVES, MOST_NOTES, MOST_FINDINGS = 6, 3, 4, 3, 3
 MOST_ADVICE = 2
 #: The same of a fleet, and its stragglers.
-MOST_OF_FLEET, MOST_STRAGGLERS = 3, 5
+MOST_OF_FLEET, MOST_STRAGGLERS = 2, 5
 STRAGGLERS = ("straggler_rank", "straggler_host", "straggler_link")
 #: Of a rank's time: exposed waiting that is worth a headline.
 LEAST_WAITING = 0.1
@@ -27,7 +27,8 @@ def ranks_overview(told: Ranks) -> Overview:
     warned = [each for each in told.findings if each.severity != "info"]
     first = next((each for each in warned if each.code == "late_rank" or each.code in STRAGGLERS), None)
     notes = tuple(words.note_sentence(each) for each in told.notes)
-    more = [words.finding_title(each) for each in told.findings if each is not first]
+    # Stragglers have a table.
+    more = [words.finding_title(each) for each in told.findings if each is not first and each.code not in STRAGGLERS]
     world = told.world
     size = f"{len(world.recorded)} of {world.size} ranks" if world.size else counted(len(world.recorded), "rank")
     steps = counted(told.steps.count, "step")

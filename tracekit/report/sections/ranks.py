@@ -1,9 +1,12 @@
 """Many ranks: how each spent its time, who waited for whom, and in which collectives."""
 
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean, median
+from typing import Any
 
-from tracekit.model.ranks import CollectiveUse, OneCollective, Ranks, RankUse
+from tracekit.model.ranks import CollectiveClass, CollectiveUse, OneCollective, Ranks, RankTimes, RankUse
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MINUS, MISSING, duration, percent, scale_of, size
 from tracekit.report.document import (
@@ -25,14 +28,23 @@ PLACE = 32
 NO_CAUSE = "no cause found"
 #: Rows and columns of the matrix.
 MOST_WAITERS, MOST_LATES = 16, 8
+#: More than ranks wait for each other: those that are slow come first.
+SLOW_FIRST_US = 1e15
 #: Rows of tables of detail.
 MOST_DETAILS = 60
+#: What is of one collective, not a sum.
+OF_ONE = ("arrival_spread_us", "algbw_gbps", "busbw_gbps")
+#: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
+MOSTLY, HARDLY = 2 / 3, 1 / 3
 QUANTILES = (0, 0.01, 0.25, 0.5, 0.75, 0.99, 1)
 
 
 def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
-    """The ranks that waited or were waited for most, in order."""
+    """The ranks that are slow, then those that waited or were waited for most, in order."""
     waited: dict[int, float] = defaultdict(float)
+    for place, straggler in enumerate(reversed(told.stragglers)):
+        if straggler.kind != "link":
+            waited |= dict.fromkeys(straggler.ranks[:1], SLOW_FIRST_US * (1 + place))
     for each in told.waits:
         waited[each.rank] += each.us
         waited[each.late] += each.us
@@ -172,10 +184,42 @@ def _signed(share: float | None) -> str:
 
 
 def collective_table(told: Ranks, most: int) -> Table | None:
-    """The kinds of collectives, those with most time first."""
-    rows = (_collective(each) for each in told.collectives[:most])
+    """The kinds of collectives, those with most time first; of a fleet those of all groups together."""
+    kinds = tuple(_over_groups(told.collectives)) if told.step_rows else told.collectives
+    rows = (_collective(each) for each in kinds[:most])
     heads = columns("Collectives", figures=("count", "bytes", "transfer", "waiting", "GB/s", "spread"))
     return filled_table("", (*heads, *columns("last", "")), rows)
+
+
+def _over_groups(collectives: Sequence[CollectiveUse]) -> list[CollectiveUse]:
+    """A row for each name, type and size, whatever the group; figures of one collective are medians."""
+    kinds: dict[tuple[object, ...], list[CollectiveUse]] = defaultdict(list)
+    for each in collectives:
+        kinds[each.name, each.dtype, each.bytes].append(each)
+    found = []
+    for some in kinds.values():
+        known = {name: [us for each in some if (us := getattr(each, name)) is not None] for name in OF_ONE}
+        middle: dict[str, Any] = {name: median(values) if values else None for name, values in known.items()}
+        whole = sum((each.transfer_us or 0.0) for each in some)
+        waits = [one for each in some for one in each.waiting_us]
+        often = [one for each in some for one in each.late_ranks]
+        late: dict[int, int] = defaultdict(int)
+        for rank in often:
+            late[rank.rank] += rank.times
+        share = sum(one.us for one in waits) / max(whole + sum(one.us for one in waits), 1e-9)
+        told_kind: CollectiveClass = "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
+        found.append(
+            replace(
+                some[0],
+                count=sum(each.count for each in some),
+                transfer_us=whole,
+                waiting_us=tuple(waits),
+                late_ranks=tuple(sorted((RankTimes(*one) for one in late.items()), key=lambda one: -one.times)),
+                kind=some[0].kind if len(some) == 1 else told_kind,
+                **middle,
+            )
+        )
+    return sorted(found, key=lambda each: -((each.transfer_us or 0.0) + sum(one.us for one in each.waiting_us)))
 
 
 def _collective(each: CollectiveUse) -> tuple[str, ...]:
