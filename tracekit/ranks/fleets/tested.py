@@ -28,8 +28,8 @@ Ints = NDArray[np.int64]
 
 #: Smaller messages are all latency; of fewer collectives no link is judged.
 LEAST_BYTES, LEAST_COUNT = 1 << 20, 3
-#: Fewer hosts tell no scatter; of fewer ranks a host is no more than they.
-LEAST_HOSTS, LEAST_ON_HOST = 8, 3
+#: Of fewer ranks a host is no more than they.
+LEAST_ON_HOST = 3
 #: Compute beside communication takes so much longer at most: DDP's buckets that wait for a late rank cost the kernels
 #: beside them a fifth of the time they share.
 MOST_PRICE = 0.35
@@ -116,7 +116,7 @@ def _hosts(summaries: dict[int, RankSummary], shares: Floats, ranks: Ints) -> li
         if each.host_name is not None:
             rows[each.host_name].append(row)
     some = {name: own for name, own in sorted(rows.items()) if len(own) >= LEAST_ON_HOST}
-    if len(some) < LEAST_HOSTS:
+    if len(some) < LEAST_PEERS:
         return []
     medians = np.stack([np.nanmedian(shares[own], axis=0) for own in some.values()])
     units: list[dict[str, object]] = [
@@ -136,12 +136,11 @@ def _links(waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
         first=pl.col("rank").min(),
         to=pl.col("rank").max(),
         across=pl.col("host").min() != pl.col("host").max(),
-        members=pl.len(),
     )
     links = (
         single.filter(pl.col("ns") > 0)
         .sort("begun")
-        .group_by("talk", "across", "members", "first", "to", maintain_order=True)
+        .group_by("talk", "across", "first", "to", maintain_order=True)
         .agg("ns")
     )
     kinds: dict[tuple[object, ...], dict[tuple[object, ...], list[float]]] = defaultdict(dict)
@@ -151,7 +150,7 @@ def _links(waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
         ranks = (row["first"], row["to"]) if is_pair else each.ranks
         kind = (
             "send" if is_pair else each.collective,
-            *(each.dtype, each.bytes, len(ranks) or each.size, row["across"], row["members"]),
+            *(each.dtype, each.bytes, len(ranks) or each.size, row["across"]),
         )
         kinds[kind].setdefault((each.group, ranks), []).extend(row["ns"])
     return [

@@ -16,10 +16,10 @@ from tracekit.report.document import (
 )
 from tracekit.report.words import ranks as words
 
-UNMATCHED = "exposed, unmatched"
+UNMATCHED, PRICE = "exposed, unmatched", "overlap price"
 ACCOUNT = (
     *("span", "compute", "exposed transfer", "exposed waiting", UNMATCHED, "idle"),
-    *("waiting", "overlap price", "last"),
+    *("waiting", PRICE, "last"),
 )
 #: Of the span: less is rounding.
 LEAST_UNMATCHED = 0.0005
@@ -77,8 +77,10 @@ def account_table(told: Ranks, most: int) -> Table:
 
 
 def account_heads(told: Ranks) -> tuple[str, ...]:
-    """Those of the account that some rank has something in."""
-    return tuple(head for head in ACCOUNT if head != UNMATCHED or any(map(unmatched_us, told.ranks)))
+    """Those of the account that some rank has something in. A fleet's price of overlap is not told."""
+    left_out = {UNMATCHED} if not any(map(unmatched_us, told.ranks)) else set()
+    left_out |= {PRICE} if told.step_rows else set()
+    return tuple(head for head in ACCOUNT if head not in left_out)
 
 
 def account_figures(use: RankUse, heads: tuple[str, ...]) -> tuple[float | None, ...]:
