@@ -70,7 +70,7 @@ with_engine = click.option(
     "--engine",
     default="local",
     metavar="ENGINE",
-    help="What reads: local, or MODULE:FUNCTION of an Executor.",
+    help="What reads: local, ray, ray://HOST:PORT, or MODULE:FUNCTION of an Executor.",
 )
 with_rank = click.option(
     "--rank", type=click.IntRange(min=0), metavar="N", help="Analyze this rank of a folder with the traces of many."
