@@ -103,7 +103,7 @@ def test_a_spoilt_pipe_gives_what_came_before_the_fault(where: float) -> None:
 def test_what_is_kept_of_a_pipe_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpack, "TRAIL_BYTES", 1 << 20)
     trail = unpack._Trail()
-    packed = gzip.compress(random.Random(1).randbytes(8 << 20), mtime=0)
+    packed = gzip.compress(random.Random(1).randbytes(8 << 20), 1, mtime=0)
     tracemalloc.start()
     for start in range(0, len(packed), unpack.READ_BYTES):
         trail.add(bytes(memoryview(packed)[start : start + unpack.READ_BYTES]))
@@ -119,7 +119,7 @@ def test_padding_behind_the_last_member_is_no_damage() -> None:
 
 
 def test_a_file_that_unpacks_to_a_thousand_times_its_size_takes_no_more_memory() -> None:
-    bomb = gzip.compress(b"{" + b" " * (64 << 20), compresslevel=9)
+    bomb = gzip.compress(b"{" + b" " * (64 << 20), compresslevel=1)
     assert len(bomb) < 1 << 20
     tracemalloc.start()
     size = 0
