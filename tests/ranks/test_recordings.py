@@ -23,7 +23,7 @@ from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.listing import PART_SCHEMA
 from tracekit.report.schemas import schema
 from tracekit.report.thirty_lines import MOST_LINES
-from tracekit.walks import ranks as walk
+from tracekit.walks import many_files
 from tracekit.walks.ranks import RanksReading, are_ranks, find_recordings, is_run_of_ranks, read_ranks
 
 
@@ -174,8 +174,8 @@ def test_workers_read_what_one_process_reads(tmp_path: Path, monkeypatch: pytest
     places = find_recordings([str(DATA)])
     reading = RanksReading("whole", cached=False)
     alone = [digest_bytes(each) for each in read_ranks(places, reading)]
-    monkeypatch.setattr(walk, "WORTH_A_PROCESS_BYTES", 0)
-    monkeypatch.setattr(walk.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(many_files, "WORTH_A_PROCESS_BYTES", 0)
+    monkeypatch.setattr(many_files.os, "cpu_count", lambda: 2)
     assert [digest_bytes(each) for each in read_ranks(places, reading)] == alone
     (tmp_path / "rank2.json").write_text("no trace")
     with pytest.raises(TracekitError, match="is not a trace"):
