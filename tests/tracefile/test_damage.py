@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 import zstandard
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.fuzzing import fuzzed
 from tests.traces import DATA, Json, analyze, make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit.cli.main import main
@@ -52,7 +53,7 @@ def analysis_of(folder: Path, content: bytes, name: str = "trace.json") -> Analy
         return None
 
 
-@settings(max_examples=20, deadline=None)
+@fuzzed(12)
 @given(st.data())
 def test_one_bit_of_a_packed_file_flipped_never_goes_unsaid(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -64,7 +65,7 @@ def test_one_bit_of_a_packed_file_flipped_never_goes_unsaid(
     assert found is None or any(each.severity == "error" for each in found.health)
 
 
-@settings(max_examples=40, deadline=None)
+@fuzzed(25)
 @given(
     st.binary(max_size=500), st.sampled_from([b"", b"{", b"[", b'{"traceEvents": [', b"\x1f\x8b", b"\x28\xb5\x2f\xfd"])
 )

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.fuzzing import fuzzed
 from tests.traces import DATA
 
 from tracekit.errors import TracekitError
@@ -39,7 +40,7 @@ PACKERS = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@fuzzed(30)
 @given(st.sampled_from(list(PACKERS)), st.lists(st.binary(min_size=1, max_size=2000), min_size=1, max_size=4))
 def test_what_was_packed_comes_out_also_of_several_members(how: str, parts: list[bytes]) -> None:
     packed = PACKERS[how]([b"{", *parts])
@@ -77,7 +78,7 @@ def rescued(spoilt: bytes, path: Path | None) -> tuple[bytes, bool] | str:
         return str(error)
 
 
-@settings(max_examples=40, deadline=None)
+@fuzzed(20)
 @given(st.data(), st.sampled_from([1, 3]))
 def test_of_spoilt_gzip_a_pipe_gives_what_a_file_gives(data: st.DataObject, members: int) -> None:
     size = len(TEXT) // members + 1
