@@ -48,8 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Every worker begins with its share of the long tests, or the last of them would run while the others have none
-    left. `--dist worksteal` gives each an equal stretch of this order, and the end of another's when it is done. Those of
-    one group share what is set up once, and stay with one worker."""
+    left. `--dist worksteal` gives each an equal stretch of this order, and the end of another's when it is done. Those
+    of one group share what is set up once, and stay with one worker."""
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers == 1:
         return
