@@ -33,10 +33,10 @@ class RayExecutor(Executor):
         self._asked: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
         self._tasks: list[Any] = []
 
-    def ask_for(self, *, gpus: int = 0, memory_bytes: int | None = None) -> None:
+    def ask_for(self, *, cpus: int = 1, gpus: int = 0, memory_bytes: int | None = None) -> None:
         """What each task takes of its node from now on: of memory no more than the largest has, or it would wait for
         ever."""
-        self._asked["num_gpus"] = gpus
+        self._asked |= {"num_cpus": cpus, "num_gpus": gpus}
         largest = max(self.per_node("memory"), default=0)
         if memory_bytes and largest:
             self._asked["memory"] = min(memory_bytes, int(largest))
