@@ -107,7 +107,7 @@ def _read_work(group: Sequence[CellResult], calls: int, concurrent: Mapping[tupl
 def _find_differences(results: Sequence[CellResult]) -> tuple[Statement, ...]:
     """What is not the same on all machines that these cells were measured on, with its `values`.
 
-    A host cannot be told by name, and those of one kind are alike: it is what they have that counts. What a cell does
+    Hosts of one kind are alike, whatever their names: it is what they have that counts. What a cell does
     not say is taken to be as in the others.
     """
     found: dict[str, dict[str, None]] = {}
