@@ -60,7 +60,7 @@ def ranks(
     from pathlib import Path
 
     from tracekit.walks.engines import opened_engine
-    from tracekit.walks.ranks import MOST_IN_FULL, RanksReading, find_recordings, read_fleet, read_ranks
+    from tracekit.walks.ranks import MOST_IN_FULL, RanksReading, find_recordings, memory_to_read, read_fleet, read_ranks
     from tracekit.walks.reading import parse_steps
 
     if collectives == "all" and json_path is None:
@@ -78,7 +78,7 @@ def ranks(
         there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
     each_alone = None
-    with opened_engine(engine) as executor:
+    with opened_engine(engine, memory_to_read(found)) as executor:
         if len(found) > MOST_IN_FULL:
             if collectives == "all":
                 raise TracekitError(f"--collectives all is for {MOST_IN_FULL} ranks or fewer: name these")

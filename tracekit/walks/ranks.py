@@ -33,6 +33,9 @@ MERGED = "perfetto-ranks.json.gz"
 MOST_IN_FULL = 64
 #: Packed JSON is so many times as large unpacked, about.
 PACKED = 12
+#: Memory that reading takes: Python with its libraries, and a share of the JSON's size.
+READING_BYTES = 200 << 20
+READING_SHARE = 0.75
 
 
 @dataclass(frozen=True)
@@ -147,6 +150,12 @@ def read_fleet(places: Sequence[str], reading: RanksReading, executor: Executor 
     process."""
     traces = [place for place in places if not _is_digest(Path(place))]
     return ask_each(Question(reading.summary), places, unpacked_bytes(traces), executor)
+
+
+def memory_to_read(places: Iterable[str]) -> int | None:
+    """What reading the largest of these files takes, about; None where they are elsewhere."""
+    largest = max((unpacked_bytes((place,)) for place in places), default=0)
+    return READING_BYTES + int(largest * READING_SHARE) if largest else None
 
 
 def unpacked_bytes(places: Iterable[str]) -> int:
