@@ -66,6 +66,18 @@ with_window = click.option(
     help="What to analyze: marked steps, the whole trace, or spans by name or regular expression.",
 )
 with_steps = click.option("--steps", metavar="N|N-M", help="Analyze only these marked steps.")
+with_engine = click.option(
+    "--engine",
+    default="local",
+    metavar="ENGINE",
+    help="What reads: local, ray, or MODULE:FUNCTION.",
+)
+with_cluster = click.option(
+    "--engine",
+    default="local",
+    metavar="ENGINE",
+    help="What runs cells: local, or ray, one cell a GPU of the cluster.",
+)
 with_rank = click.option(
     "--rank", type=click.IntRange(min=0), metavar="N", help="Analyze this rank of a folder with the traces of many."
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, with_detail, with_steps, with_window
+from tracekit.cli.options import FORMS, WIDE_HELP, with_detail, with_engine, with_steps, with_window
 from tracekit.cli.output import check_output_path, console_beside, destination, write_json
 from tracekit.errors import TracekitError
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     help="In the JSON: a row for each kind of collective (the default), or for each single one.",
 )
 @click.option("--no-cache", is_flag=True, help="Read the files anew, and keep nothing of them.")
+@with_engine
 @with_detail
 def ranks(
     places: tuple[str, ...],
@@ -48,6 +49,7 @@ def ranks(
     json_path: str | None,
     collectives: str,
     no_cache: bool,
+    engine: str,
     detail: Detail,
 ) -> None:
     """Say who waited for whom in a job of many ranks, and why.
@@ -57,7 +59,8 @@ def ranks(
     """
     from pathlib import Path
 
-    from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
+    from tracekit.walks.engines import opened_engine
+    from tracekit.walks.ranks import RanksReading, find_recordings, memory_to_read, read_ranks
     from tracekit.walks.reading import parse_steps
 
     if collectives == "all" and json_path is None:
@@ -74,9 +77,9 @@ def ranks(
         asked = Path(html_path) if html_path else None
         there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
-    digests = read_ranks(found, reading)
+    with opened_engine(engine, memory_to_read(found)) as executor:
+        digests = read_ranks(found, reading, executor)
 
-    # Not sooner: the processes that read are forked before polars is imported.
     from tracekit.ranks.collectives import list_collectives
     from tracekit.ranks.joining import match_ranks, tell_ranks
     from tracekit.report.composition.ranks import ranks_text

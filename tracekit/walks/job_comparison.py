@@ -17,7 +17,8 @@ from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.uneven_collectives import find_uneven_collectives
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.read import read_trace
-from tracekit.walks.ranks import PACKED, read_each
+from tracekit.walks.many_files import Question, ask_each
+from tracekit.walks.ranks import PACKED
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
@@ -92,7 +93,8 @@ def compare_job(a: FormOfRun, b: FormOfRun, reading: Reading) -> JobChange:
     """What changed over all ranks, of which both sides have as many. Raises TracekitError where a rank's recording
     cannot be read."""
     both = list(zip(a.run.ranks, b.run.ranks, strict=True))
-    looked = read_each(_Look((a, b), reading).at, both, _bytes_of(a) + _bytes_of(b))
+    question = Question(_Look((a, b), reading).at, named=lambda pair: f"rank {pair[0].rank}")
+    looked = ask_each(question, both, _bytes_of(a) + _bytes_of(b))
     ranks = [RankSides(rank.rank, one.side, other.side) for (rank, _), (one, other) in zip(both, looked, strict=True)]
     joined = [_joined([each[at] for each in looked]) for at in (0, 1)]
     one, other = (find_uneven_collectives(_rich([each[at] for each in looked])) for at in (0, 1))

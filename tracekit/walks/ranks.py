@@ -1,41 +1,37 @@
-"""From the traces of many ranks to their digests, in worker processes where they are large."""
+"""From the traces of many ranks to their digests."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from tracekit import store
 from tracekit.analysis.digest import digest_rank
-from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
 from tracekit.ranks.digest_file import MAGIC, read_digest
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.rank_files import by_rank, rank_in_name
 from tracekit.tracefile.read import read_trace
+from tracekit.walks.many_files import Question, ask_each
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from concurrent.futures import Executor
 
     from tracekit.model.ranks import RankDigest
     from tracekit.model.run import FormName
-
-T = TypeVar("T")
-Found = TypeVar("Found")
 
 #: What recorders call traces, and what `tracekit digest` writes.
 ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
 #: What `tracekit open` calls the trace that it makes of all ranks.
 MERGED = "perfetto-ranks.json.gz"
-#: Reading less than this takes less time than starting a process does.
-WORTH_A_PROCESS_BYTES = 24 << 20
 #: Packed JSON is so many times as large unpacked, about.
 PACKED = 12
+#: Memory that reading takes: Python with its libraries, and a share of the JSON's size.
+READING_BYTES = 200 << 20
+READING_SHARE = 0.75
 
 
 @dataclass(frozen=True)
@@ -130,63 +126,19 @@ def _of_run(folder: Path, form: FormName | None) -> list[str]:
     return found
 
 
-def read_ranks(places: Sequence[str], reading: RanksReading) -> list[RankDigest]:
+def read_ranks(places: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> list[RankDigest]:
     """The digest of each recording, in the order of `places`. Raises TracekitError for one that cannot be read, and
     names it."""
-    sizes = [
-        path.stat().st_size * (PACKED if path.suffix in (".gz", ".zst") else 1)
-        for path in map(Path, places)
-        if path.is_file()
-    ]
-    return read_each(reading.digest, places, sum(sizes))
+    return ask_each(Question(reading.digest), places, unpacked_bytes(places), executor)
 
 
-def read_each(look: Callable[[T], Found], ranks: Sequence[T], unpacked_bytes: int) -> list[Found]:
-    """What `look` finds of each rank, in their order; in worker processes where there is enough to read in all."""
-    workers = min(len(ranks), os.cpu_count() or 1)
-    if workers > 1 and unpacked_bytes >= WORTH_A_PROCESS_BYTES * workers:
-        return _read_by_workers(look, ranks, workers)
-    found: list[Found] = []
-    with _progress(len(ranks)) as advance:
-        for rank in ranks:
-            found.append(look(rank))
-            advance()
-    return found
+def memory_to_read(places: Iterable[str]) -> int | None:
+    """What reading the largest of these files takes, about; None where they are elsewhere."""
+    largest = max((unpacked_bytes((place,)) for place in places), default=0)
+    return READING_BYTES + int(largest * READING_SHARE) if largest else None
 
 
-def _read_by_workers(look: Callable[[T], Found], ranks: Sequence[T], workers: int) -> list[Found]:
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
-
-    # Forked processes would inherit polars' threads in the middle of their work.
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        futures = {pool.submit(look, rank): at for at, rank in enumerate(ranks)}
-        found: dict[int, Found] = {}
-        with _progress(len(ranks)) as advance:
-            try:
-                for future in as_completed(futures):
-                    found[futures[future]] = future.result()
-                    advance()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-    return [found[at] for at in range(len(ranks))]
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal; gives what is called as each recording is read."""
-    console = PrintableConsole(stderr=True)
-    bar: Progress | None = None
-    if console.is_terminal:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        bar = Progress(*columns, console=console, transient=True)
-        bar.add_task("reading ranks", total=total)
-        bar.start()
-    try:
-        yield lambda: bar.advance(bar.task_ids[0]) if bar is not None else None
-    finally:
-        if bar is not None:
-            bar.stop()
+def unpacked_bytes(places: Iterable[str]) -> int:
+    """Of all files of this machine, about."""
+    paths = (path for path in map(Path, places) if path.is_file())
+    return sum(path.stat().st_size * (PACKED if path.suffix in (".gz", ".zst") else 1) for path in paths)

@@ -1,0 +1,122 @@
+"""Who reads is nobody's concern but the user's: the answers are the same."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.runs import invoke
+from tests.ranks.recorded import DATA
+
+from tracekit.errors import TracekitError
+from tracekit.walks import many_files
+from tracekit.walks.engines import opened_engine
+from tracekit.walks.many_files import Question, ask_each
+
+FACTORIES = """
+from concurrent.futures import ThreadPoolExecutor
+
+def threads():
+    return ThreadPoolExecutor(2)
+
+def nothing():
+    return None
+"""
+
+
+@pytest.fixture
+def my_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "my_engines.py").write_text(FACTORIES)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    sys.modules.pop("my_engines", None)
+
+
+@pytest.mark.usefixtures("my_engines")
+def test_whichever_engine_reads_the_json_is_the_same(tmp_path: Path) -> None:
+    command = ("ranks", str(DATA), "--window", "whole", "--no-cache", "--json", "-")
+    alone = invoke(*command)
+    assert alone.exit_code == 0
+    assert invoke(*command, "--engine", "my_engines:threads").stdout == alone.stdout
+    (tmp_path / "rank0.json").write_text("no trace")
+    refused = [invoke("ranks", "rank0.json", *more) for more in ((), ("--engine", "my_engines:threads"))]
+    assert [each.exit_code for each in refused] == [1, 1]
+    assert refused[0].stderr == refused[1].stderr
+
+
+@pytest.mark.usefixtures("my_engines")
+@pytest.mark.parametrize(
+    ("engine", "said"),
+    [
+        ("cluster", "module:function"),
+        ("my_engines:", "module:function"),
+        ("no_such_module:make", "cannot be imported"),
+        ("my_engines:absent", "cannot be imported"),
+        ("my_engines:nothing", "returned NoneType"),
+    ],
+)
+def test_an_engine_that_is_none_is_one_line(engine: str, said: str) -> None:
+    told = invoke("ranks", str(DATA), "--engine", engine)
+    assert (told.exit_code, len(told.stderr.splitlines())) == (1, 1)
+    assert said in told.stderr
+
+
+@pytest.mark.usefixtures("my_engines")
+def test_an_engine_is_shut_down_in_the_end_and_after_an_error() -> None:
+    with opened_engine("my_engines:threads") as executor:
+        assert executor is not None and executor.submit(len, "it").result() == 2
+    with pytest.raises(RuntimeError):
+        executor.submit(len, "it")
+    with pytest.raises(KeyboardInterrupt), opened_engine("my_engines:threads") as executor:
+        raise KeyboardInterrupt
+    assert executor is not None
+    with pytest.raises(RuntimeError):
+        executor.submit(len, "it")
+
+
+class Failing(Executor):
+    """Loses what it was given, as a cluster does whose node is gone."""
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        lost: Future[Any] = Future()
+        lost.set_exception(ConnectionError("node 7 is gone"))
+        return lost
+
+
+def test_an_engine_without_an_answer_is_one_line_with_the_file() -> None:
+    with pytest.raises(TracekitError, match=r"rank3\.json: .* ConnectionError: node 7 is gone"):
+        ask_each(Question(len), ["rank3.json"], 0, Failing())
+
+
+def refuse_odd(number: int) -> int:
+    if number % 2:
+        raise TracekitError(f"{number} is odd")
+    return number
+
+
+def test_what_is_refused_may_be_said_and_left_out() -> None:
+    refused: list[TracekitError] = []
+    question = Question(refuse_odd, refused=refused.append)
+    with ThreadPoolExecutor(2) as threads:
+        answers = [ask_each(question, range(5), 0, executor) for executor in (None, threads)]
+    assert answers == [[0, 2, 4]] * 2
+    assert [str(each) for each in refused] == ["1 is odd", "3 is odd"] * 2
+
+
+def die_at_two(number: int) -> int:
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_a_process_that_dies_is_one_line_with_the_file_it_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many_files, "WORTH_A_PROCESS_BYTES", 0)
+    monkeypatch.setattr(many_files.os, "cpu_count", lambda: 2)
+    question = Question(die_at_two, named="rank{}.json".format)
+    with pytest.raises(TracekitError, match=r"^rank2\.json: .*SIGKILL"):
+        ask_each(question, range(4), 1)
