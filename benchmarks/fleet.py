@@ -341,6 +341,7 @@ class Fleet:
         parts = (starts[own], ends[own], steps[own], rows, self._sequences(talk), np.zeros(len(rows)))
         return RankSummary(
             **self._identity(rank, begins),
+            spans_ns=np.diff(begins),
             compute_ns=np.bincount(steps[is_kernel], (ends - starts)[is_kernel], count).astype(np.int64),
             idle_ns=idle,
             beside_ns=np.zeros(count, dtype=np.int64),
