@@ -136,5 +136,7 @@ def unpack(text: str) -> RankSummary:
     for name, (shape, data) in arrays.items():
         columns = np.frombuffer(data, dtype=np.int64).reshape(shape[::-1])
         found[name] = np.cumsum(columns.T, axis=0)
+    if {*found} != {*ARRAYS}:
+        raise ValueError("a summary without all of its arrays")
     plain = {name: getattr(fields, name) for name in _Fields.__annotations__}
     return RankSummary(**plain, **found)
