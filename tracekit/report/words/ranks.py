@@ -203,7 +203,9 @@ NOTES: dict[str, Sentence] = {
         f"Rank {rank}'s recording is {'cut off' if truncated else 'damaged'} ({subject};"
         f" {counted(skipped, 'event')} left out)."
     ),
-    "steps_differ": "Ranks recorded unequally many steps: {usual} usually, not ranks {ranks:list}.",
+    "steps_differ": lambda usual, ranks: (
+        f"Ranks recorded unequally many steps: {usual} usually, not ranks {ranges(ranks)}."
+    ),
     "ranks_missing": lambda missing, size, ranks: (
         f"{missing} of {size:,} ranks are missing ({ranges(ranks)}): who is late among the others is told, no more."
     ),
