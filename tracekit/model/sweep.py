@@ -160,6 +160,7 @@ class AskedCall:
     target_percent: Amount | None
     budget_seconds: Seconds | None
     cell_timeout_seconds: Seconds | None
+    rank_timeout_seconds: Seconds | None = None
 
     def __post_init__(self) -> None:
         # Raises ValueError where it is no command of a shell: its words are looked at.
