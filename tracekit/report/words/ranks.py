@@ -173,6 +173,10 @@ NOTES: dict[str, Sentence] = {
         f"Rank {rank}'s recording is {'cut off' if truncated else 'damaged'} ({subject};"
         f" {counted(skipped, 'event')} left out)."
     ),
+    "with_operators": (
+        "Read are the recordings with operators, which slow the host more; `tracekit compare` takes waiting from those"
+        " without."
+    ),
     "steps_differ": "Ranks recorded unequally many steps: {usual} usually, not ranks {ranks:list}.",
     "ranks_missing": "{missing} of {size} ranks are missing: who is late among the others is told, no more.",
     "one_rank": ("One rank alone cannot tell transfer from waiting for other ranks: name the recordings of all ranks."),
