@@ -225,6 +225,7 @@ NOTES: dict[str, Sentence] = {
 }
 
 
+MORE_ALIKE = " {count} more alike."
 #: What to do about a rank that is late, by the largest cause, or by another finding.
 REMEDIES = {
     "compute": "Compare rank {rank}'s kernels with rank {waiter}'s",
