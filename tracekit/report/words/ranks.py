@@ -203,6 +203,10 @@ NOTES: dict[str, Sentence] = {
         f"Rank {rank}'s recording is {'cut off' if truncated else 'damaged'} ({subject};"
         f" {counted(skipped, 'event')} left out)."
     ),
+    "with_operators": (
+        "Read are the recordings with operators, which slow the host more; `tracekit compare` takes waiting from those"
+        " without."
+    ),
     "steps_differ": lambda usual, ranks: (
         f"Ranks recorded unequally many steps: {usual} usually, not ranks {ranges(ranks)}."
     ),
