@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, pairwise
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of, in_launch_order
@@ -31,8 +32,7 @@ Asked = tuple[Operator | None, tuple[str, ...], int | None, int | None]
 NOBODY: Asked = (None, (), None, None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OrderedWork:
+class OrderedWork(Struct, frozen=True, eq=False):
     """The window's activities as a table in the order of `in_launch_order`, the sequence that they make, and the place
     of each row in it: steps that ran the same share theirs."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from tracekit.cli.options import FORMS, WIDE_HELP, with_cpu, with_detail, with_rank, with_steps, with_window
 from tracekit.cli.output import check_output_path, commands_of_page, console_beside, destination, say, write_json

@@ -3,8 +3,9 @@ those of the JSON contract `tracekit.ranks/1`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
 
 from tracekit.model.note import Note, Severity
 from tracekit.model.timeline import StepTimeline
@@ -32,8 +33,7 @@ CollectiveClass = Literal["transfer", "waiting", "mixed", "inconclusive"]
 ClockBasis = Literal["one_host", "aligned", "bound"]
 
 
-@dataclass(frozen=True, slots=True)
-class RankDigest:
+class RankDigest(Struct, frozen=True):
     """What one recording tells of its rank, small enough to hold those of all ranks at once.
 
     Times are whole nanoseconds since `origin_ns`, which is by the recording's own clock. `activities` has a row for
@@ -73,8 +73,7 @@ class RankDigest:
     steps: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(Struct, frozen=True):
     """The job that was recorded."""
 
     size: int | None  #: Its ranks, as the recordings state it; None where they do not.
@@ -83,8 +82,7 @@ class World:
     hosts: int  #: How many clocks the recordings were made by.
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """How the times of ranks were put on one clock."""
 
     basis: ClockBasis  #: `bound`: they were not, and waiting is a lower bound.
@@ -93,16 +91,14 @@ class Clock:
     )  #: By how much the ends of one collective lie apart, the median; None: nothing matched.
 
 
-@dataclass(frozen=True, slots=True)
-class CauseShare:
+class CauseShare(Struct, frozen=True):
     """Of lateness."""
 
     cause: str  #: Of idle time, or `compute`, or `communication`.
     us: float
 
 
-@dataclass(frozen=True, slots=True)
-class RankUse:
+class RankUse(Struct, frozen=True):
     """How one rank spent the window: span = compute + exposed transfer + exposed waiting + idle."""
 
     rank: int
@@ -125,24 +121,21 @@ class RankUse:
     start_skew_us: float = 0.0  #: Of its first collectives, before all ranks were recording; in no other figure.
 
 
-@dataclass(frozen=True, slots=True)
-class RankTimes:
+class RankTimes(Struct, frozen=True):
     """A rank, and how often."""
 
     rank: int
     times: int
 
 
-@dataclass(frozen=True, slots=True)
-class RankWait:
+class RankWait(Struct, frozen=True):
     """A rank, and how long it waited."""
 
     rank: int
     us: float
 
 
-@dataclass(frozen=True, slots=True)
-class RankBytes:
+class RankBytes(Struct, frozen=True):
     """What a rank gave to the others, and what it took."""
 
     rank: int
@@ -150,8 +143,7 @@ class RankBytes:
     received: int
 
 
-@dataclass(frozen=True, slots=True)
-class WaitedFor:
+class WaitedFor(Struct, frozen=True):
     """How long one rank waited for another, in all collectives."""
 
     rank: int
@@ -159,8 +151,7 @@ class WaitedFor:
     us: float
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveUse:
+class CollectiveUse(Struct, frozen=True):
     """All collectives of one kind, group and size. Figures are sums over them and the ranks, unless said otherwise."""
 
     name: str
@@ -182,8 +173,7 @@ class CollectiveUse:
     rank_bytes: tuple[RankBytes, ...]  #: Of an all-to-all, whose ranks may give and take unequally much.
 
 
-@dataclass(frozen=True, slots=True)
-class CollectivePart:
+class CollectivePart(Struct, frozen=True):
     """What one rank did in one collective."""
 
     rank: int
@@ -192,8 +182,7 @@ class CollectivePart:
     transfer_us: float
 
 
-@dataclass(frozen=True, slots=True)
-class OneCollective(CollectiveUse):
+class OneCollective(CollectiveUse, frozen=True):
     """A single collective over ranks: its figures as those of a kind of which it is the only one, and each rank's
     part."""
 
@@ -206,8 +195,7 @@ class OneCollective(CollectiveUse):
     where: str | None = None  #: Where most of that was made; told of the worst.
 
 
-@dataclass(frozen=True, slots=True)
-class RankStretch:
+class RankStretch(Struct, frozen=True):
     """What one rank did in a stretch, as `timeline`: lane 0 of its work is all but communication, lane 1 that; kinds
     are `compute`, `waiting`, `transfer`, and `communication` where neither can be told. Idle time has the kind `idle`
     and is named by its cause. The position of a bar is the number of its collective, else -1."""
@@ -216,8 +204,7 @@ class RankStretch:
     timeline: StepTimeline
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """What the ranks did around one of the worst collectives, on one clock. All timelines share their labels."""
 
     number: int  #: Of the collective.
@@ -228,8 +215,7 @@ class Stretch:
     together: int  #: Short kernels that are drawn together with others.
 
 
-@dataclass(frozen=True, slots=True)
-class LateRank:
+class LateRank(Struct, frozen=True):
     """A rank that others waited for, and why it was late."""
 
     rank: int
@@ -243,8 +229,7 @@ class LateRank:
     one_gap_share: float = 0.0  #: Of `waited_for_us`: fell behind in one idle gap, not little by little.
 
 
-@dataclass(frozen=True, slots=True)
-class UnevenKernel:
+class UnevenKernel(Struct, frozen=True):
     """A kernel that one rank ran more, or less, often than is usual among the ranks."""
 
     rank: int
@@ -254,8 +239,7 @@ class UnevenKernel:
     more_us: float  #: Its time, less what is usual.
 
 
-@dataclass(frozen=True, slots=True)
-class RankFinding:
+class RankFinding(Struct, frozen=True):
     """What a reader should know or do; `report/words/ranks.py` says it in English."""
 
     code: str
@@ -265,8 +249,7 @@ class RankFinding:
     saving_us: float | None = None  #: Of the window at most, by estimate; None where nobody can say.
 
 
-@dataclass(frozen=True, slots=True)
-class UnmatchedCollectives:
+class UnmatchedCollectives(Struct, frozen=True):
     """Collectives of one rank that were joined to none of another."""
 
     rank: int
@@ -275,16 +258,14 @@ class UnmatchedCollectives:
     total_us: float
 
 
-@dataclass(frozen=True, slots=True)
-class StepsRead:
+class StepsRead(Struct, frozen=True):
     """What of the recordings is counted."""
 
     kind: Literal["steps", "span", "whole"]
     count: int  #: Steps, or named spans, of the rank with most; 1 where all of it is.
 
 
-@dataclass(frozen=True, slots=True)
-class Ranks:
+class Ranks(Struct, frozen=True):
     """What the recordings of many ranks say together."""
 
     world: World

@@ -2,11 +2,11 @@
 metadata. Times are kept as differences, which pack to half: starts from the row before, all others from the start."""
 
 import io
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import polars as pl
+from msgspec import Struct
 
 from tracekit.errors import TracekitError
 from tracekit.model.ranks import RankDigest
@@ -20,8 +20,7 @@ OTHER_TIMES = ("end_ns", "called_ns", "ready_ns")
 MAGIC = b"PAR1"
 
 
-@dataclass(frozen=True)
-class _About:
+class _About(Struct, frozen=True):
     """All of a digest but its tables."""
 
     schema: str

@@ -2,17 +2,17 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.note import Note
 from tracekit.model.ranks import RankDigest
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """The recordings of one job by rank, and what a reader must know of those that are left out, or are no whole."""
 
     digests: dict[int, RankDigest]

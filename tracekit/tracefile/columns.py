@@ -2,11 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from tracekit.tracefile.events import (
@@ -97,8 +97,7 @@ class Numbered(dict[Thing, int]):
         return np.fromiter(map(self.__getitem__, things), dtype=np.int32)
 
 
-@dataclass
-class Block:
+class Block(Struct):
     """Events of one kind from one list. Times: `whole_us` is the start's whole microseconds, `rest_ns` what is left of
     it, and `long_ns` the duration: one double holds no nanoseconds since boot."""
 
@@ -110,8 +109,7 @@ class Block:
     more: Extra
 
 
-@dataclass
-class Begun:
+class Begun(Struct):
     """What has begun on a thread and not ended, in order, and where in it each name stands."""
 
     events: list[Event] = field(default_factory=list)
@@ -138,8 +136,7 @@ class Begun:
         return begun, lost
 
 
-@dataclass
-class Columns:
+class Columns(Struct):
     """The tables as they grow, with what is read in more `detail`."""
 
     detail: Detail = "plain"

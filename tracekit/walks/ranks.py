@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.analysis.digest import digest_rank
@@ -31,8 +33,7 @@ MERGED = "perfetto-ranks.json.gz"
 PACKED = 12
 
 
-@dataclass(frozen=True)
-class RanksReading:
+class RanksReading(Struct, frozen=True):
     """What of each recording is to be read, as the options of `ranks` say it."""
 
     window: str = "auto"

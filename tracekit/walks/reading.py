@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
@@ -29,8 +30,7 @@ PATIENCE_SECONDS = 1.0
 MOST_ACTIVITIES = 500_000
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What of a trace is to be read, as the options of `analyze` and `compare` say it. `steps` are the first and the
     last number of the marked steps that count, None for all. Files that were read before come from the cache if
     `cached`. `shapes` reads the inputs of operators too, by which the work of two sides is matched."""

@@ -7,10 +7,10 @@ a user's own code is run in it.
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Progress

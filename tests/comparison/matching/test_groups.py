@@ -1,10 +1,10 @@
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.comparison.matching.test_alignment import SEQUENCES, without_operators
 from tests.sequences import eager, make_activity, make_sequence, product, triton
 from tests.sides import Kernels, make_analysis, make_cpu_analysis, make_environment, make_form, make_side

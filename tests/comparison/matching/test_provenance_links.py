@@ -1,13 +1,13 @@
 """Links by provenance, on forms built by hand. tests/capture/test_provenance.py has the real compiler's."""
 
 from collections import abc
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.sides import make_pair, scaled
 
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps

@@ -1,6 +1,6 @@
 """The page of many ranks, and its markdown twin."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tracekit.model.ranks import Ranks
 from tracekit.report import document as doc
