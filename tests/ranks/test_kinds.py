@@ -1,11 +1,11 @@
 """Every kind of collective, of jobs whose waits are known: what is told is right, and what cannot be is said."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 from tests.ranks.recordings import Job, Program, Talk, Work, play, record
 
 from tracekit.model.ranks import Ranks
