@@ -71,7 +71,7 @@ def analyze(
     check_output_path("--json", json_path, trace)
     asked = _page_place(html_path, trace)
     # Sizes tell what limits a kernel: without them the bottleneck would not be the one that `compare` names.
-    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
+    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True, drawn=html_path is not None)
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)
     if interrupted:
