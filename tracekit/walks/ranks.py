@@ -31,6 +31,9 @@ ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
 MERGED = "perfetto-ranks.json.gz"
 #: Packed JSON is so many times as large unpacked, about.
 PACKED = 12
+#: Memory that reading takes: Python with its libraries, and a share of the JSON's size.
+READING_BYTES = 200 << 20
+READING_SHARE = 0.75
 
 
 class RanksReading(Struct, frozen=True):
@@ -128,6 +131,12 @@ def read_ranks(places: Sequence[str], reading: RanksReading, executor: Executor 
     """The digest of each recording, in the order of `places`. Raises TracekitError for one that cannot be read, and
     names it."""
     return ask_each(Question(reading.digest), places, unpacked_bytes(places), executor)
+
+
+def memory_to_read(places: Iterable[str]) -> int | None:
+    """What reading the largest of these files takes, about; None where they are elsewhere."""
+    largest = max((unpacked_bytes((place,)) for place in places), default=0)
+    return READING_BYTES + int(largest * READING_SHARE) if largest else None
 
 
 def unpacked_bytes(places: Iterable[str]) -> int:
