@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class Distributed(Struct, frozen=True):
     world_size: int
     backend: str | None
     groups: dict[str, tuple[int, ...]]  #: The ranks of each process group, by its name.
+    purposes: dict[str, str] = field(default_factory=dict)  #: What the job calls a group (`pg_desc`), by its name.
 
 
 class Trace(Struct, frozen=True):
