@@ -8,6 +8,7 @@ what a fleet's names do not join is counted.
 import numpy as np
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit.model.ranks import RankSummary, Talk
@@ -69,8 +70,7 @@ def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.Da
 def _whole(talk: Talk, summary: RankSummary) -> Talk:
     if talk.ranks or not (ranks := summary.groups.get(talk.group or "")):
         return talk
-    fields = {name: getattr(talk, name) for name in Talk.__slots__}
-    return Talk(**fields | {"ranks": ranks})
+    return replace(talk, ranks=ranks)
 
 
 def _barriers(rows: pl.DataFrame, talk: tuple[Talk, ...]) -> tuple[pl.DataFrame, pl.DataFrame]:
