@@ -27,7 +27,10 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
     where nothing ran on a GPU, or nothing matches `window`.
     """
     if not trace.activities.height:
-        raise TracekitError(f"{trace.path} has no GPU activity: ranks are told by GPU traces (ProfilerActivity.CUDA)")
+        raise TracekitError(
+            f"{trace.path} has no GPU activity: `ranks` needs traces of GPUs (ProfilerActivity.CUDA): gloo, on a CPU,"
+            " has no kernels that show when a rank came"
+        )
     scope = find_scope(trace, window, steps)
     names = scope.activities.select("name", "kind").unique()
     families = names.with_columns(family=pl.Series([family_of(*each) for each in names.iter_rows()], dtype=pl.String))

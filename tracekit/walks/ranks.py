@@ -92,8 +92,11 @@ def find_recordings(places: Sequence[str], form: FormName | None = None) -> tupl
             raise TracekitError(f"--form is for run folders: {place} is none, leave it out")
         inside = _recordings_in(path)
         inside.sort(key=lambda each: ([int(number) for number in re.findall(r"\d{1,9}", each.name)], each.name))
-        # A folder may hold what else was written beside the traces.
-        traces = [each for each in inside if rank_in_name(each) is not None] or inside
+        # A folder may hold what else was written beside the traces; what states a rank is one, and of another job it
+        # is said to be left out.
+        named = [each for each in inside if rank_in_name(each) is not None]
+        stated = by_rank(each for each in inside if each not in named) if named else {}
+        traces = [*named, *(path for paths in stated.values() for path in paths)] or inside
         if not traces:
             raise TracekitError(f"{place} has no traces (.json, .json.gz, .json.zst); name the folder that has")
         found += map(str, traces)
@@ -122,6 +125,15 @@ def are_ranks(places: Sequence[str]) -> bool:
 def is_run_of_ranks(places: Sequence[str]) -> bool:
     """Whether it is one folder of a run of several ranks."""
     return len(places) == 1 and store.is_run(Path(places[0])) and bool(store.load(Path(places[0])).ranks)
+
+
+def with_operators(places: Sequence[str], form: FormName | None) -> bool:
+    """Whether a run's recordings with operators are read where it has others too, which slow the host less."""
+    if not is_run_of_ranks(places):
+        return False
+    run = store.load(Path(places[0]))
+    chosen = run.form(form) if form else run.forms[-1]
+    return chosen is not None and {each.kind for each in chosen.recordings} >= {"light", "rich"}
 
 
 def _of_run(folder: Path, form: FormName | None) -> list[str]:
