@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, pairwise
 from multiprocessing import get_context
@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES
@@ -381,7 +382,7 @@ class Fleet:
             in_graph=pl.lit(value=False),
         )
         sequence = [None if each < 0 else each for each in self._sequences(talk)]
-        columns = {name: [getattr(each, name) for each in talk] for name in Talk.__slots__}
+        columns = {name: [getattr(each, name) for each in talk] for name in Talk.__struct_fields__}
         columns |= {"ranks": [list(groups[each.group or ""]) for each in talk], "sequence": sequence}
         lists, texts = ("ranks", "targets", "sources"), ("collective", "group", "dtype", "signature", "exchange")
         types = dict.fromkeys(lists, pl.List(pl.Int64)) | dict.fromkeys(texts, pl.String)

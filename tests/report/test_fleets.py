@@ -1,9 +1,9 @@
 """A fleet in thirty lines, on a page of bounded size, and in JSON that keeps to its schema."""
 
 import json
-from dataclasses import replace
 
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 from tests.ranks.fleets.grown import MISSING, SLOW, told
 from tests.report.showing import printed
 

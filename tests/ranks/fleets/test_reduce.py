@@ -1,8 +1,8 @@
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.ranks.fleets.grown import MISSING, SHAPE, SLOW, SLOW_HOST, SLOW_LINK, make_fleet, told
 
 from benchmarks.fleet import found_of
@@ -103,7 +103,7 @@ def test_without_a_common_clock_stragglers_are_found_all_the_same() -> None:
         parts = each.parts.copy()
         # Ends of one collective lie as far apart as a recording with a broken clock has them.
         parts[:, :2] += random.integers(-4_000_000, 4_000_000, (len(parts), 1))
-        fields = {name: getattr(each, name) for name in each.__slots__} | {"parts": parts}
+        fields = {name: getattr(each, name) for name in each.__struct_fields__} | {"parts": parts}
         some.append(type(each)(**fields))
     ranks = reduce_fleet(some)
     assert ranks.clock.basis == "bound"
