@@ -27,7 +27,10 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
     where nothing ran on a GPU, or nothing matches `window`.
     """
     if not trace.activities.height:
-        raise TracekitError(f"{trace.path} has no GPU activity: ranks are told by GPU traces (ProfilerActivity.CUDA)")
+        raise TracekitError(
+            f"{trace.path} has no GPU activity: `ranks` needs traces of GPUs (ProfilerActivity.CUDA): gloo, on a CPU,"
+            " has no kernels that show when a rank came"
+        )
     scope = find_scope(trace, window, steps)
     names = scope.activities.select("name", "kind").unique()
     families = names.with_columns(family=pl.Series([family_of(*each) for each in names.iter_rows()], dtype=pl.String))
@@ -59,9 +62,7 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         groups=stated.groups if stated else {},
         window=scope.kind,
         windows=tuple((int(start), int(end)) for start, end in scope.windows[device].tolist()),
-        activities=own.select(
-            *("kind", "name", "family", "stream", "step", "start_ns", "end_ns", "called_ns", "grid", "in_graph")
-        ),
+        activities=own.select(*("kind", "name", "family", "stream", "step", "start_ns", "end_ns", "grid", "in_graph")),
         collectives=collectives,
         gaps=pl.DataFrame({"start_ns": gaps.starts, "end_ns": gaps.ends}).with_columns(
             pl.Series(cause, parts[:, code], dtype=pl.Int64) for code, cause in enumerate(IDLE_CAUSES)
@@ -71,6 +72,7 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         truncated=trace.truncated,
         device=device,
         steps=tuple(span.index for span in scope.spans),
+        purposes=stated.purposes if stated else {},
     )
 
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from tracekit import store
 from tracekit.analysis.digest import digest_rank
 from tracekit.errors import TracekitError
-from tracekit.ranks.digest_file import MAGIC, read_digest
+from tracekit.ranks.digest_file import MAGIC, read_digest, read_summary
+from tracekit.ranks.summary import summarise
+from tracekit.ranks.world import Recorded
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.rank_files import by_rank, rank_in_name
 from tracekit.tracefile.read import read_trace
@@ -20,13 +22,15 @@ from tracekit.walks.many_files import Question, ask_each
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from tracekit.model.ranks import RankDigest
+    from tracekit.model.ranks import RankDigest, RankSummary
     from tracekit.model.run import FormName
 
 #: What recorders call traces, and what `tracekit digest` writes.
 ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
 #: What `tracekit open` calls the trace that it makes of all ranks.
 MERGED = "perfetto-ranks.json.gz"
+#: Of more ranks summaries are read, and reduced as a fleet.
+MOST_IN_FULL = 64
 #: Packed JSON is so many times as large unpacked, about.
 PACKED = 12
 #: Memory that reading takes: Python with its libraries, and a share of the JSON's size.
@@ -44,22 +48,31 @@ class RanksReading:
 
     def digest(self, place: str) -> RankDigest:
         """The digest of one recording, read or made. Raises TracekitError where it is neither."""
-        path = Path(place)
-        if path.is_file():
-            with path.open("rb") as file:
-                begin = file.read(len(MAGIC))
-            if begin == MAGIC:
-                return _named(read_digest(path.read_bytes(), place), place)
+        if _is_digest(Path(place)):
+            return _named(read_digest(Path(place).read_bytes(), place), place)
         folder = default_folder() if self.cached else None
         trace = read_trace(place, cache_folder=folder, collectives=True)
         return _named(digest_rank(trace, window=self.window, steps=self.steps), place)
 
+    def summary(self, place: str) -> RankSummary:
+        """The same, as a fleet needs it."""
+        if _is_digest(Path(place)):
+            return _named(read_summary(place), place)
+        return summarise(self.digest(place))
 
-def _named(digest: RankDigest, place: str) -> RankDigest:
+
+def _is_digest(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def _named(recorded: Recorded, place: str) -> Recorded:
     """With the rank that the file's name has, where the recording itself states none."""
-    if digest.rank is not None:
-        return digest
-    return replace(digest, rank=rank_in_name(Path(place)))
+    if recorded.rank is not None:
+        return recorded
+    return replace(recorded, rank=rank_in_name(Path(place)))
 
 
 def find_recordings(places: Sequence[str], form: FormName | None = None) -> tuple[str, ...]:
@@ -78,8 +91,11 @@ def find_recordings(places: Sequence[str], form: FormName | None = None) -> tupl
             raise TracekitError(f"--form is for run folders: {place} is none, leave it out")
         inside = _recordings_in(path)
         inside.sort(key=lambda each: ([int(number) for number in re.findall(r"\d{1,9}", each.name)], each.name))
-        # A folder may hold what else was written beside the traces.
-        traces = [each for each in inside if rank_in_name(each) is not None] or inside
+        # A folder may hold what else was written beside the traces; what states a rank is one, and of another job it
+        # is said to be left out.
+        named = [each for each in inside if rank_in_name(each) is not None]
+        stated = by_rank(each for each in inside if each not in named) if named else {}
+        traces = [*named, *(path for paths in stated.values() for path in paths)] or inside
         if not traces:
             raise TracekitError(f"{place} has no traces (.json, .json.gz, .json.zst); name the folder that has")
         found += map(str, traces)
@@ -110,6 +126,15 @@ def is_run_of_ranks(places: Sequence[str]) -> bool:
     return len(places) == 1 and store.is_run(Path(places[0])) and bool(store.load(Path(places[0])).ranks)
 
 
+def with_operators(places: Sequence[str], form: FormName | None) -> bool:
+    """Whether a run's recordings with operators are read where it has others too, which slow the host less."""
+    if not is_run_of_ranks(places):
+        return False
+    run = store.load(Path(places[0]))
+    chosen = run.form(form) if form else run.forms[-1]
+    return chosen is not None and {each.kind for each in chosen.recordings} >= {"light", "rich"}
+
+
 def _of_run(folder: Path, form: FormName | None) -> list[str]:
     """The recordings of all ranks of a run: of the compiled form, if nothing is said and there is one."""
     run = store.load(folder)
@@ -130,6 +155,13 @@ def read_ranks(places: Sequence[str], reading: RanksReading, executor: Executor 
     """The digest of each recording, in the order of `places`. Raises TracekitError for one that cannot be read, and
     names it."""
     return ask_each(Question(reading.digest), places, unpacked_bytes(places), executor)
+
+
+def read_fleet(places: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> list[RankSummary]:
+    """The same of more ranks than can be held at once. Digests are read here: it takes no longer than to start a
+    process."""
+    traces = [place for place in places if not _is_digest(Path(place))]
+    return ask_each(Question(reading.summary), places, unpacked_bytes(traces), executor)
 
 
 def memory_to_read(places: Iterable[str]) -> int | None:

@@ -1,8 +1,9 @@
 """The page of many ranks, and its markdown twin."""
 
+import re
 from dataclasses import replace
 
-from tracekit.model.ranks import Ranks
+from tracekit.model.ranks import RankFinding, Ranks
 from tracekit.report import document as doc
 from tracekit.report.composition.ranks import ranks_overview, saved_words
 from tracekit.report.composition.shared import folded
@@ -33,8 +34,17 @@ def ranks_report(told: Ranks) -> doc.Report:
             "Ranks",
             doc.Part(None, bars, doc.FIRST, unfolded=True),
             doc.Part(rank_page.rank_explorer(told), whole, doc.TABLES, unfolded=True),
+            sections.distribution_table(told) if told.step_rows else None,
         ),
         doc.section("timelines", "Timelines", rank_timelines(told)),
+        doc.section(
+            "stragglers",
+            "Stragglers",
+            doc.both(_captioned(sections.straggler_table(told, MOST_KINDS), "Slower than their peers"), doc.TABLES),
+            doc.both(words.rule_words(told.straggler_rule) if told.straggler_rule else None),
+            rank_page.step_map(told),
+        ),
+        doc.section("groups", "Groups", *_groups(told)),
         doc.section(
             "waiting",
             "Who waits for whom",
@@ -58,11 +68,21 @@ def ranks_report(told: Ranks) -> doc.Report:
             "method",
             "How this was measured",
             "waiting, causes, bandwidth",
-            doc.Bullets("Method", words.HOW),
+            doc.Bullets("Method", (*words.HOW, *(words.FLEET_HOW if told.step_rows else ()))),
             short="Method",
         ),
     )
     return doc.Report(overview.headline, overview, tuple(each for each in every if each))
+
+
+def _groups(told: Ranks) -> tuple[doc.Block | None, ...]:
+    """A table for each axis; long ones are folded."""
+    found: list[doc.Block | None] = []
+    for axis in dict.fromkeys(each.axis for each in told.groups):
+        table = sections.group_table(told, axis, MOST_MATRIX_ROWS)
+        long = table is not None and len(table.rows) > MOST_IN_TWIN
+        found.append(doc.Fold(f"By {axis}", (table,)) if table and long else table)
+    return tuple(found)
 
 
 def _every_wait(told: Ranks) -> doc.Fold | None:
@@ -76,7 +96,7 @@ def _every_wait(told: Ranks) -> doc.Fold | None:
 def _findings(told: Ranks) -> doc.Findings | None:
     texts = tuple(
         doc.FindingText(
-            id=f"finding-{each.code}{'' if each.rank is None else f'-{each.rank}'}",
+            id=f"finding-{each.code}{_whose(each)}",
             severity=each.severity,
             title=words.finding_title(each),
             evidence=words.finding_evidence(each),
@@ -89,6 +109,13 @@ def _findings(told: Ranks) -> doc.Findings | None:
         for each in told.findings
     )
     return doc.Findings(texts) if texts else None
+
+
+def _whose(finding: RankFinding) -> str:
+    """What tells its address from that of another of the same code."""
+    if finding.rank is not None:
+        return f"-{finding.rank}"
+    return f"-{re.sub('[^0-9A-Za-z_.-]', '-', name)}" if (name := finding.facts.get("name")) else ""
 
 
 def _details(told: Ranks) -> tuple[doc.Block | None, ...]:
