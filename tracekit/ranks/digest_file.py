@@ -2,12 +2,12 @@
 metadata. Times are kept as differences, which pack to half: starts from the row before, all others from the start."""
 
 import io
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import polars as pl
 import zstandard
+from msgspec import Struct, field
 
 from tracekit.errors import TracekitError
 from tracekit.model.ranks import RankDigest, RankSummary
@@ -22,8 +22,7 @@ OTHER_TIMES = ("end_ns", "ready_ns")
 MAGIC = b"PAR1"
 
 
-@dataclass(frozen=True)
-class _About:
+class _About(Struct, frozen=True):
     """All of a digest but its tables."""
 
     schema: str

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.analysis.digest import digest_rank
@@ -38,8 +40,7 @@ READING_BYTES = 200 << 20
 READING_SHARE = 0.75
 
 
-@dataclass(frozen=True)
-class RanksReading:
+class RanksReading(Struct, frozen=True):
     """What of each recording is to be read, as the options of `ranks` say it."""
 
     window: str = "auto"
