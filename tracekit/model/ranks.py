@@ -74,6 +74,27 @@ class RankDigest:
 
 
 @dataclass(frozen=True, slots=True)
+class DigestOrigin:
+    """What a digest was made of: the recording's length, a sum over its beginning and end, and what was asked for."""
+
+    bytes: int
+    ends: str
+    window: str
+    steps: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class DigestsMade:
+    """What came of many recordings: digests made, those that were there and kept, recordings that failed, and the bytes
+    of all digests."""
+
+    made: int
+    kept: int
+    failed: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class World:
     """The job that was recorded."""
 

@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from tracekit.errors import TracekitError
-from tracekit.model.ranks import RankDigest
+from tracekit.model.ranks import DigestOrigin, RankDigest
 
 #: To be raised when the tables, or how they are filled, change.
 SCHEMA = "tracekit.digest/3"
@@ -43,15 +43,24 @@ class _About:
     steps: tuple[int, ...] = ()
 
 
-def digest_bytes(digest: RankDigest) -> bytes:
-    """The file's content."""
+@dataclass(frozen=True)
+class _MadeOf:
+    schema: str
+    origin: DigestOrigin
+
+
+def digest_bytes(digest: RankDigest, origin: DigestOrigin | None = None) -> bytes:
+    """The file's content; with the origin it is known again as that of a recording."""
     tables = {name: getattr(digest, name) for name in TABLES}
     plain = {name: getattr(digest, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
     about = _About(schema=SCHEMA, columns={name: table.columns for name, table in tables.items()}, **plain)
     packed = [_as_differences(table).with_columns(table=pl.lit(name)) for name, table in tables.items()]
     every = pl.concat(packed, how="diagonal")
     content = io.BytesIO()
-    every.write_parquet(content, compression="zstd", metadata={"tracekit": msgspec.json.encode(about).decode()})
+    metadata = {"tracekit": msgspec.json.encode(about).decode()}
+    if origin is not None:
+        metadata["origin"] = msgspec.json.encode(_MadeOf(SCHEMA, origin)).decode()
+    every.write_parquet(content, compression="zstd", metadata=metadata)
     return content.getvalue()
 
 
@@ -74,6 +83,21 @@ def read_digest(content: bytes, path: str) -> RankDigest:
     }
     plain = {name: getattr(about, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
     return RankDigest(**plain, **tables)
+
+
+def footer_bytes(end: bytes) -> int:
+    """How long a Parquet file's footer is, by the last bytes of the file."""
+    return int.from_bytes(end[-8:-4], "little") + 8
+
+
+def read_origin(footer: bytes) -> DigestOrigin | None:
+    """What a digest was made of, by its file's footer; None for another file, a damaged one, and one of another
+    version."""
+    try:
+        made_of = msgspec.json.decode(pl.read_parquet_metadata(io.BytesIO(footer)).get("origin", ""), type=_MadeOf)
+    except (msgspec.MsgspecError, pl.exceptions.PolarsError, OSError):
+        return None
+    return made_of.origin if made_of.schema == SCHEMA else None
 
 
 def _as_differences(table: pl.DataFrame) -> pl.DataFrame:

@@ -32,11 +32,12 @@ def _refuse(error: TracekitError) -> NoReturn:
 @dataclass(frozen=True)
 class Question(Generic[T, Found]):
     """What `look` finds of an item, which messages call `named(item)`. A TracekitError of an item goes to `refused`,
-    which raises it, or says it and leaves the item out."""
+    which raises it, or says it and leaves the item out. `doing` stands beside the bar."""
 
     look: Callable[[T], Found]
     named: Callable[[T], str] = str
     refused: Callable[[TracekitError], None] = _refuse
+    doing: str = "reading ranks"
 
 
 def ask_each(
@@ -63,7 +64,7 @@ def _answer(look: Callable[[T], Found], item: T) -> Found | TracekitError:
 
 def _gathered(question: Question[T, Found], total: int, answers: Iterator[Found | TracekitError]) -> list[Found]:
     found: list[Found] = []
-    with _progress(total) as advance:
+    with _progress(question.doing, total) as advance:
         for answer in answers:
             if isinstance(answer, TracekitError):
                 question.refused(answer)
@@ -146,7 +147,7 @@ def _died(names: Sequence[str], children: Sequence[BaseProcess]) -> TracekitErro
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
+def _progress(doing: str, total: int) -> Iterator[Callable[[], None]]:
     """A bar on a terminal; gives what is called as each recording is read."""
     console = PrintableConsole(stderr=True)
     bar: Progress | None = None
@@ -155,7 +156,7 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         bar = Progress(*columns, console=console, transient=True)
-        bar.add_task("reading ranks", total=total)
+        bar.add_task(doing, total=total)
         bar.start()
     try:
         yield lambda: bar.advance(bar.task_ids[0]) if bar is not None else None
