@@ -3,7 +3,7 @@
 #   make suite-quick   tiny sizes of two models, eager and compiled, in a few minutes
 #   make test          the tests
 #   make check         tests, lint, types and import rules
-#   make fuzz          the fuzzers, twenty times as long and with other examples each time
+#   make fuzz          the tests that draw their examples, with twenty times as many, and other ones each time
 #   make docs          the site of docs/ with the pages of the committed runs, into build/docs; a broken link is an error
 #   make report-check  sizes and load times of the pages under reports/
 #   make bench         reading and analysing against peers; TRACELENS=path adds a checkout of TraceLens, PEERS= leaves HTA out
@@ -33,12 +33,13 @@ test: export POLARS_MAX_THREADS = 1
 test: .venv/.test
 	$(RUN) pytest $(PYTEST_ARGS)
 
-# Damaged traces, runs and sweeps: each example must end in a result or in one line of error.
+# All tests that draw their examples: damaged traces, runs and sweeps among them, of which each must end in a result or in
+# one line of error.
 fuzz: export OMP_NUM_THREADS = 1
 fuzz: export POLARS_MAX_THREADS = 1
 fuzz: export TRACEKIT_FUZZ ?= 20
 fuzz: .venv/.test
-	$(RUN) pytest $(PYTEST_ARGS) -k fuzz
+	$(RUN) pytest $(PYTEST_ARGS) -m hypothesis
 
 lint: .venv/.dev
 	$(RUN) ruff check .

@@ -32,7 +32,9 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Whatever looks for garbage from now on need not look through all that was imported."""
+    """Whatever looks for garbage from now on need not look through all that was imported, nor so often as it would:
+    what compiles and what reads traces makes many objects and hardly any garbage."""
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
     gc.freeze()
 
@@ -46,15 +48,21 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Every worker begins with its share of the long tests, or the last of them would run while the others have none
-    left. `--dist worksteal` gives each an equal stretch of this order, and the end of another's when it is done."""
+    left. `--dist worksteal` gives each an equal stretch of this order, and the end of another's when it is done. Those
+    of one group share what is set up once, and stay with one worker."""
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     if workers == 1:
         return
-    long = [item for item in items if item.get_closest_marker("slow")]
+    long: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("slow"):
+            group = item.get_closest_marker("xdist_group")
+            long.setdefault(group.args[0] if group else item.nodeid, []).append(item)
+    groups = [*long.values()]
     others = iter([item for item in items if not item.get_closest_marker("slow")])
     order: list[pytest.Item] = []
     for worker in range(workers):
-        share = long[worker::workers]
+        share = [item for group in groups[worker::workers] for item in group]
         size = (len(items) - len(order)) // (workers - worker)
         order += [*share, *islice(others, size - len(share))]
     items[:] = [*order, *others]

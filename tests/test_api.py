@@ -55,6 +55,9 @@ def test_what_tracekit_has_not_is_an_attribute_error() -> None:
         tracekit.profil  # type: ignore[attr-defined]  # noqa: B018
 
 
+of_one_run = pytest.mark.xdist_group("profiled by the API")
+
+
 @pytest.fixture(scope="module")
 def profiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Any]:
     """A model, the run of it, and random numbers drawn before and after."""
@@ -70,6 +73,7 @@ def profiled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.slow
+@of_one_run
 def test_profile_returns_the_run_of_both_forms(profiled: Any) -> None:
     _, run, _ = profiled
     assert isinstance(run, Run)
@@ -81,6 +85,7 @@ def test_profile_returns_the_run_of_both_forms(profiled: Any) -> None:
 
 
 @pytest.mark.slow
+@of_one_run
 def test_the_model_and_the_random_numbers_are_left_as_they_were(profiled: Any) -> None:
     net, _, (expected, drawn) = profiled
     assert net._compiled_call_impl is None
@@ -88,6 +93,7 @@ def test_the_model_and_the_random_numbers_are_left_as_they_were(profiled: Any) -
 
 
 @pytest.mark.slow
+@of_one_run
 def test_a_run_writes_its_report_and_tells_its_verdict(profiled: Any, tmp_path: Path) -> None:
     _, run, _ = profiled
     assert run.compare().verdict.speedup > 0

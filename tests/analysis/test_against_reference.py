@@ -1,9 +1,10 @@
 """Every figure of an analysis against one worked out slowly and obviously (see reference.py)."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.analysis.reference import TICK, Reference
+from tests.fuzzing import fuzzed
 from tests.traces import Json, analyze, make_call, make_event, make_kernel, make_op, make_span, make_trace
 
 from tracekit.model.analysis import Analysis
@@ -95,13 +96,13 @@ def check(found: Analysis, events: list[Json], steps: list[Json]) -> None:
         assert (step.busy_us, step.idle_us) == (us[expected.step_busy[i]], us[expected.step_idle[i]])
 
 
-@settings(max_examples=25, deadline=None)
+@fuzzed(12)
 @given(random_events())
 def test_a_whole_recording(tmp_path_factory: pytest.TempPathFactory, events: list[Json]) -> None:
     check(analyze(make_trace(tmp_path_factory.getbasetemp(), events)), events, [])
 
 
-@settings(max_examples=30, deadline=None)
+@fuzzed(16)
 @given(random_events(), random_steps() | random_spans())
 def test_steps(tmp_path_factory: pytest.TempPathFactory, events: list[Json], steps: list[Json]) -> None:
     # One kernel that surely belongs, so that the window is never empty.

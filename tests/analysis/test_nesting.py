@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.fuzzing import fuzzed
 
 from tracekit.analysis import nesting
 from tracekit.analysis.nesting import Nesting, nest
@@ -39,7 +40,7 @@ def columns(events: Events) -> tuple[np.ndarray, np.ndarray]:
     return both[:, 0].copy(), both[:, 1].copy()
 
 
-@settings(max_examples=200, deadline=None)
+@fuzzed(60)
 @given(events_in_order())
 def test_both_ways_find_the_innermost_event_and_the_parent_that_was_open_when_it_began(events: Events) -> None:
     starts, ends = columns(events)

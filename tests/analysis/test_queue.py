@@ -1,10 +1,11 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.analysis.reference import TICK
 from tests.analysis.test_against_reference import random_events, random_steps
+from tests.fuzzing import fuzzed
 from tests.traces import Json, analyze, make_call, make_copy, make_kernel, make_op, make_span, make_trace
 
 from tracekit.model.analysis import DeviceQueue
@@ -70,7 +71,7 @@ def test_where_no_launch_is_recorded_there_is_no_queue_model(tmp_path: Path) -> 
     assert analyze(make_trace(tmp_path, [make_kernel(0, 1), make_op(0, 1)])).queue is None
 
 
-@settings(max_examples=25, deadline=None)
+@fuzzed(12)
 @given(random_events(), random_steps() | st.just([]))
 def test_the_four_states_divide_the_window_exactly(
     tmp_path_factory: pytest.TempPathFactory, events: list[Json], steps: list[Json]

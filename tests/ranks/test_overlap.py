@@ -51,13 +51,13 @@ def test_the_interval_holds_the_price_in_nine_of_ten_jobs(
     noise: float, slower: float, marked: bool, later: int
 ) -> None:
     held = 0
-    for seed in range(100):
+    for seed in range(40):
         digests, price = overlapped(seed, noise=noise, slower=slower, marked=marked, later=later)
         told = price_overlap(digests)
         assert told[1] is None
         assert told[0] is not None
         held += told[0].low_us <= price <= told[0].high_us
-    assert held >= 90
+    assert held >= 36
 
 
 def test_of_one_rank_its_other_steps_tell() -> None:

@@ -17,6 +17,7 @@ from tests.traces import make_kernel, write_trace
 
 from tracekit import store
 from tracekit.errors import TracekitError
+from tracekit.model.ranks import RankDigest
 from tracekit.model.run import RankOfRun
 from tracekit.ranks.digest_file import digest_bytes, read_digest
 from tracekit.ranks.joining import join_ranks
@@ -28,13 +29,24 @@ from tracekit.walks.ranks import RanksReading, are_ranks, find_recordings, is_ru
 
 
 @pytest.fixture(scope="module")
-def dlrm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the recordings of eight ranks."""
-    return unpack_dlrm(tmp_path_factory.mktemp("dlrm"))
+def digests(tmp_path_factory: pytest.TempPathFactory) -> list[RankDigest]:
+    """Of the recordings of eight ranks."""
+    folder = unpack_dlrm(tmp_path_factory.mktemp("recorded"))
+    return read_ranks(find_recordings([str(folder)]), RanksReading(cached=False))
 
 
-def test_the_waits_of_eight_ranks_are_those_of_the_oracle_and_a_digest_says_the_same(dlrm: Path) -> None:
-    digests = read_ranks(find_recordings([str(dlrm)]), RanksReading(cached=False))
+@pytest.fixture(scope="module")
+def dlrm(digests: list[RankDigest], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with these digests, which stand for the recordings and are read sooner."""
+    folder = tmp_path_factory.mktemp("dlrm")
+    for each in digests:
+        (folder / f"rank{each.rank}.digest.parquet").write_bytes(digest_bytes(each))
+    return folder
+
+
+def test_the_waits_of_eight_ranks_are_those_of_the_oracle_and_a_digest_says_the_same(
+    digests: list[RankDigest],
+) -> None:
     told = join_ranks(digests)
     oracle = (5580, 11125, 3280, 9571, 6370, 6041, 3342, 1534)
     assert [each.waiting_us for each in told.ranks] == pytest.approx(oracle, abs=1)

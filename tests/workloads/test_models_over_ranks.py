@@ -1,11 +1,8 @@
 """Models spread over ranks: two of gloo's give what one process does. One job for all."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
 from tests.forked_ranks import found_by_ranks
 
 torch = pytest.importorskip("torch")
@@ -112,20 +109,18 @@ found["gpt"] = [plain, blocks]
 """
 
 
+of_one_job = pytest.mark.xdist_group("models over ranks")
+
+
 @pytest.fixture(scope="module")
-def found(cache_of_the_tests_own: Path) -> Any:
-    """Slow tests are dealt out among the workers: whichever comes first starts the ranks for all."""
-    folder = cache_of_the_tests_own / "models-over-ranks"
-    kept = folder / "found.json"
-    folder.mkdir(exist_ok=True)
-    with FileLock(folder / "lock"):
-        if not kept.exists():
-            (folder / "planted.py").write_text(PLANTED)
-            kept.write_text(json.dumps(found_by_ranks(IMPORTS, CALLS + STEPS, folder)))
-        return json.loads(kept.read_text())
+def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("models-over-ranks")
+    (folder / "planted.py").write_text(PLANTED)
+    return found_by_ranks(IMPORTS, CALLS + STEPS, folder)
 
 
 @pytest.mark.slow
+@of_one_job
 @pytest.mark.parametrize(
     ("name", "parallel", "collective"),
     [("causal-lm", "tp", "c10d::allreduce_"), ("flux", "ulysses", "c10d::alltoall_base_")],
@@ -137,27 +132,32 @@ def test_two_ranks_give_what_one_process_does(found: Any, name: str, parallel: s
 
 
 @pytest.mark.slow
+@of_one_job
 def test_a_token_after_the_prompt_is_decoded_with_each_rank_s_part_of_the_cache(found: Any) -> None:
     expected = built("causal-lm", phase="decode").call().flatten()[::EVERY].tolist()
     assert found["decode"] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.slow
+@of_one_job
 def test_layers_of_a_rank_compile_into_one_graph_each(found: Any) -> None:
     assert found["compiled"] == pytest.approx(found["causal-lm"][1], abs=1e-4)
 
 
 @pytest.mark.slow
+@of_one_job
 def test_an_own_model_gets_its_mesh_and_may_gather_otherwise_when_compiled(found: Any) -> None:
     assert found["gathers"] == [3, 1]
 
 
 @pytest.mark.slow
+@of_one_job
 def test_ring_attention_is_for_gpus(found: Any) -> None:
     assert "--parallel ulysses" in found["refused"]
 
 
 @pytest.mark.slow
+@of_one_job
 def test_a_gpt_spread_over_ranks_is_the_same_model_whose_compiled_blocks_are_gathered_one_by_one(found: Any) -> None:
     plain, blocks = found["gpt"]
     loss = built("gpt").call().item()

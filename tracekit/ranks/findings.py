@@ -1,7 +1,8 @@
 """What should a reader know or do, by what the ranks say together?"""
 
 from collections.abc import Iterator
-from statistics import median
+from itertools import chain
+from statistics import fmean, median, median_low
 
 import polars as pl
 
@@ -19,6 +20,8 @@ LEAST_SLOWER = 0.03
 LEAST_SURE = 0.5
 #: Of the window: kernels, and idle time while code is compiled, that other ranks do not have.
 LEAST_UNEVEN = 0.01
+#: Of the window: compute of one pipeline stage beyond the mean stage's.
+LEAST_UNEVEN_STAGE = 0.03
 LEAST_COMPILED, LEAST_COMPILED_US = 0.01, 1000.0
 #: Of an all-to-all a rank gives or takes so many times the mean.
 LEAST_UNEVEN_SPLIT = 1.25
@@ -31,14 +34,15 @@ def find(
     collectives: tuple[CollectiveUse, ...],
     late: tuple[LateRank, ...],
     uneven: tuple[UnevenKernel, ...],
+    stages: tuple[tuple[int, ...], ...],
     digests: dict[int, RankDigest],
     *,
     alike: bool,
 ) -> tuple[RankFinding, ...]:
     """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
-    compared = [*_late_ranks(ranks, late, uneven), *_recompiled(ranks, digests), *_uneven_work(ranks, uneven)]
+    told = (_late_ranks(ranks, late, uneven), _recompiled(ranks, digests), _uneven_work(ranks, uneven))
     found = [
-        *(compared if alike else ()),
+        *(chain(*told, _uneven_stages(ranks, stages)) if alike else ()),
         *find_exposed(ranks, collectives, digests),
         *find_slow_links(collectives, digests),
         *find_small(collectives),
@@ -108,7 +112,27 @@ def _uneven_work(ranks: tuple[RankUse, ...], uneven: tuple[UnevenKernel, ...]) -
         # What runs beside a collective that waits is slow for that; its price says so.
         if rank.slower >= LEAST_SLOWER and (rank.overlap_price_us or 0.0) < rank.slower * rank.compute_us / 2:
             facts = {"slower": rank.slower, "compute_us": rank.compute_us}
-            yield RankFinding("slow_gpu", "warning", rank.rank, facts, rank.slower * rank.compute_us)
+            saving_us = rank.compute_us * rank.slower / (1 + rank.slower)
+            yield RankFinding("slow_gpu", "warning", rank.rank, facts, saving_us)
+
+
+def _uneven_stages(ranks: tuple[RankUse, ...], stages: tuple[tuple[int, ...], ...]) -> Iterator[RankFinding]:
+    """The stage of a pipeline with most compute. One slow rank of it does not count, where it has several."""
+    compute_us = {each.rank: each.compute_us for each in ranks}
+    spent = {stage: median_low(compute_us[rank] for rank in stage) for stage in stages}
+    if not spent:
+        return
+    longest, mean_us = max(spent, key=lambda stage: spent[stage]), fmean(spent.values())
+    more_us, span_us = spent[longest] - mean_us, max(each.span_us for each in ranks)
+    if more_us >= LEAST_UNEVEN_STAGE * span_us:
+        facts = {
+            "ranks": longest,
+            "stages": len(stages),
+            "compute_us": spent[longest],
+            "mean_us": mean_us,
+            "share": more_us / mean_us,
+        }
+        yield RankFinding("uneven_stages", "warning", None, facts, more_us)
 
 
 def _recompiled(ranks: tuple[RankUse, ...], digests: dict[int, RankDigest]) -> Iterator[RankFinding]:

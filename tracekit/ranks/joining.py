@@ -26,6 +26,7 @@ from tracekit.ranks.lateness import explain_lateness, find_lateness
 from tracekit.ranks.matching import Matching, match_collectives, named_collectives
 from tracekit.ranks.overlap import OverlapPrice, price_overlap
 from tracekit.ranks.rows import Collective, times_of
+from tracekit.ranks.stages import find_stages
 from tracekit.ranks.stretches import draw_stretches
 from tracekit.ranks.waiting import Account, Waits, account_of, measure_waits
 from tracekit.ranks.work import compare_work
@@ -56,7 +57,8 @@ def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
     """What they say together, with timelines around the worst collectives where these will be `drawn`."""
     digests, clocks, matching, waits = joined.digests, joined.clocks, joined.matching, joined.waits
     accounts = {rank: account_of(digest, waits.waiting_ns[rank]) for rank, digest in digests.items()}
-    work, prices = compare_work(digests), price_overlap(digests)
+    stages = find_stages(digests)
+    work, prices = compare_work(digests, stages), price_overlap(digests)
     lateness = find_lateness(digests, matching, waits, clocks)
     # By the shortest kernel waiting is bounded; who came last it does not say.
     waited = _who_for_whom(matching, waits) if clocks.known else ()
@@ -81,7 +83,7 @@ def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
         unmatched=_unmatched(digests, matching),
         waits=waited,
         uneven=work.uneven,
-        findings=findings.find(uses, collectives, late, work.uneven, digests, alike=alike),
+        findings=findings.find(uses, collectives, late, work.uneven, stages, digests, alike=alike),
         notes=notes_of(joined),
         worst=worst,
         stretches=draw_stretches(joined, worst, waited, lateness) if drawn else (),

@@ -156,7 +156,8 @@ class _Pair:
 def explain_lateness(
     digests: dict[int, RankDigest], found: Iterable[Lateness], waited: Iterable[WaitedFor]
 ) -> tuple[LateRank, ...]:
-    """For each rank that was waited for, by whom how long and why; the most waited for first."""
+    """For each rank that was waited for, by whom how long and why. Those first that made most waiting themselves: one
+    that is late for an earlier collective passes on what another made."""
     longest: dict[int, WaitedFor] = {}
     for one in waited:
         if one.late not in longest or one.us > longest[one.late].us:
@@ -185,7 +186,11 @@ def explain_lateness(
                 one_gap_share=sum(each.waited_ns for each in some if each.one_gap) / total,
             )
         )
-    return tuple(sorted(late, key=lambda each: -each.waited_for_us))
+    return tuple(sorted(late, key=lambda each: (-_own_us(each), -each.waited_for_us)))
+
+
+def _own_us(late: LateRank) -> float:
+    return sum(each.us for each in late.causes if each.cause != "communication")
 
 
 def causes_of(some: Iterable[Lateness]) -> tuple[CauseShare, ...]:

@@ -1,5 +1,6 @@
 """Do all ranks do the same work? Kernels that one rank runs more often, or slower, than the others."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -20,16 +21,24 @@ class Work:
     slower: dict[int, float]
 
 
-def compare_work(digests: dict[int, RankDigest]) -> Work:
-    """Kernels that ranks ran unequally often, and how fast each ran those that all ran alike."""
+def compare_work(digests: dict[int, RankDigest], stages: Sequence[Sequence[int]]) -> Work:
+    """Kernels that ranks ran unequally often, and how fast each ran those that all ran alike. Of a pipeline ranks are
+    held against those of their own stage, of which one alone differs from nobody."""
+    staged = {rank for stage in stages for rank in stage}
+    parts = [*stages, [rank for rank in digests if rank not in staged]]
+    found = [_compare({rank: digests[rank] for rank in sorted(part)}) for part in parts if part]
+    uneven = sorted((one for each in found for one in each.uneven), key=lambda one: -abs(one.more_us))
+    return Work(tuple(uneven), {rank: slower for each in found for rank, slower in each.slower.items()})
+
+
+def _compare(digests: dict[int, RankDigest]) -> Work:
     frames = []
     for rank, digest in digests.items():
         own = digest.activities.filter((pl.col("kind") == "kernel") & (pl.col("family") != "communication"))
         lasting = pl.col("end_ns") - pl.col("start_ns")
         # Recordings may hold a step more or less: counts are by window.
         frames.append(own.group_by("name").agg(count=pl.len(), ns=lasting.sum()).with_columns(rank=pl.lit(rank)))
-    every = pl.concat(frames) if frames else pl.DataFrame()
-    ranks = sorted(digests)
+    every, ranks = pl.concat(frames), [*digests]
     uneven: list[UnevenKernel] = []
     alike: dict[int, int] = dict.fromkeys(ranks, 0)
     span_us = median((end - start) / 1e3 for digest in digests.values() for start, end in digest.windows)
@@ -53,4 +62,4 @@ def compare_work(digests: dict[int, RankDigest]) -> Work:
                 uneven.append(UnevenKernel(rank, str(name), count, usual, more_us))
     usual_alike = median(alike.values())
     slower = {rank: ns / usual_alike - 1 if usual_alike else 0.0 for rank, ns in alike.items()}
-    return Work(tuple(sorted(uneven, key=lambda each: -abs(each.more_us))), slower)
+    return Work(tuple(uneven), slower)

@@ -11,7 +11,7 @@ from tests import simulated as machines
 from tracekit.model.timing import StoppingRule
 
 FIXED = StoppingRule(rounds=20, target=0.01, budget_seconds=3.0, least=20)
-RUNS = 30
+RUNS = 20
 #: Machines whose forms wander by themselves.
 WANDERING = ("memory of each form", "two speeds of each form")
 #: Several questions are asked of the same runs.

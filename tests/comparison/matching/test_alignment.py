@@ -6,8 +6,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.fuzzing import fuzzed
 from tests.sequences import attention, batched, eager, make_activity, make_sequence, product, triton
 
 from tracekit.comparison.matching import common_subsequence as subsequence
@@ -300,14 +301,14 @@ def without_operators(activities: list[Activity]) -> list[Activity]:
     return [replace(each, operator=None, within=(), call=None) for each in activities]
 
 
-@settings(max_examples=100, deadline=None)
+@fuzzed(40)
 @given(SEQUENCES)
 def test_any_sequence_against_itself_is_the_same_one_by_one(activities: list[Activity]) -> None:
     same = make_sequence(numbered(activities))
     assert all(cell.a == cell.b for cell in align(same, same))
 
 
-@settings(max_examples=100, deadline=None)
+@fuzzed(40)
 @given(SEQUENCES, SEQUENCES, st.integers(1, 99))
 def test_the_numbers_in_names_of_triton_kernels_say_nothing(a: list[Activity], b: list[Activity], more: int) -> None:
     a, b, renumbered = numbered(a), numbered(b), []
@@ -399,7 +400,7 @@ def test_it_is_common_increasing_and_as_long_as_can_be(a: list[str], b: list[str
         assert len(pairs) == longest(a, b)
 
 
-@settings(max_examples=50)
+@fuzzed(25)
 @given(LETTERS, LETTERS)
 def test_through_short_windows_it_is_still_common_and_increasing(a: list[str], b: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:

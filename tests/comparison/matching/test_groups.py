@@ -3,9 +3,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.comparison.matching.test_alignment import SEQUENCES, without_operators
+from tests.fuzzing import fuzzed
 from tests.sequences import eager, make_activity, make_sequence, product, triton
 from tests.sides import Kernels, make_analysis, make_cpu_analysis, make_environment, make_form, make_side
 from tests.traces import analyze, make_copy, make_kernel, make_trace
@@ -83,7 +84,7 @@ def test_cells_that_leave_something_out_are_refused() -> None:
         grouped(block(0), block(0), *pieces(1))
 
 
-@settings(max_examples=150, deadline=None)
+@fuzzed(60)
 @given(SEQUENCES, SEQUENCES, st.booleans())
 def test_any_two_sequences_make_groups_that_add_up_to_the_change(a, b, bare) -> None:
     """Align and group refuse cells that are no partition."""
@@ -211,7 +212,7 @@ TIMES = st.tuples(st.sampled_from(FAMILIES), st.integers(1, 50), st.floats(0.01,
 RECORDED = st.dictionaries(NAMES, TIMES, min_size=1)
 
 
-@settings(max_examples=60, deadline=None)
+@fuzzed(30)
 @given(RECORDED, RECORDED, st.integers(1, 4), st.integers(1, 4))
 def test_every_activity_is_in_exactly_one_group_and_the_changes_add_up(a, b, a_steps, b_steps):
     groups = grouped_by_name(a, b, a_steps=a_steps, b_steps=b_steps).values()

@@ -6,8 +6,9 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.fuzzing import fuzzed
 from tests.sides import make_pair, scaled
 
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
@@ -287,7 +288,7 @@ def test_kernels_that_one_recording_alone_has_are_left_out_and_counted(
     assert (pairs(cells), notes) == (links, (note,))
 
 
-@settings(deadline=None)
+@fuzzed(40)
 @given(st.data())
 def test_no_position_is_ever_in_two_links(data: st.DataObject) -> None:
     """Whatever the recordings have more or less than the run that was asked."""

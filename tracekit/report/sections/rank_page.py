@@ -229,7 +229,7 @@ def _collective_facts(each: OneCollective) -> Iterator[tuple[str, str]]:
 
 
 def lateness_account(told: Ranks) -> Account | None:
-    """Why the rank that others waited for most was late."""
+    """Why the rank that made most waiting itself was late."""
     if not told.late:
         return None
     late = told.late[0]

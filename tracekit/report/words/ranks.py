@@ -107,6 +107,12 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
         "Rank {rank}'s GPU is {slower:percent 1} slower at the same kernels",
         "{compute_us:duration} of compute. Clocks, power limits or a neighbour's work: nvidia-smi -q -d PERFORMANCE.",
     ),
+    "uneven_stages": (
+        lambda ranks, share, **_: (
+            f"The pipeline stage of ranks {listed(ranks)} computes {percent(share, 0)} longer than the mean stage"
+        ),
+        "{compute_us:duration} against {mean_us:duration}, {stages} stages; the others wait. Give it fewer layers.",
+    ),
     "recompiled": (
         "Rank {rank} compiles for {compile_us:duration} longer than other ranks, {share:percent 1} of the window",
         lambda where, **_: (
@@ -205,6 +211,7 @@ ADVICE = {
     "slow_host": ("Time steps without the profiler, on each rank", "recording slows hosts unequally"),
     "uneven_work": (REMEDIES["uneven_work"], ""),
     "slow_gpu": (REMEDIES["slow_gpu"], ""),
+    "uneven_stages": ("Move layers from the longest pipeline stage to the others", "they wait for it"),
     "recompiled": (REMEDIES["compile"], ""),
     "exposed_all_gathers": ("Prefetch weights: set_modules_to_forward_prefetch, or _backward_", ""),
     "no_overlap": ("Issue collectives earlier, beside kernels: buckets, prefetch, async_op=True", ""),
