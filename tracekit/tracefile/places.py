@@ -139,6 +139,8 @@ def refusal(place: str, error: Exception, done: str = "read") -> TracekitError:
     if isinstance(error, ImportError):
         return TracekitError(f"{cannot}: a package is missing ({error}): {INSTALL}")
     if isinstance(error, FileNotFoundError):
+        if is_url(place) and done == "written":
+            return TracekitError(f"{cannot}: its bucket or folder does not exist; make that, or pass another URL")
         if is_url(place):
             return TracekitError(f"{place} does not exist or needs permission; check the URL")
         return TracekitError(f"{place} does not exist; check the path (`ls traces` lists recorded runs)")

@@ -1,0 +1,98 @@
+"""Recordings and digests in an object store: a server that speaks S3."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.runs import invoke
+from tests.walks.test_digesting import record_ranks
+
+Answer = Callable[..., Any]
+ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
+
+
+def spoilt(app: Answer) -> Answer:
+    """A server that refuses some, and closes the connection in the midst of others."""
+
+    def answer(environ: dict[str, Any], start: Answer) -> Any:
+        if "forbidden" in environ["PATH_INFO"]:
+            start("403 Forbidden", [("Content-Type", "application/xml")])
+            return [b"<Error><Code>AccessDenied</Code></Error>"] if environ["REQUEST_METHOD"] != "HEAD" else []
+        content = app(environ, start)
+        if "cut" in environ["PATH_INFO"] and environ["REQUEST_METHOD"] == "GET":
+            whole = b"".join(content)
+            return [whole[: len(whole) // 2]]
+        return content
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A URL below which lies a job of two ranks."""
+    import fsspec
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import WSGIRequestHandler, make_server
+
+    class Quiet(WSGIRequestHandler):
+        def log(self, *_: Any) -> None:
+            pass
+
+    app = spoilt(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ENVIRONMENT.items():
+            patch.setenv(name, value)
+        patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        store = fsspec.filesystem("s3")
+        store.retries = 1
+        store.mkdir("bucket")
+        for each in record_ranks(tmp_path_factory.mktemp("ranks") / "job").iterdir():
+            store.pipe_file(f"bucket/job/{each.name}", each.read_bytes())
+            store.pipe_file(f"bucket/spoilt/cut-{each.name}", each.read_bytes())
+        yield "s3://bucket"
+    server.shutdown()
+    thread.join()
+
+
+def test_digests_go_from_store_to_store_and_are_read_there(bucket: str, tmp_path: Path) -> None:
+    made, again = (invoke("digest", f"{bucket}/job", "--out", f"{bucket}/digests") for _ in range(2))
+    assert (made.exit_code, made.stderr) == (0, "")
+    assert made.stdout.startswith("2 digested, 0 skipped") and f"{bucket}/digests" in made.stdout
+    assert again.stdout.startswith("0 digested, 2 skipped")
+    local = invoke("digest", f"{bucket}/job/rank*", "--out", tmp_path)
+    assert local.exit_code == 0 and len(list(tmp_path.iterdir())) == 2
+    told = [invoke("ranks", place, "-q") for place in (f"{bucket}/digests", f"{bucket}/job", tmp_path)]
+    assert [each.exit_code for each in told] == [0, 0, 0]
+    assert len({each.stdout for each in told}) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("job/absent.json", "does not exist or needs permission; check the URL"),
+        ("job/absent.digest.parquet", "does not exist or needs permission; check the URL"),
+        ("spoilt/forbidden.json", "no permission (Forbidden); check the credentials"),
+        ("spoilt/cut-rank0.json", "check the connection and try again"),
+    ],
+)
+def test_what_cannot_be_read_is_a_line_with_the_url(bucket: str, name: str, said: str, tmp_path: Path) -> None:
+    url = f"{bucket}/{name}"
+    commands = [("ranks", url)]
+    if not name.endswith(".parquet"):
+        commands += [("digest", url, "--out", tmp_path / "out"), ("digest", url)]
+    for command in commands:
+        told = invoke(*command)
+        assert (told.exit_code, len(told.stderr.splitlines())) == (1, 1), told.output
+        assert url in told.stderr and said in told.stderr
+
+
+@pytest.mark.parametrize("out", ["s3://no-bucket/digests", "s3://bucket/forbidden"])
+def test_a_store_that_takes_no_digest_is_one_line(bucket: str, out: str) -> None:
+    told = invoke("digest", f"{bucket}/job", "--out", out)
+    assert (told.exit_code, len(told.stderr.splitlines()), told.stdout) == (1, 1, "")
+    assert f"{out}/rank0.digest.parquet cannot be written" in told.stderr
