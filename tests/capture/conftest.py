@@ -5,6 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests import sides  # noqa: E402
+from torch._inductor.async_compile import AsyncCompile  # noqa: E402
 
 from tracekit.capture import forms  # noqa: E402
 from tracekit.model.run import Settings  # noqa: E402
@@ -59,3 +60,9 @@ def dynamo_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         "compile_options",
         lambda settings: {"fullgraph": settings.fullgraph, "dynamic": settings.dynamic, "backend": "eager"},
     )
+
+
+@pytest.fixture
+def without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inductor as it is, but for its kernels, which do nothing: to compile their C++ takes most of the time."""
+    monkeypatch.setattr(AsyncCompile, "cpp_pybinding", lambda *_arguments: lambda *_buffers: None)

@@ -71,15 +71,14 @@ def test_a_mode_that_asks_a_cpu_for_cuda_graphs_is_said_to_do_nothing_there(mode
     assert idle_mode(make_settings(mode=mode, device="cuda")) is None
 
 
+@pytest.mark.usefixtures("without_kernels")
 def test_what_lies_in_the_cache_is_looked_up_before_a_form_fills_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workload: BuiltWorkload
 ) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     (tmp_path / "aa").mkdir()
     assert cache_is_empty() is True, "folders are no files"
-    # One program in a cache of its own compiles sooner without headers that are compiled for all.
-    with torch._inductor.config.patch(cpp_cache_precompile_headers=False):
-        first = warm_up(compiled_form(workload), Silent()).compilation
+    first = warm_up(compiled_form(workload), Silent()).compilation
     assert first is not None and first.cache_was_empty is True
     assert cache_is_empty() is False
 

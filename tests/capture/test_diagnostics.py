@@ -177,13 +177,12 @@ def test_a_compilation_that_failed_in_silence_is_told_as_eager(block: Block, mon
     assert found.frames == ()
 
 
+@pytest.mark.usefixtures("without_kernels")
 def test_caches_are_missed_first_and_hit_later_and_phases_are_disjoint(
     block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled_by(monkeypatch)
-    # One program in a cache of its own compiles sooner without headers that are compiled for all.
-    plain = torch._inductor.config.patch(cpp_cache_precompile_headers=False)
-    with plain, torch._inductor.utils.fresh_inductor_cache(dir=str(tmp_path)):
+    with torch._inductor.utils.fresh_inductor_cache(dir=str(tmp_path)):
         first, second = diagnosed(block, 4), diagnosed(block, 4)
     for found, uses in ((first, (0, 1)), (second, (1, 0))):
         used = {use.cache: (use.hits, use.misses) for use in found.caches}
@@ -194,9 +193,11 @@ def test_caches_are_missed_first_and_hit_later_and_phases_are_disjoint(
     assert sum(seconds.values()) == pytest.approx(sum(frame.seconds or 0 for frame in first.frames), rel=0.01)
 
 
-def test_a_cuda_graph_that_cannot_be_is_counted(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("without_kernels")
+def test_a_cuda_graph_that_cannot_be_is_counted(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled_by(monkeypatch, mode="reduce-overhead")
-    found = diagnosed(block, 4)
+    with torch._inductor.utils.fresh_inductor_cache(dir=str(tmp_path)):
+        found = diagnosed(block, 4)
     assert sum(skip.count for skip in found.cuda_graph_skips) == 1
     assert found.cuda_graphs_recorded == 0
 

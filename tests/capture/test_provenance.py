@@ -364,7 +364,7 @@ def test_every_launch_of_a_tiny_flux_s_blocks_leads_to_its_eager_operators() -> 
     pytest.importorskip("diffusers")
     from tracekit.workloads.flux import build
 
-    workload = build(Request("flux", scope="regional"), "tiny", "cpu", Silent())
+    workload = build(Request("flux", scope="regional", height=64, width=64, steps=1), "tiny", "cpu", Silent())
     names = names_of(workload)
     eager = models.eager_ops(names, workload.call)
     # One of two kinds of blocks: the other takes as long again, and tests/gpu has both.
@@ -376,7 +376,7 @@ def test_every_launch_of_a_tiny_flux_s_blocks_leads_to_its_eager_operators() -> 
     tables = {"transformer.time_text_embed.time_proj", "transformer.pos_embed"}
     assert {eager.ops[i].module for i in join.unmatched} <= tables
     assert join.wrong_sizes == 0
-    assert len(join.joined) > 100
+    assert len(join.joined) > 70
     nowhere = {eager.ops[each.op].name for each in join.joined if not each.sites}
     assert nowhere <= {"aten.cat.default"}, "only what producers write into place needs no launch"
     assert not any(op.line and op.line.startswith("/") for op in eager.ops)
