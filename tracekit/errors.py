@@ -41,3 +41,11 @@ class TheirCodeError(TracekitError):
     def __init__(self, message: str, traceback: str) -> None:
         super().__init__(message)
         self.traceback = traceback
+
+
+class WorkerDiedError(TracekitError):
+    """What worked on one item elsewhere died, whatever of; that of others may be well."""
+
+    def __init__(self, message: str, *, out_of_memory: bool = False) -> None:
+        super().__init__(message)
+        self.out_of_memory = out_of_memory

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from click.testing import CliRunner
 
 from tracekit.cli.main import main
@@ -52,6 +53,24 @@ def test_the_gpu_is_looked_at_in_every_cell(told: Any) -> None:
         seen = cell["conditions"]
         assert seen["host_load"] is not None
         assert seen["sm_clock_mhz"] is None or 100 < seen["sm_clock_mhz"] < 5000
+
+
+def test_two_gpus_of_a_ray_cluster_measure_what_one_does_alone(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one GPU")
+    options = ("vit", "--mode", "default,reduce-overhead", "--size", "full", "--iterations", "60")
+    alone, over_ray = (
+        swept(tmp_path, *options, "--out", engine, "--engine", engine)["works"][0]["cells"]
+        for engine in ("local", "ray")
+    )
+    assert len({cell["conditions"]["gpu_uuid"] for cell in alone}) == 1
+    assert len({cell["conditions"]["gpu_uuid"] for cell in over_ray}) == 2
+    assert [cell["conditions"]["concurrent"] for cell in over_ray] == [1, 1]
+    for one, other in zip(alone, over_ray, strict=True):
+        (low, high), (other_low, other_high) = (cell["verdict"]["ci95"] for cell in (one, other))
+        # Processes differ by more than calls of one.
+        assert low * 0.98 < other_high and other_low < high * 1.02
 
 
 def test_what_does_not_fit_is_a_result_and_stops_nothing(tmp_path: Path) -> None:

@@ -46,6 +46,12 @@ def synchronize(device: str) -> None:
         torch.cuda.synchronize()
 
 
+def gpu_uuid(device: str) -> str | None:
+    """Which of the machine's GPUs it is, as its driver calls it; None for a CPU, and where torch does not tell."""
+    uuid = getattr(torch.cuda.get_device_properties(0), "uuid", None) if device != "cpu" else None
+    return str(uuid) if uuid is not None else None
+
+
 def read_environment(device: str) -> Environment:
     """What can be read of this machine; what cannot is None."""
     properties = torch.cuda.get_device_properties(0) if device != "cpu" else None

@@ -35,7 +35,7 @@ def digest(
     from tracekit.tracefile.places import plain, put
     from tracekit.walks.digesting import find_traces, make_digest, make_digests, plan_digests
     from tracekit.walks.engines import opened_engine
-    from tracekit.walks.ranks import DIGEST, RanksReading, name_of
+    from tracekit.walks.ranks import DIGEST, RanksReading, memory_to_read, name_of
     from tracekit.walks.reading import parse_steps
 
     traces, steps_asked = find_traces(places), parse_steps(steps)
@@ -50,7 +50,7 @@ def digest(
         return
     tasks = plan_digests(traces, out)
     check_output_path("--out", tasks[0].place)
-    with opened_engine(engine) as executor:
+    with opened_engine(engine, memory_to_read(traces)) as executor:
         came = make_digests(tasks, RanksReading(window, steps_asked, cached=False), say_refused, executor)
 
     from tracekit.report.words.ranks import digested

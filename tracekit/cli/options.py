@@ -70,7 +70,13 @@ with_engine = click.option(
     "--engine",
     default="local",
     metavar="ENGINE",
-    help="What reads: local, or MODULE:FUNCTION of an Executor.",
+    help="What reads: local, ray, or MODULE:FUNCTION.",
+)
+with_cluster = click.option(
+    "--engine",
+    default="local",
+    metavar="ENGINE",
+    help="What runs cells: local, or ray, one cell a GPU of the cluster.",
 )
 with_rank = click.option(
     "--rank", type=click.IntRange(min=0), metavar="N", help="Analyze this rank of a folder with the traces of many."

@@ -60,7 +60,7 @@ def ranks(
     from pathlib import Path
 
     from tracekit.walks.engines import opened_engine
-    from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
+    from tracekit.walks.ranks import RanksReading, find_recordings, memory_to_read, read_ranks
     from tracekit.walks.reading import parse_steps
 
     if collectives == "all" and json_path is None:
@@ -77,7 +77,7 @@ def ranks(
         asked = Path(html_path) if html_path else None
         there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
-    with opened_engine(engine) as executor:
+    with opened_engine(engine, memory_to_read(found)) as executor:
         digests = read_ranks(found, reading, executor)
 
     from tracekit.ranks.collectives import list_collectives

@@ -17,6 +17,7 @@ from tracekit.cli.options import (
     SECONDS,
     WIDE_HELP,
     several,
+    with_cluster,
     with_detail,
     with_download,
     with_pretrained,
@@ -105,6 +106,7 @@ class WithOwnOptions(click.Command):
     help="Stop timing a cell after SECONDS (default 30; CPU 3).",
 )
 @click.option("--cell-timeout", type=SECONDS, metavar="SECONDS", help="Stop a cell that takes longer, go to the next.")
+@with_cluster
 @click.option("--again", is_flag=True, help="Measure existing cells again.")
 @click.option("--retry-failed", is_flag=True, help="Run failed cells again.")
 @click.option(
@@ -132,6 +134,7 @@ def sweep(
     resume: Path | None,
     show: Path | None,
     calls: int,
+    engine: str,
     out: Path | None,
     force: bool,
     json_path: str | None,
@@ -147,6 +150,7 @@ def sweep(
     from tracekit.cli.sweep_plan import Ask, plan_sweep
     from tracekit.cli.sweep_report import show_sweep
     from tracekit.cli.sweep_run import sweep_and_show
+    from tracekit.walks.engines import LOCAL, RAY, RAY_CLIENT, is_ray
     from tracekit.walks.job import rank_here
 
     check_output_path("--json", json_path)
@@ -166,7 +170,9 @@ def sweep(
         return
     if (rank := rank_here()) is not None:
         raise TracekitError(f"a launcher has started this process as rank {rank}: run sweep by itself, with --nproc N")
+    if engine != LOCAL and not is_ray(engine):
+        raise TracekitError(f"--engine {engine}: pass {LOCAL}, {RAY} or {RAY_CLIENT}HOST:PORT")
     axes = {name: value for name in AXES if (value := asked.pop(name)) is not None}
     fixed = {name: value for name in FIXED if (value := asked.pop(name)) is not None}
     ask = Ask(workloads, suite, only or (), resume, out, axes, fixed, options, **asked)
-    sweep_and_show(plan_sweep(ask), calls, json_path, detail, force=force)
+    sweep_and_show(plan_sweep(ask), calls, json_path, detail, engine, force=force)

@@ -14,6 +14,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
 from tracekit.shell import retyped, split_variables, with_variables
+from tracekit.walks.engines import LOCAL
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.reports import identity_of_sweep
 from tracekit.walks.sweep_folder import SweepFolder, find_doubts, is_due, is_sweep
@@ -91,8 +92,10 @@ def _figures(
 def resume_command(folder: SweepFolder, *more: str) -> str:
     """What goes on with a sweep, with the variables that it was last asked for with."""
     asked = folder.asked()
-    variables, _ = split_variables(asked.calls[-1].command) if asked and asked.calls else ({}, [])
-    return with_variables(shlex.join(["tracekit", "sweep", "--resume", str(folder.path), *more]), variables)
+    last = asked.calls[-1] if asked and asked.calls else None
+    variables, _ = split_variables(last.command) if last else ({}, [])
+    engine = ("--engine", last.engine) if last and last.engine != LOCAL else ()
+    return with_variables(shlex.join(["tracekit", "sweep", "--resume", str(folder.path), *engine, *more]), variables)
 
 
 def show_command(path: Path) -> str:

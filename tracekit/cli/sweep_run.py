@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING
 
 from tracekit.cli.output import destination, measuring_command_line, say
@@ -18,6 +20,8 @@ from tracekit.numbers import counted
 from tracekit.report.words.noted import cell_words
 from tracekit.report.words.notes import note_sentences
 from tracekit.shell import steering_variables, variable_words
+from tracekit.walks.cluster_sweep import reserve_gpus, run_cells_on
+from tracekit.walks.engines import LOCAL, opened_ray
 from tracekit.walks.fork_server import ForkServer, shared_modules
 from tracekit.walks.plan import stopping_rule
 from tracekit.walks.progress import console_of_its_own, shown
@@ -31,10 +35,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.report.thirty_lines import Detail
+    from tracekit.walks.ray_engine import RayExecutor
 
 
-def sweep_and_show(planned: Planned, calls: int, json_path: str | None, detail: Detail, *, force: bool) -> None:
-    """Runs what is left, saying what came of each cell, and shows all that the folder holds.
+def sweep_and_show(
+    planned: Planned, calls: int, json_path: str | None, detail: Detail, engine: str, *, force: bool
+) -> None:
+    """Runs what is left by the engine, saying what came of each cell, and shows all that the folder holds.
 
     Raises TracekitError, before anything is run or written, for what keeps cells from being measured at all; and at the
     end, where none of those that were asked for has times.
@@ -45,12 +52,15 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None, detail: 
     destination(f"sweep-{folder.name}", identity, reports, json_path, force=force)
     console = console_of_its_own()
     wanted = plan.cells if plan.again else tuple(each.cell for each in find_left(plan, folder))
-    modules = shared_modules(find(cell.request.workload) for cell in wanted)
-    with closing(ForkServer(modules)) as server:
+    with ExitStack() as held:
+        cluster = held.enter_context(opened_ray(engine)) if engine != LOCAL else None
+        runs = Runs(cluster, engine, reserve_gpus(cluster, plan) if cluster else 1)
+        modules = () if cluster else shared_modules(find(cell.request.workload) for cell in wanted)
+        server = held.enter_context(closing(ForkServer(modules)))
         with shown(console) as progress:
-            if doubt := check_first(wanted, progress, server.start, folder.load_all()):
+            if doubt := check_first(wanted, progress, server.start, folder.load_all(), cluster):
                 say(console, doubt)
-        _run_and_say(planned, console, server)
+        _run_and_say(planned, console, server, runs)
     show_sweep(folder.path, calls, json_path, detail, force=force)
     found = [result for cell in plan.cells if (result := folder.load(cell.key))]
     failed = sum(result.outcome != "done" for result in found)
@@ -61,7 +71,16 @@ def sweep_and_show(planned: Planned, calls: int, json_path: str | None, detail: 
         say(console, f"{counted(failed, 'cell')} without times; retry: {again}")
 
 
-def _run_and_say(planned: Planned, console: Console, server: ForkServer) -> None:
+@dataclass(frozen=True)
+class Runs:
+    """Who runs the cells, and how many at a time."""
+
+    cluster: RayExecutor | None
+    engine: str
+    at_once: int
+
+
+def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: Runs) -> None:
     folder, plan = planned.folder, planned.plan
     folder.check()
     call = AskedCall(
@@ -72,16 +91,21 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer) -> None
         target_percent=plan.timing.target_percent,
         budget_seconds=plan.timing.budget_seconds,
         cell_timeout_seconds=plan.cell_timeout_seconds,
+        engine=runs.engine,
     )
     folder.ask(planned.suite, planned.every, call, {cell.key for cell in plan.cells} if plan.again else ())
     if why := folder.unlocked():
         say(console, f"{folder.path} does not support file locks ({why}): run one sweep at a time in it")
     left = find_left(plan, folder)
-    for line in _announced(planned, left):
+    for line in _announced(planned, left, runs.at_once):
         say(console, line)
     try:
         taken = 0
-        for each, result in run_cells(plan, left, folder, lambda: shown(console), server):
+        if runs.cluster:
+            results = run_cells_on(runs.cluster, plan, left, folder, lambda: shown(console))
+        else:
+            results = run_cells(plan, left, folder, lambda: shown(console), server)
+        for each, result in results:
             taken += result is None
             if result is not None:
                 say(console, f"  {each.number}/{len(left)} {cell_words(each.cell)}: {outcome_line(result)}")
@@ -92,7 +116,7 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer) -> None
         say(console, f"{counted(taken, 'cell')} left to another process; report on all: {show_command(folder.path)}")
 
 
-def _announced(planned: Planned, left: Sequence[ToDo]) -> Iterator[str]:
+def _announced(planned: Planned, left: Sequence[ToDo], at_once: int) -> Iterator[str]:
     """How large the matrix is, what of it is left and why, and how long that may take."""
     plan, folder = planned.plan, planned.folder
     eager = sum(cell.form == "eager" for cell in plan.cells)
@@ -118,9 +142,10 @@ def _announced(planned: Planned, left: Sequence[ToDo]) -> Iterator[str]:
         return
     seconds = seconds_left(tuple(left), tuple(found for found in there if found.outcome == "done"))
     if seconds is not None:
-        yield f"about {_minutes(seconds)} left, estimated from the finished cells"
+        yield f"about {_minutes(seconds / min(at_once, len(left)))} left, estimated from the finished cells"
     else:
-        limit = f"; at most {_minutes(plan.cell_timeout_seconds * len(left))}" if plan.cell_timeout_seconds else ""
+        rounds, most = ceil(len(left) / at_once), plan.cell_timeout_seconds
+        limit = f"; at most {_minutes(most * rounds)}" if most else ""
         yield f"time left: unknown until the first cell is finished{limit}"
 
 

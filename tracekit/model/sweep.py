@@ -118,6 +118,7 @@ class CellRun:
     rule: StoppingRule
     forms: Many[ChildForm]  #: After a failure those that were warm until then, without times.
     sources: Many[Source] | None = None  #: What the model was made of; None where nobody noted it.
+    gpu_uuid: Text | None = None  #: Which GPU of the host; None without one.
 
     def form(self, name: FormName) -> ChildForm | None:
         return next((form for form in self.forms if form.name == name), None)
@@ -144,6 +145,7 @@ class CellResult:
     run: CellRun | None
     failure: CellFailure | None
     host_load: Amount | None = None  #: Processes that wanted to run in the minute before, on average.
+    host: Text | None = None  #: The name of the machine; None where nobody noted it.
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)
@@ -160,6 +162,7 @@ class AskedCall:
     target_percent: Amount | None
     budget_seconds: Seconds | None
     cell_timeout_seconds: Seconds | None
+    engine: Text = "local"  #: What ran the cells.
 
     def __post_init__(self) -> None:
         # Raises ValueError where it is no command of a shell: its words are looked at.

@@ -42,6 +42,9 @@ class Conditions:
     limits: tuple[Note, ...]  #: What held the GPU back; `held_back` says it in English.
     other_processes: int | None  #: How many others had the GPU open.
     host_load: float | None  #: As in the cell's file.
+    host: str | None = None  #: As in the cell's file.
+    gpu_uuid: str | None = None  #: As in the cell's file.
+    concurrent: int | None = None  #: How many other cells ran on that host meanwhile; None where it has no name.
 
 
 @dataclass(frozen=True, slots=True)

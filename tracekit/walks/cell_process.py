@@ -122,7 +122,8 @@ def _build_and_measure(
         loaded = imported_seconds + time.monotonic() - began
         sources = read_sources(request.workload)
         settings = replace(workload.settings, nproc=request.nproc)
-        run = CellRun(settings, reason, devices.read_environment(device), loaded, rule, (), sources)
+        environment, which = devices.read_environment(device), devices.gpu_uuid(device)
+        run = CellRun(settings, reason, environment, loaded, rule, (), sources, which)
         grow(run)
         with their_calls(workload.settings, failures.is_out_of_memory):
             call_in_one_chunk(lambda: _measure(workload, run, job, progress, grow, ranks))

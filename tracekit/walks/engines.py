@@ -1,10 +1,11 @@
-"""Who does work over many files: processes of this machine, or an executor that the user names."""
+"""Who does work over many files: processes of this machine, Ray, or an executor that the user names."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,22 +15,57 @@ from tracekit.errors import TracekitError
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from tracekit.walks.ray_engine import RayExecutor
+
 #: Processes of this machine, as many as it has cores.
 LOCAL = "local"
+#: A cluster of Ray, or the address of one that is asked through Ray Client.
+RAY = "ray"
+RAY_CLIENT = "ray://"
 
 
 @contextmanager
-def opened_engine(name: str) -> Iterator[Executor | None]:
-    """The executor of `module:factory`, shut down in the end; None for `local`. Raises TracekitError where there is
-    none of that name."""
+def opened_engine(name: str, memory_bytes: int | None = None) -> Iterator[Executor | None]:
+    """The executor that is called so, shut down in the end; None for `local`. `memory_bytes` is what one call takes,
+    for an engine that can reserve it. Raises TracekitError where there is none of that name."""
     if name == LOCAL:
         yield None
         return
+    if is_ray(name):
+        with opened_ray(name) as cluster:
+            cluster.ask_for(memory_bytes=memory_bytes)
+            yield cluster
+        return
     executor = _made(name)
+    with _shut_down_after(executor):
+        yield executor
+
+
+def is_ray(name: str) -> bool:
+    """Whether the engine is Ray."""
+    return name == RAY or name.startswith(RAY_CLIENT)
+
+
+@contextmanager
+def opened_ray(name: str) -> Iterator[RayExecutor]:
+    """The cluster that an engine of this name is. Raises TracekitError where there is none."""
+    from tracekit.walks.ray_engine import join_cluster
+
+    with ExitStack() as held:
+        # Ray prints what its nodes say of workers into standard output, in which JSON may be expected.
+        nowhere = held.enter_context(Path(os.devnull).open("w"))
+        held.enter_context(redirect_stdout(nowhere))
+        executor = join_cluster(name if name != RAY else None)
+        with _shut_down_after(executor):
+            yield executor
+
+
+@contextmanager
+def _shut_down_after(executor: Executor) -> Iterator[None]:
     # Some that are alike, submitit's for one, have nothing to shut down.
     shut_down = getattr(executor, "shutdown", lambda **_: None)
     try:
-        yield executor
+        yield
     except BaseException:
         shut_down(wait=False, cancel_futures=True)
         raise
@@ -39,7 +75,7 @@ def opened_engine(name: str) -> Iterator[Executor | None]:
 def _made(name: str) -> Executor:
     module, mark, factory = name.partition(":")
     if not (module and mark and factory):
-        raise TracekitError(f"--engine {name}: pass {LOCAL}, or module:function that returns an executor")
+        raise TracekitError(f"--engine {name}: pass {LOCAL}, {RAY}, {RAY_CLIENT}HOST:PORT or module:function")
     # As with `python -m`: a file of the current folder is a module.
     here = str(Path.cwd())
     if here not in sys.path:

@@ -10,7 +10,7 @@ from signal import SIGTERM, Signals
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from tracekit.console import PrintableConsole
-from tracekit.errors import TracekitError
+from tracekit.errors import TracekitError, WorkerDiedError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -23,6 +23,8 @@ Found = TypeVar("Found")
 
 #: Reading less than this takes less time than starting a process does.
 WORTH_A_PROCESS_BYTES = 24 << 20
+#: What to do about one whose reader died.
+READ_ALONE = "if memory ran out, read it alone: tracekit digest"
 
 
 def _refuse(error: TracekitError) -> NoReturn:
@@ -81,6 +83,10 @@ def _ask_executor(question: Question[T, Found], items: Sequence[T], executor: Ex
         for item, future in zip(items, futures, strict=True):
             try:
                 yield future.result()
+            except WorkerDiedError as error:
+                yield TracekitError(f"{question.named(item)}: {error}; {READ_ALONE}")
+            except TracekitError:
+                raise
             except Exception as error:
                 raise TracekitError(
                     f"{question.named(item)}: the engine gave no answer: {type(error).__name__}: {error}"
@@ -141,9 +147,7 @@ def _died(names: Sequence[str], children: Sequence[BaseProcess]) -> TracekitErro
     how = f"was ended by {Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
     if not names:
         return TracekitError(f"a process that was to read {how} before it began")
-    return TracekitError(
-        f"{', '.join(names)}: the process that read it {how}; if memory ran out, read it alone: tracekit digest"
-    )
+    return TracekitError(f"{', '.join(names)}: the process that read it {how}; {READ_ALONE}")
 
 
 @contextmanager

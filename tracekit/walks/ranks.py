@@ -38,6 +38,9 @@ PACKED = 12
 FETCHED_AT_ONCE = 16
 #: Most footers are shorter.
 FOOTER_BYTES = 64_000
+#: Memory that reading takes: Python with its libraries, and a share of the JSON's size.
+READING_BYTES = 200 << 20
+READING_SHARE = 0.75
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,12 @@ def read_ranks(places: Sequence[str], reading: RanksReading, executor: Executor 
     return ask_each(question, places, unpacked_bytes(places), executor)
 
 
+def memory_to_read(places: Iterable[str]) -> int | None:
+    """What reading the largest of these files takes, about; None where they are elsewhere."""
+    largest = max((unpacked_bytes((place,)) for place in places), default=0)
+    return READING_BYTES + int(largest * READING_SHARE) if largest else None
+
+
 def unpacked_bytes(places: Iterable[str]) -> int:
     """Of all that are files, about."""
     return sum(map(_unpacked, places))
@@ -216,7 +225,9 @@ def unpacked_bytes(places: Iterable[str]) -> int:
 
 def _unpacked(place: str) -> int:
     length = None
-    # What cannot be asked for its size will say why when it is read.
+    # A digest elsewhere is small. What cannot be asked for its size will say why when it is read.
+    if files.is_url(place) and place.endswith(DIGEST):
+        return 0
     with suppress(TracekitError):
         length = files.length_of(place) if place != STDIN else None
     return (length or 0) * (PACKED if place.endswith((".gz", ".zst")) else 1)

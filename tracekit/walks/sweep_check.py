@@ -6,7 +6,8 @@ a user's own code is run in it.
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,17 +19,21 @@ from tracekit.model.sweep import Cell, CellResult, CheckAnswer, CheckJob
 from tracekit.model.workload import Request
 from tracekit.report.words.noted import CHECKING_A_SWEEP, unchecked_sweep
 from tracekit.walks.building import quiet_libraries
-from tracekit.walks.processes import WORD, Start, caches_in, run_module
+from tracekit.walks.processes import WORD, Ended, Start, caches_in, run_module
 from tracekit.workloads.registry import all_workloads, check_buildable, check_scope, find
 
 MODULE = "tracekit.walks.sweep_check"
 
 
 def check_first(
-    cells: Sequence[Cell], progress: Progress, start: Start | None = None, there: Sequence[CellResult] = ()
+    cells: Sequence[Cell],
+    progress: Progress,
+    start: Start | None = None,
+    there: Sequence[CellResult] = (),
+    cluster: Executor | None = None,
 ) -> str | None:
-    """Asks a process of its own whether the cells can be built and compiled here, as far as that is known before.
-    `there` are the folder's. Returns a sentence where it did not live to answer.
+    """Asks a process of its own whether the cells can be built and compiled here, or on a node of the cluster, as far
+    as that is known before. `there` are the folder's. Returns a sentence where it did not live to answer.
 
     Raises TracekitError for missing packages and compilers, configurations that are not here, wrong options and parts,
     and where there is no GPU but all that is there was measured on one.
@@ -42,8 +47,7 @@ def check_first(
     gpus = {each.run.environment.gpu for each in there if each.run is not None and each.outcome == "done"}
     named = () if None in gpus else tuple(sorted(filter(None, gpus)))
     job = msgspec.json.encode(CheckJob(requests, any(cell.form == "compiled" for cell in cells), named))
-    with tempfile.TemporaryDirectory(prefix="tracekit-check-", ignore_cleanup_errors=True) as place:
-        ended = run_module(MODULE, job, Path(place), caches_in(Path(place)), on_word=progress.detail, start=start)
+    ended = cluster.submit(_ask, job).result() if cluster else _ask(job, progress.detail, start)
     if ended.answer is None:
         last = next((line for line in reversed(ended.lines) if line.strip()), "it printed nothing")
         return unchecked_sweep(ended.code, last)
@@ -53,6 +57,11 @@ def check_first(
     if answer.error is not None:
         raise TracekitError(answer.error, answer.below)
     return None
+
+
+def _ask(job: bytes, on_word: Callable[[str], None] = lambda _: None, start: Start | None = None) -> Ended:
+    with tempfile.TemporaryDirectory(prefix="tracekit-check-", ignore_cleanup_errors=True) as place:
+        return run_module(MODULE, job, Path(place), caches_in(Path(place)), on_word=on_word, start=start)
 
 
 def _without_tried_settings(request: Request) -> Request:

@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import platform
 import random
 import shutil
 import tempfile
@@ -69,6 +70,11 @@ class ToDo:
     why: Why = "missing"
 
 
+def measured_as(plan: SweepPlan, cell: Cell) -> Cell:
+    """The cell with what the plan says of all."""
+    return replace(cell, request=replace(cell.request, seed=plan.seed, iterations=plan.iterations))
+
+
 def find_left(plan: SweepPlan, folder: SweepFolder) -> tuple[ToDo, ...]:
     """The cells to run, in an order that the seed draws: no mode has the cool machine for itself. What `--again` asks
     for the folder knows (`SweepFolder.ask`)."""
@@ -120,7 +126,7 @@ def run_cell(
     """What came of the cell, in a process whose caches are in an empty place; what goes wrong there is no exception
     here."""
     progress.phase(f"{each.number}/{of} {cell_words(each.cell)}", still=True)
-    cell = replace(each.cell, request=replace(each.cell.request, seed=plan.seed, iterations=plan.iterations))
+    cell = measured_as(plan, each.cell)
     order = random.Random(f"{plan.seed} {cell.key}").randrange(2**31)
     job = CellJob(cell.request, cell.forms, plan.timing.target_percent, plan.timing.budget_seconds, order)
     load, _, _ = os.getloadavg()
@@ -132,7 +138,8 @@ def run_cell(
         run, failure = _run_alone(job, limit, place, progress, server)
     outcome = failure.kind if failure else "done"
     when, seconds = started.isoformat(timespec="microseconds"), time.monotonic() - began
-    return CellResult("tracekit.sweep-cell/1", __version__, cell, outcome, when, seconds, run, failure, load)
+    host = platform.node()
+    return CellResult("tracekit.sweep-cell/1", __version__, cell, outcome, when, seconds, run, failure, load, host)
 
 
 def _run_alone(

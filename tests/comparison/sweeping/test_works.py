@@ -157,6 +157,12 @@ def test_cells_that_ran_at_the_same_time_are_counted() -> None:
     assert note == Note("cells_side_by_side", facts={"cells": 2, "of_cells": 3})
     # One after the other, and another file of the same cell.
     assert list(find_side_by_side((first, at(second, "19:00:58"), at(first, "19:00:10", 40.0)))) == []
+    # On another host it disturbs nobody.
+    there, here = (replace(each, host=name) for each, name in ((first, "a"), (at(second, "19:00:30"), "b")))
+    assert list(find_side_by_side((there, here))) == []
+    both = read(there, replace(here, host="a"), replace(later, host="a"))
+    conditions = {cell.cell.key: cell.conditions.concurrent for work in both.works for cell in work.cells}
+    assert conditions == {first.cell.key: 1, second.cell.key: 1, later.cell.key: 0}
     # A cell that failed disturbed the others all the same.
     (note,) = find_side_by_side((first, at(make_failure(compiled_cell()), "19:00:10", 40.0)))
     assert note.facts == {"cells": 1, "of_cells": 1}

@@ -73,13 +73,13 @@ def read_cell(result: CellResult, calls: int) -> CellFigures:
         load_seconds=run.load_seconds if run else None,
         size_reason=run.size_reason if run else None,
         break_even=break_even,
-        conditions=_conditions(last.gpu_state if last else None, result.host_load),
+        conditions=_conditions(last.gpu_state if last else None, result),
         notes=notes,
         command=command_of(result, result.cell.form),
     )
 
 
-def _conditions(state: GpuState | None, host_load: float | None) -> Conditions:
+def _conditions(state: GpuState | None, result: CellResult) -> Conditions:
     samples = state.samples if state else ()
     return Conditions(
         sm_clock_mhz=state.sm_clock_mhz if state else None,
@@ -87,7 +87,9 @@ def _conditions(state: GpuState | None, host_load: float | None) -> Conditions:
         temperature_c=max((each.temperature_c for each in samples if each.temperature_c is not None), default=None),
         limits=tuple(find_limits(state)),
         other_processes=other_processes(state) if state else None,
-        host_load=host_load,
+        host_load=result.host_load,
+        host=result.host,
+        gpu_uuid=result.run.gpu_uuid if result.run else None,
     )
 
 

@@ -1,7 +1,7 @@
 """Which cells do the same work, and what does the whole sweep say?"""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 
@@ -26,7 +26,9 @@ SHORTEST_SECONDS = 5.0
 def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], suite: Suite | None, calls: int) -> Sweep:
     """All that these cells say. `asked` is None where nobody knows what was; `suite` is the one they are of."""
     groups = tuple(_by_work(results))
-    works = tuple(_read_work(group, calls) for group in groups)
+    together = [sum(seconds > SHORTEST_SECONDS for seconds in each) for each in _overlaps(results)]
+    concurrent = {_file(result): cells for result, cells in zip(results, together, strict=True) if result.host}
+    works = tuple(_read_work(group, calls, concurrent) for group in groups)
     there = {result.cell.key for result in results}
     left = tuple(cell for cell in (asked.cells if asked else ()) if cell.key not in there)
     beside = set_beside_published(works, suite) if suite else ()
@@ -67,7 +69,12 @@ def _by_work(results: Sequence[CellResult]) -> Iterator[tuple[CellResult, ...]]:
         yield from (tuple(results[number] for number in sorted(some)) for some in (first + silent, *others))
 
 
-def _read_work(group: Sequence[CellResult], calls: int) -> Work:
+def _file(result: CellResult) -> tuple[str, str]:
+    """What tells files of cells apart."""
+    return result.cell.key, result.started
+
+
+def _read_work(group: Sequence[CellResult], calls: int, concurrent: Mapping[tuple[str, str], int]) -> Work:
     # Of several files of one cell the one that was begun last, where the first of them stands.
     latest: dict[str, CellResult] = {}
     for result in group:
@@ -78,7 +85,11 @@ def _read_work(group: Sequence[CellResult], calls: int) -> Work:
     first = next((result for result in results if result.run), None)
     run = first.run if first else None
     eager = pool_eager(results, calls)
-    read = [read_cell(result, calls) for result in results]
+    read = []
+    for result in results:
+        cell = read_cell(result, calls)
+        conditions = replace(cell.conditions, concurrent=concurrent.get(_file(result)))
+        read.append(replace(cell, conditions=conditions))
     cells = tuple(replace(cell, within_eager_spread=is_within_spread(cell.verdict, eager)) for cell in read)
     return Work(
         key=results[0].cell.work,
@@ -96,7 +107,7 @@ def _read_work(group: Sequence[CellResult], calls: int) -> Work:
 def _find_differences(results: Sequence[CellResult]) -> tuple[Statement, ...]:
     """What is not the same on all machines that these cells were measured on, with its `values`.
 
-    A host cannot be told by name, and those of one kind are alike: it is what they have that counts. What a cell does
+    Hosts of one kind are alike, whatever their names: it is what they have that counts. What a cell does
     not say is taken to be as in the others.
     """
     found: dict[str, dict[str, None]] = {}
@@ -147,15 +158,19 @@ def _find_notes(
 
 
 def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:
-    """A note where cells that have times were measured while others ran. On which host is not known: hosts have no
-    names here."""
-    begins = [datetime.fromisoformat(result.started).timestamp() for result in results]
-    spans = [(each.cell.key, begin, begin + each.seconds) for each, begin in zip(results, begins, strict=True)]
-    timed = [span for span, result in zip(spans, results, strict=True) if result.outcome == "done"]
-    beside = 0
-    for key, began, ended in timed:
-        # A cell does not run beside itself.
-        together = (min(ended, end) - max(began, begin) for other, begin, end in spans if other != key)
-        beside += sum(max(0.0, seconds) for seconds in together) > SHORTEST_SECONDS
-    if beside:
+    """A note where cells that have times were measured while others ran on the same host, as far as hosts are named."""
+    timed = [each for each, result in zip(_overlaps(results), results, strict=True) if result.outcome == "done"]
+    if beside := sum(sum(each) > SHORTEST_SECONDS for each in timed):
         yield Note("cells_side_by_side", facts={"cells": beside, "of_cells": len(timed)})
+
+
+def _overlaps(results: Sequence[CellResult]) -> Iterator[list[float]]:
+    """Of each cell, for how many of its seconds each other one ran that may have been on its host."""
+    begins = [datetime.fromisoformat(result.started).timestamp() for result in results]
+    for result, began in zip(results, begins, strict=True):
+        yield [
+            max(0.0, min(began + result.seconds, begin + other.seconds) - max(began, begin))
+            for other, begin in zip(results, begins, strict=True)
+            # A cell does not run beside itself.
+            if other.cell.key != result.cell.key and (other.host == result.host or None in (other.host, result.host))
+        ]

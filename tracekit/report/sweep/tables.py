@@ -10,6 +10,7 @@ from tracekit.report.sweep.labels import label, named_cells
 from tracekit.report.words.notes import note_sentences
 
 HOST_LOAD = "Host load"
+CONCURRENT = "Concurrent cells"
 BEST_NOTE = (
     "Latency is compared by speed-ups, because medians are of different processes. Only a `faster` verdict beats eager"
     " in latency; in cold starts, break-even by then. A compiled mode is best alone if its interval is apart from the"
@@ -101,6 +102,8 @@ def cell_table(sweep: Sweep) -> Table | None:
 def conditions_table(sweep: Sweep) -> Table | None:
     """The machine while each cell was timed."""
     rows = []
+    # One host's name is no news.
+    several_hosts = len({cell.conditions.host for cell in sweep.cells} - {None}) > 1
     for work, way, cell in named_cells(sweep):
         seen = cell.conditions
         figures = (
@@ -109,11 +112,13 @@ def conditions_table(sweep: Sweep) -> Table | None:
             count(seen.temperature_c),
             count(seen.other_processes),
             MISSING if seen.host_load is None else f"{seen.host_load:.1f}",
+            count(seen.concurrent or None),
         )
         if cell.failure is None:
-            rows.append((work, way, *figures, ", ".join(note_sentences(seen.limits)) or MISSING))
-    heads = ("Clock, MHz", "Peak power, W", "Peak temperature, °C", "Other GPU processes", HOST_LOAD)
-    every = (*columns("Workload", "Mode", figures=heads), *columns("Throttled"))
+            host = seen.host if several_hosts and seen.host else MISSING
+            rows.append((work, way, *figures, host, ", ".join(note_sentences(seen.limits)) or MISSING))
+    heads = ("Clock, MHz", "Peak power, W", "Peak temperature, °C", "Other GPU processes", HOST_LOAD, CONCURRENT)
+    every = (*columns("Workload", "Mode", figures=heads), *columns("Host", "Throttled"))
     told = [at for at in range(len(every)) if any(row[at] != MISSING for row in rows)]
     if len(told) <= 2:
         return None

@@ -74,6 +74,7 @@ LOADING = "importing torch and the model's libraries"
 ASKING_WHETHER_KERNELS_ARE_SEEN = "checking that the profiler sees kernels"
 ONE_CALL = "test call"
 CHECKING_A_SWEEP = "checking the requirements of the cells"
+MEASURING_CELLS = "measuring cells, one a GPU"
 #: By how a compiled form is started.
 STARTING = {
     "eager": "cold start of eager",

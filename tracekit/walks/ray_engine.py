@@ -1,0 +1,139 @@
+"""Ray as an executor. Ray alone places tasks, queues them and begins them again."""
+
+from __future__ import annotations
+
+import os
+import socket
+from concurrent.futures import Executor, Future
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from tracekit import __version__
+from tracekit.errors import TracekitError, WorkerDiedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+#: How often Ray begins a task again whose worker or node died.
+RETRIES = 3
+#: Ray itself would look for a cluster that is not there for minutes.
+REACH_SECONDS = 5.0
+
+
+class RayExecutor(Executor):
+    """Each call is a task of Ray."""
+
+    def __init__(self, ray: Any, *, joined_here: bool) -> None:
+        self._ray, self._joined_here = ray, joined_here
+        self._task = ray.remote(_call)
+        self._asked: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
+        self._tasks: list[Any] = []
+
+    def ask_for(self, *, cpus: int = 1, gpus: int = 0, memory_bytes: int | None = None) -> None:
+        """What each task takes of its node from now on: of memory no more than the largest has, or it would wait for
+        ever."""
+        self._asked |= {"num_cpus": cpus, "num_gpus": gpus}
+        largest = max(self.per_node("memory"), default=0)
+        if memory_bytes and largest:
+            self._asked["memory"] = min(memory_bytes, int(largest))
+
+    def per_node(self, resource: str) -> list[float]:
+        """How much of it each node of the cluster has."""
+        return [node["Resources"].get(resource, 0.0) for node in self._ray.nodes() if node["Alive"]]
+
+    def submit(self, call: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
+        """Raises, when the result is asked for, WorkerDiedError where Ray gave up, and TracekitError where workers have
+        not this tracekit."""
+        task = self._task.options(**self._asked).remote(__version__, str(Path.cwd()), call, args, named)
+        self._tasks.append(task)
+        told: Future[T] = Future()
+
+        def tell(done: Future[T]) -> None:
+            error = done.exception()
+            if error is None:
+                told.set_result(done.result())
+            else:
+                told.set_exception(_explained(error))
+
+        task.future().add_done_callback(tell)
+        return told
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """`cancel_futures` ends what runs, too."""
+        if cancel_futures:
+            for task in self._tasks:
+                self._ray.cancel(task, force=True)
+        elif wait and self._tasks:
+            self._ray.wait(self._tasks, num_returns=len(self._tasks), fetch_local=False)
+        if self._joined_here:
+            self._ray.shutdown()
+
+
+def join_cluster(address: str | None) -> RayExecutor:
+    """Tasks of the cluster at `address`, of that at RAY_ADDRESS, of this machine's, or of one that is started here and
+    ends with this process; of the one that the program has joined already. Raises TracekitError where there is none."""
+    try:
+        import ray
+    except ImportError as error:
+        raise TracekitError(f"--engine ray: {error}; pip install '.[ray]' in tracekit's checkout") from None
+    if ray.is_initialized():
+        return RayExecutor(ray, joined_here=False)
+    asked = address or os.environ.get("RAY_ADDRESS") or None
+    if asked is not None:
+        _reach(asked)
+    try:
+        ray.init(asked, include_dashboard=None if asked else False, log_to_driver=False, logging_level="ERROR")
+    except (OSError, RuntimeError, ValueError, ImportError, ray.exceptions.RayError) as error:
+        what = f"cannot join the Ray cluster {asked}" if asked else "cannot start Ray here"
+        raise TracekitError(f"{what}: {_line(error)}") from error
+    return RayExecutor(ray, joined_here=True)
+
+
+def _reach(address: str) -> None:
+    """Raises TracekitError where nobody listens. What has no port is a name that Ray knows, such as `auto`."""
+    place = urlsplit(address if "://" in address else f"//{address}")
+    try:
+        host, port = place.hostname, place.port
+        if host is not None and port is not None:
+            socket.create_connection((host, port), REACH_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise TracekitError(f"no Ray cluster at {address} ({error}): check --engine and RAY_ADDRESS") from None
+
+
+def _call(version: str, folder: str, call: Callable[..., T], args: tuple[Any, ...], named: dict[str, Any]) -> T:
+    """In a worker: the call, in the folder that its paths are relative to."""
+    if version != __version__:
+        raise TracekitError(f"a Ray worker has tracekit {__version__}: install {version} on every node")
+    # A job with a working folder of its own is there already.
+    with suppress(OSError):
+        os.chdir(folder)
+    return call(*args, **named)
+
+
+def _explained(error: BaseException) -> BaseException:
+    """What can be done about it, in the place of Ray's own pages."""
+    from ray import exceptions
+
+    if isinstance(error, exceptions.OutOfMemoryError):
+        return WorkerDiedError("memory ran out on the Ray node that worked on it", out_of_memory=True)
+    if isinstance(error, exceptions.WorkerCrashedError | exceptions.NodeDiedError):
+        return WorkerDiedError(f"the Ray worker that worked on it died ({RETRIES} retries)")
+    if isinstance(error, exceptions.RayTaskError):
+        if isinstance(error.cause, TracekitError):
+            return error.cause
+        # Functions and their arguments travel by name.
+        if isinstance(error.cause, exceptions.RaySystemError) or "failed to import on the worker" in str(error):
+            return TracekitError(
+                f"a Ray worker cannot load tracekit {__version__} ({_line(error)}): install it on every node, or have"
+                " the job's runtime_env bring it"
+            )
+    return error
+
+
+def _line(error: BaseException) -> str:
+    """The last line of what it says: Ray puts traces of its own before it."""
+    return next((line.strip() for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
