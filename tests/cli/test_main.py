@@ -137,44 +137,58 @@ NAMED = [
     (["analyze", "A", "--json", "-"], 0),
     (["analyze", "A", "--json", "it.json", "--html"], 0),
     (["compare", "A", "B", "--json", "-"], 0),
-    (["compare", "A", "B", "--json", "it.json", "--gate", "kernels<=+1%"], None),
+    (["compare", "A", "B", "--json", "it-gated.json", "--gate", "kernels<=+1%"], None),
     (["export", "A", "--kernels", "-"], 0),
     (["export", "A", "B", "--groups", "-"], 0),
     (["export", "A", "--hta", "for-hta"], 0),
     (["open", "A", "B", "--no-serve"], 0),
     (["analyze", "NOWHERE"], 1),
     (["analyze", "A", "--html", "BROKEN"], 1),
-    (["export", "BROKEN", "--hta", "for-hta"], 1),
+    (["export", "BROKEN", "--hta", "of-nothing"], 1),
 ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "encoding"),
-    [*((*each, "ascii:strict") for each in NAMED), *((*each, "utf-8:strict") for each in NAMED[:1])],
-)
-def test_names_of_files_that_are_no_text_are_no_traceback(
-    arguments: list[str], code: int | None, encoding: str, tmp_path: Path
-) -> None:
+#: Commands one after another, each as the program in a process that has imported already; what each says goes to files.
+EACH = """
+import json, os, sys
+from tracekit.cli import analyze, compare, export, open
+from tracekit.cli.main import run
+for at, words in enumerate(json.loads(sys.argv[1])):
+    child = os.fork()
+    if not child:
+        for stream, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(f"{at}.{name}", os.O_WRONLY | os.O_CREAT), stream)
+        sys.argv = ["tracekit", *words]
+        run()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def test_names_of_files_that_are_no_text_are_no_traceback(tmp_path: Path) -> None:
     names = {"A": b"a\xff.json.gz", "B": b"\xfeb.json.gz", "NOWHERE": b"\xff.json", "BROKEN": b"broken\xc3.json"}
     for name, source in (("A", "vit_eager"), ("B", "vit_default")):
         content = (ROOT / "tests/data" / f"{source}.json.gz").read_bytes()
         (Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + names[name]))).write_bytes(content)
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + names["BROKEN"])).write_bytes(b"{")
-    done = subprocess.run(
-        [*PROGRAM, *(names.get(each, each.encode()) for each in arguments)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONIOENCODING": encoding},
-        capture_output=True,
-        check=False,
-    )
-    assert b"Traceback" not in done.stderr
-    assert done.returncode == code if code is not None else done.returncode in (0, 3, 4)
-    if code == 1:
-        assert done.stderr.startswith(b"error: ")
-        assert len(done.stderr.splitlines()) == 1
-    written = [each.read_bytes() for each in tmp_path.glob("it.json")]
-    for text in [done.stdout] if arguments[-2:] == ["--json", "-"] else written:
-        assert "\N{REPLACEMENT CHARACTER}" in json.dumps(json.loads(text), ensure_ascii=False)
+    for encoding, cases in (("ascii:strict", NAMED), ("utf-8:strict", NAMED[:1])):
+        commands = [[os.fsdecode(names.get(each, each.encode())) for each in words] for words, _ in cases]
+        done = subprocess.run(
+            [sys.executable, "-c", EACH, json.dumps(commands)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": encoding},
+            capture_output=True,
+            check=True,
+        )
+        for at, ((words, code), ended) in enumerate(zip(cases, map(int, done.stdout.split()), strict=True)):
+            told, error = ((tmp_path / f"{at}.{stream}").read_bytes() for stream in ("stdout", "stderr"))
+            assert b"Traceback" not in error, words
+            assert ended == code if code is not None else ended in (0, 3, 4), (words, error)
+            if code == 1:
+                assert error.startswith(b"error: ")
+                assert len(error.splitlines()) == 1
+            written = [each.read_bytes() for each in tmp_path.glob("it*.json")]
+            for text in [told] if words[-2:] == ["--json", "-"] else written:
+                assert "\N{REPLACEMENT CHARACTER}" in json.dumps(json.loads(text), ensure_ascii=False), words
 
 
 def complete(words: str) -> list[str]:

@@ -201,6 +201,10 @@ def test_the_ten_line_example_runs_as_printed(tmp_path: Path, monkeypatch: pytes
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cpu")
+    from tests.walks.small_runs import without_kernels
+
+    # Those of the same model in Python have them.
+    without_kernels(monkeypatch)
     code, command = blocks(OWN, "python")[0], blocks(OWN, "sh")[0]
     assert len(code.splitlines()) <= 10
     (tmp_path / "my_model.py").write_text(code)
