@@ -119,6 +119,7 @@ def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: in
     # Forked processes would inherit polars' threads in the middle of their work.
     context = get_context("spawn")
     at_work = context.RawArray("q", len(items))
+    children: list[BaseProcess] = []
     with ProcessPoolExecutor(workers, context, _begin, (at_work,)) as pool:
         try:
             futures = [pool.submit(_answer_at, question.look, at, item) for at, item in enumerate(items)]
@@ -131,6 +132,9 @@ def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: in
             raise _died(names, children) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            # Or each would read what it has begun, and one more.
+            for process in children:
+                process.terminate()
             raise
 
 
