@@ -84,12 +84,12 @@ def make_digest(
     rows += [("kernel", "ncclDevKernel_AllReduce", "communication", a, b) for a, b in talk]
     activities = pl.DataFrame(
         [
-            (kind, name, family, 7, 0, round(a * US), round(b * US), None, "[1, 1, 1]", False)
+            (kind, name, family, 7, 0, round(a * US), round(b * US), "[1, 1, 1]", False)
             for kind, name, family, a, b in rows
         ],
         schema={
             **dict.fromkeys(("kind", "name", "family"), pl.String),
-            **dict.fromkeys(("stream", "step", "start_ns", "end_ns", "called_ns"), pl.Int64),
+            **dict.fromkeys(("stream", "step", "start_ns", "end_ns"), pl.Int64),
             "grid": pl.String,
             "in_graph": pl.Boolean,
         },

@@ -76,7 +76,7 @@ def test_beside_its_trace_a_digest_is_read_as_long_as_it_agrees(
     read: list[str] = []
     monkeypatch.setattr("tracekit.walks.ranks.read_digest", lambda content, place: read.append(place))
     monkeypatch.setattr("tracekit.walks.ranks.read_trace", lambda place, **_: read.append(place))
-    monkeypatch.setattr("tracekit.walks.ranks.digest_rank", lambda trace, **_: None)
+    monkeypatch.setattr("tracekit.walks.ranks.digest_rank", lambda *_, **__: None)
     monkeypatch.setattr("tracekit.walks.ranks._named", lambda digest, place: digest)
     for reading, kind in ((RanksReading(), "digest.parquet"), (RanksReading(steps=(1, 1)), "json")):
         read_ranks(found, reading)

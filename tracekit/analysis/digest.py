@@ -61,9 +61,7 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         groups=stated.groups if stated else {},
         window=scope.kind,
         windows=tuple((int(start), int(end)) for start, end in scope.windows[device].tolist()),
-        activities=own.select(
-            *("kind", "name", "family", "stream", "step", "start_ns", "end_ns", "called_ns", "grid", "in_graph")
-        ),
+        activities=own.select(*("kind", "name", "family", "stream", "step", "start_ns", "end_ns", "grid", "in_graph")),
         collectives=collectives,
         gaps=pl.DataFrame({"start_ns": gaps.starts, "end_ns": gaps.ends}).with_columns(
             pl.Series(cause, parts[:, code], dtype=pl.Int64) for code, cause in enumerate(IDLE_CAUSES)
@@ -73,6 +71,7 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         truncated=trace.truncated,
         device=device,
         steps=tuple(span.index for span in scope.spans),
+        purposes=stated.purposes if stated else {},
     )
 
 

@@ -60,7 +60,7 @@ def ranks(
     from pathlib import Path
 
     from tracekit.walks.engines import opened_engine
-    from tracekit.walks.ranks import RanksReading, find_recordings, memory_to_read, read_ranks
+    from tracekit.walks.ranks import MOST_IN_FULL, RanksReading, find_recordings, memory_to_read, read_fleet, read_ranks
     from tracekit.walks.reading import parse_steps
 
     if collectives == "all" and json_path is None:
@@ -77,16 +77,27 @@ def ranks(
         asked = Path(html_path) if html_path else None
         there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
+    each_alone = None
     with opened_engine(engine, memory_to_read(found)) as executor:
-        digests = read_ranks(found, reading, executor)
+        if len(found) > MOST_IN_FULL:
+            if collectives == "all":
+                raise TracekitError(f"--collectives all is for {MOST_IN_FULL} ranks or fewer: name these")
+            summaries = read_fleet(found, reading, executor)
+            from tracekit.ranks.fleets.reduce import reduce_fleet
 
-    from tracekit.ranks.collectives import list_collectives
-    from tracekit.ranks.joining import match_ranks, tell_ranks
+            told = reduce_fleet(summaries)
+        else:
+            digests = read_ranks(found, reading, executor)
+            from tracekit.ranks.collectives import list_collectives
+            from tracekit.ranks.joining import match_ranks, tell_ranks
+
+            joined = match_ranks(digests)
+            told = tell_ranks(joined, drawn=there is not None)
+            each_alone = list_collectives(joined) if collectives == "all" else None
+
     from tracekit.report.composition.ranks import ranks_text
     from tracekit.report.terminal import shown
 
-    joined = match_ranks(digests)
-    told = tell_ranks(joined, drawn=there is not None)
     if there is not None:
         from tracekit.report.composition.ranks_page import ranks_report
         from tracekit.walks.reports import write_report
@@ -98,4 +109,4 @@ def ranks(
         # What it needs takes as long to load as eight small traces to read.
         from tracekit.report.contract import ranks_json
 
-        write_json(ranks_json(told, list_collectives(joined) if collectives == "all" else None), json_path)
+        write_json(ranks_json(told, each_alone), json_path)

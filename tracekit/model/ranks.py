@@ -3,14 +3,18 @@ those of the JSON contract `tracekit.ranks/1`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from tracekit.model.note import Note, Severity
 from tracekit.model.timeline import StepTimeline
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
 
 #: How a collective of one rank was joined to those of the others, the surest first.
 MatchedBy = Literal["sequence", "pair", "signature", "order", "ends"]
@@ -38,7 +42,7 @@ class RankDigest:
 
     Times are whole nanoseconds since `origin_ns`, which is by the recording's own clock. `activities` has a row for
     each GPU activity of the rank's device in the window, sorted by start: `kind`, `name`, `family`, `stream`, `step`,
-    `start_ns`, `end_ns`, `called_ns` (its launch; None where not recorded or of a CUDA graph), `grid`. `collectives`
+    `start_ns`, `end_ns`, `grid`, `in_graph`. `collectives`
     has one for each communication kernel, by start: `start_ns`, `end_ns`, `ready_ns` (when all that was launched before
     it was done and its launch had begun, at most its start), `stream`, `step`, `kernel` (its name), `collective`,
     `group`, `ranks` (those of the group), `size` (how many they are), `dtype`, `bytes` (of the larger side; None where
@@ -71,6 +75,51 @@ class RankDigest:
     device: int | None = None
     #: The numbers of the steps or spans, by which `step` counts from 0; none of a whole recording.
     steps: tuple[int, ...] = ()
+    purposes: dict[str, str] = field(default_factory=dict)  #: What the job calls a group, by the group's name.
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What a rank's communication kernels are known by; the fields are those of `RankDigest.collectives`."""
+
+    collective: str
+    group: str | None
+    ranks: tuple[int, ...]
+    size: int | None
+    dtype: str | None
+    bytes: int | None
+    signature: str
+    exchange: Exchange
+    root: int | None
+    targets: tuple[int, ...]
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankSummary:
+    """Of a digest what a thousand of them are reduced by. Rows of `compute_ns`, `idle_ns` (by IDLE_CAUSES) and
+    `beside_ns` (communication that compute covers) are the windows; `parts` has a row for each communication
+    kernel: start, end, step, its number in `talk`, its sequence number (-1: not recorded), and how much of it compute
+    covers."""
+
+    path: str
+    rank: int | None
+    world_size: int | None
+    host_name: str | None
+    device_name: str | None
+    origin_ns: int
+    groups: dict[str, tuple[int, ...]]
+    purposes: dict[str, str]
+    window: Literal["steps", "span", "whole"]
+    steps: tuple[int, ...]
+    windows: tuple[tuple[int, int], ...]
+    compute_ns: Ints
+    idle_ns: Ints
+    beside_ns: Ints
+    talk: tuple[Talk, ...]
+    parts: Ints
+    skipped: int
+    truncated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +354,74 @@ class StepsRead:
 
 
 @dataclass(frozen=True, slots=True)
+class RankGroup:
+    """Ranks that share a host, or a place on an axis of the job's parallelism; figures are medians over them."""
+
+    axis: str  #: host, tensor, data, pipeline, expert or context; `groups of 16` where process groups state none.
+    name: str  #: The host's, or the place.
+    ranks: tuple[int, ...]
+    span_us: float
+    compute_us: float
+    exposed_transfer_us: float | None
+    exposed_waiting_us: float | None
+    idle_us: float
+    excess: float | None  #: Of their own time, compute and idle, over the median of the axis' groups, as a share.
+
+
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """A rank, a host or a link that is slower than its peers beyond chance."""
+
+    kind: Literal["rank", "host", "link"]
+    name: str | None  #: The host's, or the process group's.
+    ranks: tuple[int, ...]
+    excess: float  #: Of a step's own time, compute and idle; of a link's transfer; over the median of its peers.
+    ci95: tuple[float, float]
+    beyond: float  #: The same in deviations of the peers' excesses.
+    chance: float  #: Of a false alarm, corrected for all that were tested.
+    lost_us: float  #: In all steps; of a link in all its collectives, by a rank.
+    causes: tuple[CauseShare, ...]  #: Of what is lost; none of a link.
+    waited_us: float | None  #: By other ranks for these, all together; None of a link.
+    steps: int  #: That were compared; of a link, collectives.
+    steps_slower: int  #: Those in which it was slower than the median of its peers.
+    collective: str | None = None  #: Of a link.
+    bytes: int | None = None
+    busbw_gbps: float | None = None
+    usual_gbps: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StragglerRule:
+    """When something is called a straggler."""
+
+    false_alarms: float  #: The probability of even one in a job in which nothing is slow, at most.
+    correction: Literal["holm"]
+    tested: int  #: Ranks, hosts and links.
+    least_excess: float  #: Less is not told, of ranks and hosts, and of links.
+    least_excess_of_link: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepSpread:
+    """One step over all ranks: own time is compute and idle."""
+
+    step: int
+    usual_us: float  #: Own time of the median rank.
+    most_us: float
+    rank: int  #: That had most.
+    waiting: float | None  #: Share of the step that is exposed communication, of the median rank.
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """How much longer a rank's own time is than its peers', step by step, as a share; of several ranks the median."""
+
+    name: str
+    ranks: tuple[int, ...]
+    excess: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Ranks:
     """What the recordings of many ranks say together."""
 
@@ -321,3 +438,8 @@ class Ranks:
     notes: tuple[Note, ...] = ()
     worst: tuple[OneCollective, ...] = ()  #: The single collectives with most waiting, the most first.
     stretches: tuple[Stretch, ...] = ()  #: Around the worst of them, where somebody will look at them.
+    groups: tuple[RankGroup, ...] = ()  #: By host, and by each axis of parallelism; of a fleet.
+    stragglers: tuple[Straggler, ...] = ()  #: Of a fleet, those that lose most first.
+    straggler_rule: StragglerRule | None = None  #: None where too few ranks are alike to compare them.
+    by_step: tuple[StepSpread, ...] = ()
+    step_rows: tuple[StepRow, ...] = ()  #: Stragglers, and the others by neighbouring ranks.

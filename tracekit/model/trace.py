@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Distributed:
     world_size: int
     backend: str | None
     groups: dict[str, tuple[int, ...]]  #: The ranks of each process group, by its name.
+    purposes: dict[str, str] = field(default_factory=dict)  #: What the job calls a group (`pg_desc`), by its name.
 
 
 @dataclass(frozen=True, slots=True)

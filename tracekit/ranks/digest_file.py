@@ -2,20 +2,22 @@
 metadata. Times are kept as differences, which pack to half: starts from the row before, all others from the start."""
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import polars as pl
+import zstandard
 
 from tracekit.errors import TracekitError
-from tracekit.model.ranks import DigestOrigin, RankDigest
+from tracekit.model.ranks import DigestOrigin, RankDigest, RankSummary
+from tracekit.ranks.summary import pack, summarise, unpack
 
 #: To be raised when the tables, or how they are filled, change.
-SCHEMA = "tracekit.digest/3"
+SCHEMA = "tracekit.digest/4"
 TABLES = ("activities", "collectives", "gaps", "places")
 #: The times of a row beside its start.
-OTHER_TIMES = ("end_ns", "called_ns", "ready_ns")
+OTHER_TIMES = ("end_ns", "ready_ns")
 #: What a Parquet file begins with.
 MAGIC = b"PAR1"
 
@@ -41,6 +43,11 @@ class _About:
     # What digests of older versions lack.
     device: int | None = None
     steps: tuple[int, ...] = ()
+    purposes: dict[str, str] = field(default_factory=dict)
+
+
+class _Version(msgspec.Struct):
+    schema: str
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ def digest_bytes(digest: RankDigest, origin: DigestOrigin | None = None) -> byte
     packed = [_as_differences(table).with_columns(table=pl.lit(name)) for name, table in tables.items()]
     every = pl.concat(packed, how="diagonal")
     content = io.BytesIO()
-    metadata = {"tracekit": msgspec.json.encode(about).decode()}
+    metadata = {"tracekit": msgspec.json.encode(about).decode(), "summary": pack(summarise(digest))}
     if origin is not None:
         metadata["origin"] = msgspec.json.encode(_MadeOf(SCHEMA, origin)).decode()
     every.write_parquet(content, compression="zstd", metadata=metadata)
@@ -98,6 +105,20 @@ def read_origin(footer: bytes) -> DigestOrigin | None:
     except (msgspec.MsgspecError, pl.exceptions.PolarsError, OSError):
         return None
     return made_of.origin if made_of.schema == SCHEMA else None
+
+
+def read_summary(footer: bytes, path: str) -> RankSummary:
+    """What a fleet needs of a digest, by its file's footer. Raises TracekitError as `read_digest` does."""
+    try:
+        metadata = pl.read_parquet_metadata(io.BytesIO(footer))
+        schema = msgspec.json.decode(metadata.get("tracekit", ""), type=_Version).schema
+        if schema != SCHEMA:
+            raise TracekitError(f"{path} is of another version ({schema}); make it again: tracekit digest")
+        return unpack(metadata.get("summary", ""))
+    except (msgspec.MsgspecError, zstandard.ZstdError, ValueError, pl.exceptions.PolarsError, OSError) as error:
+        raise TracekitError(
+            f"{path} is no digest of tracekit, or is damaged; make it again: tracekit digest"
+        ) from error
 
 
 def _as_differences(table: pl.DataFrame) -> pl.DataFrame:

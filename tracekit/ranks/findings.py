@@ -42,7 +42,7 @@ def find(
     """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
     told = (_late_ranks(ranks, late, uneven), _recompiled(ranks, digests), _uneven_work(ranks, uneven))
     found = [
-        *(chain(*told, _uneven_stages(ranks, stages)) if alike else ()),
+        *(chain(*told, find_uneven_stages(ranks, stages)) if alike else ()),
         *find_exposed(ranks, collectives, digests),
         *find_slow_links(collectives, digests),
         *find_small(collectives),
@@ -116,7 +116,7 @@ def _uneven_work(ranks: tuple[RankUse, ...], uneven: tuple[UnevenKernel, ...]) -
             yield RankFinding("slow_gpu", "warning", rank.rank, facts, saving_us)
 
 
-def _uneven_stages(ranks: tuple[RankUse, ...], stages: tuple[tuple[int, ...], ...]) -> Iterator[RankFinding]:
+def find_uneven_stages(ranks: tuple[RankUse, ...], stages: tuple[tuple[int, ...], ...]) -> Iterator[RankFinding]:
     """The stage of a pipeline with most compute. One slow rank of it does not count, where it has several."""
     compute_us = {each.rank: each.compute_us for each in ranks}
     spent = {stage: median_low(compute_us[rank] for rank in stage) for stage in stages}

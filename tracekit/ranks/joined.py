@@ -20,7 +20,7 @@ class Joined:
     """The ranks of one job, their clocks, and their collectives with who waited in each. `digests` begin when all ranks
     were being recorded; `skews_us` is what was cut off."""
 
-    job: Job
+    job: Job[RankDigest]
     digests: dict[int, RankDigest]
     skews_us: dict[int, float]
     clocks: Clocks

@@ -5,54 +5,61 @@ ranks in a ring, or that give and take at once each time, do equal work. Ranks o
 where a group has at most one rank of each: data and tensor parallel groups do, that of all ranks does not.
 """
 
-from collections.abc import Iterable
-
-import polars as pl
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from tracekit.model.ranks import RankDigest
 
 Ranks = tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """With whom a rank communicates in one of its kinds of collectives."""
+
+    exchange: str
+    targets: Ranks
+    sources: Ranks
+    group: Ranks
+
+
 def find_stages(digests: dict[int, RankDigest]) -> tuple[Ranks, ...]:
     """The recorded ranks of each stage; none where the job is no pipeline."""
-    pairs, one_way = _pairs(digests)
+    return stages_of({rank: tuple(_meetings(digest)) for rank, digest in digests.items()})
+
+
+def _meetings(digest: RankDigest) -> Iterator[Meeting]:
+    known = ("exchange", "targets", "sources", "group", "ranks")
+    for exchange, targets, sources, group, ranks in digest.collectives.select(known).unique().iter_rows():
+        members = tuple(ranks) or digest.groups.get(group or "", ())
+        yield Meeting(exchange, tuple(targets), tuple(sources), members)
+
+
+def stages_of(meetings: dict[int, Sequence[Meeting]]) -> tuple[Ranks, ...]:
+    """The same, by whom each recorded rank meets."""
+    pairs: set[Ranks] = set()
+    one_way: set[int] = set()
+    for rank, some in meetings.items():
+        for each in some:
+            if each.exchange == "pairs":
+                pairs |= {(min(rank, other), max(rank, other)) for other in (*each.targets, *each.sources)}
+                if not each.targets or not each.sources:
+                    one_way.add(rank)
     pipelines = [each for each in _joined(pairs) if one_way & {*each} and _in_a_row(each, pairs)]
     of_pipeline = {rank: at for at, ranks in enumerate(pipelines) for rank in ranks}
     parts = [[rank] for rank in of_pipeline]
-    for ranks in _groups(digests):
+    groups = {each.group for some in meetings.values() for each in some if each.exchange != "pairs"}
+    for ranks in groups if pipelines else ():
         staged = [rank for rank in ranks if rank in of_pipeline]
         if len({of_pipeline[rank] for rank in staged}) == len(staged):
             parts.append(staged)
-    recorded = (tuple(rank for rank in stage if rank in digests) for stage in _joined(parts))
+    recorded = (tuple(rank for rank in stage if rank in meetings) for stage in _joined(parts))
     return tuple(each for each in recorded if each)
-
-
-def _pairs(digests: dict[int, RankDigest]) -> tuple[set[Ranks], set[int]]:
-    """Which ranks exchange with each other, and which of them also give or take alone."""
-    pairs: set[Ranks] = set()
-    one_way: set[int] = set()
-    for rank, digest in digests.items():
-        ends = digest.collectives.filter(pl.col("exchange") == "pairs").select("targets", "sources").unique()
-        for targets, sources in ends.iter_rows():
-            pairs |= {(min(rank, other), max(rank, other)) for other in (*targets, *sources)}
-            if not targets or not sources:
-                one_way.add(rank)
-    return pairs, one_way
 
 
 def _in_a_row(ranks: Ranks, pairs: set[Ranks]) -> bool:
     met = [pair for pair in pairs if pair[0] in ranks]
     return len(met) == len(ranks) - 1 and all(sum(rank in pair for pair in met) <= 2 for rank in ranks)
-
-
-def _groups(digests: dict[int, RankDigest]) -> set[Ranks]:
-    """The ranks of each group that does something together."""
-    found: set[Ranks] = set()
-    for digest in digests.values():
-        of_all = digest.collectives.filter(pl.col("exchange") != "pairs").select("group", "ranks").unique()
-        found |= {tuple(ranks) or digest.groups.get(group or "", ()) for group, ranks in of_all.iter_rows()}
-    return found
 
 
 def _joined(parts: Iterable[Iterable[int]]) -> list[Ranks]:

@@ -3,32 +3,35 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import polars as pl
 
 from tracekit.errors import TracekitError
 from tracekit.model.note import Note
-from tracekit.model.ranks import RankDigest
+from tracekit.model.ranks import RankDigest, RankSummary
+
+Recorded = TypeVar("Recorded", RankDigest, RankSummary)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(Generic[Recorded]):
     """The recordings of one job by rank, and what a reader must know of those that are left out, or are no whole."""
 
-    digests: dict[int, RankDigest]
+    digests: dict[int, Recorded]
     size: int | None
     missing: tuple[int, ...]
     notes: tuple[Note, ...]
 
 
-def gather_job(digests: Sequence[RankDigest]) -> Job:
+def gather_job(digests: Sequence[Recorded]) -> Job[Recorded]:
     """The ranks of the job that most recordings are of. Raises TracekitError where there is none."""
     if not digests:
         raise TracekitError("no recording to read: name the traces of the ranks, or a folder with them")
     notes: list[Note] = []
     sizes = Counter(each.world_size for each in digests if each.world_size is not None)
     size = sizes.most_common(1)[0][0] if sizes else None
-    found: dict[int, RankDigest] = {}
+    found: dict[int, Recorded] = {}
     for place, each in enumerate(digests):
         rank = each.rank
         if each.world_size not in (None, size):
@@ -55,7 +58,7 @@ def gather_job(digests: Sequence[RankDigest]) -> Job:
         notes.append(Note("steps_differ", "warning", None, {"usual": usual, "ranks": others}))
     missing = tuple(rank for rank in range(size) if rank not in found) if size is not None else ()
     if missing and len(found) > 1:
-        notes.append(Note("ranks_missing", "warning", None, {"missing": len(missing), "size": size}))
+        notes.append(Note("ranks_missing", "warning", None, {"missing": len(missing), "size": size, "ranks": missing}))
     if len(found) == 1:
         notes.append(Note("one_rank", "warning", None, {"rank": next(iter(found)), "size": size}))
     return Job(dict(sorted(found.items())), size, missing, tuple(notes))

@@ -171,9 +171,13 @@ def read_distributed(header: Header) -> Distributed | None:
     if rank is None or size is None or not 0 <= rank < size:
         return None
     groups: dict[str, tuple[int, ...]] = {}
+    purposes: dict[str, str] = {}
     listed = stated.get("pg_config")
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, dict) and "pg_name" in each:
-            groups[str(each["pg_name"])] = _whole_numbers(each.get("ranks"))
+            name, purpose = str(each["pg_name"]), each.get("pg_desc")
+            groups[name] = _whole_numbers(each.get("ranks"))
+            if isinstance(purpose, str):
+                purposes[name] = purpose
     backend = stated.get("backend")
-    return Distributed(rank, size, backend if isinstance(backend, str) else None, groups)
+    return Distributed(rank, size, backend if isinstance(backend, str) else None, groups, purposes)

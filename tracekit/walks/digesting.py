@@ -85,7 +85,7 @@ class Digesting:
             return Digested(kept, made=False)
         # Before it is read: of a recording that grows meanwhile the digest is no longer current.
         origin = self.reading.origin(each.source)
-        digest = self.reading.digest(each.source)
+        digest = self.reading.made(each.source)
         if digest.truncated:
             raise TracekitError(
                 f"{each.source} is cut off: copy it again, or digest what there is of it alone: --out NAME{DIGEST}"
@@ -101,7 +101,7 @@ class Digesting:
 def make_digest(source: str, reading: RanksReading) -> bytes:
     """The content of one recording's digest, as far as the recording goes."""
     origin = reading.origin(source)
-    return digest_bytes(reading.digest(source), origin)
+    return digest_bytes(reading.made(source), origin)
 
 
 def make_digests(

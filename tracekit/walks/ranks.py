@@ -13,18 +13,20 @@ from tracekit import store
 from tracekit.analysis.digest import digest_rank
 from tracekit.errors import TracekitError
 from tracekit.model.ranks import DigestOrigin
-from tracekit.ranks.digest_file import MAGIC, footer_bytes, read_digest, read_origin
+from tracekit.ranks.digest_file import MAGIC, footer_bytes, read_digest, read_origin, read_summary
+from tracekit.ranks.summary import summarise
+from tracekit.ranks.world import Recorded
 from tracekit.tracefile import places as files
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.rank_files import by_rank, rank_in_name
 from tracekit.tracefile.read import read_trace
 from tracekit.tracefile.source import STDIN
-from tracekit.walks.many_files import Question, ask_each
+from tracekit.walks.many_files import Found, Question, ask_each
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from tracekit.model.ranks import RankDigest
+    from tracekit.model.ranks import RankDigest, RankSummary
     from tracekit.model.run import FormName
 
 #: What `tracekit digest` writes, and what recorders call traces.
@@ -32,6 +34,8 @@ DIGEST = ".digest.parquet"
 ENDINGS = (".json", ".json.gz", ".json.zst", DIGEST)
 #: What `tracekit open` calls the trace that it makes of all ranks.
 MERGED = "perfetto-ranks.json.gz"
+#: Of more ranks summaries are read, and reduced as a fleet.
+MOST_IN_FULL = 64
 #: Packed JSON is so many times as large unpacked, about.
 PACKED = 12
 #: Digests that are fetched at once: each takes a few round trips and hardly any work.
@@ -53,14 +57,28 @@ class RanksReading:
 
     def digest(self, place: str) -> RankDigest:
         """The digest of one recording, read or made. Raises TracekitError where it is neither."""
-        if (content := _content_of_digest(place)) is not None:
-            return _named(read_digest(content, place), place)
-        beside = digest_beside(place) if self.cached else None
-        if beside and self.size_of_kept(beside, place) is not None:
-            return _named(read_digest(files.content_of(beside), beside), place)
+        if (kept := self._kept(place)) is not None:
+            return _named(read_digest(files.content_of(kept), kept), place)
+        return self.made(place)
+
+    def summary(self, place: str) -> RankSummary:
+        """The same, as a fleet needs it."""
+        if (kept := self._kept(place)) is not None:
+            return _named(read_summary(_footer_of(kept), kept), place)
+        return summarise(self.made(place))
+
+    def made(self, place: str) -> RankDigest:
+        """The digest of a trace."""
         folder = default_folder() if self.cached else None
         trace = read_trace(place, cache_folder=folder, collectives=True)
         return _named(digest_rank(trace, window=self.window, steps=self.steps), place)
+
+    def _kept(self, place: str) -> str | None:
+        """Where the recording's digest lies, in its place or beside it; None where there is none that agrees."""
+        if _is_digest(place):
+            return place
+        beside = digest_beside(place) if self.cached else None
+        return beside if beside and self.size_of_kept(beside, place) is not None else None
 
     def origin(self, place: str) -> DigestOrigin | None:
         """What a digest made of this file now is told by; None for what is no file."""
@@ -72,25 +90,25 @@ class RanksReading:
     def size_of_kept(self, digest: str, source: str) -> int | None:
         """The bytes of the digest there, if it is whole and was made of the source as it is now; else None."""
         with suppress(TracekitError):
-            length = files.length_of(digest)
-            if length is not None and (made_of := read_origin(_footer_of(digest, length))) is not None:
-                return length if made_of == self.origin(source) else None
+            made_of = read_origin(_footer_of(digest))
+            if made_of is not None and made_of == self.origin(source):
+                return files.length_of(digest)
         return None
 
 
-def _content_of_digest(place: str) -> bytes | None:
-    """None of a trace. A file is told by how it begins, what lies elsewhere by its name."""
+def _is_digest(place: str) -> bool:
+    """A file is told by how it begins, what lies elsewhere by its name."""
     if files.is_url(place):
-        return files.content_of(place) if place.endswith(DIGEST) else None
+        return place.endswith(DIGEST)
     path = Path(place)
     if not path.is_file():
-        return None
+        return False
     with path.open("rb") as file:
-        begin = file.read(len(MAGIC))
-        return begin + file.read() if begin == MAGIC else None
+        return file.read(len(MAGIC)) == MAGIC
 
 
-def _footer_of(digest: str, length: int) -> bytes:
+def _footer_of(digest: str) -> bytes:
+    length = files.length_of(digest) or 0
     end = files.part_of(digest, max(length - FOOTER_BYTES, 0), length)
     needed = footer_bytes(end)
     return end if needed <= len(end) else files.part_of(digest, max(length - needed, 0), length)
@@ -109,11 +127,11 @@ def name_of(place: str) -> str:
     return PurePosixPath(place).name.partition(".json")[0] or "trace"
 
 
-def _named(digest: RankDigest, place: str) -> RankDigest:
+def _named(recorded: Recorded, place: str) -> Recorded:
     """With the rank that the file's name has, where the recording itself states none."""
-    if digest.rank is not None:
-        return digest
-    return replace(digest, rank=rank_in_name(Path(place)))
+    if recorded.rank is not None:
+        return recorded
+    return replace(recorded, rank=rank_in_name(Path(place)))
 
 
 def find_recordings(places: Sequence[str], form: FormName | None = None) -> tuple[str, ...]:
@@ -203,13 +221,25 @@ def _of_run(folder: Path, form: FormName | None) -> list[str]:
 def read_ranks(places: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> list[RankDigest]:
     """The digest of each recording, in the order of `places`. Raises TracekitError for one that cannot be read, and
     names it."""
-    question = Question(reading.digest)
+    return _ask(Question(reading.digest), places, unpacked_bytes(places), executor)
+
+
+def read_fleet(places: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> list[RankSummary]:
+    """The same of more ranks than can be held at once. Digests are read here: it takes no longer than to start a
+    process."""
+    traces = [place for place in places if not _is_digest(place)]
+    return _ask(Question(reading.summary), places, unpacked_bytes(traces), executor)
+
+
+def _ask(
+    question: Question[str, Found], places: Sequence[str], unpacked_bytes: int, executor: Executor | None
+) -> list[Found]:
     if executor is None and len(places) > 1 and all(files.is_url(each) and each.endswith(DIGEST) for each in places):
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(FETCHED_AT_ONCE) as threads:
             return ask_each(question, places, 0, threads)
-    return ask_each(question, places, unpacked_bytes(places), executor)
+    return ask_each(question, places, unpacked_bytes, executor)
 
 
 def memory_to_read(places: Iterable[str]) -> int | None:

@@ -16,23 +16,32 @@ from tracekit.report.words import ranks as words
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.
 MOST_RANKS, MOST_LATE, MOST_COLLECTIVES, MOST_NOTES, MOST_FINDINGS = 6, 3, 4, 3, 3
 MOST_ADVICE = 2
+#: The same of a fleet, and its stragglers.
+MOST_OF_FLEET, MOST_STRAGGLERS = 2, 5
+STRAGGLERS = ("straggler_rank", "straggler_host", "straggler_link")
 #: Of a rank's time: exposed waiting that is worth a headline.
 LEAST_WAITING = 0.1
 
 
 def ranks_overview(told: Ranks) -> Overview:
     warned = [each for each in told.findings if each.severity != "info"]
-    first = next((each for each in warned if each.code == "late_rank"), None)
+    first = next((each for each in warned if each.code == "late_rank" or each.code in STRAGGLERS), None)
     notes = tuple(words.note_sentence(each) for each in told.notes)
-    more = [words.finding_title(each) for each in told.findings if each is not first]
+    # Stragglers have a table.
+    more = [words.finding_title(each) for each in told.findings if each is not first and each.code not in STRAGGLERS]
     world = told.world
     size = f"{len(world.recorded)} of {world.size} ranks" if world.size else counted(len(world.recorded), "rank")
     steps = counted(told.steps.count, "step")
     stretch = {"steps": steps, "span": "named spans", "whole": "whole recordings"}[told.steps.kind]
+    fleet = bool(told.step_rows)
+    if told.straggler_rule and not told.stragglers:
+        notes = (*notes, words.rule_words(told.straggler_rule))
     tables = (
-        sections.account_table(told, MOST_RANKS),
-        sections.late_table(told, MOST_LATE),
-        sections.collective_table(told, MOST_COLLECTIVES),
+        sections.straggler_table(told, MOST_STRAGGLERS),
+        sections.account_table(told, MOST_OF_FLEET if fleet else MOST_RANKS),
+        sections.axis_table(told),
+        None if fleet else sections.late_table(told, MOST_LATE),
+        sections.collective_table(told, MOST_OF_FLEET if fleet else MOST_COLLECTIVES),
     )
     return Overview(
         subject=f"{size} · {stretch} · {sections.spread_words(told)}",
@@ -54,6 +63,8 @@ def _nobody(told: Ranks) -> str:
         return "Waiting cannot be told from transfer"
     worst = max(waits, key=lambda each: (each.exposed_waiting_us or 0.0) / each.span_us)
     share = (worst.exposed_waiting_us or 0.0) / worst.span_us
+    if told.straggler_rule:
+        return f"No straggler: none of {told.straggler_rule.tested:,} ranks, hosts and links is slow beyond chance"
     told_share = f"{percent(share, 1)} of rank {worst.rank}'s time is exposed waiting"
     unmatched, whose = max((sections.unmatched_us(use) / use.span_us, use.rank) for use in waits)
     if unmatched >= LEAST_WAITING:

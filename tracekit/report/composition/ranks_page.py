@@ -33,8 +33,17 @@ def ranks_report(told: Ranks) -> doc.Report:
             "Ranks",
             doc.Part(None, bars, doc.FIRST, unfolded=True),
             doc.Part(rank_page.rank_explorer(told), whole, doc.TABLES, unfolded=True),
+            sections.distribution_table(told) if told.step_rows else None,
         ),
         doc.section("timelines", "Timelines", rank_timelines(told)),
+        doc.section(
+            "stragglers",
+            "Stragglers",
+            doc.both(_captioned(sections.straggler_table(told, MOST_KINDS), "Slower than their peers"), doc.TABLES),
+            doc.both(words.rule_words(told.straggler_rule) if told.straggler_rule else None),
+            rank_page.step_map(told),
+        ),
+        doc.section("groups", "Groups", *_groups(told)),
         doc.section(
             "waiting",
             "Who waits for whom",
@@ -58,11 +67,21 @@ def ranks_report(told: Ranks) -> doc.Report:
             "method",
             "How this was measured",
             "waiting, causes, bandwidth",
-            doc.Bullets("Method", words.HOW),
+            doc.Bullets("Method", (*words.HOW, *(words.FLEET_HOW if told.step_rows else ()))),
             short="Method",
         ),
     )
     return doc.Report(overview.headline, overview, tuple(each for each in every if each))
+
+
+def _groups(told: Ranks) -> tuple[doc.Block | None, ...]:
+    """A table for each axis; long ones are folded."""
+    found: list[doc.Block | None] = []
+    for axis in dict.fromkeys(each.axis for each in told.groups):
+        table = sections.group_table(told, axis, MOST_MATRIX_ROWS)
+        long = table is not None and len(table.rows) > MOST_IN_TWIN
+        found.append(doc.Fold(f"By {axis}", (table,)) if table and long else table)
+    return tuple(found)
 
 
 def _every_wait(told: Ranks) -> doc.Fold | None:

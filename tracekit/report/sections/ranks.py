@@ -1,11 +1,14 @@
 """Many ranks: how each spent its time, who waited for whom, and in which collectives."""
 
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 from statistics import fmean, median
+from typing import Any
 
-from tracekit.model.ranks import CollectiveUse, OneCollective, Ranks, RankUse
+from tracekit.model.ranks import CollectiveClass, CollectiveUse, OneCollective, Ranks, RankTimes, RankUse
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MISSING, duration, scale_of, size
+from tracekit.numbers import MINUS, MISSING, duration, percent, scale_of, size
 from tracekit.report.document import (
     Table,
     columns,
@@ -13,10 +16,10 @@ from tracekit.report.document import (
 )
 from tracekit.report.words import ranks as words
 
-UNMATCHED = "exposed, unmatched"
+UNMATCHED, PRICE = "exposed, unmatched", "overlap price"
 ACCOUNT = (
     *("span", "compute", "exposed transfer", "exposed waiting", UNMATCHED, "idle"),
-    *("waiting", "overlap price", "last"),
+    *("waiting", PRICE, "last"),
 )
 #: Of the span: less is rounding.
 LEAST_UNMATCHED = 0.0005
@@ -25,11 +28,23 @@ PLACE = 32
 NO_CAUSE = "no cause found"
 #: Rows and columns of the matrix.
 MOST_WAITERS, MOST_LATES = 16, 8
+#: More than ranks wait for each other: those that are slow come first.
+SLOW_FIRST_US = 1e15
+#: Rows of tables of detail.
+MOST_DETAILS = 60
+#: What is of one collective, not a sum.
+OF_ONE = ("arrival_spread_us", "algbw_gbps", "busbw_gbps")
+#: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
+MOSTLY, HARDLY = 2 / 3, 1 / 3
+QUANTILES = (0, 0.01, 0.25, 0.5, 0.75, 0.99, 1)
 
 
 def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
-    """The ranks that waited or were waited for most, in order."""
+    """The ranks that are slow, then those that waited or were waited for most, in order."""
     waited: dict[int, float] = defaultdict(float)
+    for place, straggler in enumerate(reversed(told.stragglers)):
+        if straggler.kind != "link":
+            waited |= dict.fromkeys(straggler.ranks[:1], SLOW_FIRST_US * (1 + place))
     for each in told.waits:
         waited[each.rank] += each.us
         waited[each.late] += each.us
@@ -62,8 +77,10 @@ def account_table(told: Ranks, most: int) -> Table:
 
 
 def account_heads(told: Ranks) -> tuple[str, ...]:
-    """Those of the account that some rank has something in."""
-    return tuple(head for head in ACCOUNT if head != UNMATCHED or any(map(unmatched_us, told.ranks)))
+    """Those of the account that some rank has something in. A fleet's price of overlap is not told."""
+    left_out = {UNMATCHED} if not any(map(unmatched_us, told.ranks)) else set()
+    left_out |= {PRICE} if told.step_rows else set()
+    return tuple(head for head in ACCOUNT if head not in left_out)
 
 
 def account_figures(use: RankUse, heads: tuple[str, ...]) -> tuple[float | None, ...]:
@@ -101,11 +118,110 @@ def late_table(told: Ranks, most: int) -> Table | None:
     return filled_table("", columns("Late", "others waited", "because of", "mostly at"), rows)
 
 
+def straggler_table(told: Ranks, most: int) -> Table | None:
+    """What is slower than its peers beyond chance, with its 95 % interval."""
+    rows = (
+        (
+            f" {words.straggler_name(each)}",
+            percent(each.excess, 1),
+            f"{percent(each.ci95[0], 1)} to {percent(each.ci95[1], 1)}",
+            duration(each.lost_us),
+            duration(each.waited_us),
+            words.straggler_cause(each),
+        )
+        for each in told.stragglers[:most]
+    )
+    heads = columns("Slow", figures=("longer by", "95 % CI", "loses", "others waited"))
+    return filled_table("", (*heads, *columns("because of")), rows)
+
+
+def axis_table(told: Ranks) -> Table | None:
+    """Of each way in which ranks are grouped the groups with most and least own time."""
+    rows = []
+    for axis in dict.fromkeys(each.axis for each in told.groups):
+        some = [each for each in told.groups if each.axis == axis and each.excess is not None]
+        slow, fast = (pick(some, key=lambda each: each.excess or 0.0) for pick in (max, min))
+        ranks = f"{len(some):,} of {len(max(some, key=lambda each: len(each.ranks)).ranks):,} ranks"
+        rows.append((f" {axis}", ranks, *(f"{printable(each.name)}: {_signed(each.excess)}" for each in (slow, fast))))
+    return filled_table("", columns("Groups", "", "most own time", "least own time"), rows)
+
+
+def group_table(told: Ranks, axis: str, most: int) -> Table | None:
+    """The groups of one axis, those that differ most where not all find room."""
+    every = [each for each in told.groups if each.axis == axis]
+    chosen = sorted(every, key=lambda each: -abs(each.excess or 0.0))[:most]
+    rows = (
+        (
+            printable(each.name),
+            words.ranges(each.ranks, 3),
+            *map(duration, (each.span_us, each.compute_us, each.exposed_transfer_us, each.exposed_waiting_us)),
+            duration(each.idle_us),
+            _signed(each.excess),
+        )
+        for each in every
+        if each in chosen
+    )
+    figures = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "longer")
+    left = f" {len(every) - most:,} that differ less are left out." if len(every) > most else ""
+    heads = (*columns(axis, "ranks"), *columns(figures=figures))
+    return filled_table(f"By {axis}", heads, rows, words.GROUPS_NOTE + left)
+
+
+def distribution_table(told: Ranks) -> Table:
+    """How each part of the account is distributed over all ranks."""
+    heads = account_heads(told)
+    every = [account_figures(use, heads) for use in told.ranks]
+    rows = []
+    for at, head in enumerate(heads[: len(every[0])]):
+        known = sorted(us for each in every if (us := each[at]) is not None)
+        if known:
+            rows.append((head, *(duration(known[round(share * (len(known) - 1))]) for share in QUANTILES)))
+    figures = ("least", *(percent(share, 0) for share in QUANTILES[1:-1]), "most")
+    caption = f"Time of {len(told.ranks):,} ranks"
+    return Table(caption, columns("", figures=figures), tuple(rows), words.DISTRIBUTION_NOTE)
+
+
+def _signed(share: float | None) -> str:
+    return MISSING if share is None else f"{share * 100:+.1f} %".replace("-", MINUS)
+
+
 def collective_table(told: Ranks, most: int) -> Table | None:
-    """The kinds of collectives, those with most time first."""
-    rows = (_collective(each) for each in told.collectives[:most])
+    """The kinds of collectives, those with most time first; of a fleet those of all groups together."""
+    kinds = tuple(_over_groups(told.collectives)) if told.step_rows else told.collectives
+    rows = (_collective(each) for each in kinds[:most])
     heads = columns("Collectives", figures=("count", "bytes", "transfer", "waiting", "GB/s", "spread"))
     return filled_table("", (*heads, *columns("last", "")), rows)
+
+
+def _over_groups(collectives: Sequence[CollectiveUse]) -> list[CollectiveUse]:
+    """A row for each name, type and size, whatever the group; figures of one collective are medians."""
+    kinds: dict[tuple[object, ...], list[CollectiveUse]] = defaultdict(list)
+    for each in collectives:
+        kinds[each.name, each.dtype, each.bytes].append(each)
+    found = []
+    for some in kinds.values():
+        known = {name: [us for each in some if (us := getattr(each, name)) is not None] for name in OF_ONE}
+        middle: dict[str, Any] = {name: median(values) if values else None for name, values in known.items()}
+        whole = sum((each.transfer_us or 0.0) for each in some)
+        waits = [one for each in some for one in each.waiting_us]
+        often = [one for each in some for one in each.late_ranks]
+        late: dict[int, int] = defaultdict(int)
+        for rank in often:
+            late[rank.rank] += rank.times
+        share = sum(one.us for one in waits) / max(whole + sum(one.us for one in waits), 1e-9)
+        told_kind: CollectiveClass = "waiting" if share >= MOSTLY else "mixed" if share > HARDLY else "transfer"
+        found.append(
+            replace(
+                some[0],
+                count=sum(each.count for each in some),
+                transfer_us=whole,
+                waiting_us=tuple(waits),
+                late_ranks=tuple(sorted((RankTimes(*one) for one in late.items()), key=lambda one: -one.times)),
+                kind=some[0].kind if len(some) == 1 else told_kind,
+                **middle,
+            )
+        )
+    return sorted(found, key=lambda each: -((each.transfer_us or 0.0) + sum(one.us for one in each.waiting_us)))
 
 
 def _collective(each: CollectiveUse) -> tuple[str, ...]:
@@ -215,7 +331,7 @@ def uneven_table(told: Ranks, most: int = 20) -> Table | None:
 def unmatched_table(told: Ranks) -> Table | None:
     rows = (
         (f"rank {each.rank}", words.UNMATCHED[each.reason], f"{each.count:,}", duration(each.total_us))
-        for each in told.unmatched
+        for each in told.unmatched[:MOST_DETAILS]
     )
     heads = (*columns("", "why"), *columns(figures=("collectives", "time")))
     return filled_table("Collectives that match no other rank's", heads, rows)
@@ -232,7 +348,7 @@ def matching_table(told: Ranks) -> Table | None:
             f"{each.algbw_gbps:,.1f}" if each.algbw_gbps is not None else MISSING,
             ", ".join(f"{one.rank}: {duration(one.us)}" for one in each.waiting_us[:8]),
         )
-        for each in told.collectives
+        for each in told.collectives[:MOST_DETAILS]
     )
     heads = (*columns("collective", "group", "ranks", "matched by"), *columns(figures=("count", "algorithm GB/s")))
     return filled_table("How collectives were matched", (*heads, *columns("waiting by rank")), rows)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from tracekit.model.note import Note
-from tracekit.model.ranks import CauseShare, DigestsMade, OneCollective, RankFinding, Ranks
+from tracekit.model.ranks import CauseShare, DigestsMade, OneCollective, RankFinding, Ranks, Straggler, StragglerRule
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import counted, duration, percent, size
+from tracekit.numbers import MISSING, counted, duration, percent, size
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.saying import Sentence, say
 
@@ -42,6 +42,8 @@ UNMATCHED = {
 }
 #: Characters of a kernel's name in a sentence, and ranks that are listed in one.
 NAME, MOST_LISTED = 48, 4
+#: Ranges of missing ranks in a note; less probable is not worth a figure.
+MOST_RANGES, LEAST_CHANCE = 8, 1e-4
 
 #: What a rank's span consists of, as legends call it; `communication` where it cannot be told apart.
 PARTS = {"compute": "compute", "transfer": "exposed transfer", "waiting": "exposed waiting"}
@@ -68,6 +70,16 @@ WORST_NOTE = (
 )
 STRETCH, FROM_THE_BEGINNING = "The drawing begins {begin} into the window.", "The drawing begins with the window."
 
+STEPS_NOTE = (
+    "Own time is compute and idle, without communication: a rank that waits for a slow one is not slow. Each cell says"
+    " by how much it is longer than the median of the same pipeline stage in that step."
+)
+GROUPS_NOTE = "Medians over the ranks of each. “Longer” is own time, compute and idle, against ranks of the same stage."
+DISTRIBUTION_NOTE = "Shares of ranks that have no more than the figure."
+FLEET_HOW = (
+    "Of more than 64 ranks collectives are joined by names alone.",
+    "Their exposed waiting is waiting by the share of each collective that no compute covers.",
+)
 HOW = (
     "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
     "Exposed is what no other GPU work covers. span = compute + exposed transfer + exposed waiting + idle.",
@@ -87,6 +99,24 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
             f" {duration(exposed_us)} exposed, "
             + (f"{duration(price_us)} in" if price_us is not None else "and unknown for")
             + " kernels slower beside collectives."
+        ),
+    ),
+    "straggler_rank": (
+        "Rank {rank} is slow: {excess:percent 1} longer than its peers in {steps_slower} of {steps:counted step}",
+        lambda **facts: _straggler(**facts),
+    ),
+    "straggler_host": (
+        lambda name, ranks, excess, steps, steps_slower, **_: (
+            f"Host {printable(name)} is slow: its {counted(len(ranks), 'rank')} take {percent(excess, 1)} longer than"
+            f" others in {steps_slower} of {counted(steps, 'step')}"
+        ),
+        lambda **facts: _straggler(**facts),
+    ),
+    "straggler_link": (
+        "Link of {name} is slow: {busbw_gbps:.0f} GB/s, usually {usual_gbps:.0f} GB/s, with nobody late",
+        lambda collective, message_bytes, ranks, ci95, chance, **_: (
+            f"{collective} of {size(message_bytes)}, ranks {listed(ranks)}: transfer {percent(ci95[0], 0)} to"
+            f" {percent(ci95[1], 0)} longer than in groups alike{_by_chance(chance)}."
         ),
     ),
     "slow_host": (
@@ -174,7 +204,9 @@ NOTES: dict[str, Sentence] = {
         f" {counted(skipped, 'event')} left out)."
     ),
     "steps_differ": "Ranks recorded unequally many steps: {usual} usually, not ranks {ranks:list}.",
-    "ranks_missing": "{missing} of {size} ranks are missing: who is late among the others is told, no more.",
+    "ranks_missing": lambda missing, size, ranks: (
+        f"{missing} of {size:,} ranks are missing ({ranges(ranks)}): who is late among the others is told, no more."
+    ),
     "one_rank": ("One rank alone cannot tell transfer from waiting for other ranks: name the recordings of all ranks."),
     "no_collectives": "No communication kernels: nothing is known of waiting.",
     "clocks_unknown": "Clocks of the ranks could not be aligned: waiting is a lower bound, nobody is called late.",
@@ -208,6 +240,9 @@ REMEDIES = {
 LOOK = "Look at rank {rank} by itself"
 #: By the code of a finding: what to do, and why.
 ADVICE = {
+    "straggler_rank": ("Look at rank {rank} by itself", "all others wait for it"),
+    "straggler_host": ("Look at the slow host: clocks, power, other work on it", "all others wait for it"),
+    "straggler_link": ("Check the links of the slow group", ""),
     "slow_host": ("Time steps without the profiler, on each rank", "recording slows hosts unequally"),
     "uneven_work": (REMEDIES["uneven_work"], ""),
     "slow_gpu": (REMEDIES["slow_gpu"], ""),
@@ -222,6 +257,8 @@ ADVICE = {
     "small_collectives": ("Merge small collectives", ""),
 }
 COMMANDS = {
+    "straggler_host": "nvidia-smi -q -d PERFORMANCE",
+    "straggler_link": "nvidia-smi nvlink -e",
     "slow_gpu": "nvidia-smi -q -d PERFORMANCE",
     "slow_link": "nvidia-smi topo -m",
     "slow_group": "nvidia-smi nvlink -e",
@@ -259,6 +296,54 @@ def listed(ranks: Sequence[int]) -> str:
     left = len(ranks) - MOST_LISTED if len(ranks) > MOST_LISTED + 1 else 0
     named = ", ".join(map(str, ranks[:MOST_LISTED] if left else ranks))
     return f"{named} and {left} more" if left else named
+
+
+def ranges(ranks: Sequence[int], most: int = MOST_RANGES) -> str:
+    """`3, 8 to 15, 64` and how many ranks more."""
+    found: list[list[int]] = []
+    for rank in sorted(ranks):
+        if found and rank == found[-1][-1] + 1:
+            found[-1].append(rank)
+        else:
+            found.append([rank])
+    texts = [str(each[0]) if len(each) == 1 else f"{each[0]} to {each[-1]}" for each in found[:most]]
+    left = sum(map(len, found[most:]))
+    return ", ".join(texts) + (f" and {left} more" if left else "")
+
+
+def straggler_name(each: Straggler) -> str:
+    if each.kind == "rank":
+        return f"rank {each.ranks[0]}"
+    return f"{'host' if each.kind == 'host' else 'link of'} {printable(each.name or MISSING)}"
+
+
+def straggler_cause(each: Straggler) -> str:
+    if each.kind == "link":
+        return f"{each.busbw_gbps:,.0f} GB/s, usually {each.usual_gbps:,.0f}"
+    return causes_told(each.causes, 1) if each.causes else MISSING
+
+
+def rule_words(rule: StragglerRule) -> str:
+    """When a straggler is called one."""
+    return (
+        f"{rule.tested:,} ranks, hosts and links were tested together: any false alarm in a job has a probability of at"
+        f" most {percent(rule.false_alarms, 0)} (Holm). Less than {percent(rule.least_excess, 0)} of own time, or"
+        f" {percent(rule.least_excess_of_link, 0)} of a link's transfer, is not told."
+    )
+
+
+def _straggler(
+    ci95: tuple[float, float], chance: float, lost_us: float, share: float, cause: str, waited_us: float, **_: object
+) -> str:
+    return (
+        f"95 % CI {percent(ci95[0], 1)} to {percent(ci95[1], 1)}{_by_chance(chance)}. It loses {duration(lost_us)},"
+        f" {percent(share, 1)} of its time. Largest cause: {cause_name(cause)}. Other ranks wait"
+        f" {duration(waited_us)} for it in all."
+    )
+
+
+def _by_chance(chance: float) -> str:
+    return f", by chance in {percent(chance, 2)} of jobs" if chance >= LEAST_CHANCE else ""
 
 
 def _at(where: str | None) -> str:

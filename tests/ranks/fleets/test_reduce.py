@@ -1,0 +1,137 @@
+"""Fleets with known truth, grown from made-up kernels; `benchmarks/fleet.py` does the same with recorded ones."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from benchmarks.fleet import Fleet, Recorded, Shape, Truth, found_of
+from tracekit.model.ranks import Ranks
+from tracekit.ranks.digest_file import digest_bytes, read_digest, read_summary
+from tracekit.ranks.fleets.reduce import reduce_fleet
+from tracekit.ranks.summary import summarise
+
+#: 96 ranks of 24 hosts.
+SHAPE = Shape(tensor=4, data=6, pipeline=4, steps=7, microbatches=1, segments=2, kernels=6)
+SLOW, SLOW_HOST, SLOW_LINK, MISSING = 29, 5, (1, 2), (0, 61, 62, 63)
+
+
+@cache
+def make_fleet(truth: str = "clean", seed: int = 0) -> Fleet:
+    random = np.random.default_rng(7)
+    kernels = pl.DataFrame(
+        {
+            "name": [f"gemm_{at}" for at in range(12)],
+            "family": ["gemm"] * 12,
+            "grid": ["[8, 1, 1]"] * 12,
+            "ns": random.uniform(20_000, 200_000, 12),
+        }
+    )
+    recorded = Recorded(
+        kernels, random.lognormal(0, 0.02, 500), random.uniform(1_000, 3_000, 500), random.uniform(3e4, 2e5, 100)
+    )
+    planted = Truth({SLOW: 1.2}, {SLOW_HOST: 0.2}, {SLOW_LINK: 1.8}, missing=MISSING)
+    return Fleet(SHAPE, planted if truth == "planted" else Truth(), recorded, seed)
+
+
+@cache
+def told(truth: str = "clean", seed: int = 0) -> Ranks:
+    return reduce_fleet(list(make_fleet(truth, seed).summaries()))
+
+
+def test_all_that_is_slow_is_found_and_nothing_else() -> None:
+    expected = {("rank", SLOW), ("host", f"host{SLOW_HOST:03d}"), ("link", f"dp{SLOW_LINK[0]}_{SLOW_LINK[1]}")}
+    assert found_of(told("planted")) == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_is_slow_in_a_clean_fleet(seed: int) -> None:
+    assert not told(seed=seed).stragglers
+    assert told(seed=seed).straggler_rule is not None
+
+
+def test_a_straggler_says_by_how_much_and_why() -> None:
+    found = {each.kind: each for each in told("planted").stragglers}
+    assert found["rank"].excess == pytest.approx(0.19, abs=0.03)
+    assert found["rank"].ci95[0] < found["rank"].excess < found["rank"].ci95[1]
+    assert found["rank"].causes[0].cause == "compute"
+    assert found["host"].causes[0].cause == "python"
+    assert found["host"].ranks == tuple(range(20, 24))
+    assert found["link"].excess == pytest.approx(0.8, abs=0.1)
+    assert (found["link"].busbw_gbps or 0) < 0.7 * (found["link"].usual_gbps or 0)
+    assert all(each.chance <= 0.01 and each.steps_slower == each.steps for each in found.values())
+
+
+def test_waiting_is_that_of_the_simulation() -> None:
+    """By the true clock: from a rank's arrival at a tensor parallel all-reduce to the last one's."""
+    fleet, ranks = make_fleet(), told()
+    assert ranks.clock.basis == "aligned"
+    assert ranks.world.hosts == 24
+    stage = fleet.stages[0]
+    met = [at for at, (kind, _) in enumerate(stage.kinds) if kind == "tensor"]
+    expected_us = sum(float((stage.starts[at].max(axis=1) - stage.starts[at][:, 1])[0]) for at in met) / 1e3
+    rows = [each for each in ranks.collectives if each.group == "tp0"]
+    waited = {one.rank: one.us for each in rows for one in each.waiting_us}
+    assert waited[1] == pytest.approx(expected_us, rel=0.02)
+
+
+def test_the_account_closes() -> None:
+    for use in told("planted").ranks:
+        parts = use.compute_us + (use.exposed_transfer_us or 0) + (use.exposed_waiting_us or 0) + use.idle_us
+        unmatched = use.exposed_us - (use.exposed_transfer_us or 0) - (use.exposed_waiting_us or 0)
+        assert parts + unmatched == pytest.approx(use.span_us)
+
+
+def test_ranks_are_grouped_by_host_and_by_their_place_on_each_axis() -> None:
+    groups = {(each.axis, each.name): each for each in told("planted").groups}
+    assert {axis for axis, _ in groups} == {"host", "tensor", "data", "pipeline"}
+    assert groups["tensor", "3"].ranks == tuple(rank for rank in range(96) if rank % 4 == 3 and rank not in MISSING)
+    assert (groups["host", f"host{SLOW_HOST:03d}"].excess or 0) > 0.05
+    assert groups["pipeline", "1"].ranks[0] == 24
+
+
+def test_missing_ranks_are_named_and_their_collectives_are_counted() -> None:
+    ranks = told("planted")
+    assert ranks.world.missing == MISSING
+    assert {each.reason for each in ranks.unmatched} == {"missing_rank"}
+
+
+def test_steps_are_told_of_stragglers_and_of_bins_of_all_others() -> None:
+    ranks = told("planted")
+    rows = {each.name: each for each in ranks.step_rows}
+    assert min(each or 0 for each in rows[f"rank {SLOW}"].excess) > 0.1
+    assert sum(len(each.ranks) for each in ranks.step_rows) == len(ranks.ranks)
+    assert all(each.rank in {SLOW, *range(20, 24)} for each in ranks.by_step)
+
+
+def test_a_digest_s_file_has_the_summary(tmp_path: Path) -> None:
+    fleet = make_fleet()
+    digest, summary = next(fleet.digests()), next(fleet.summaries())
+    path = tmp_path / "rank0.digest.parquet"
+    path.write_bytes(digest_bytes(digest))
+    read = read_summary(path.read_bytes(), str(path))
+    for each in (read, summarise(digest)):
+        assert each.talk == summary.talk
+        assert each.groups == summary.groups
+        assert each.windows == summary.windows
+        for name in ("parts", "compute_ns", "idle_ns", "beside_ns"):
+            np.testing.assert_array_equal(getattr(each, name), getattr(summary, name))
+    assert read_digest(path.read_bytes(), str(path)).purposes == SHAPE.purposes(0)
+
+
+def test_without_a_common_clock_stragglers_are_found_all_the_same() -> None:
+    """Ends that disagree: each rank's own time needs no clock, waiting is a lower bound."""
+    random = np.random.default_rng(3)
+    some = []
+    for each in make_fleet("planted").summaries():
+        parts = each.parts.copy()
+        # Ends of one collective lie as far apart as a recording with a broken clock has them.
+        parts[:, :2] += random.integers(-4_000_000, 4_000_000, (len(parts), 1))
+        fields = {name: getattr(each, name) for name in each.__slots__} | {"parts": parts}
+        some.append(type(each)(**fields))
+    ranks = reduce_fleet(some)
+    assert ranks.clock.basis == "bound"
+    assert {("rank", SLOW), ("host", f"host{SLOW_HOST:03d}")} <= found_of(ranks)
+    assert not ranks.waits

@@ -1,0 +1,1 @@
+"""A thousand ranks, reduced from the summaries of their digests."""

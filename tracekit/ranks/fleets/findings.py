@@ -1,0 +1,47 @@
+"""What should a reader know or do, by what a fleet's ranks say together?"""
+
+from collections.abc import Sequence
+
+from tracekit.model.ranks import CollectiveUse, RankFinding, RankUse, Straggler
+from tracekit.ranks.exposure import find_small
+from tracekit.ranks.findings import find_uneven_stages
+
+
+def find_in_fleet(
+    stragglers: Sequence[Straggler],
+    ranks: tuple[RankUse, ...],
+    collectives: tuple[CollectiveUse, ...],
+    stages: tuple[tuple[int, ...], ...],
+) -> tuple[RankFinding, ...]:
+    """Stragglers, those that lose most first; links last."""
+    spans = {use.rank: use.span_us for use in ranks}
+    found = []
+    for each in stragglers:
+        facts = {
+            "name": each.name,
+            "ranks": each.ranks,
+            "excess": each.excess,
+            "ci95": each.ci95,
+            "chance": each.chance,
+            "lost_us": each.lost_us,
+            "share": each.lost_us / max(spans.get(each.ranks[0], 0.0), 1e-9),
+            "steps": each.steps,
+            "steps_slower": each.steps_slower,
+        }
+        if each.kind == "link":
+            facts |= {
+                "collective": each.collective,
+                "message_bytes": each.bytes,
+                "busbw_gbps": each.busbw_gbps,
+                "usual_gbps": each.usual_gbps,
+            }
+        else:
+            cause = each.causes[0] if each.causes else None
+            facts |= {
+                "cause": cause.cause if cause else "unattributed",
+                "cause_share": cause.us / each.lost_us if cause and each.lost_us else 0.0,
+                "waited_us": each.waited_us,
+            }
+        rank = each.ranks[0] if each.kind == "rank" else None
+        found.append(RankFinding(f"straggler_{each.kind}", "warning", rank, facts, each.lost_us))
+    return (*found, *find_uneven_stages(ranks, stages), *find_small(collectives))

@@ -1,0 +1,119 @@
+"""Which ranks, hosts and links of a fleet are slower than their peers, beyond chance?
+
+Of each rank in each step the time is told that it spends by itself: compute and idle, no communication. So a rank that
+waits for a slow one is not slow. It is held against the median of its peers in that step, which takes out what a step
+does to all of them: ranks of a step are no independent witnesses, steps are. A rank's excess is the median over its
+steps, a host's the median over its ranks, a link's is of the median transfer of a process group against groups of the
+same collective, bytes and size.
+
+An excess is as unusual as it is large beside how excesses scatter: their median absolute deviation (Iglewicz and
+Hoaglin, How to Detect and Handle Outliers, 1993), but no less than one rank's scatters over its steps. Its probability
+is that of Student's t, of 0.37 times as many degrees of freedom as there are peers: so efficient is that deviation
+(Rousseeuw and Croux, JASA 88, 1993). Holm's procedure (Scandinavian Journal of Statistics 6, 1979) keeps the
+probability of even one false alarm in the whole job below FALSE_ALARMS, whatever depends on what.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Of one job in so many something is told that is chance.
+FALSE_ALARMS = 0.01
+#: Fewer peers tell no scatter.
+LEAST_PEERS = 16
+#: Slower by less is not worth a person's time: of own time, and of a link's transfer.
+LEAST_EXCESS, LEAST_OF_LINK = 0.03, 0.25
+#: Of a normal distribution the deviation is so many times the median absolute one; a median scatters so many times as
+#: much as a mean.
+OF_DEVIATION, OF_MEDIAN = 1.4826, 1.2533
+EFFICIENCY = 0.37
+#: Fewer steps tell nothing of a rank.
+LEAST_STEPS = 3
+#: What measured nothing scatters by no less than this.
+LEAST_SCATTER = 1e-4
+#: Of 95 % intervals.
+NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """By how much each of some alike exceeds its peers, as a share, how it scatters over its own steps, and how unusual
+    it is: `beyond` in deviations, and the probability of that by chance."""
+
+    share: Floats
+    error: Floats
+    beyond: Floats
+    chance: Floats
+
+
+def shares_of_steps(own: Floats, peers: Ints) -> Floats:
+    """Of each rank (rows) in each step (columns) its excess over the median of its peers."""
+    found = np.full(own.shape, np.nan)
+    for each in np.unique(peers):
+        some = peers == each
+        centre = _median(own[some], axis=0)
+        found[some] = own[some] / np.where(centre > 0, centre, np.nan) - 1
+    return found
+
+
+def excess_of(shares: Floats, peers: Ints) -> Excess:
+    """The excess of those (rows) that have a share in each step (columns) over their peers'."""
+    middle = _median(shares, axis=1)
+    counts = np.sum(~np.isnan(shares), axis=1)
+    scatter = OF_DEVIATION * _median(np.abs(shares - middle[:, np.newaxis]), axis=1)
+    error = OF_MEDIAN * scatter / np.sqrt(np.maximum(counts, 1))
+    centred = middle.copy()
+    for each in np.unique(peers):
+        centred[peers == each] -= _median(middle[peers == each])
+    whole = OF_DEVIATION * float(_median(np.abs(centred)))
+    beyond, chance = np.zeros(len(middle)), np.ones(len(middle))
+    for each in np.unique(peers):
+        some = peers == each
+        n = int(np.sum(some & ~np.isnan(centred)))
+        own = OF_DEVIATION * float(_median(np.abs(centred[some]))) if n >= LEAST_PEERS else 0.0
+        # The scatter of all is known better; but peers that scatter more are held against their own.
+        n = n if own > whole else int(np.sum(~np.isnan(centred)))
+        scale = np.maximum(max(own, whole, LEAST_SCATTER), error[some])
+        beyond[some] = centred[some] / scale
+        chance[some] = [_by_chance(float(t), EFFICIENCY * (n - 1)) if n >= LEAST_PEERS else 1.0 for t in beyond[some]]
+    unknown = np.isnan(centred) | (counts < LEAST_STEPS)
+    chance[unknown], beyond[unknown] = 1.0, 0.0
+    return Excess(np.where(np.isnan(centred), 0.0, centred), error, beyond, chance)
+
+
+def _median(values: Floats, axis: int | None = None) -> Floats:
+    """Of those that are known."""
+    with np.errstate(all="ignore"):
+        if not np.isnan(values).any():
+            return np.asarray(np.median(values, axis=axis)) if values.size else np.asarray(np.nan)
+        import warnings
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return np.asarray(np.nanmedian(values, axis=axis))
+
+
+def _by_chance(t: float, freedom: float) -> float:
+    """The probability that Student's t is as large, by Wallace's approximation (Annals of Mathematical Statistics 30,
+    1959): within a few percent of it as far out as one in 10^8."""
+    if t <= 0 or math.isnan(t):
+        return 1.0
+    normal = (8 * freedom + 1) / (8 * freedom + 3) * math.sqrt(freedom * math.log1p(t * t / freedom))
+    return 0.5 * math.erfc(normal / math.sqrt(2))
+
+
+def holm(chances: Sequence[float], level: float = FALSE_ALARMS) -> list[float]:
+    """Probabilities that hold for all of them together: of those that are no larger than `level` not one is by chance,
+    with a probability of 1 - `level`."""
+    order = np.argsort(chances, kind="stable")
+    found, most = [1.0] * len(chances), 0.0
+    for place, at in enumerate(order):
+        most = max(most, min(1.0, float(chances[at]) * (len(chances) - place)))
+        found[int(at)] = most
+    return found

@@ -1,0 +1,187 @@
+"""All ranks, hosts and links of a fleet, tested together: what of them are stragglers?"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tracekit.model.ranks import RankSummary, Straggler, StragglerRule, Talk
+from tracekit.ranks.collectives import VARYING
+from tracekit.ranks.fleets.stragglers import (
+    FALSE_ALARMS,
+    LEAST_EXCESS,
+    LEAST_OF_LINK,
+    LEAST_PEERS,
+    NORMAL_95,
+    Excess,
+    excess_of,
+    holm,
+    shares_of_steps,
+)
+from tracekit.ranks.fleets.waits import FleetWaits
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Smaller messages are all latency; of fewer collectives no link is judged.
+LEAST_BYTES, LEAST_COUNT = 1 << 20, 3
+#: Of fewer ranks a host is no more than they.
+LEAST_ON_HOST = 3
+#: Compute beside communication takes so much longer at most: DDP's buckets that wait for a late rank cost the kernels
+#: beside them a fifth of the time they share.
+MOST_PRICE = 0.35
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """The stragglers, as yet without what they lose and why."""
+
+    rule: StragglerRule | None
+    found: tuple[Straggler, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """Units of one kind that were tested, and in what."""
+
+    units: list[dict[str, object]]  #: Fields of a `Straggler`.
+    shares: Floats
+    excess: Excess
+    least: float
+
+
+def find_stragglers(
+    summaries: dict[int, RankSummary],
+    own: Floats,
+    held: Floats,
+    peers: Ints,
+    ranks: Ints,
+    waits: FleetWaits,
+    talk: Sequence[Talk],
+) -> Tested:
+    """`own` is what each rank (rows) does by itself in each step, `held` how much more of its compute than of its
+    peers' ran beside communication: at its worst price that is not counted."""
+    families = [_ranks(own - MOST_PRICE * held, peers, ranks)]
+    families += _hosts(summaries, families[0].shares, ranks)
+    families += _links(waits, talk)
+    chances = [float(each) for family in families for each in family.excess.chance]
+    tested = sum(each < 1 for each in chances)
+    if not tested:
+        return Tested(None, ())
+    rule = StragglerRule(FALSE_ALARMS, "holm", len(chances), LEAST_EXCESS, LEAST_OF_LINK)
+    corrected = iter(holm(chances))
+    found: list[Straggler] = []
+    for family in families:
+        for at, fields in enumerate(family.units):
+            chance, share = next(corrected), float(family.excess.share[at])
+            if chance > FALSE_ALARMS or share < family.least:
+                continue
+            values = family.shares[at][~np.isnan(family.shares[at])]
+            half = NORMAL_95 * float(family.excess.error[at])
+            found.append(
+                Straggler(
+                    excess=share,
+                    ci95=(share - half, share + half),
+                    beyond=float(family.excess.beyond[at]),
+                    chance=chance,
+                    causes=(),
+                    steps=len(values),
+                    steps_slower=int((values > 0).sum()),
+                    **{"lost_us": 0.0, "waited_us": None, **fields},  # type: ignore[arg-type]
+                )
+            )
+    return Tested(rule, tuple(_told_once(found)))
+
+
+def _told_once(found: list[Straggler]) -> list[Straggler]:
+    """A rank of a slow host is told with it."""
+    of_hosts = {rank for each in found if each.kind == "host" for rank in each.ranks}
+    kept = [each for each in found if each.kind != "rank" or each.ranks[0] not in of_hosts]
+    return sorted(kept, key=lambda each: (each.kind == "link", -each.excess))
+
+
+def _ranks(own: Floats, peers: Ints, ranks: Ints) -> _Family:
+    shares = shares_of_steps(own, peers)
+    units: list[dict[str, object]] = [{"kind": "rank", "name": None, "ranks": (int(rank),)} for rank in ranks]
+    return _Family(units, shares, excess_of(shares, peers), LEAST_EXCESS)
+
+
+def _hosts(summaries: dict[int, RankSummary], shares: Floats, ranks: Ints) -> list[_Family]:
+    """A host is as slow as the median of its ranks."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for row, each in enumerate(summaries.values()):
+        if each.host_name is not None:
+            rows[each.host_name].append(row)
+    some = {name: own for name, own in sorted(rows.items()) if len(own) >= LEAST_ON_HOST}
+    if len(some) < LEAST_PEERS:
+        return []
+    medians = np.stack([np.nanmedian(shares[own], axis=0) for own in some.values()])
+    units: list[dict[str, object]] = [
+        {"kind": "host", "name": name, "ranks": tuple(int(ranks[row]) for row in own)} for name, own in some.items()
+    ]
+    return [_Family(units, medians, excess_of(medians, np.zeros(len(some), dtype=np.int64)), LEAST_EXCESS)]
+
+
+def _links(waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
+    """Process groups, and pairs of ranks, by the time their transfers take once all have come: nobody is late there."""
+    large = [at for at, each in enumerate(talk) if (each.bytes or 0) >= LEAST_BYTES and each.collective != VARYING]
+    rows = waits.joined("rank", "host", "end", "talk").filter(pl.col("talk").is_in(large))
+    single = rows.group_by("collective").agg(
+        ns=(pl.col("end") - pl.col("last")).median(),
+        talk=pl.col("talk").min(),
+        begun=pl.col("last").first(),
+        first=pl.col("rank").min(),
+        to=pl.col("rank").max(),
+        across=pl.col("host").min() != pl.col("host").max(),
+    )
+    links = (
+        single.filter(pl.col("ns") > 0)
+        .sort("begun")
+        .group_by("talk", "across", "first", "to", maintain_order=True)
+        .agg("ns")
+    )
+    kinds: dict[tuple[object, ...], dict[tuple[object, ...], list[float]]] = defaultdict(dict)
+    for row in links.iter_rows(named=True):
+        each = talk[row["talk"]]
+        is_pair = each.exchange == "pairs"
+        ranks = (row["first"], row["to"]) if is_pair else each.ranks
+        kind = (
+            "send" if is_pair else each.collective,
+            *(each.dtype, each.bytes, len(ranks) or each.size, row["across"]),
+        )
+        kinds[kind].setdefault((each.group, ranks), []).extend(row["ns"])
+    return [
+        _family(kind, groups)
+        for kind, groups in kinds.items()
+        if sum(len(some) >= LEAST_COUNT for some in groups.values()) >= LEAST_PEERS
+    ]
+
+
+def _family(kind: tuple[object, ...], groups: dict[tuple[object, ...], list[float]]) -> _Family:
+    some = {key: own for key, own in groups.items() if len(own) >= LEAST_COUNT}
+    most = max(map(len, some.values()))
+    lasting = np.full((len(some), most), np.nan)
+    for row, values in enumerate(some.values()):
+        lasting[row, : len(values)] = values
+    usual = float(np.nanmedian(np.nanmedian(lasting, axis=1)))
+    shares = lasting / usual - 1
+    width = float(kind[2] or 0)  # type: ignore[arg-type]
+    units: list[dict[str, object]] = []
+    for (name, ranks), own in zip(some, lasting, strict=True):
+        middle = float(np.nanmedian(own))
+        units.append(
+            {
+                "kind": "link",
+                "name": name,
+                "ranks": ranks,
+                "collective": kind[0],
+                "bytes": kind[2],
+                "busbw_gbps": width / middle,
+                "usual_gbps": width / usual,
+                "lost_us": float(np.nansum(own - usual)) / 1e3,
+            }
+        )
+    return _Family(units, shares, excess_of(shares, np.zeros(len(some), dtype=np.int64)), LEAST_OF_LINK)

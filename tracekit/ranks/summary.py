@@ -1,0 +1,112 @@
+"""What is kept of a rank's digest where a thousand of them are reduced: its account step by step, and its collectives
+without its kernels. A digest's file has it in its metadata, so that a fleet is read without reading tables."""
+
+import base64
+from typing import Any
+
+import msgspec
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from tracekit import interval
+from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.ranks import RankDigest, RankSummary, Talk
+from tracekit.ranks.waiting import compute_of
+
+Ints = NDArray[np.int64]
+
+#: What tells talk apart, as columns of a digest.
+KNOWN_BY = ("collective", "group", "ranks", "size", "dtype", "bytes", "signature", "exchange", "root")
+PEERS = ("targets", "sources")
+#: Fields that are no arrays.
+PLAIN = (
+    *("path", "rank", "world_size", "host_name", "device_name", "origin_ns", "groups", "purposes", "window"),
+    *("steps", "windows", "skipped", "truncated"),
+)
+
+
+def summarise(digest: RankDigest) -> RankSummary:
+    """The digest's summary."""
+    windows = np.array(digest.windows, dtype=np.int64).reshape(-1, 2)
+    compute = compute_of(digest)
+    table = digest.collectives
+    stretches = table.select("start_ns", "end_ns").to_numpy()
+    covered = interval.covered_within(compute, stretches)
+    communication = interval.union(stretches[:, 0], stretches[:, 1])
+    starts = digest.gaps["start_ns"].to_numpy()
+    at = np.clip(np.searchsorted(windows[:, 0], starts, side="right") - 1, 0, len(windows) - 1)
+    idle = np.zeros((len(windows), len(IDLE_CAUSES)), dtype=np.int64)
+    np.add.at(idle, at, digest.gaps.select(IDLE_CAUSES).to_numpy())
+    talk: dict[Talk, int] = {}
+    numbers = [
+        talk.setdefault(_talk(row, digest.groups), len(talk))
+        for row in table.select(*KNOWN_BY, *PEERS).iter_rows(named=True)
+    ]
+    both = interval.complement(interval.complement(compute, communication), communication)
+    return RankSummary(
+        **{name: getattr(digest, name) for name in PLAIN},
+        compute_ns=interval.covered_within(compute, windows),
+        idle_ns=idle,
+        beside_ns=interval.covered_within(both, windows),
+        talk=tuple(talk),
+        parts=np.stack(
+            (
+                *stretches.T,
+                table["step"].fill_null(0).to_numpy(),
+                np.array(numbers, dtype=np.int64),
+                table["sequence"].fill_null(-1).to_numpy(),
+                covered,
+            ),
+            axis=1,
+        ).astype(np.int64),
+    )
+
+
+def _talk(row: dict[str, Any], groups: dict[str, tuple[int, ...]]) -> Talk:
+    # Those of a named group are told once.
+    row["ranks"] = [] if tuple(row["ranks"]) == groups.get(row["group"] or "") else row["ranks"]
+    fields: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in row.items()}
+    return Talk(**fields)
+
+
+ARRAYS = ("compute_ns", "idle_ns", "beside_ns", "parts")
+
+
+def pack(summary: RankSummary) -> str:
+    """As text, of arrays the differences from row to row."""
+    fields = {name: getattr(summary, name) for name in RankSummary.__slots__ if name not in ARRAYS}
+    arrays = {}
+    for name in ARRAYS:
+        rows = getattr(summary, name)
+        arrays[name] = (rows.shape, np.diff(rows, axis=0, prepend=0).T.tobytes())
+    return base64.b64encode(zstandard.compress(msgspec.msgpack.encode((fields, arrays)), 9)).decode()
+
+
+class _Fields(msgspec.Struct):
+    path: str
+    rank: int | None
+    world_size: int | None
+    host_name: str | None
+    device_name: str | None
+    origin_ns: int
+    groups: dict[str, tuple[int, ...]]
+    purposes: dict[str, str]
+    window: str
+    steps: tuple[int, ...]
+    windows: tuple[tuple[int, int], ...]
+    talk: tuple[Talk, ...]
+    skipped: int
+    truncated: bool
+
+
+def unpack(text: str) -> RankSummary:
+    """Raises msgspec.MsgspecError, zstandard.ZstdError or ValueError where it is none."""
+    content = zstandard.decompress(base64.b64decode(text))
+    fields, arrays = msgspec.msgpack.decode(content, type=tuple[_Fields, dict[str, tuple[tuple[int, ...], bytes]]])
+    found: dict[str, Any] = {}
+    for name, (shape, data) in arrays.items():
+        columns = np.frombuffer(data, dtype=np.int64).reshape(shape[::-1])
+        found[name] = np.cumsum(columns.T, axis=0)
+    plain = {name: getattr(fields, name) for name in _Fields.__annotations__}
+    return RankSummary(**plain, **found)
