@@ -1,5 +1,5 @@
 """A rank's digest as one Parquet file, of a versioned schema: tables below each other, what is no table in the file's
-metadata. Times are kept as differences, which pack to half: starts from the row before, all others from the start."""
+metadata."""
 
 import io
 from dataclasses import dataclass, field
@@ -11,13 +11,12 @@ import zstandard
 
 from tracekit.errors import TracekitError
 from tracekit.model.ranks import DigestOrigin, RankDigest, RankSummary
+from tracekit.ranks.digest_packing import packed, unpacked
 from tracekit.ranks.summary import pack, summarise, unpack
 
 #: To be raised when the tables, or how they are filled, change.
-SCHEMA = "tracekit.digest/4"
+SCHEMA = "tracekit.digest/5"
 TABLES = ("activities", "collectives", "gaps", "places")
-#: The times of a row beside its start.
-OTHER_TIMES = ("end_ns", "ready_ns")
 #: What a Parquet file begins with.
 MAGIC = b"PAR1"
 
@@ -58,11 +57,11 @@ class _MadeOf:
 
 def digest_bytes(digest: RankDigest, origin: DigestOrigin | None = None) -> bytes:
     """The file's content; with the origin it is known again as that of a recording."""
-    tables = {name: getattr(digest, name) for name in TABLES}
+    tables = packed({name: getattr(digest, name) for name in TABLES})
     plain = {name: getattr(digest, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
     about = _About(schema=SCHEMA, columns={name: table.columns for name, table in tables.items()}, **plain)
-    packed = [_as_differences(table).with_columns(table=pl.lit(name)) for name, table in tables.items()]
-    every = pl.concat(packed, how="diagonal")
+    labelled = [table.with_columns(table=pl.lit(name)) for name, table in tables.items()]
+    every = pl.concat(labelled, how="diagonal")
     content = io.BytesIO()
     metadata = {"tracekit": msgspec.json.encode(about).decode(), "summary": pack(summarise(digest))}
     if origin is not None:
@@ -83,11 +82,9 @@ def read_digest(content: bytes, path: str) -> RankDigest:
         ) from error
     if about.schema != SCHEMA:
         raise TracekitError(f"{path} is of another version ({about.schema}); make it again: tracekit digest")
-    tables: dict[str, Any] = {
-        name: _as_times(every.filter(pl.col("table") == name).select(about.columns[name]))
-        for name in TABLES
-        if name in about.columns
-    }
+    tables: dict[str, Any] = unpacked(
+        {name: every.filter(pl.col("table") == name).select(about.columns[name]) for name in TABLES}
+    )
     plain = {name: getattr(about, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
     return RankDigest(**plain, **tables)
 
@@ -119,15 +116,3 @@ def read_summary(footer: bytes, path: str) -> RankSummary:
         raise TracekitError(
             f"{path} is no digest of tracekit, or is damaged; make it again: tracekit digest"
         ) from error
-
-
-def _as_differences(table: pl.DataFrame) -> pl.DataFrame:
-    others = [name for name in OTHER_TIMES if name in table.columns]
-    start = pl.col("start_ns")
-    return table.with_columns(start - start.shift(fill_value=0), *(pl.col(name) - start for name in others))
-
-
-def _as_times(table: pl.DataFrame) -> pl.DataFrame:
-    others = [name for name in OTHER_TIMES if name in table.columns]
-    start = pl.col("start_ns").cum_sum()
-    return table.with_columns(start, *(pl.col(name) + start for name in others))
