@@ -2,7 +2,7 @@
 
     python -m benchmarks.fleet FOLDER --out digests              # 1,024 digests: 3 slow ranks, a slow host, a slow link
     python -m benchmarks.fleet FOLDER --clean 20                 # false alarms in 20 fleets in which nothing is slow
-    python -m benchmarks.fleet FOLDER --out digests --json 32    # so many of them through JSON of 50 MB each
+    python -m benchmarks.fleet FOLDER --out digests --json 32    # the first 32 through JSON of 50 MB each
 
 FOLDER has recordings of one rank each (such as fsdp2.rank0.json.gz): kernels, and how kernels and gaps between them
 scatter, are theirs. Ranks are placed as Megatron does: a host's 8 are one tensor-parallel group, then data, then
@@ -16,9 +16,12 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Collection, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice, pairwise
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +47,8 @@ TENSOR_BYTES, PAIR_BYTES, DATA_BYTES, NORM_BYTES = 16 << 20, 8 << 20, 256 << 20,
 #: Transfer of each, in nanoseconds, and how much it scatters.
 TRANSFER_NS = {"tensor": 70_000, "pair": 45_000, "data": 5_200_000, "norm": 30_000}
 TRANSFER_SPREAD = 0.03
+#: Ranks of the job that foreign recordings are of; processes that read JSON.
+FOREIGN_SIZE, WORKERS = 64, 2
 #: What GPUs of NVIDIA count time in.
 TICK_NS = 32
 SENDRECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
@@ -251,19 +256,22 @@ class Fleet:
         stage.add(kind, 0, step, begun, np.broadcast_to(ends, begun.shape))
 
     def digests(self) -> Iterator[RankDigest]:
-        """Of every rank that was recorded whole, in order."""
-        for rank, stage, starts, ends, begins in self._recorded():
-            yield self._digest(rank, stage, starts, ends, begins)
+        """Of every rank that was recorded, in order; cut off or of another job where that was planted."""
+        for rank, stage, starts, ends, begins in self._recorded(self.truth.missing):
+            digest = self._digest(rank, stage, starts, ends, begins)
+            if rank in self.truth.cut_off:
+                digest = cut_off(digest)
+            yield replace(digest, world_size=FOREIGN_SIZE) if rank in self.truth.foreign else digest
 
     def summaries(self) -> Iterator[RankSummary]:
-        """What their summaries say, without making their kernels."""
-        for rank, stage, starts, ends, begins in self._recorded():
+        """Of every rank that was recorded whole what its summary says, without making its kernels."""
+        lost = (*self.truth.missing, *self.truth.cut_off, *self.truth.foreign)
+        for rank, stage, starts, ends, begins in self._recorded(lost):
             yield self._summary(rank, stage, starts, ends, begins)
 
-    def _recorded(self) -> Iterator[tuple[int, _Stage, Ints, Ints, Ints]]:
+    def _recorded(self, lost: Collection[int]) -> Iterator[tuple[int, _Stage, Ints, Ints, Ints]]:
         """Each rank with its stage, what it did by its own clock, and when its steps began and the last was over."""
         shape = self.shape
-        lost = {*self.truth.missing, *self.truth.cut_off, *self.truth.foreign}
         for number, stage in enumerate(self.stages):
             starts, ends = (np.stack(each) for each in (stage.starts, stage.ends))
             begins = np.stack([*self.begins[number :: shape.pipeline], stage.now])
@@ -341,6 +349,7 @@ class Fleet:
         parts = (starts[own], ends[own], steps[own], rows, self._sequences(talk), np.zeros(len(rows)))
         return RankSummary(
             **self._identity(rank, begins),
+            spans_ns=np.diff(begins),
             compute_ns=np.bincount(steps[is_kernel], (ends - starts)[is_kernel], count).astype(np.int64),
             idle_ns=idle,
             beside_ns=np.zeros(count, dtype=np.int64),
@@ -403,6 +412,16 @@ class Fleet:
         )
 
 
+def cut_off(digest: RankDigest) -> RankDigest:
+    """As of a file that ends in the middle of the recording."""
+    count = len(digest.windows) // 2
+    end = digest.windows[count - 1][1]
+    tables = {
+        name: getattr(digest, name).filter(pl.col("end_ns") <= end) for name in ("activities", "collectives", "gaps")
+    }
+    return replace(digest, **tables, windows=digest.windows[:count], steps=digest.steps[:count], truncated=True)
+
+
 def trace_text(digest: RankDigest, size: int) -> bytes:
     """The digest's recording as torch.profiler writes it, of at least `size` bytes: operators of the host fill it."""
     stated = {"backend": "nccl", "rank": digest.rank, "world_size": digest.world_size}
@@ -417,7 +436,11 @@ def trace_text(digest: RankDigest, size: int) -> bytes:
         "host_name": digest.host_name,
         "baseTimeNanoseconds": digest.origin_ns,
     }
-    events: list[str] = []
+    events = [
+        f'{{"ph":"X","cat":"user_annotation","name":"ProfilerStep#{number}","pid":1,"tid":1,'
+        f'"ts":{begin / 1e3:.3f},"dur":{(end - begin) / 1e3:.3f},"args":{{}}}}'
+        for number, (begin, end) in zip(digest.steps, digest.windows, strict=True)
+    ]
     # Kernels were launched long before they ran, or, where a step begins, just before.
     talk = {row["start_ns"]: row for row in digest.collectives.iter_rows(named=True)}
     columns = digest.activities.select("name", "start_ns", "end_ns", "grid", "step").iter_rows()
@@ -437,11 +460,6 @@ def trace_text(digest: RankDigest, size: int) -> bytes:
         events.append(
             f'{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{called / 1e3:.3f},'
             f'"dur":1.500,"args":{{"cbid":211,"correlation":{number},"External id":{number}}}}}'
-        )
-    for number, (begin, end) in zip(digest.steps, digest.windows, strict=True):
-        events.append(
-            f'{{"ph":"X","cat":"user_annotation","name":"ProfilerStep#{number}","pid":1,"tid":1,'
-            f'"ts":{begin / 1e3:.3f},"dur":{(end - begin) / 1e3:.3f},"args":{{}}}}'
         )
     text = ",\n".join(events)
     shapes = '"Input Dims":[[6,2048,2048],[],[]],"Input type":["c10::BFloat16","Scalar","Scalar"],"Concrete Inputs":[]'
@@ -472,13 +490,15 @@ def _known_of(row: dict[str, Any]) -> dict[str, Any]:
     return known | ({"Seq": row["sequence"]} if row["sequence"] is not None else {})
 
 
-def through_json(digest: RankDigest, folder: Path, megabytes: int, truth: Truth) -> RankDigest:
-    """The digest of its recording, which is deleted. Raises TracekitError for one that was cut off or is foreign."""
+def through_json(digest: RankDigest, folder: Path, megabytes: int) -> tuple[bytes, float]:
+    """The content of the digest of its recording, which is deleted, and how many seconds that took."""
     path = folder / f"rank{digest.rank}.json"
     text = trace_text(digest, megabytes * 10**6)
-    path.write_bytes(text[: len(text) // 2] if digest.rank in truth.cut_off else text)
+    # Within the kernels, which stand first.
+    path.write_bytes(text[: len(text) // 20] if digest.truncated else text)
+    began = time.perf_counter()
     try:
-        return RanksReading(cached=False).digest(str(path))
+        return digest_bytes(RanksReading(cached=False).digest(str(path))), time.perf_counter() - began
     finally:
         path.unlink()
 
@@ -508,25 +528,32 @@ def judge(shape: Shape, recorded: Recorded, seeds: range, *, clean: bool) -> Non
 
 
 def write_digests(fleet: Fleet, folder: Path, through: int, megabytes: int) -> None:
-    """Digests of all ranks that were recorded whole; so many of them by way of JSON."""
+    """Digests of all ranks that were recorded; or of the first `through` of them, made of JSON files by two processes
+    at a time."""
     folder.mkdir(parents=True, exist_ok=True)
+    every = islice(fleet.digests(), through or None)
     sizes, seconds = [], []
-    for at, digest in enumerate(fleet.digests()):
-        if at < through:
-            began = time.perf_counter()
-            digest = through_json(digest, folder, megabytes, fleet.truth)
-            seconds.append(time.perf_counter() - began)
-        content = digest_bytes(digest)
-        sizes.append(len(content))
-        (folder / f"rank{digest.rank}.digest.parquet").write_bytes(content)
-    say(f"{len(sizes)} digests of {max(sizes):,} bytes at most; JSON: {sum(seconds):.1f} s of {len(seconds)} files")
+    began = time.perf_counter()
+    with ProcessPoolExecutor(WORKERS, get_context("spawn")) as pool:
+        while some := [*islice(every, WORKERS)]:
+            if through:
+                made = [*pool.map(partial(through_json, folder=folder, megabytes=megabytes), some)]
+            else:
+                made = [(digest_bytes(each), 0.0) for each in some]
+            for digest, (content, spent) in zip(some, made, strict=True):
+                sizes.append(len(content))
+                seconds.append(spent)
+                (folder / f"rank{digest.rank}.digest.parquet").write_bytes(content)
+    say(f"{len(sizes)} digests of {min(sizes):,} to {max(sizes):,} bytes in {time.perf_counter() - began:.0f} s")
+    if through:
+        say(f"one of {megabytes} MB of JSON in {np.median(seconds):.2f} s (median)")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recordings", type=Path, help="a folder of recordings of one rank each")
     parser.add_argument("--out", type=Path, help="a folder for digests of a fleet with planted causes")
-    parser.add_argument("--json", type=int, default=0, help="so many of its digests are made of JSON files")
+    parser.add_argument("--json", type=int, default=0, help="only so many of its digests, made of JSON files")
     parser.add_argument("--megabytes", type=int, default=50, help="of each JSON file")
     parser.add_argument("--clean", type=int, default=0, help="so many fleets in which nothing is slow")
     parser.add_argument("--planted", type=int, default=0, help="so many fleets with planted causes")

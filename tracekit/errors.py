@@ -34,6 +34,10 @@ class LateRankError(TracekitError):
     """Ranks of a job that the others waited for in vain."""
 
 
+class KilledRankError(TracekitError):
+    """A rank of a job that a signal ended, as the system does where memory runs out."""
+
+
 class TheirCodeError(TracekitError):
     """What code of the user's own raised. `traceback` is theirs, without tracekit's frames; the command line prints it
     above the message."""

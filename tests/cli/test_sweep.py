@@ -95,13 +95,27 @@ def test_the_same_command_runs_what_is_left_and_then_shows(children: Children) -
 
 def test_resume_goes_on_by_the_rule_of_the_last_call(children: Children) -> None:
     children.interrupt_at = 1
-    sweep("vit", "--batch-size", "1,4", "--target", "2", "--time-budget", "7", "--seed", "3", "--cell-timeout", "90")
+    sweep(
+        "vit",
+        "--batch-size",
+        "1,4",
+        "--target",
+        "2",
+        "--time-budget",
+        "7",
+        "--seed",
+        "3",
+        "--cell-timeout",
+        "90",
+        "--timeout",
+        "40",
+    )
     children.interrupt_at = None
     result = sweep("--resume", PLACE)
     assert result.exit_code == 0, result.output
     assert {(job.target_percent, job.budget_seconds, job.request.seed) for job in children.jobs} == {(2.0, 7.0, 3)}
     last = json.loads(Path("sweeps/vit/sweep.json").read_text())["calls"][-1]
-    assert (last["cell_timeout_seconds"], last["target_percent"]) == (90.0, 2.0)
+    assert (last["cell_timeout_seconds"], last["rank_timeout_seconds"], last["target_percent"]) == (90.0, 40.0, 2.0)
 
 
 def test_failed_cells_stop_nothing_and_are_tried_again_when_asked(children: Children) -> None:

@@ -25,7 +25,7 @@ from tracekit.ranks.listing import PART_SCHEMA
 from tracekit.report.schemas import schema
 from tracekit.report.thirty_lines import MOST_LINES
 from tracekit.walks import many_files
-from tracekit.walks.ranks import RanksReading, are_ranks, find_recordings, is_run_of_ranks, read_ranks
+from tracekit.walks.ranks import RanksReading, are_ranks, find_recordings, is_run_of_ranks, read_ranks, with_operators
 
 
 @pytest.fixture(scope="module")
@@ -220,6 +220,18 @@ def test_bad_input_is_one_line(tmp_path: Path, make: object, said: str) -> None:
     assert said in told.output and len(told.output.strip().splitlines()) == 1
 
 
+def test_in_a_folder_of_two_jobs_what_is_left_out_is_named(tmp_path: Path) -> None:
+    kernel = make_kernel(0, 5, name="ncclDevKernel_AllReduce", correlation=1)
+    for name, rank in (("a-rank0", 0), ("a-rank1", 1), ("b-rank0", 0), ("other", 1)):
+        stated = {"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": [kernel]}
+        (tmp_path / f"{name}.json").write_text(json.dumps(stated))
+    (tmp_path / "settings.json").write_text("{}")
+    found = find_recordings([str(tmp_path)])
+    assert [Path(each).stem for each in found] == ["a-rank0", "b-rank0", "a-rank1", "other"]
+    notes = join_ranks(read_ranks(found, RanksReading(cached=False))).notes
+    assert {Path(each.subject or "").stem for each in notes if each.code == "rank_twice"} == {"b-rank0", "other"}
+
+
 def test_of_a_run_of_ranks_the_recordings_of_one_form_are_found(tmp_path: Path) -> None:
     folder = make_run_folder(tmp_path)
     with pytest.raises(TracekitError, match="a run of one process"):
@@ -230,6 +242,7 @@ def test_of_a_run_of_ranks_the_recordings_of_one_form_are_found(tmp_path: Path) 
     store.save(replace(run, ranks=ranks), folder)
     assert find_recordings([str(folder)]) == (f"{folder}/compiled-rich.json", f"{other}/compiled-rich.json")
     assert find_recordings([str(folder)], "eager") == (f"{folder}/eager-rich.json", f"{other}/eager-rich.json")
+    assert with_operators([str(folder)], "eager") and not with_operators([str(other)], None)
     # Without a form it opens as a run does: its variants beside each other.
     assert is_run_of_ranks([str(folder)]) and not are_ranks([str(folder)]) and not is_run_of_ranks([str(other)])
     with pytest.raises(TracekitError, match="--form is for run folders"):

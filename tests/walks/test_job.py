@@ -12,7 +12,7 @@ import pytest
 from tests.cli.runs import ROOT, assert_refused, invoke, tracekit
 
 from tracekit import store
-from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.errors import KilledRankError, TheirCodeError, TracekitError
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
@@ -159,7 +159,10 @@ def test_what_cannot_be_asked_of_ranks_is_refused(folder: Path, monkeypatch: pyt
     one = ("profile", "model.py:build")
     assert_refused(invoke(*one, "--nproc", 2, "--repeat-process", 2), "--nproc and --repeat-process cannot be combined")
     assert_refused(invoke(*one, "--timeout", 9), "--timeout has no effect without --nproc")
-    assert_refused(invoke("profile", "vit", "--nproc", 2), "vit has no --nproc")
+    refused = invoke("profile", "vit", "--nproc", 2)
+    for part in ("vit has no --nproc", "causal-lm, gpt"):
+        assert_refused(refused, part)
+    assert_refused(invoke("profile", "causal-lm", "--nproc", 3), "--parallel tp splits 8 or 2 heads")
     assert_refused(invoke("profile", "gpt", "--parallel", "tp"), "--parallel tp is for several ranks: pass --nproc N")
     gpt = ("profile", "gpt", "--nproc", 2, "--compiled")
     for more, refusal in {
@@ -217,7 +220,8 @@ def test_all_ranks_refuse_a_folder_that_one_host_does_not_see(tmp_path: Path) ->
 def test_the_rank_that_others_lost_is_named() -> None:
     lost = RankFailure(0, "Connection closed by peer", "their frames", at=1.0, exit_code=1)
     killed = RankFailure(1, exit_code=-9)
-    assert "rank 1 of 3 was ended by SIGKILL" in str(failure_of((lost, killed, RankFailure(2)), 3, 60))
+    error = failure_of((lost, killed, RankFailure(2)), 3, 60)
+    assert isinstance(error, KilledRankError) and "rank 1 of 3 was ended by SIGKILL" in str(error)
     hung = RankFailure(2, stands='Stack (most recent call first):\n  File "m.py", line 3 in step\n')
     waited = RankFailure(0, "Timed out waiting for recv", at=1.0, exit_code=1, timed_out=True)
     for late in (waited, RankFailure(0, exit_code=-6)):

@@ -60,6 +60,8 @@ def test_how_many_ranks_and_how_work_is_spread_are_other_work_than_one_process()
     ]
     assert len({cell.key for cell in (*one, *spread)}) == 10 and len({cell.work for cell in (*one, *spread)}) == 5
     assert "2-ranks-fsdp2" in spread[-1].key
+    checkpointed = expand(["gpt"], {"mode": ("eager", "default")}, {"checkpoint": True})
+    assert not {cell.work for cell in checkpointed} & {cell.work for cell in one}
     with pytest.raises(TracekitError, match="--parallel tp is for several ranks: pass --nproc"):
         expand(["gpt"], {"parallel": ("tp",)}, {})
 

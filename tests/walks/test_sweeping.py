@@ -76,7 +76,8 @@ def test_a_cell_of_several_ranks_is_a_job_of_the_launcher_and_a_rank_that_fails_
     cell, jobs = compiled_cell("gpt", nproc=2, parallel="ddp"), []
     found = make_result(cell).run
     full = (RankFailure(1, "CUDA out of memory", at=1.0, exit_code=1, out_of_memory=True), RankFailure(0))
-    ends = [(), full]
+    killed = (RankFailure(0, "Connection closed by peer", at=1.0, exit_code=1), RankFailure(1, exit_code=-9))
+    ends = [(), full, killed]
 
     def launched(module: str, job: bytes, _draft: Path, environment: dict[str, str], **_: Any) -> Ended:
         jobs.append(decoded(job))
@@ -84,12 +85,15 @@ def test_a_cell_of_several_ranks_is_a_job_of_the_launcher_and_a_rank_that_fails_
         return Ended(0, msgspec.json.encode(ends.pop(0)), (), part=msgspec.json.encode(found))
 
     monkeypatch.setattr(sweeping, "run_module", launched)
-    ((_, done),) = run(make_plan(cell), folder)
+    ((_, done),) = run(make_plan(cell, rank_timeout_seconds=20.0), folder)
     assert done is not None and (done.outcome, done.run) == ("done", found)
-    assert [(job.nproc, job.cell.request.parallel) for job in jobs] == [(2, "ddp")]
+    assert [(job.nproc, job.cell.request.parallel, job.timeout_seconds) for job in jobs] == [(2, "ddp", 20.0)]
     ((_, failed),) = run(make_plan(cell, again=True), folder, (ToDo(cell, 1, done.started, "anew"),))
     assert failed is not None and (failed.outcome, failed.run) == ("out_of_memory", found)
     assert failed.failure is not None and failed.failure.message == "rank 1 of 2: CUDA out of memory"
+    ((_, ended),) = run(make_plan(cell, again=True), folder, (ToDo(cell, 1, failed.started, "anew"),))
+    assert ended is not None and ended.failure is not None and ended.outcome == "killed"
+    assert "out of memory" in ended.failure.message
 
 
 def whys(plan: SweepPlan, folder: SweepFolder) -> dict[Cell, str]:

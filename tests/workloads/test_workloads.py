@@ -1,6 +1,8 @@
 """What the list says of each workload: inputs, parameters, memory, graph breaks."""
 
 import importlib
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -30,6 +32,18 @@ def test_parameters_are_counted_and_nothing_is_built_for_it(info: WorkloadInfo) 
     modules = [module for _, module in nowhere(info.name).modules]
     assert count_parameters(*modules) == info.parameters
     assert all(p.device.type == "meta" for module in modules for p in module.parameters())
+
+
+def test_the_heads_that_ranks_share_are_those_of_each_size() -> None:
+    heads: dict[str, Callable[[Any], int]] = {
+        "gpt": lambda one: one.width // importlib.import_module(registry.GPT.module).HEAD_WIDTH,
+        "causal-lm": lambda one: one[2],
+        "flux": lambda one: one.transformer["num_attention_heads"],
+    }
+    for name, count in heads.items():
+        info = registry.find(name)
+        sizes = importlib.import_module(info.module).ARCHITECTURES
+        assert info.heads == {size: count(sizes[size]) for size in info.sizes}
 
 
 @of_each

@@ -29,7 +29,10 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
     if not trace.activities.height:
         if trace.truncated:
             raise TracekitError(f"{trace.path} is cut off before any GPU activity; copy or record it again")
-        raise TracekitError(f"{trace.path} has no GPU activity: ranks are told by GPU traces (ProfilerActivity.CUDA)")
+        raise TracekitError(
+            f"{trace.path} has no GPU activity: `ranks` needs traces of GPUs (ProfilerActivity.CUDA): gloo, on a CPU,"
+            " has no kernels that show when a rank came"
+        )
     scope = find_scope(trace, window, steps)
     names = scope.activities.select("name", "kind").unique()
     families = names.with_columns(family=pl.Series([family_of(*each) for each in names.iter_rows()], dtype=pl.String))

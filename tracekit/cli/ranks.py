@@ -57,10 +57,20 @@ def ranks(
     FOLDER holds one trace of torch.profiler for each rank, or is a run of `tracekit profile --nproc`; or name the
     files, their URLs, or digests of `tracekit digest`.
     """
+    from dataclasses import replace
     from pathlib import Path
 
+    from tracekit.model.note import Note
     from tracekit.walks.engines import opened_engine
-    from tracekit.walks.ranks import MOST_IN_FULL, RanksReading, find_recordings, memory_to_read, read_fleet, read_ranks
+    from tracekit.walks.ranks import (
+        MOST_IN_FULL,
+        RanksReading,
+        find_recordings,
+        memory_to_read,
+        read_fleet,
+        read_ranks,
+        with_operators,
+    )
     from tracekit.walks.reading import parse_steps
 
     if collectives == "all" and json_path is None:
@@ -98,6 +108,8 @@ def ranks(
     from tracekit.report.composition.ranks import ranks_text
     from tracekit.report.terminal import shown
 
+    if with_operators(places, form):
+        told = replace(told, notes=(*told.notes, Note("with_operators", "info")))
     if there is not None:
         from tracekit.report.composition.ranks_page import ranks_report
         from tracekit.walks.reports import write_report

@@ -11,6 +11,7 @@ from tracekit.cli.options import (
     CACHES,
     DTYPES,
     MOST_RANKS,
+    ORDERS,
     PARALLEL,
     PERCENT,
     PHASES,
@@ -36,7 +37,10 @@ AXES = (
     *("max_new_tokens", "nproc", "parallel"),
 )
 #: Settings that all cells share.
-FIXED = ("fullgraph", "dynamic", "prompt", "pretrained", "use_fast", "download")
+FIXED = (
+    *("fullgraph", "dynamic", "prompt", "pretrained", "use_fast", "download"),
+    *("checkpoint", "compile_order", "compiled_autograd"),
+)
 #: What `--show` hears of.
 SHOWING = ("verbose", "quiet", "show", "suite", "calls", "out", "force", "json_path")
 #: Where the words after -- are, beside the parameters.
@@ -90,6 +94,14 @@ class WithOwnOptions(click.Command):
 @several("--parallel", click.Choice(PARALLEL), "KIND,...", f"With --nproc: {', '.join(PARALLEL)}.")
 @click.option("--fullgraph/--no-fullgraph", default=None, help="Fail on a graph break, or allow graph breaks.")
 @click.option("--dynamic/--no-dynamic", default=None, help="Dynamic or static shapes (default: torch decides).")
+@click.option("--checkpoint", is_flag=True, default=None, help="gpt: activation checkpointing of each block.")
+@click.option(
+    "--compile-order",
+    type=click.Choice(ORDERS),
+    metavar="ORDER",
+    help="fsdp2 in regional scope: after-sharding or before-sharding.",
+)
+@click.option("--compiled-autograd", is_flag=True, default=None, help="gpt: compile the whole backward, hooks too.")
 @click.option("--prompt", metavar="TEXT", help="Prompt of a text-to-image or text-generation model.")
 @with_pretrained
 @with_download
@@ -106,6 +118,7 @@ class WithOwnOptions(click.Command):
     help="Stop timing a cell after SECONDS (default 30; CPU 3).",
 )
 @click.option("--cell-timeout", type=SECONDS, metavar="SECONDS", help="Stop a cell that takes longer, go to the next.")
+@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="With --nproc: wait for a rank so long (default 600).")
 @with_cluster
 @click.option("--again", is_flag=True, help="Measure existing cells again.")
 @click.option("--retry-failed", is_flag=True, help="Run failed cells again.")

@@ -40,6 +40,7 @@ class Ask:
     target: float | None = None
     time_budget: float | None = None
     cell_timeout: float | None = None
+    timeout: float | None = None
     again: bool = False
     retry_failed: bool = False
 
@@ -101,6 +102,7 @@ def _plan(ask: Ask, every: tuple[Cell, ...], iterations: int | None) -> SweepPla
         iterations=iterations,
         timing=plan_timing(iterations is not None, ask.target, ask.time_budget, 0, False),
         cell_timeout_seconds=ask.cell_timeout,
+        rank_timeout_seconds=ask.timeout,
         again=ask.again,
         retry_failed=ask.retry_failed,
     )
@@ -124,6 +126,7 @@ def _resumed(ask: Ask, path: Path) -> Planned:
         target=ask.target if timed else last.target_percent,
         time_budget=ask.time_budget if timed else last.budget_seconds,
         cell_timeout=ask.cell_timeout or last.cell_timeout_seconds,
+        timeout=ask.timeout or last.rank_timeout_seconds,
     )
     plan = _plan(again, asked.cells, ask.iterations if timed else last.iterations)
     return Planned(folder, plan, asked.cells, asked.suite)

@@ -91,6 +91,7 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: R
         target_percent=plan.timing.target_percent,
         budget_seconds=plan.timing.budget_seconds,
         cell_timeout_seconds=plan.cell_timeout_seconds,
+        rank_timeout_seconds=plan.rank_timeout_seconds,
         engine=runs.engine,
     )
     folder.ask(planned.suite, planned.every, call, {cell.key for cell in plan.cells} if plan.again else ())

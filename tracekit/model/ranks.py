@@ -97,10 +97,10 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class RankSummary:
-    """Of a digest what a thousand of them are reduced by. Rows of `compute_ns`, `idle_ns` (by IDLE_CAUSES) and
-    `beside_ns` (communication that compute covers) are the windows; `parts` has a row for each communication
-    kernel: start, end, step, its number in `talk`, its sequence number (-1: not recorded), and how much of it compute
-    covers."""
+    """Of a digest what a thousand of them are reduced by. Rows of `spans_ns`, `compute_ns`, `idle_ns` (by IDLE_CAUSES)
+    and `beside_ns` (communication that compute covers) are the steps, which last as `windows` say. `parts` has a row
+    for each communication kernel: start, end, step, its number in `talk`, its sequence number (-1: not recorded), and
+    how much of it compute covers."""
 
     path: str
     rank: int | None
@@ -113,6 +113,7 @@ class RankSummary:
     window: Literal["steps", "span", "whole"]
     steps: tuple[int, ...]
     windows: tuple[tuple[int, int], ...]
+    spans_ns: Ints
     compute_ns: Ints
     idle_ns: Ints
     beside_ns: Ints

@@ -162,6 +162,7 @@ class AskedCall:
     target_percent: Amount | None
     budget_seconds: Seconds | None
     cell_timeout_seconds: Seconds | None
+    rank_timeout_seconds: Seconds | None = None
     engine: Text = "local"  #: What ran the cells.
 
     def __post_init__(self) -> None:

@@ -55,7 +55,7 @@ class WorkloadInfo:
     knows yet. `checkpoints` names the published weights of sizes, by size. `megapixel_gib` is what a further million
     pixels of a call's images need in bfloat16; None where that was not measured. `needs_only_torch` is whether its
     module imports torch and no library of models, which would import most of the compiler too. `parallel` are the ways
-    to spread it over ranks, the default first."""
+    to spread it over ranks, the default first; `heads`, by size, what tensor parallel and Ulysses deal out to them."""
 
     name: str
     title: str
@@ -76,6 +76,7 @@ class WorkloadInfo:
     megapixel_gib: float | None = None
     needs_only_torch: bool = False
     parallel: tuple[Parallel, ...] = ()
+    heads: dict[str, int] = field(default_factory=dict)
 
 
 #: A workload's `breaks` where torch.compile was made to give one graph or fail, at tiny size, and gave it.

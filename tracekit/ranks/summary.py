@@ -6,10 +6,12 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import polars as pl
 import zstandard
 from numpy.typing import NDArray
 
 from tracekit import interval
+from tracekit.interval import Intervals
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.ranks import RankDigest, RankSummary, Talk
 from tracekit.ranks.waiting import compute_of
@@ -22,17 +24,18 @@ PEERS = ("targets", "sources")
 #: Fields that are no arrays.
 PLAIN = (
     *("path", "rank", "world_size", "host_name", "device_name", "origin_ns", "groups", "purposes", "window"),
-    *("steps", "windows", "skipped", "truncated"),
+    *("steps", "skipped", "truncated"),
 )
 
 
 def summarise(digest: RankDigest) -> RankSummary:
     """The digest's summary."""
-    windows = np.array(digest.windows, dtype=np.int64).reshape(-1, 2)
+    windows, measured = _stretches(digest)
     compute = compute_of(digest)
     table = digest.collectives
     stretches = table.select("start_ns", "end_ns").to_numpy()
     covered = interval.covered_within(compute, stretches)
+    within = _both(compute, measured)
     communication = interval.union(stretches[:, 0], stretches[:, 1])
     starts = digest.gaps["start_ns"].to_numpy()
     at = np.clip(np.searchsorted(windows[:, 0], starts, side="right") - 1, 0, len(windows) - 1)
@@ -43,10 +46,12 @@ def summarise(digest: RankDigest) -> RankSummary:
         talk.setdefault(_talk(row, digest.groups), len(talk))
         for row in table.select(*KNOWN_BY, *PEERS).iter_rows(named=True)
     ]
-    both = interval.complement(interval.complement(compute, communication), communication)
+    both = _both(_both(compute, communication), measured)
     return RankSummary(
         **{name: getattr(digest, name) for name in PLAIN},
-        compute_ns=interval.covered_within(compute, windows),
+        windows=tuple((int(begin), int(end)) for begin, end in windows),
+        spans_ns=interval.covered_within(measured, windows),
+        compute_ns=interval.covered_within(within, windows),
         idle_ns=idle,
         beside_ns=interval.covered_within(both, windows),
         talk=tuple(talk),
@@ -63,6 +68,29 @@ def summarise(digest: RankDigest) -> RankSummary:
     )
 
 
+def _both(some: Intervals, others: Intervals) -> Intervals:
+    """What is in both."""
+    return interval.complement(interval.complement(some, others), others)
+
+
+def _stretches(digest: RankDigest) -> tuple[Intervals, Intervals]:
+    """When each step began and was over on the GPU, and all that was measured. Steps that follow on each other are one
+    window: a step begins where all before it are over, or with its first kernel where that is sooner."""
+    measured = np.array(digest.windows, dtype=np.int64).reshape(-1, 2)
+    count = len(digest.steps)
+    if len(measured) >= count:
+        return measured, measured
+    steps = digest.activities.group_by("step").agg(pl.col("start_ns").min(), pl.col("end_ns").max()).sort("step")
+    at, first, last = (steps[name].to_numpy() for name in ("step", "start_ns", "end_ns"))
+    begins = np.full(count + 1, measured[-1, 1])
+    over = np.concatenate((measured[:1, 0], np.maximum.accumulate(last)[:-1]))
+    begins[at] = np.minimum(first, over)
+    # A step without kernels takes no time.
+    edges = np.minimum.accumulate(begins[::-1])[::-1]
+    edges[0] = measured[0, 0]
+    return np.stack((edges[:-1], edges[1:]), axis=1), measured
+
+
 def _talk(row: dict[str, Any], groups: dict[str, tuple[int, ...]]) -> Talk:
     # Those of a named group are told once.
     row["ranks"] = [] if tuple(row["ranks"]) == groups.get(row["group"] or "") else row["ranks"]
@@ -70,7 +98,7 @@ def _talk(row: dict[str, Any], groups: dict[str, tuple[int, ...]]) -> Talk:
     return Talk(**fields)
 
 
-ARRAYS = ("compute_ns", "idle_ns", "beside_ns", "parts")
+ARRAYS = ("spans_ns", "compute_ns", "idle_ns", "beside_ns", "parts")
 
 
 def pack(summary: RankSummary) -> str:
@@ -108,5 +136,7 @@ def unpack(text: str) -> RankSummary:
     for name, (shape, data) in arrays.items():
         columns = np.frombuffer(data, dtype=np.int64).reshape(shape[::-1])
         found[name] = np.cumsum(columns.T, axis=0)
+    if {*found} != {*ARRAYS}:
+        raise ValueError("a summary without all of its arrays")
     plain = {name: getattr(fields, name) for name in _Fields.__annotations__}
     return RankSummary(**plain, **found)

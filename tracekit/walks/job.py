@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tracekit import store
-from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.errors import KilledRankError, TheirCodeError, TracekitError
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
 from tracekit.model.sweep import CellJob
 from tracekit.model.workload import Request
-from tracekit.walks.plan import Plan
+from tracekit.walks.plan import RANKS_SECONDS, Plan
 from tracekit.walks.processes import run_module
 from tracekit.walks.relayed_progress import shown_on
 
@@ -41,6 +41,7 @@ class RankJob:
     plan: Plan | None = None
     draft: Path | None = None
     cell: CellJob | None = None
+    timeout_seconds: float = RANKS_SECONDS
 
 
 def encoded(job: RankJob) -> bytes:
@@ -113,7 +114,10 @@ def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: fl
         names = {-each.value: each.name for each in Signals}
         first = killed[0]
         signal = names.get(first.exit_code or 0, str(first.exit_code))
-        return TracekitError(f"rank {first.rank} of {size} was ended by {signal}; the other ranks were ended too")
+        memory = ": possibly out of memory" if first.exit_code == -Signals.SIGKILL else ""
+        return KilledRankError(
+            f"rank {first.rank} of {size} was ended by {signal}{memory}; the other ranks were ended too"
+        )
     hung = [each for each in silent if each.stands]
     if hung and waited:
         first = hung[0]

@@ -20,7 +20,6 @@ from tracekit.model.progress import Progress, Silent
 from tracekit.walks.cell_process import in_one_line, measure_cell, ran_out_of_memory
 from tracekit.walks.end_with_parent import end_with
 from tracekit.walks.job import RANK, RankJob, decoded
-from tracekit.walks.plan import RANKS_SECONDS
 from tracekit.walks.processes import WORD, caches_in
 from tracekit.walks.profiling import measure_rank
 from tracekit.walks.relayed_progress import Relaying
@@ -39,7 +38,7 @@ def work(job: RankJob, place: Path, rank: int) -> None:
     from tracekit.capture.lockstep import joined
 
     if job.cell is not None:
-        with joined(RANKS_SECONDS) as ranks:
+        with joined(job.timeout_seconds) as ranks:
             measure_cell(job.cell, place, ranks)
         return
     assert job.plan is not None and job.draft is not None

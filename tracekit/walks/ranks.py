@@ -167,11 +167,15 @@ def _recordings_among(paths: Iterable[str], place: str) -> list[str]:
     """What of a folder's content, or a pattern's, is called like a trace or a digest, in the order of ranks. A digest
     of a trace that is there too is left out: whoever reads the trace looks for it. Raises TracekitError for none."""
     inside = [each for each in paths if each.endswith(ENDINGS) and PurePosixPath(each).name != MERGED]
-    inside = [each for each in inside if files.is_url(each) or Path(each).is_file()]
-    # A folder may hold what else was written beside the traces.
-    found = [each for each in inside if rank_in_name(Path(each)) is not None] or inside or [_none_at(place)]
+    inside = sorted((each for each in inside if files.is_url(each) or Path(each).is_file()), key=_by_numbers)
+    # A folder may hold what else was written beside the traces; what states a rank is one, and of another job it is
+    # said to be left out.
+    named = [each for each in inside if rank_in_name(Path(each)) is not None]
+    others = [Path(each) for each in inside if named and not files.is_url(each) and rank_in_name(Path(each)) is None]
+    stated = [str(path) for paths in by_rank(others).values() for path in paths]
+    found = [*named, *stated] or inside or [_none_at(place)]
     digested = {digest_beside(each) for each in found if not each.endswith(DIGEST)}
-    return sorted((each for each in found if each not in digested), key=_by_numbers)
+    return [each for each in found if each not in digested]
 
 
 def _none_at(place: str) -> NoReturn:
@@ -200,6 +204,15 @@ def are_ranks(places: Sequence[str]) -> bool:
 def is_run_of_ranks(places: Sequence[str]) -> bool:
     """Whether it is one folder of a run of several ranks."""
     return len(places) == 1 and store.is_run(Path(places[0])) and bool(store.load(Path(places[0])).ranks)
+
+
+def with_operators(places: Sequence[str], form: FormName | None) -> bool:
+    """Whether a run's recordings with operators are read where it has others too, which slow the host less."""
+    if not is_run_of_ranks(places):
+        return False
+    run = store.load(Path(places[0]))
+    chosen = run.form(form) if form else run.forms[-1]
+    return chosen is not None and {each.kind for each in chosen.recordings} >= {"light", "rich"}
 
 
 def _of_run(folder: Path, form: FormName | None) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Literal
 import msgspec
 
 from tracekit import __version__
-from tracekit.errors import TracekitError
+from tracekit.errors import KilledRankError, TracekitError
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
@@ -56,6 +56,7 @@ class SweepPlan:
     iterations: int | None
     timing: TimingPlan
     cell_timeout_seconds: float | None = None
+    rank_timeout_seconds: float | None = None
     again: bool = False
     retry_failed: bool = False
 
@@ -133,7 +134,9 @@ def run_cell(
     started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
     limit = plan.cell_timeout_seconds
     if cell.request.nproc:
-        run, failure = _run_ranks(job, cell.request.nproc, limit, place, progress)
+        run, failure = _run_ranks(
+            job, cell.request.nproc, limit, place, progress, plan.rank_timeout_seconds or RANKS_SECONDS
+        )
     else:
         run, failure = _run_alone(job, limit, place, progress, server)
     outcome = failure.kind if failure else "done"
@@ -168,10 +171,13 @@ def _run_alone(
 
 
 def _run_ranks(
-    job: CellJob, nproc: int, limit: float | None, place: Path, progress: Progress
+    job: CellJob, nproc: int, limit: float | None, place: Path, progress: Progress, timeout_seconds: float
 ) -> tuple[CellRun | None, CellFailure | None]:
     """What came of a cell of several ranks, which rank 0 tells; and what failed, on the rank where it did."""
-    asked, surroundings = encoded(RankJob(nproc, cell=job)), caches_in(place) | threads_of_rank()
+    asked, surroundings = (
+        encoded(RankJob(nproc, cell=job, timeout_seconds=timeout_seconds)),
+        caches_in(place) | threads_of_rank(),
+    )
     ended = run_module(LAUNCHER, asked, place, surroundings, limit_seconds=limit, on_word=progress.detail)
     run = _until_then(ended)
     if ended.answer is None:
@@ -179,8 +185,10 @@ def _run_ranks(
     failures = msgspec.json.decode(ended.answer, type=tuple[RankFailure, ...])
     if not failures:
         return run, None
-    failure = describe_failure(failure_of(failures, nproc, RANKS_SECONDS), ended.word)
-    kind: CellOutcome = "out_of_memory" if any(each.out_of_memory for each in failures) else failure.kind
+    error = failure_of(failures, nproc, timeout_seconds)
+    failure = describe_failure(error, ended.word)
+    kind: CellOutcome = "killed" if isinstance(error, KilledRankError) else failure.kind
+    kind = "out_of_memory" if any(each.out_of_memory for each in failures) else kind
     return run, replace(failure, kind=kind, last_lines=failure.last_lines or ended.lines[-LAST_LINES:])
 
 

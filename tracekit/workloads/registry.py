@@ -35,6 +35,7 @@ FLUX = WorkloadInfo(
     fullgraph=True,
     takes=("height", "width", "steps", "prompt", "pretrained", "nproc", "parallel"),
     parallel=("ulysses", "ring"),
+    heads={"full": 24, "small": 24, "tiny": 2},
     # The VAE shrinks by 8 and the transformer packs 2x2 latents into a token; diffusers would round in silence.
     pixel_step=16,
     resizes=True,
@@ -98,6 +99,7 @@ CAUSAL_LM = WorkloadInfo(
     fullgraph=True,
     takes=("pretrained", "cache", "phase", "nproc", "parallel"),
     parallel=("tp",),
+    heads={"full": 8, "small": 8, "tiny": 2},
     resizes=True,
     inputs="input_ids 1x512",
     parameters=2_506_172_416,
@@ -124,6 +126,7 @@ GPT = WorkloadInfo(
     breaks=NO_BREAKS,
     needs_only_torch=True,
     parallel=("ddp", "fsdp2", "tp"),
+    heads={"full": 32, "small": 12, "tiny": 2},
 )
 
 #: In the order they are listed.

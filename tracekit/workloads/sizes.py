@@ -9,6 +9,7 @@ from tracekit.model.option import OPTIONS, OWN_WEIGHTS
 from tracekit.model.run import Settings
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.numbers import parameter_count
+from tracekit.workloads.registry import all_workloads
 from tracekit.workloads.unlisted import check_module, is_own
 
 GIB = 2**30
@@ -22,6 +23,8 @@ CLEARLY_OVER = 1.5
 
 #: What one workload has and another has not; options of a user's own model are checked by their `build()`.
 NOT_EVERYWHERE = {each.name for each in OPTIONS if not each.everywhere and each.role != "own"}
+#: The ways of being parallel in which each rank has as many heads.
+OF_HEADS = ("tp", "ulysses")
 #: The options that need more memory the greater they are, beside the batch, where a workload takes them.
 SIZES_OF_A_CALL = tuple(each.name for each in OPTIONS if each.larger and not each.everywhere)
 
@@ -35,7 +38,9 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
     refused = [_option(name) for name in asked if name not in info.takes]
     if refused:
         them = "it" if len(refused) == 1 else "them"
-        raise TracekitError(f"{info.name} has no {' and no '.join(refused)}: leave {them} out")
+        ranked = ", ".join(each.name for each in all_workloads() if "nproc" in each.takes)
+        others = f"; over ranks run {ranked} and models of your own" if "--nproc" in refused else ""
+        raise TracekitError(f"{info.name} has no {' and no '.join(refused)}: leave {them} out{others}")
     if request.parallel and request.parallel not in info.parallel:
         raise TracekitError(f"{info.name} has no --parallel {request.parallel}: pass {' or '.join(info.parallel)}")
     if request.compile_order and (request.parallel, request.scope) != ("fsdp2", "regional"):
@@ -53,6 +58,19 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
     if pretrained and size != "auto":
         raise TracekitError("--pretrained determines the size: leave --size out")
     check_pixels(info, request, "--{} {}")
+    _check_heads(info, request)
+
+
+def _check_heads(info: WorkloadInfo, request: Request) -> None:
+    """Raises TracekitError where no size that may be built has heads that the ranks can share: ranks that are started
+    say so too, but late."""
+    parallel = request.parallel or next(iter(info.parallel), None)
+    if request.pretrained or request.nproc is None or parallel not in OF_HEADS:
+        return
+    heads = [count for size, count in info.heads.items() if request.size in ("auto", size)]
+    if heads and all(count % request.nproc for count in heads):
+        counts = " or ".join(map(str, dict.fromkeys(heads)))
+        raise TracekitError(f"--parallel {parallel} splits {counts} heads: pass an --nproc that divides them")
 
 
 def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:

@@ -16,6 +16,7 @@ from tracekit.comparison.judging.alternatives import (
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Verdict
 from tracekit.model.note import Note
+from tracekit.model.run import RankOfRun
 from tracekit.report.sections.findings import finding_notes
 
 PATHS = ("one", "other")
@@ -105,6 +106,9 @@ def test_eager_code_is_held_to_five_percent_also_where_labels_are_the_same() -> 
     both = zip((found(1.0, 0.5), found(1.2, 0.5)), ("default", "regional"), strict=True)
     (note,) = set_beside([replace(each, b=replace(each.b, label=name)) for each, name in both], PATHS, ()).notes
     assert note.code == "eager_differs_between_runs"
+    ranks = tuple(RankOfRun(rank, "host", None, None, ()) for rank in (0, 1))
+    of_ranks = [replace(each, b=replace(each.b, ranks=ranks)) for each in (found(1.0, 0.5), found(1.0, 0.6))]
+    assert [each.code for each in set_beside(of_ranks, PATHS, ()).notes] == ["first_rank_alone"]
     assert note.facts == {"slowest": "regional", "fastest": "default", "ratio": pytest.approx(1.2)}
 
 

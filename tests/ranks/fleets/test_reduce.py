@@ -1,5 +1,6 @@
 """Fleets with known truth, grown from made-up kernels; `benchmarks/fleet.py` does the same with recorded ones."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -116,8 +117,12 @@ def test_a_digest_s_file_has_the_summary(tmp_path: Path) -> None:
         assert each.talk == summary.talk
         assert each.groups == summary.groups
         assert each.windows == summary.windows
-        for name in ("parts", "compute_ns", "idle_ns", "beside_ns"):
+        for name in ("parts", "spans_ns", "compute_ns", "idle_ns", "beside_ns"):
             np.testing.assert_array_equal(getattr(each, name), getattr(summary, name))
+    # Of a recording steps that follow on each other are one window.
+    joined = replace(digest, windows=((digest.windows[0][0], digest.windows[-1][1]),))
+    assert np.abs(np.array(summarise(joined).windows) - np.array(digest.windows)).max() < 2e5
+    assert summarise(joined).compute_ns.tolist() == summary.compute_ns.tolist()
     assert read_digest(path.read_bytes(), str(path)).purposes == SHAPE.purposes(0)
 
 

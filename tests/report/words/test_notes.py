@@ -50,6 +50,7 @@ TIMING = (
     note("one_process_large_change", "eager", idle_share=0.81, seen_apart=0.32, result="faster", speedups=[4.9, 8.5]),
     note("one_process_gpu_bound", seen_apart=0.031, result="faster", speedups=[1.3, 1.38]),
     note("of_ranks", "eager", ranks=2, rank=1, times=19, calls=20, shown=0),
+    note("first_rank_alone"),
     note("ranks_differ", a=2, b=4),
     *(
         note(code, "compiled", ranks=ranks, of_ranks=8, **facts)

@@ -58,6 +58,8 @@ def set_beside(comparisons: Sequence[Comparison], paths: Sequence[str], differen
     # By their places: labels may be the same.
     walls = {at: each.a.wall_us for at, each in enumerate(comparisons) if each.a.wall_us}
     notes = list(differences)
+    if any(len(each.b.ranks) > 1 for each in comparisons):
+        notes.append(Note("first_rank_alone", "info"))
     if walls:
         slowest, fastest = max(walls, key=lambda at: walls[at]), min(walls, key=lambda at: walls[at])
         if compare_estimates(exactly(walls[slowest]), exactly(walls[fastest]), EAGER_DIFFERS):

@@ -109,10 +109,14 @@ def lay_out_steps(summaries: dict[int, RankSummary]) -> Steps:
     idle = np.full((*shape, len(IDLE_CAUSES)), np.nan)
     for row, each in enumerate(summaries.values()):
         columns = [at[number] for number in _numbers(each)]
-        span[row, columns] = [(end - begin) / 1e3 for begin, end in each.windows]
+        span[row, columns] = each.spans_ns / 1e3
         compute[row, columns] = each.compute_ns / 1e3
         idle[row, columns] = each.idle_ns / 1e3
         beside[row, columns] = each.beside_ns / 1e3
+    # Of a recording that was cut off some steps are empty.
+    for table in (compute, beside, idle):
+        table[~(span > 0)] = np.nan
+    span[~(span > 0)] = np.nan
     return Steps(np.array([*summaries], dtype=np.int64), tuple(numbers), span, compute, idle, beside)
 
 

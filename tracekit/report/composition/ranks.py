@@ -26,7 +26,7 @@ LEAST_WAITING = 0.1
 def ranks_overview(told: Ranks) -> Overview:
     warned = [each for each in told.findings if each.severity != "info"]
     first = next((each for each in warned if each.code == "late_rank" or each.code in STRAGGLERS), None)
-    notes = tuple(words.note_sentence(each) for each in told.notes)
+    notes = tuple(_notes(told))
     # Stragglers have a table.
     more = [words.finding_title(each) for each in told.findings if each is not first and each.code not in STRAGGLERS]
     world = told.world
@@ -54,6 +54,13 @@ def ranks_overview(told: Ranks) -> Overview:
         checks=tuple(doc.Check("", each) for each in more[:MOST_FINDINGS]),
         hidden=len(notes[MOST_NOTES:]) + len(more[MOST_FINDINGS:]),
     )
+
+
+def _notes(told: Ranks) -> Iterator[str]:
+    """Of many files with one fault the first, and how many more."""
+    for code in dict.fromkeys(each.code for each in told.notes):
+        first, *more = (each for each in told.notes if each.code == code)
+        yield words.note_sentence(first) + (words.MORE_ALIKE.format(count=len(more)) if more else "")
 
 
 def _nobody(told: Ranks) -> str:

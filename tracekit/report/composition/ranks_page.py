@@ -1,8 +1,9 @@
 """The page of many ranks, and its markdown twin."""
 
+import re
 from dataclasses import replace
 
-from tracekit.model.ranks import Ranks
+from tracekit.model.ranks import RankFinding, Ranks
 from tracekit.report import document as doc
 from tracekit.report.composition.ranks import ranks_overview, saved_words
 from tracekit.report.composition.shared import folded
@@ -95,7 +96,7 @@ def _every_wait(told: Ranks) -> doc.Fold | None:
 def _findings(told: Ranks) -> doc.Findings | None:
     texts = tuple(
         doc.FindingText(
-            id=f"finding-{each.code}{'' if each.rank is None else f'-{each.rank}'}",
+            id=f"finding-{each.code}{_whose(each)}",
             severity=each.severity,
             title=words.finding_title(each),
             evidence=words.finding_evidence(each),
@@ -108,6 +109,13 @@ def _findings(told: Ranks) -> doc.Findings | None:
         for each in told.findings
     )
     return doc.Findings(texts) if texts else None
+
+
+def _whose(finding: RankFinding) -> str:
+    """What tells its address from that of another of the same code."""
+    if finding.rank is not None:
+        return f"-{finding.rank}"
+    return f"-{re.sub('[^0-9A-Za-z_.-]', '-', name)}" if (name := finding.facts.get("name")) else ""
 
 
 def _details(told: Ranks) -> tuple[doc.Block | None, ...]:

@@ -203,6 +203,10 @@ NOTES: dict[str, Sentence] = {
         f"Rank {rank}'s recording is {'cut off' if truncated else 'damaged'} ({subject};"
         f" {counted(skipped, 'event')} left out)."
     ),
+    "with_operators": (
+        "Read are the recordings with operators, which slow the host more; `tracekit compare` takes waiting from those"
+        " without."
+    ),
     "steps_differ": "Ranks recorded unequally many steps: {usual} usually, not ranks {ranks:list}.",
     "ranks_missing": lambda missing, size, ranks: (
         f"{missing} of {size:,} ranks are missing ({ranges(ranks)}): who is late among the others is told, no more."
@@ -221,6 +225,7 @@ NOTES: dict[str, Sentence] = {
 }
 
 
+MORE_ALIKE = " {count} more alike."
 #: What to do about a rank that is late, by the largest cause, or by another finding.
 REMEDIES = {
     "compute": "Compare rank {rank}'s kernels with rank {waiter}'s",

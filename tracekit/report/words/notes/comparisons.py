@@ -241,6 +241,7 @@ SENTENCES: dict[str, Sentence] = {
         "A call of {subject} ends with the slowest of {ranks} ranks: rank {rank} in {times:,} of {calls:,} calls. The"
         " recordings shown are rank {shown}'s."
     ),
+    "first_rank_alone": "Of runs over several ranks rank 0 alone is shown: `tracekit compare RUN` tells of all.",
     "ranks_differ": "A is of {a:counted rank}, B of {b}: only rank 0 of each is compared.",
     "rank_recompiled": lambda subject, ranks, of_ranks, function, where, **facts: (
         f"{alone(ranks, of_ranks)} recompiled {function or 'a frame'}{f' ({where})' if where else ''}"
