@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, pairwise
 from multiprocessing import get_context
@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES

@@ -8,9 +8,10 @@ Prints the table of docs/gate.md.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 from tests.sides import make_analysis, make_form, make_side
 
 from tracekit.comparison.comparing import compare

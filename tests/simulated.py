@@ -5,9 +5,10 @@ A simulated run goes through `time_forms` and `judge` as a real one does, with t
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 from tests.sides import make_form, make_side
 
 from tracekit.capture.forms import Form

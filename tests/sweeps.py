@@ -1,7 +1,7 @@
 """Cells of a sweep made by hand, and what stands for their processes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from zlib import crc32
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tracekit.model import sweep
 from tracekit.model.child import ChildForm

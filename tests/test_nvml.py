@@ -86,7 +86,7 @@ def test_what_the_gpu_does_not_support_is_missing_and_not_0(monkeypatch: pytest.
     questions = [name for name in vars(fake_nvml()) if name.startswith("nvmlDeviceGet") and "Handle" not in name]
     gpu = found(monkeypatch, **dict.fromkeys(questions, refuse))
     sample = gpu.sample("after", 0)
-    assert [getattr(sample, field) for field in sample.__slots__[2:]] == [None] * 6
+    assert [getattr(sample, field) for field in sample.__struct_fields__[2:]] == [None] * 6
     assert (gpu.slowed_us(), gpu.power_limit_w()) == (None, None)
 
 

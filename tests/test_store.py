@@ -1,17 +1,16 @@
 """How a run folder comes to be, and what one that came from elsewhere may name: files of its own, inside of itself."""
 
-import dataclasses
 import gzip
 import json
 import os
 import tempfile
 import typing
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests import sides
 from tests.cli.runs import edited, make_run_folder
 from tests.sweeps import eager_cell, make_asked, make_result
@@ -418,7 +417,7 @@ def test_a_value_that_no_run_has_is_one_line(folder: Path, path: tuple[str | int
 
 def reached(kind: object, found: set[type]) -> set[type]:
     """The nouns that a file of this kind is made of."""
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind not in found:
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind not in found:
         found.add(kind)
         for each in typing.get_type_hints(kind).values():
             reached(each, found)

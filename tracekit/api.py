@@ -8,9 +8,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from tracekit import __version__, store
 from tracekit.capture.spans import region
@@ -40,12 +41,11 @@ OF_RANK = re.compile(r"rank(\d+)\.(?:json\.gz|digest\.parquet)")
 UNFINISHED = re.compile(r"\.(trace|rank\d+)\.json")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfiledRun(Run):
+class ProfiledRun(Run, frozen=True, kw_only=True):
     """A run, and the folder in which it lies; and the reports of the run that it replaced."""
 
     folder: Path
-    replaces: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    replaces: frozenset[str] = frozenset()
 
     def compare(self) -> ProfiledComparison:
         """What torch.compile did: verdict, waterfall, kernel groups, findings. Reads the recordings, which takes
@@ -53,7 +53,7 @@ class ProfiledRun(Run):
         from tracekit.walks.sides import compare_forms
 
         made = compare_forms(self.folder, self)
-        return ProfiledComparison(**{each.name: getattr(made, each.name) for each in fields(Comparison)})
+        return ProfiledComparison(**{each: getattr(made, each) for each in Comparison.__struct_fields__})
 
     def figures(self) -> dict[str, Figure]:
         """The charts of the run's report as `plotly.graph_objects.Figure`s by name: of both forms those of `compare()`,
@@ -101,8 +101,7 @@ class ProfiledRun(Run):
         return page
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfiledComparison(Comparison):
+class ProfiledComparison(Comparison, frozen=True, kw_only=True):
     """A comparison that can be drawn, and that a notebook shows."""
 
     def figures(self) -> dict[str, Figure]:
@@ -124,7 +123,7 @@ class ProfiledComparison(Comparison):
 def load(folder: Path | str) -> ProfiledRun:
     """The run in a folder that either `profile` wrote. Raises TracekitError if there is none."""
     run = store.load(Path(folder))
-    return ProfiledRun(**{each.name: getattr(run, each.name) for each in fields(Run)}, folder=Path(folder))
+    return ProfiledRun(**{each: getattr(run, each) for each in Run.__struct_fields__}, folder=Path(folder))
 
 
 def profile(

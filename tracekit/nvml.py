@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from tracekit.model.gpu import GpuSample, Moment
 
@@ -23,8 +24,7 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Driver:
+class Driver(Struct, frozen=True):
     """The driver, the newest CUDA it can run as (major, minor), and the GPUs it has by name."""
 
     version: str
@@ -32,8 +32,7 @@ class Driver:
     gpus: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NoDriver:
+class NoDriver(Struct, frozen=True):
     """Why there is no driver to be read, and the library's own words for it."""
 
     code: Literal["no_library", "no_driver", "no_answer"]

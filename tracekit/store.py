@@ -13,11 +13,12 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.files import read_bounded, unpack_gzip, write_replaced
@@ -51,8 +52,7 @@ PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-@dataclass(frozen=True)
-class Ways:
+class Ways(Struct, frozen=True):
     """How whoever asked for a run replaces one that is there, and how they put it elsewhere."""
 
     force: str

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ def shortened(command: str) -> str:
     command with variables set for it everything: `NAME=value tracekit profile flux`."""
     variables, words = split_variables(command)
     given = profile.make_context("profile", words[2:]).params
-    asked = asked_for(Request(**{field.name: given[field.name] for field in fields(Request) if field.name in given}))
+    asked = asked_for(Request(**{name: given[name] for name in Request.__struct_fields__ if name in given}))
     return with_variables(f"tracekit profile {asked}", variables) if variables else asked
 
 
@@ -67,7 +66,7 @@ def asked_for(request: Request) -> str:
     usual = {"size": next(iter(info.sizes)), "scope": next(iter(info.scopes)), "iterations": request.iterations}
     usual |= GENERATING
     words = [request.workload]
-    for name in (field.name for field in fields(Request)):
+    for name in Request.__struct_fields__:
         value = getattr(request, name)
         if value in (getattr(plain, name), usual.get(name)):
             continue

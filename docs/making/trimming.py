@@ -10,11 +10,11 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import zstandard
+from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.model.run import FormResult

@@ -3,11 +3,11 @@
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 from PIL import Image
 from tests.capture.conftest import Block, make_workload
 from torch import nn

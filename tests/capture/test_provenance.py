@@ -9,13 +9,13 @@ import weakref
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 from tests.capture import provenance_models as models
 from tests.capture.provenance_models import Asked, Layer, Stack, ThreeAlike, called, parts_of
 from torch._inductor import config

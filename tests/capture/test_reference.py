@@ -1,9 +1,9 @@
 import copy
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
+from msgspec.structs import replace
 from tests.capture.conftest import make_settings
 
 from tracekit.capture import reference as reference_file

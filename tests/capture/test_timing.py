@@ -1,11 +1,11 @@
 import contextlib
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from msgspec.structs import replace
 from tests.capture.conftest import make_workload
 from tests.simulated import FakeClock, make_forms
 

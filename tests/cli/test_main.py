@@ -26,7 +26,7 @@ PROGRAM = [
     "-c",
     f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tracekit.cli.main import run; run()",
 ]
-HEAVY = ("torch", "polars", "plotly", "numpy", "msgspec", "jinja2", "diffusers", "transformers", "rich")
+HEAVY = ("torch", "polars", "plotly", "numpy", "jinja2", "diffusers", "transformers", "rich")
 
 
 def test_help_lists_every_command_and_an_example() -> None:

@@ -1,7 +1,7 @@
 import shlex
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.sides import make_run, make_settings, make_side
 
 from tracekit.comparison.commands import (

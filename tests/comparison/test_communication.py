@@ -1,10 +1,10 @@
 """What two ranks, or two jobs, may say of each other by one recording each: nothing of who waited."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.sides import make_form
 from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
 

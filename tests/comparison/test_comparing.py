@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.sides import COMPILED, ORDER, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison.comparing import compare

@@ -1,8 +1,7 @@
 """What is advised where torch.compile compiled nothing."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.sides import make_run, make_settings
 
 from tracekit.comparison.remedies import find_remedies

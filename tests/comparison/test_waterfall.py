@@ -1,7 +1,7 @@
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.sides import COMPILED, EAGER, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison.matching.groups import group_kernels

@@ -1,11 +1,11 @@
 """One build of every workload on a real GPU, at tiny size: eager twice, and compiled with Inductor."""
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.workloads.configurations import save
 
 from tracekit.errors import TracekitError

@@ -1,10 +1,10 @@
 import math
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.sides import make_analysis, make_form, make_side
 
 from tracekit.model.analysis import shrink_idle
@@ -129,7 +129,7 @@ FACTS = {"generation", "own", "variables", "fast_processor"}
 def test_every_field_of_a_request_and_of_settings_is_one_option() -> None:
     names = [each.name for each in OPTIONS]
     assert len({*names}) == len(names)
-    asked = {field.name for noun in (Request, Settings, Generation) for field in fields(noun)}
+    asked = {field for noun in (Request, Settings, Generation) for field in noun.__struct_fields__}
     assert asked - FACTS == {*names}
 
 

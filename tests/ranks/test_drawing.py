@@ -1,9 +1,9 @@
 import json
 from collections import Counter
-from dataclasses import replace
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from tests.ranks.jobs import make_digest, simulate
 
 from tracekit.model.timeline import Panel, Picture

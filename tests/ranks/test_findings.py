@@ -1,11 +1,11 @@
 """What `tracekit ranks` advises: each finding where its cause is planted, none where it is not."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from tests.ranks.jobs import Stretch, make_digest, simulate
 
 from tracekit.model.ranks import RankDigest, RankFinding

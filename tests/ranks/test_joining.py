@@ -1,10 +1,10 @@
 """What many ranks say together, of jobs whose truth is known."""
 
 import random
-from dataclasses import replace
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from tests.ranks.jobs import make_digest, simulate
 
 from tracekit.errors import TracekitError

@@ -1,10 +1,10 @@
 """The price of overlap, of jobs in which it is known."""
 
 import random
-from dataclasses import replace
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from tests.ranks.jobs import make_digest
 
 from tracekit.model.ranks import RankDigest

@@ -5,12 +5,12 @@ import gzip
 import io
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 from tests.cli.runs import assert_refused, invoke, make_run_folder
 from tests.ranks.recorded import DATA, unpack_dlrm
 from tests.traces import make_kernel, write_trace

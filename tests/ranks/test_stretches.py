@@ -1,8 +1,7 @@
 """Timelines around the worst collectives: what they show is what the accounts count."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.ranks.jobs import make_digest, simulate
 
 from tracekit.model.ranks import RankDigest, Ranks, RankStretch

@@ -1,9 +1,9 @@
 """Ranks whose collectives are not those of the others, in recordings made by hand."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import polars as pl
+from msgspec.structs import replace
 from tests.ranks.jobs import make_digest
 
 from tracekit.model.job import UnevenCollectives

@@ -1,7 +1,7 @@
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from tests.traces import DATA

@@ -1,8 +1,8 @@
 import json
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.looking import look_at

@@ -1,8 +1,8 @@
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tracekit.model.comparison import Side
 from tracekit.model.run import Generation, UserModel

@@ -1,9 +1,9 @@
 import html
 import re
-from dataclasses import replace
 
 import pytest
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 from tests.report.showing import comparison_markdown
 
 from tracekit.comparison.comparing import compare

@@ -2,10 +2,10 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from msgspec.structs import replace
 from tests.report.showing import comparison_page, text_of, unpacked, written
 
 from tracekit.model.provenance import KernelSources

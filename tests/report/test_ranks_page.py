@@ -5,12 +5,12 @@ import gzip
 import math
 import random
 import re
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from tests.ranks.jobs import make_digest, simulate
 from tests.report.showing import printed, written
 from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, violations, was_quiet

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.comparison.looking import look_at

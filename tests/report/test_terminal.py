@@ -1,7 +1,7 @@
 import shlex
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.report.showing import printed, told_in_full
 
 from tracekit.comparison.looking import look_at

@@ -1,10 +1,10 @@
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.report.conftest import three_times_matched
 from tests.report.showing import OPEN, PAGE, printed
 from tests.sides import (

@@ -3,13 +3,13 @@ import gzip
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.report.showing import comparison_page, comparisons_page, side_page, written
 
 from tracekit.comparison.comparing import compare

@@ -2,7 +2,6 @@ import os
 import random
 import threading
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 
 import polars as pl
@@ -33,13 +32,13 @@ def read_and_keep(path: Path, folder: Path, *, shapes: bool = False) -> Trace:
 
 
 def same(a: Trace, b: Trace) -> bool:
-    for each in fields(Trace):
-        one, other = getattr(a, each.name), getattr(b, each.name)
+    for each in Trace.__struct_fields__:
+        one, other = getattr(a, each), getattr(b, each)
         if isinstance(one, pl.DataFrame):
-            assert one.equals(other), each.name
-            assert one.schema == other.schema, each.name
+            assert one.equals(other), each
+            assert one.schema == other.schema, each
         else:
-            assert one == other, each.name
+            assert one == other, each
     return True
 
 

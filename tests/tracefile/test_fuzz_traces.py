@@ -6,7 +6,6 @@ import re
 import resource
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +13,7 @@ import polars.selectors as cs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.fuzzing import fuzzed
 from tests.traces import Json, make_call, make_copy, make_event, make_kernel, make_op, make_span
 

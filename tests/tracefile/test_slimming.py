@@ -1,8 +1,8 @@
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from tracekit.model.timeline import Picture
 from tracekit.tracefile.perfetto import write_picture

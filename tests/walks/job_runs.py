@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace
 from tests.ranks.recordings import Program, events_of, play
 from tests.sides import make_form, make_run, make_settings, scaled
 from tests.traces import make_span

@@ -1,11 +1,11 @@
 """Runs of small models on the CPU by the walk of `tracekit profile`: without a report."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 torch = pytest.importorskip("torch")
 

@@ -1,9 +1,9 @@
 """Which size real weights are, what larger calls need, and a cache that cannot be written to."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")

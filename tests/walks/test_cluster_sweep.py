@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.sweeps import Children, compiled_cell, eager_cell
 
 from tracekit.errors import TracekitError, WorkerDiedError

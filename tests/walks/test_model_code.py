@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.sides import make_run, make_settings
 
 from tracekit.model.provenance import EagerOp, EagerOps, SourceLines

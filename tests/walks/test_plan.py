@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.workload import Request

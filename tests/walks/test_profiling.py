@@ -1,11 +1,11 @@
 """The walk of `tracekit profile`, with small models in place of real ones."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 torch = pytest.importorskip("torch")
 

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.cli.runs import invoke
 from tests.ranks.recorded import DATA
 from tests.sweeps import Children, answered

@@ -1,9 +1,9 @@
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.cli.runs import make_run_folder
 from tests.sequences import make_sequence, product
 from tests.sides import make_environment, make_form, make_run, make_settings, make_side

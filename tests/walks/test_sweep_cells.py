@@ -1,9 +1,9 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Cell

@@ -7,11 +7,11 @@ import os
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.sweeps import CALL, compiled_cell, eager_cell, make_result
 
 from tracekit.errors import TracekitError

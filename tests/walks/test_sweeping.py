@@ -8,12 +8,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.sweeps import CALL, Children, answered, compiled_cell, eager_cell, make_failure, make_result
 
 from tracekit.errors import TracekitError

@@ -1,10 +1,10 @@
 """Fresh processes of a run: what they are asked, and what is kept of them."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.cli.runs import make_run_folder
 from tests.sides import STEADY, make_form, make_run, scaled
 

@@ -182,7 +182,7 @@ def test_heads_that_cannot_be_split_are_refused(heads: int, shared: int, ranks: 
 
 
 def test_tokens_and_heads_that_cannot_be_dealt_out_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from tracekit.workloads import context_parallel
 

@@ -1,10 +1,10 @@
 """Options of a user's `build()`, its arguments, and whose what a call raised is."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
+from msgspec.structs import replace
 from tests.sides import make_settings
 
 from tracekit.errors import DoesNotFitError, TheirCodeError, TracekitError

@@ -1,9 +1,9 @@
 """The real Qwen2_5_VLForConditionalGeneration at tiny size, and the published architectures without their weights."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

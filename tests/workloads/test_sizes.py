@@ -1,7 +1,7 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.option import OWN_WEIGHTS

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from tracekit import interval
 from tracekit.analysis.window import columns
@@ -82,8 +82,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Described:
+class _Described(Struct, frozen=True):
     """A row of SCHEMA."""
 
     collective: str

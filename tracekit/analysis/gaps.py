@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import interval
 from tracekit.analysis.devices import busy_intervals
@@ -20,8 +21,7 @@ from tracekit.model.trace import Trace
 PER_GAP = ("starts", "ends", "thread", "other", "call", "called_ns", "launched_ns", "after", "before")
 
 
-@dataclass(frozen=True, slots=True)
-class Gaps:
+class Gaps(Struct, frozen=True):
     """The gaps of one device as columns. `thread` is the host thread that decides the causes, -1 where none is known:
     the one that launched what ended the gap, else that of the step. `other` is the thread that launched what ran before
     the gap, else that of the step; it is looked at where `thread` records nothing.
@@ -112,8 +112,7 @@ def cut_by_steps(scope: Scope, gaps: Gaps) -> tuple[Gaps, Ints]:
     return gaps.within(rows, starts, ends), steps
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
+class Waits(Struct, frozen=True):
     """The calls of one thread that wait for the GPU, in order: `rows` of its timeline's table."""
 
     rows: Ints

@@ -7,9 +7,9 @@ up to its length, in whole nanoseconds. docs/idle.md says how each cause is told
 """
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from tracekit.analysis.gaps import (
     Gaps,
@@ -34,8 +34,7 @@ LARGEST = 10
 MOST_WORK = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Study:
+class _Study(Struct, frozen=True):
     """The gaps of each device, their nanoseconds by cause, and the calls under which they began. `unrecorded` is the
     cause of time without any event."""
 
@@ -142,8 +141,7 @@ def _as_causes(parts: Ints) -> dict[str, float]:
     return {cause: int(parts[code]) / 1e3 for cause, code in CAUSE_CODES.items() if parts[code]}
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
+class _Chosen(Struct, frozen=True):
     """One gap among those of its device, and what was found of it."""
 
     gaps: Gaps

@@ -5,16 +5,15 @@ two that overlap without one being inside the other, the one that began later is
 when the other has ended.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
 
 from tracekit.interval import NEVER, Ints
 
 
-@dataclass(frozen=True)
-class Nesting:
+class Nesting(Struct, frozen=True):
     """`parents` is, for each event, the row of the one it began in; -1 for none, and for events of no length. The
     stretches from `starts` to `ends` do not overlap and are in order; `rows` is the innermost event of each."""
 

@@ -6,10 +6,10 @@ resumed frame's region lies inside the one that broke.
 """
 
 from collections import defaultdict
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from tracekit import interval
 from tracekit.analysis.communication import communicates

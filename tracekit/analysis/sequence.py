@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, pairwise
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of, in_launch_order
@@ -31,8 +32,7 @@ Asked = tuple[Operator | None, tuple[str, ...], int | None, int | None]
 NOBODY: Asked = (None, (), None, None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OrderedWork:
+class OrderedWork(Struct, frozen=True, eq=False):
     """The window's activities as a table in the order of `in_launch_order`, the sequence that they make, and the place
     of each row in it: steps that ran the same share theirs."""
 
@@ -63,15 +63,18 @@ def order_work(trace: Trace, scope: Scope) -> OrderedWork:
     )
     is_known = 2 * sum(each is not NOBODY for each in asked) >= len(asked) > 0
     source: OperatorSource = "own" if is_known else "none"
+    count = max(len(scope.spans), 1)
+    if count == 1:
+        return OrderedWork(work, Sequence(activities, 1.0, source), np.arange(work.height))
     in_graph = work["launched_by"].fill_null("").str.contains(GRAPH_LAUNCH, literal=True)
     graphs = [call if graph else None for call, graph in zip(work["call"], in_graph, strict=True)]
-    count = max(len(scope.spans), 1)
     # Where each step begins, and the end of the last; one without activities ends where it begins.
     edges: list[int] = np.searchsorted(work["step"].to_numpy(), np.arange(count + 1)).tolist()
     (first, did), *others = (_in_one_order(activities[begin:end], graphs[begin:end]) for begin, end in pairwise(edges))
     if any(other != did for _, other in others):
-        starts = tuple(edges[:-1]) if count > 1 else ()
-        return OrderedWork(work, Sequence(activities, 1 / count, source, starts=starts), np.arange(work.height))
+        return OrderedWork(
+            work, Sequence(activities, 1 / count, source, starts=tuple(edges[:-1])), np.arange(work.height)
+        )
     # Which activity of each step is what the first step ran at each of its places.
     orders = [each[np.argsort(first)] for each in (first, *(order for order, _ in others))]
     same = zip(
@@ -114,6 +117,7 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> list[Asked]:
     for thread in np.unique(threads[single]).tolist():
         own = operators.filter(pl.col("thread") == thread)
         nesting = nest(*columns(own, "start_ns", "end_ns"))
+        parents, named = nesting.parents.tolist(), own["name"].to_list()
         rows = np.flatnonzero((threads == thread) & single)
         at = interval.containing(nesting.starts, nesting.ends, moments[rows])
         rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
@@ -122,9 +126,9 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> list[Asked]:
         for row, stated in zip(wanted.tolist(), own[wanted].select("name", *shaped).iter_rows(), strict=True):
             # From the innermost event to the outermost one.
             chain = [row]
-            while (above := int(nesting.parents[chain[-1]])) >= 0:
+            while (above := parents[chain[-1]]) >= 0:
                 chain.append(above)
-            around = tuple(own["name"][each] for each in reversed(chain))
+            around = tuple(named[each] for each in reversed(chain))
             askers[row] = (as_operator(*stated), around, first + chain[-1], first + row)
         for row, operator in zip(rows.tolist(), innermost.tolist(), strict=True):
             found[row] = askers[operator]

@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import count
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from tracekit.analysis.gaps import cut_by_steps, find_gaps
 from tracekit.analysis.idle import leading_causes

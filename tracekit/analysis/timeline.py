@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from tracekit import interval
 from tracekit.analysis.nesting import nest
@@ -72,8 +72,7 @@ def cause_of_host_event(kind: str, name: str) -> str | None:
     return "python" if kind == "python" else None
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(Struct, frozen=True):
     """One thread, flat: stretches that do not overlap, each with the cause code of its innermost event.
 
     `events` is the row of that event in `table`; between the stretches nothing is recorded. `parents` is the row of the

@@ -1,11 +1,11 @@
 """Which stretch of the trace is looked at, and what belongs to it?"""
 
 import re
-from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from tracekit import interval
 from tracekit.analysis.links import link_launches
@@ -23,8 +23,7 @@ MARKING_KINDS = ("annotation", "op")
 NAMEABLE_KINDS = ("annotation", "op", "python")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A step, or a span the user named: one host event."""
 
     index: int
@@ -33,8 +32,7 @@ class Span:
     end_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The part of a trace that is analysed.
 
     `linked` are the activities of the whole trace as `link_launches` gives them, with their launches: what was launched

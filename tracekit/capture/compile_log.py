@@ -5,8 +5,10 @@ import json
 import re
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.capture.source_location import function_name, place, portable, user_frames
 from tracekit.model.compilation import (
@@ -56,8 +58,7 @@ NO_HELP = ("report an issue", "file an issue", "graph break is fundamental", "ma
 CODE = re.compile(r"\b(gb\d{4})\b")
 
 
-@dataclass
-class LogEntry:
+class LogEntry(Struct):
     """One thing that torch logged, and during which of the form's calls."""
 
     kind: str

@@ -10,10 +10,11 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
+from msgspec import Struct, field
+from msgspec.structs import replace
 from torch import nn
 
 from tracekit.capture.compilation import dynamo_counters, watch_compilation
@@ -28,8 +29,7 @@ from tracekit.model.workload import CompileTarget
 CUDA_GRAPH_LOGGERS = ("torch._inductor.cudagraph_utils.__cudagraphs", "torch._inductor.cudagraph_utils.__perf_hints")
 
 
-@dataclass
-class DiagnosticLog:
+class DiagnosticLog(Struct):
     """What is said of one form, from its first call to its last. `phase` is the walk's to set; calls are counted anew
     in each."""
 

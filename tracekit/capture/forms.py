@@ -8,10 +8,10 @@ That attribute is private to torch (2.1 to 2.15 at least); this is the only file
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
+from msgspec import Struct
 
 from tracekit.capture import failures
 from tracekit.capture.compilation import (
@@ -41,8 +41,7 @@ MOST_CALLS = 16
 NAMED = 3
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(Struct, frozen=True):
     """One form of a workload. `call` runs it once and returns when its host code does, not the device. Calls are made
     inside `ready()`, which switches the form on: outside of what is timed, so that switching costs no form anything.
     `uncalled()` names what of the scope no call has come to yet."""
@@ -146,8 +145,7 @@ def switched_on(switches: tuple[Switch, ...]) -> Iterator[None]:
             switch.off()
 
 
-@dataclass(frozen=True)
-class WarmUp:
+class WarmUp(Struct, frozen=True):
     """How a form became quiet: the wall time of each call, and what was compiled (None for the eager form)."""
 
     wall_us: tuple[float, ...]

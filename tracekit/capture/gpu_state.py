@@ -4,9 +4,10 @@ between timed calls, never within one; nothing is set, and nothing is asked of a
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 
 import torch
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
@@ -20,8 +21,7 @@ SECONDS_BETWEEN = 0.2
 COMMON_POOL = (0, 0)
 
 
-@dataclass
-class GpuWatch:
+class GpuWatch(Struct):
     """Collects samples of the GPU that torch uses, through NVML. Without it, or without a GPU, it collects none."""
 
     device: str
@@ -81,8 +81,7 @@ class GpuWatch:
         return GpuState("nvml", tuple(samples), slowed_us, self._gpu.power_limit_w())
 
 
-@dataclass
-class MemoryWatch:
+class MemoryWatch(Struct):
     """What was seen so far; None on a CPU."""
 
     found: FormMemory | None = None

@@ -11,10 +11,10 @@ import os
 import re
 import sysconfig
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from msgspec.structs import replace
 from torch import nn
 
 from tracekit.capture.compilation import is_disabled

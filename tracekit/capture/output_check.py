@@ -1,12 +1,13 @@
 """What each form returns, held against the others and against a higher precision: calls of their own, never timed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import chain
 from typing import Literal
 
 import torch
+from msgspec import Struct
+from msgspec.structs import replace
 from torch import nn
 
 from tracekit.capture.device import synchronize
@@ -25,8 +26,7 @@ PIXELS = 192
 MOST_SCALE = 64.0
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """A PNG of an output, or of its difference to eager's; `scale` is by what the values were multiplied."""
 
     kind: Literal["output", "difference"]
@@ -34,8 +34,7 @@ class Drawing:
     scale: float
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """One form's outputs, judged by nobody yet, and its images."""
 
     numerics: FormNumerics

@@ -4,11 +4,12 @@ in float64, piece by piece."""
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.model.note import Noted
 from tracekit.model.numerics import Other, OutputDifference, TensorDifference
@@ -17,8 +18,7 @@ from tracekit.model.numerics import Other, OutputDifference, TensorDifference
 PIECE = 2**23
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(Struct, frozen=True):
     """The tensors of one call's output, copied to the host, by their path in it; and the kinds of things left out."""
 
     tensors: dict[str, torch.Tensor]

@@ -18,11 +18,12 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
 import torch
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tracekit.capture.compiled_graph import (
     describe_node,
@@ -89,8 +90,7 @@ def missing_provenance() -> Noted | None:
     return None
 
 
-@dataclass(frozen=True)
-class _Collected:
+class _Collected(Struct, frozen=True):
     """A graph as a noun, the number that a forward graph and its backward graph have in common (Dynamo's), and the
     graph itself for as long as torch keeps it."""
 
@@ -99,8 +99,7 @@ class _Collected:
     number: Any
 
 
-@dataclass
-class Collection:
+class Collection(Struct):
     """What Inductor compiled while it was watched. `graphs` and `roots` are empty once watching is over: no graph is
     kept alive for having been watched."""
 

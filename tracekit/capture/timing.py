@@ -5,11 +5,11 @@ import math
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 import torch
+from msgspec import Struct, field
 
 from tracekit.capture.compilation import watch_compilation
 from tracekit.capture.device import synchronize
@@ -38,8 +38,7 @@ LEAST_OF_BUDGET = 0.1
 RESAMPLES = 400
 
 
-@dataclass(frozen=True, slots=True)
-class CallTime:
+class CallTime(Struct, frozen=True):
     """One timed call, with the time between two device events and the most memory held; None without a GPU. Of several
     ranks it is each time the slowest's, or the largest; `own_us` and `own_peak_bytes` are this rank's, None where it is
     the only one."""
@@ -52,8 +51,7 @@ class CallTime:
     own_peak_bytes: int | None = None
 
 
-@dataclass
-class Timings:
+class Timings(Struct):
     """The timed calls as they come in, so that an interrupt keeps those that were made.
 
     Times are per form, in the order of measurement. `device_us` is between two device events, empty without a GPU.

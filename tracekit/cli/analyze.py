@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from tracekit.cli.options import FORMS, WIDE_HELP, with_cpu, with_detail, with_rank, with_steps, with_window
 from tracekit.cli.output import check_output_path, commands_of_page, console_beside, destination, say, write_json
@@ -71,7 +71,7 @@ def analyze(
     check_output_path("--json", json_path, trace)
     asked = _page_place(html_path, trace)
     # Sizes tell what limits a kernel: without them the bottleneck would not be the one that `compare` names.
-    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True)
+    reading = Reading(window, parse_steps(steps), cpu, cached=not no_cache, shapes=True, drawn=html_path is not None)
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)
     if interrupted:

@@ -180,7 +180,7 @@ def _compared(
     interrupted: int,
 ) -> Comparison:
     """What changed, with the gate's outcome where there are conditions."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from tracekit.comparison.comparing import compare as compare_sides
     from tracekit.comparison.judging.alternatives import with_verified

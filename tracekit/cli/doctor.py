@@ -24,9 +24,8 @@ def doctor(ctx: click.Context, json_path: str | None) -> None:
     Checks Python, torch, driver, GPU, triton, compilers, the permission to record kernels, and model libraries. Exit
     code: 0 without problems, else 1.
     """
-    from dataclasses import asdict
-
     import msgspec
+    from msgspec.structs import asdict
     from rich.text import Text
 
     from tracekit.doctor.checks import CHECKS, answer

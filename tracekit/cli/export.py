@@ -161,9 +161,8 @@ def _export_sides(
     a: str, b: str | None, reading: Reading, groups: str | None, benchmark: str | None, console: Console
 ) -> None:
     """What takes two sides, or all there is of a run."""
-    from dataclasses import replace
-
     import polars as pl
+    from msgspec.structs import replace
 
     from tracekit import store
     from tracekit.comparison.comparing import compare

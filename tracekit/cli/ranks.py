@@ -57,8 +57,9 @@ def ranks(
     FOLDER holds one trace of torch.profiler for each rank, or is a run of `tracekit profile --nproc`; or name the
     files, their URLs, or digests of `tracekit digest`.
     """
-    from dataclasses import replace
     from pathlib import Path
+
+    from msgspec.structs import replace
 
     from tracekit.model.note import Note
     from tracekit.walks.engines import opened_engine

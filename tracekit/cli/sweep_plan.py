@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Cell
@@ -23,8 +25,7 @@ LONGEST = 80
 DIGEST = 8
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """The options of one `tracekit sweep`; None and empty where they were not given."""
 
     workloads: tuple[str, ...]
@@ -45,8 +46,7 @@ class Ask:
     retry_failed: bool = False
 
 
-@dataclass(frozen=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """What one call does: the cells of `plan`, which are some or all of `every`, in a folder."""
 
     folder: SweepFolder

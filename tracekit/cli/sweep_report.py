@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from tracekit.cli.output import console_beside, destination, publish, write_json
 from tracekit.comparison.sweeping.works import read_sweep

@@ -6,9 +6,10 @@ import datetime
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from tracekit.cli.output import destination, measuring_command_line, say
 from tracekit.cli.sweep_plan import Planned
@@ -71,8 +72,7 @@ def sweep_and_show(
         say(console, f"{counted(failed, 'cell')} without times; retry: {again}")
 
 
-@dataclass(frozen=True)
-class Runs:
+class Runs(Struct, frozen=True):
     """Who runs the cells, and how many at a time."""
 
     cluster: RayExecutor | None

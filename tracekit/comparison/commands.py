@@ -2,7 +2,8 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Side

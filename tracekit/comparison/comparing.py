@@ -1,6 +1,6 @@
 """The walk from two sides to a comparison, one question after the other."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from tracekit.comparison.cost.bound import find_bound
 from tracekit.comparison.cost.operator_calls import note_calls

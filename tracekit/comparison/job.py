@@ -7,7 +7,9 @@ how much is transferred, with how much of that compute covers, and with how long
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.comparison.waterfall import EXPOSED, change_by_cause
 from tracekit.model.comparison import Side, comparable
@@ -33,8 +35,7 @@ MOSTLY_JOINED = 0.95
 LEAST_ALIKE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class RankSides:
+class RankSides(Struct, frozen=True):
     """One rank's own recordings of both forms."""
 
     rank: int
@@ -219,8 +220,7 @@ def _by_name(told: Ranks) -> dict[str, list[CollectiveUse]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Sum:
+class _Sum(Struct, frozen=True):
     """Collectives of one kind, per step and rank that takes part."""
 
     count: float = 0.0

@@ -8,7 +8,8 @@ line of each, and what it launched. Copies to or from the host wait: on an H200 
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.model.analysis import Analysis, IdleGap, SyncTime
 from tracekit.model.comparison import Side, TracePlace

@@ -6,7 +6,8 @@ the GPU to itself, and waiting.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.comparison import (

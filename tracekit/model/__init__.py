@@ -1,1 +1,1 @@
-"""The nouns every room shares: frozen dataclasses with the unit in the field name."""
+"""The nouns every room shares: frozen structs with the unit in the field name."""

@@ -1,7 +1,8 @@
 """What a reader is advised to do, and advice that was tried."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tracekit.model.bounded import CallMicroseconds, Count, Ratio, Real, Seconds, Text
 
@@ -11,16 +12,14 @@ ActionCode = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """What a reader is advised to do."""
 
     code: ActionCode
     command: str | None = None  #: What to type; None where a model's code is to be changed.
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedAdvice:
+class VerifiedAdvice(Struct, frozen=True):
     """What came of following a finding's advice in a fresh process, beside what was predicted. Processes differ in
     speed, so it is the two speed-ups that are to be compared."""
 

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from tracekit.model.compilation import CompiledRegions
 from tracekit.model.note import Severity
@@ -42,8 +43,7 @@ def shrink_idle(recorded_us: Mapping[str, float], true_us: float) -> dict[str, f
     return left
 
 
-@dataclass(frozen=True, slots=True)
-class TraceFacts:
+class TraceFacts(Struct, frozen=True):
     """The trace file."""
 
     path: str
@@ -52,8 +52,7 @@ class TraceFacts:
     skipped: dict[str, int]  #: Events that were skipped, by reason.
 
 
-@dataclass(frozen=True, slots=True)
-class HealthFinding:
+class HealthFinding(Struct, frozen=True):
     """Something a reader of the figures must know about the recording; `report/words/health.py` says it in English."""
 
     code: str
@@ -62,8 +61,7 @@ class HealthFinding:
     facts: dict[str, Any] = field(default_factory=dict)  #: Figures and names, with units in their keys.
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """The stretch of time that is analysed."""
 
     kind: Literal["steps", "span", "whole"]
@@ -71,8 +69,7 @@ class Window:
     span_us: float  #: Length of the stretch: for several devices the longest one's.
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceUse:
+class DeviceUse(Struct, frozen=True):
     """How one GPU spent the window: busy + idle = span."""
 
     id: int
@@ -85,8 +82,7 @@ class DeviceUse:
     outside_us: float = 0.0  #: The part of busy that only work from outside the window's steps had.
 
 
-@dataclass(frozen=True, slots=True)
-class GpuUse:
+class GpuUse(Struct, frozen=True):
     """The figures of the one device, or the sums over devices."""
 
     span_us: float
@@ -96,8 +92,7 @@ class GpuUse:
     outside_us: float = 0.0  #: As of a device.
 
 
-@dataclass(frozen=True, slots=True)
-class CommunicationUse:
+class CommunicationUse(Struct, frozen=True):
     """Kernels that exchange data with other GPUs, the time included that they wait for late ranks: one rank's recording
     cannot tell that from transfer. `compute_us` and `exposed_us` add up to the GPU's busy time."""
 
@@ -114,8 +109,7 @@ class CommunicationUse:
         return self.world_size != 1
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyTime:
+class FamilyTime(Struct, frozen=True):
     """All kernels (or copies) of one family in the window."""
 
     family: str
@@ -125,8 +119,7 @@ class FamilyTime:
     triton_us: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class KernelTime:
+class KernelTime(Struct, frozen=True):
     """All kernels (or copies) of one name in the window."""
 
     name: str
@@ -141,8 +134,7 @@ class KernelTime:
             raise ValueError(f"{self.name[:200]} took {self.total_us} microseconds, which is not a duration")
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSummary:
+class KernelSummary(Struct, frozen=True):
     """Kernels in the window. The families add up to `total_us`, and so do the names."""
 
     count: int
@@ -154,8 +146,7 @@ class KernelSummary:
     by_name: tuple[KernelTime, ...]  #: Largest total first; JSON holds the first of them.
 
 
-@dataclass(frozen=True, slots=True)
-class CopySummary:
+class CopySummary(Struct, frozen=True):
     """Memory copies and sets in the window, which are GPU activity but not kernels."""
 
     memcpy_count: int
@@ -164,8 +155,7 @@ class CopySummary:
     by_name: tuple[KernelTime, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchSummary:
+class LaunchSummary(Struct, frozen=True):
     """Calls that put work on the GPU."""
 
     count: int  #: Host API calls that started at least one kernel; one graph launch starts many.
@@ -174,8 +164,7 @@ class LaunchSummary:
     unlinked_kernels: int  #: Kernels whose launch was not recorded.
 
 
-@dataclass(frozen=True, slots=True)
-class CauseTime:
+class CauseTime(Struct, frozen=True):
     """Idle time in the window that one cause made."""
 
     cause: str
@@ -183,8 +172,7 @@ class CauseTime:
     gaps: int  #: How many gaps it has a part in.
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where in the program a host call was made: the innermost of each kind around it, None where not recorded."""
 
     operator: str | None
@@ -198,8 +186,7 @@ class Place:
         return ", ".join(each for each in (inside, self.line) if each)
 
 
-@dataclass(frozen=True, slots=True)
-class SyncTime:
+class SyncTime(Struct, frozen=True):
     """Synchronising calls of one name in the window; a copy from or to pageable memory is one if it held its caller.
     Idle time after one is of gaps that began while it waited and that work ended which was launched only after it: the
     GPU ran dry because of the call."""
@@ -213,16 +200,14 @@ class SyncTime:
     in_eager_code: bool = False  #: The lines are of the eager form, the calls of a compiled one.
 
 
-@dataclass(frozen=True, slots=True)
-class HostWork:
+class HostWork(Struct, frozen=True):
     """What the host did for a part of a gap."""
 
     name: str | None  #: The innermost recorded event; None where nothing is recorded.
     us: float  #: Microseconds.
 
 
-@dataclass(frozen=True, slots=True)
-class IdleGap:
+class IdleGap(Struct, frozen=True):
     """A maximal stretch in which one GPU had nothing to run."""
 
     device: int
@@ -237,24 +222,21 @@ class IdleGap:
     where: Place | None = None  #: Where the synchronising call was made, else the launch.
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceIdle:
+class DeviceIdle(Struct, frozen=True):
     """Idle time of one device; it adds up to `DeviceUse.idle_us`."""
 
     device: int
     causes: dict[str, float]  #: Microseconds by cause.
 
 
-@dataclass(frozen=True, slots=True)
-class StepIdle:
+class StepIdle(Struct, frozen=True):
     """Idle time of one step, of all devices; it adds up to `StepUse.idle_us`."""
 
     index: int
     causes: dict[str, float]  #: Microseconds by cause.
 
 
-@dataclass(frozen=True, slots=True)
-class IdleSummary:
+class IdleSummary(Struct, frozen=True):
     """Idle time by cause; the causes add up to the idle time of all devices."""
 
     gap_count: int
@@ -265,8 +247,7 @@ class IdleSummary:
     by_step: tuple[StepIdle, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Percentiles:
+class Percentiles(Struct, frozen=True):
     """Of delays."""
 
     count: int  #: How many values.
@@ -277,8 +258,7 @@ class Percentiles:
     most_us: float
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceQueue:
+class DeviceQueue(Struct, frozen=True):
     """How far the host ran ahead of one GPU in the window.
 
     An item is what one host call launched: a kernel, a copy, a set, or a whole CUDA graph. It is handed over when
@@ -302,16 +282,14 @@ class DeviceQueue:
     depths: tuple[float, ...]  #: The mean for equal slices of the window.
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySummary:
+class MemorySummary(Struct, frozen=True):
     """From the profiler's memory events, where they were recorded."""
 
     peak_allocated_bytes: int
     allocation_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class StepUse:
+class StepUse(Struct, frozen=True):
     """One measured call. Busy and idle are sums over devices; all but the wall are None for a CPU-only recording."""
 
     index: int  #: Its number in the recording.
@@ -322,8 +300,7 @@ class StepUse:
     launches: int | None  #: How many of its own.
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorTime:
+class OperatorTime(Struct, frozen=True):
     """All events of one operator name."""
 
     name: str
@@ -331,8 +308,7 @@ class OperatorTime:
     self_us: float  #: Without the operators it called.
 
 
-@dataclass(frozen=True, slots=True)
-class CpuUse:
+class CpuUse(Struct, frozen=True):
     """What a CPU-only recording shows: no launches, no GPU idle."""
 
     span_us: float
@@ -343,8 +319,7 @@ class CpuUse:
     top: tuple[OperatorTime, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Struct, frozen=True):
     """What one trace says. GPU parts are None for a CPU-only recording."""
 
     trace: TraceFacts

@@ -1,6 +1,6 @@
 """What a fresh process is asked to do for a run, and what it found. Both go through files as JSON."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tracekit.model.bounded import Many, Microseconds, Some
 from tracekit.model.gpu import FormMemory, GpuState
@@ -9,8 +9,7 @@ from tracekit.model.timing import ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
 
 
-@dataclass(frozen=True, slots=True)
-class ChildJob:
+class ChildJob(Struct, frozen=True):
     """Build this workload, warm these forms up and, if there is a rule, time them by it in an order that `order_seed`
     draws."""
 
@@ -22,8 +21,7 @@ class ChildJob:
     order_seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class ChildForm:
+class ChildForm(Struct, frozen=True):
     """One form in a fresh process."""
 
     name: FormName
@@ -34,8 +32,7 @@ class ChildForm:
     gpu_state: GpuState | None = None  #: In cells of a sweep alone.
 
 
-@dataclass(frozen=True, slots=True)
-class ChildResult:
+class ChildResult(Struct, frozen=True):
     """What the process found. `load_seconds` is importing torch and the model's libraries and building the model."""
 
     load_seconds: float
@@ -46,15 +43,13 @@ class ChildResult:
 ERROR_OF_RANK, STANDS_OF_RANK = "error-rank{}.json", "stands-rank{}.txt"
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchedJob:
+class LaunchedJob(Struct, frozen=True):
     """What the launcher must know of a job."""
 
     nproc: int
 
 
-@dataclass(frozen=True, slots=True)
-class RankFailure:
+class RankFailure(Struct, frozen=True):
     """What became of one rank of a job that failed."""
 
     rank: int

@@ -2,8 +2,10 @@
 `tracekit.comparison/1`. All figures are per step."""
 
 import math
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tracekit.model.advice import Action, VerifiedAdvice
 from tracekit.model.analysis import Analysis, HealthFinding, shrink_idle
@@ -46,8 +48,7 @@ UnknownLimit = Literal["no_sizes", "no_sizes_in_graphs", "unknown_device", "size
 UNSEEN_BY_LIGHT = ("op_dispatch", "guards", "compile", "gc", "python")
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One side of a comparison: a trace's analysis, and what the run folder says of it where there is one."""
 
     label: str
@@ -246,8 +247,7 @@ def comparable(a: Side, b: Side) -> bool:
     return (a.analysis.window.kind == "whole") == (b.analysis.window.kind == "whole")
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """Which side is faster, from unprofiled times only. The speed-up need not be exactly the ratio of the medians. All
     but `result` are None when a side was not timed; the interval and the floors are None too when it was timed too few
     times."""
@@ -272,8 +272,7 @@ class Verdict:
         return self.result in ("faster", "slower") or (self.apart is not None and self.apart.beyond)
 
 
-@dataclass(frozen=True, slots=True)
-class Deltas:
+class Deltas(Struct, frozen=True):
     """B minus A, per step; None where a side could not be measured."""
 
     kernels: float | None = None
@@ -282,8 +281,7 @@ class Deltas:
     idle_us: float | None = None  #: Of the unprofiled calls where both sides have them, else as recorded.
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonShare:
+class ReasonShare(Struct, frozen=True):
     """What GPU work (`gpu`), communication without other work beside it, or waiting (`idle`) has of the change."""
 
     kind: PartKind
@@ -292,8 +290,7 @@ class ReasonShare:
     rest_us: float  #: What all others make; 0 where it is little or no part is named.
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """Why a call takes another time."""
 
     change_us: float  #: B's less A's.
@@ -302,8 +299,7 @@ class Reason:
     of_one_process: bool  #: Whether the verdict is of several processes, of which one was recorded.
 
 
-@dataclass(frozen=True, slots=True)
-class GroupMember:
+class GroupMember(Struct, frozen=True):
     """Kernels of one name in a group, per step."""
 
     name: str
@@ -311,8 +307,7 @@ class GroupMember:
     total_us: float
 
 
-@dataclass(frozen=True, slots=True)
-class KernelGroup:
+class KernelGroup(Struct, frozen=True):
     """The kernels of A and of B that do the same work. Linked by elimination is what provenance could not tell which of
     several it is, what was left of both sides in one place, and what is known by names alone."""
 
@@ -339,8 +334,7 @@ class KernelGroup:
         return tuple(each for each in self.where if ":" not in each)
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """Shares of each side's GPU time, 0 to 1. The rest is unmatched."""
 
     a_time_matched: float  #: In groups of both sides' kernels.
@@ -351,8 +345,7 @@ class Coverage:
     b_time_alone: float = 0.0  #: In groups of B that are known to have no counterpart: added.
 
 
-@dataclass(frozen=True, slots=True)
-class TracePlace:
+class TracePlace(Struct, frozen=True):
     """A stretch of a recording."""
 
     path: str  #: The file that was read.
@@ -360,8 +353,7 @@ class TracePlace:
     duration_us: float
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """What a reader should know or do; `report/words/findings` says it in English. Nothing is in `changes` and
     `environment` where no other run may be faster."""
 
@@ -377,8 +369,7 @@ class Finding:
     environment: dict[str, str] = field(default_factory=dict)  #: The variables that the advice sets.
 
 
-@dataclass(frozen=True, slots=True)
-class BoundIfSlowed:
+class BoundIfSlowed(Struct, frozen=True):
     """What the bound would be if recording made the call longer."""
 
     times: float  #: How many times as long: the most that was ever measured.
@@ -386,8 +377,7 @@ class BoundIfSlowed:
     slowed: BoundKind | None  #: The bound if the call was lengthened so.
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """What holds one side back, by the rules of docs/bounds.md. Idle parts are `sync`, `launch`, `compile` and
     `device`, GPU parts `copy`, `memory`, `compute`, `neither` of the last two and `unknown`; where kernels communicate,
     `communication` too, as far as nothing else ran beside it."""
@@ -400,8 +390,7 @@ class Bound:
     if_slowed: BoundIfSlowed | None = None  #: What the recording may mean where it is all there is.
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """What changed from A to B, and why."""
 
     a: Side

@@ -1,13 +1,12 @@
 """Several comparisons side by side. Field names are those of the JSON contract `tracekit.comparisons/1`."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.note import Note
 
 
-@dataclass(frozen=True, slots=True)
-class Comparisons:
+class Comparisons(Struct, frozen=True):
     """Several ways to compile the same work, each compared with the eager form of its own process. `told_apart_by` is
     at least what eager code differed by from process to process."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Seconds, Text
 from tracekit.model.note import Noted
 
 
-@dataclass(frozen=True, slots=True)
-class RegionTime:
+class RegionTime(Struct, frozen=True):
     """All runs of one compiled frame in the window."""
 
     id: str | None  #: Its compilation's (`1/2`); None where the event names none.
@@ -20,8 +20,7 @@ class RegionTime:
     outside_us: float  #: Python and operators between its graphs and inner regions.
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledRegions:
+class CompiledRegions(Struct, frozen=True):
     """What ran in compiled code, in the window as recorded; times are sums over it."""
 
     regions: tuple[RegionTime, ...]
@@ -71,8 +70,7 @@ CODE_OBJECT = re.compile(r'<code object (?P<function>\S+) at \S+ file "(?P<file>
 TYPE_NAME = re.compile(r"<class '(?P<name>[^']+)'>")
 
 
-@dataclass(frozen=True, slots=True)
-class FailedGuard:
+class FailedGuard(Struct, frozen=True):
     """A check that compiled code did not pass, so that it was compiled again."""
 
     version: Text  #: The compilation that holds the check (`0/0`).
@@ -108,8 +106,7 @@ class FailedGuard:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FrameCompilation:
+class FrameCompilation(Struct, frozen=True):
     """A frame that was compiled, or tried to. None: torch did not tell."""
 
     id: Text  #: What recordings call its region: frame 1, third time is `1/2`.
@@ -123,8 +120,7 @@ class FrameCompilation:
     inputs: dict[Text, Text] | None = None  #: Their sizes (`x`: `4 x 8`; a size `s77` is any).
 
 
-@dataclass(frozen=True, slots=True)
-class GraphBreak:
+class GraphBreak(Struct, frozen=True):
     """A line at which compiled code ends, and is gone on with after Python has run it. What it costs per step is known
     only once the recording has been read: None where that shows none of its frames."""
 
@@ -150,8 +146,7 @@ class GraphBreak:
 SHARDING = "torch/distributed/"
 
 
-@dataclass(frozen=True, slots=True)
-class EagerFallback:
+class EagerFallback(Struct, frozen=True):
     """A frame that runs eager though it was to be compiled, without an error: the limit of recompilations was reached,
     Dynamo passed it over, or its compilation failed and errors are suppressed."""
 
@@ -183,8 +178,7 @@ NotCompiledCode = Literal[
 LONGEST_LINE = 200
 
 
-@dataclass(frozen=True, slots=True)
-class NotCompiled:
+class NotCompiled(Struct, frozen=True):
     """Why a function was not compiled, where torch.compile made no graph of anything. None: torch did not tell."""
 
     code: NotCompiledCode
@@ -199,16 +193,14 @@ class NotCompiled:
     hint: Text | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseTime:
+class PhaseTime(Struct, frozen=True):
     """Time of one phase of compiling."""
 
     phase: PhaseName
     seconds: Seconds  #: Without the phases inside of it.
 
 
-@dataclass(frozen=True, slots=True)
-class CacheUse:
+class CacheUse(Struct, frozen=True):
     """How often one of torch's caches was asked."""
 
     cache: CacheName
@@ -217,16 +209,14 @@ class CacheUse:
     bypasses: Count  #: Of what it cannot hold.
 
 
-@dataclass(frozen=True, slots=True)
-class CudaGraphSkip:
+class CudaGraphSkip(Struct, frozen=True):
     """Why compiled code was not made a CUDA graph."""
 
     reason: Text | None  #: None where torch counted a skip without saying why.
     count: Count  #: How often that was said.
 
 
-@dataclass(frozen=True, slots=True)
-class CompilingCall:
+class CompilingCall(Struct, frozen=True):
     """A call of the form in which something was compiled, or a CUDA graph recorded."""
 
     phase: CallPhase
@@ -236,8 +226,7 @@ class CompilingCall:
     wall_us: CallMicroseconds | None  #: None where the call was not timed.
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostics:
+class Diagnostics(Struct, frozen=True):
     """What torch.compile said while one form was warmed up, timed and recorded; nothing of other forms is in it."""
 
     frames: Many[FrameCompilation] = ()

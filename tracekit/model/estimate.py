@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 #: What the interval of an estimate comes from: nothing, for what is counted, or what is seen to differ.
 EstimateBasis = Literal["exact", "calls", "processes", "recordings", "matching"]
 Order = Literal["larger", "smaller"]
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """Why something was decided, or what it assumes."""
 
     code: str  #: Which; `report/words` says it in English.
     facts: dict[str, Any] = field(default_factory=dict)  #: Its figures and names, with units in their keys.
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(Struct, frozen=True):
     """A part of an interval: what it comes from, and by how much it reaches either way, in the figure's unit."""
 
     code: str
     by: float
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """A figure and its 95 % interval, `low` to `high`, both ends at `value` where it is exact.
 
     `doubts` are the parts of the interval, `assumptions` what of it was not measured. Where a `floor` is set, a smaller
@@ -74,8 +73,7 @@ def compare_estimates(one: Estimate, other: Estimate, least: float = 0.0) -> Ord
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class SeparateRunsChange:
+class SeparateRunsChange(Struct, frozen=True):
     """How two sides that were timed in separate runs compare."""
 
     ratio: float  #: How many times as long as A's call B's takes.

@@ -1,7 +1,8 @@
 """Conditions that a change must meet, and whether it did."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tracekit.model.estimate import Statement
 
@@ -15,8 +16,7 @@ LimitKind = Literal["relative", "change", "value"]
 Outcome = Literal["pass", "fail", "inconclusive"]
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A limit that a metric must not exceed."""
 
     metric: Metric  #: What must not exceed the limit.
@@ -25,8 +25,7 @@ class Condition:
     text: str  #: As the user wrote it.
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A condition and what came of it."""
 
     condition: Condition
@@ -38,8 +37,7 @@ class Checked:
     reasons: tuple[Statement, ...]  #: Why, and what was assumed.
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(Struct, frozen=True):
     """All conditions of one `--gate`. It fails if one fails, passes if all pass, and is inconclusive else."""
 
     checked: tuple[Checked, ...]  #: The conditions one by one.

@@ -1,21 +1,20 @@
 """The GPU while a form ran: its memory and its state. Field names are those of `run.json`."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tracekit.model.bounded import Amount, Count, Many, Microseconds, Seconds, Text, Whole
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUse:
+class MemoryUse(Struct, frozen=True):
     """The GPU memory of torch's allocator at its height."""
 
     allocated_bytes: Count  #: What tensors held.
     reserved_bytes: Count  #: What torch had from the driver, CUDA graphs' pools included.
 
 
-@dataclass(frozen=True, slots=True)
-class FormMemory:
+class FormMemory(Struct, frozen=True):
     """One form's GPU memory. All of it counts the weights and inputs, which both forms share."""
 
     before_bytes: Count  #: Before the form first ran: weights, inputs, what other forms hold.
@@ -28,8 +27,7 @@ class FormMemory:
 Moment = Literal["before", "during", "after"]
 
 
-@dataclass(frozen=True, slots=True)
-class GpuSample:
+class GpuSample(Struct, frozen=True):
     """The GPU at one moment; None for what the driver does not tell."""
 
     moment: Moment
@@ -42,8 +40,7 @@ class GpuSample:
     other_processes: Count | None  #: Processes besides this one that had the GPU open.
 
 
-@dataclass(frozen=True, slots=True)
-class GpuState:
+class GpuState(Struct, frozen=True):
     """The GPU before the forms were timed, between the timed calls of this form, and after all of them. Counters are of
     all forms together; None where they cannot be read."""
 

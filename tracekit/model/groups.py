@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 #: Work that libraries do, and the families that are told by names alone.
 WorkKind = Literal["product", "attention", "convolution"]
@@ -12,8 +13,7 @@ NamedFamily = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class KernelCounts:
+class KernelCounts(Struct, frozen=True):
     """How many kernels of one side do the work once: `count` in all, `triton` of them Triton's, and how many of
     each kind of library kernel, in order of their names."""
 
@@ -22,8 +22,7 @@ class KernelCounts:
     libraries: tuple[tuple[WorkKind, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupLabel:
+class GroupLabel(Struct, frozen=True):
     """A changed group: `report/words/groups.py` writes it.
 
     `kind` is what became of it. `before` and `after` are A's and B's kernels of one repeat, None where a side has none.
@@ -63,16 +62,14 @@ EvidenceKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """One thing that differs between the two sides of a group. `report/words/groups.py` says it in English."""
 
     kind: EvidenceKind
     facts: dict[str, Any] = field(default_factory=dict)  #: Figures and names, with units in their keys.
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleTime:
+class ModuleTime(Struct, frozen=True):
     """A module of the model with all that it holds. Figures are per step, those of `children` included.
 
     Work that spans modules is the work of the module that holds them all, work of no known module that of the root.

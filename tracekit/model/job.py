@@ -3,7 +3,7 @@ figures are per step."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tracekit.model.ranks import CauseShare, ClockBasis
 from tracekit.model.run import RecordingKind
@@ -15,8 +15,7 @@ COMPUTE, OVERLAP_PRICE = "compute", "overlap_price"
 TRANSFER, OVERLAP, WAITING = "exposed_transfer", "transfer_overlap", "exposed_waiting"
 
 
-@dataclass(frozen=True, slots=True)
-class WaitsFor:
+class WaitsFor(Struct, frozen=True):
     """How long a rank waits for another in all, overlapped or not, and what makes that one late."""
 
     rank: int  #: The one that is late.
@@ -25,8 +24,7 @@ class WaitsFor:
     where: str | None  #: Where most of that was made.
 
 
-@dataclass(frozen=True, slots=True)
-class RankCall:
+class RankCall(Struct, frozen=True):
     """How one rank spends a call of one form: compute + exposed + idle are the call, as recorded where that is what its
     waterfall is of. None: nobody can tell."""
 
@@ -49,8 +47,7 @@ class RankCall:
         return min(max(1 - self.exposed_transfer_us / self.transfer_us, 0.0), 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class RankChange:
+class RankChange(Struct, frozen=True):
     """One rank: what a call takes in both forms, and which parts make the change."""
 
     rank: int
@@ -61,8 +58,7 @@ class RankChange:
     waterfall: Waterfall | None  #: None where either is.
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveChange:
+class CollectiveChange(Struct, frozen=True):
     """All collectives of one kind, per rank: a mean over the ranks."""
 
     name: str
@@ -84,8 +80,7 @@ class CollectiveChange:
         return self.b_bytes / self.b_count if self.b_bytes and self.b_count else None
 
 
-@dataclass(frozen=True, slots=True)
-class UnevenCollectives:
+class UnevenCollectives(Struct, frozen=True):
     """A rank whose collectives are not those of the other ranks of its group."""
 
     rank: int
@@ -95,8 +90,7 @@ class UnevenCollectives:
     in_place_of: str | None = None  #: What the first rank of the group issues there, where they are in another order.
 
 
-@dataclass(frozen=True, slots=True)
-class JobChange:
+class JobChange(Struct, frozen=True):
     """What compiling changed over all ranks of a job."""
 
     slowest: int  #: The rank with most time of its own: its call of B less exposed waiting.

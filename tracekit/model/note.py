@@ -1,8 +1,9 @@
 """Facts that a reader must know before believing a figure, of a comparison or noted while a run was made."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from tracekit.model.bounded import Each, Many, Real, Text, Whole
 
@@ -11,16 +12,14 @@ Scalar = Text | bool | Whole | Real | None
 Facts = dict[Text, Scalar | Many[Scalar]]
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(Struct, frozen=True):
     """Something that was noted while a run was made."""
 
     code: Text  #: The kind of fact.
     facts: Facts = field(default_factory=dict)  #: Its figures and names.
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A fact that bears on figures. `report/words/notes` says it in English."""
 
     code: str  #: The kind of fact.

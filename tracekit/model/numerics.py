@@ -1,7 +1,8 @@
 """How far what a form returns is from what it should return. Field names are those of `run.json`."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, Text
 from tracekit.model.estimate import Statement
@@ -15,8 +16,7 @@ Other = Literal["eager", "itself", "reference"]
 UNIT_ROUNDOFF = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 
 
-@dataclass(frozen=True, slots=True)
-class TensorDifference:
+class TensorDifference(Struct, frozen=True):
     """One tensor of an output beside the same tensor of another. Errors are over the elements that are finite on both
     sides, taken in float64; None where there is nothing to divide by, and for integers."""
 
@@ -41,16 +41,14 @@ class TensorDifference:
         return self.dtype not in UNIT_ROUNDOFF
 
 
-@dataclass(frozen=True, slots=True)
-class OutputDifference:
+class OutputDifference(Struct, frozen=True):
     """A whole output beside another one."""
 
     other: Other
     tensors: Many[TensorDifference]  #: In the order in which they stand in it.
 
 
-@dataclass(frozen=True, slots=True)
-class PictureFile:
+class PictureFile(Struct, frozen=True):
     """A small picture of the first image of an output, in the run folder."""
 
     kind: Literal["output", "difference"]
@@ -58,16 +56,14 @@ class PictureFile:
     scale: Ratio = 1.0  #: By what its values were multiplied, for a difference to be seen.
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """A picture with its content: a PNG file's bytes, and the words under it."""
 
     caption: str
     png: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class FormNumerics:
+class FormNumerics(Struct, frozen=True):
     """What one form returns, held against whatever there is to hold it against; calls of their own, never timed."""
 
     dtype: Text
@@ -81,8 +77,7 @@ class FormNumerics:
     reference_missing: Noted | None = None  #: The facts of `no_reference`.
 
 
-@dataclass(frozen=True, slots=True)
-class Accuracy:
+class Accuracy(Struct, frozen=True):
     """Whether compiled code still computes what eager code does, by the rules of docs/numerics.md. `equal` is bit for
     bit; `undecided`: the outputs differ and nothing says which is nearer the truth."""
 

@@ -1,7 +1,8 @@
 """What can be asked of a call, and what each of it means for another call: the one list, for every room."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 #: Those of torch.compile.
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -21,8 +22,7 @@ WORK: tuple[Role, ...] = ("model", "call", "origin")
 SIZES: tuple[Role, ...] = ("model", "call")
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """A field of Request, Settings or Generation, and its word. `larger`: a greater one makes the tensors of a call
     larger, which needs memory. `everywhere`: every workload takes it. `cell`: another one makes another cell of a
     sweep. `axis` is its place in the order of a sweep's rows, of which the last changes from row to row; None where

@@ -6,9 +6,10 @@ workload's own components down: `transformer.transformer_blocks.0.norm1`.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from tracekit.model.bounded import Count, Text
 from tracekit.model.note import Noted
@@ -24,8 +25,7 @@ def _refuse_positions(positions: Iterable[int | None], count: int, what: str) ->
             raise ValueError(f"{what} {position} is named, and there are {count}")
 
 
-@dataclass(frozen=True, slots=True)
-class TensorShape:
+class TensorShape(Struct, frozen=True):
     """A tensor's sizes and type (`bfloat16`). A size is None where it is symbolic: different from call to call."""
 
     sizes: tuple[Count | None, ...]
@@ -37,8 +37,7 @@ class TensorShape:
         return prod(known) if len(known) == len(self.sizes) else None
 
 
-@dataclass(frozen=True, slots=True)
-class EagerOp:
+class EagerOp(Struct, frozen=True):
     """One operator that the eager form dispatched: `aten.addmm.default`.
 
     `module` is the innermost module that was being called, empty outside of all that are known. `line` is the innermost
@@ -56,16 +55,14 @@ class EagerOp:
     backward: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TaggedActivity:
+class TaggedActivity(Struct, frozen=True):
     """A GPU activity and the operator (a position in `EagerOps.ops`) that launched it; None: outside of all."""
 
     name: Text
     op: Count | None
 
 
-@dataclass(frozen=True, slots=True)
-class EagerOps:
+class EagerOps(Struct, frozen=True):
     """One call of the eager form. `activities` are in the order of their launch; empty without a GPU."""
 
     version: Count
@@ -77,8 +74,7 @@ class EagerOps:
         _refuse_positions((each.op for each in self.activities), len(self.ops), "operator")
 
 
-@dataclass(frozen=True, slots=True)
-class GraphNode:
+class GraphNode(Struct, frozen=True):
     """A node of a graph as Inductor lowered it, after all its passes.
 
     `op` is the eager operator it was decomposed from; None where a pass of the compiler's made it up. `module` is None
@@ -95,8 +91,7 @@ class GraphNode:
     outputs: tuple[TensorShape, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchSite:
+class LaunchSite(Struct, frozen=True):
     """A place in the generated code that launches work: a Triton or C++ kernel, or a library call
     (`extern_kernels.addmm`, `torch.ops.aten.X.default`).
 
@@ -107,8 +102,7 @@ class LaunchSite:
     nodes: tuple[Count, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledGraph:
+class CompiledGraph(Struct, frozen=True):
     """One graph's generated code. `sites` are in the order in which it launches them.
 
     `key` is how a recording names the graph. `root` is the module it was traced for, which nodes without a module
@@ -126,8 +120,7 @@ class CompiledGraph:
         _refuse_positions((node for site in self.sites for node in site.nodes or ()), len(self.nodes), "node")
 
 
-@dataclass(frozen=True, slots=True)
-class GraphCall:
+class GraphCall(Struct, frozen=True):
     """A graph is run for a module: one of several where equal blocks share its code.
 
     `graph` is a position in `CompiledSites.graphs`, None for one that was made when nobody watched; `module` is None
@@ -138,8 +131,7 @@ class GraphCall:
     module: Text | None
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledActivity:
+class CompiledActivity(Struct, frozen=True):
     """A GPU activity, the graph call (a position in `CompiledSites.calls`) that launched it, None outside of all, and
     which of the operators directly in that call did (`operator`, and its `ordinal` among them). None for both in the
     replay of a CUDA graph, which has no operators."""
@@ -150,8 +142,7 @@ class CompiledActivity:
     ordinal: Count | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledSites:
+class CompiledSites(Struct, frozen=True):
     """The compiled form's graphs, and the calls of them in one step, in order. `activities` are those of that step in
     the order of their launch; empty without a GPU. `notes` say what is missing, `noted` are their facts; empty in runs
     of older versions."""
@@ -169,8 +160,7 @@ class CompiledSites:
         _refuse_positions((each.call for each in self.activities), len(self.calls), "call")
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSources:
+class KernelSources(Struct, frozen=True):
     """Inductor's source of each Triton kernel, by the name that recordings have for it. Graphs are compiled one by one:
     a name may be that of several kernels. `left_out` are those left out for their size."""
 
@@ -180,8 +170,7 @@ class KernelSources:
     left_out: Count = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLines:
+class SourceLines(Struct, frozen=True):
     """A line of the user's model, and its neighbours, as they are when a report is made: `first` is the number of the
     first of `lines`."""
 

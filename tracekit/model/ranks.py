@@ -3,8 +3,9 @@ those of the JSON contract `tracekit.ranks/1`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
 
 from tracekit.model.note import Note, Severity
 from tracekit.model.timeline import StepTimeline
@@ -36,8 +37,7 @@ CollectiveClass = Literal["transfer", "waiting", "mixed", "inconclusive"]
 ClockBasis = Literal["one_host", "aligned", "bound"]
 
 
-@dataclass(frozen=True, slots=True)
-class RankDigest:
+class RankDigest(Struct, frozen=True):
     """What one recording tells of its rank, small enough to hold those of all ranks at once.
 
     Times are whole nanoseconds since `origin_ns`, which is by the recording's own clock. `activities` has a row for
@@ -78,8 +78,7 @@ class RankDigest:
     purposes: dict[str, str] = field(default_factory=dict)  #: What the job calls a group, by the group's name.
 
 
-@dataclass(frozen=True, slots=True)
-class Talk:
+class Talk(Struct, frozen=True):
     """What a rank's communication kernels are known by; the fields are those of `RankDigest.collectives`."""
 
     collective: str
@@ -95,8 +94,7 @@ class Talk:
     sources: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RankSummary:
+class RankSummary(Struct, frozen=True):
     """Of a digest what a thousand of them are reduced by. Rows of `spans_ns`, `compute_ns`, `idle_ns` (by IDLE_CAUSES)
     and `beside_ns` (communication that compute covers) are the steps, which last as `windows` say. `parts` has a row
     for each communication kernel: start, end, step, its number in `talk`, its sequence number (-1: not recorded), and
@@ -123,8 +121,7 @@ class RankSummary:
     truncated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class DigestOrigin:
+class DigestOrigin(Struct, frozen=True):
     """What a digest was made of: the recording's length, a sum over its beginning and end, and what was asked for."""
 
     bytes: int
@@ -133,8 +130,7 @@ class DigestOrigin:
     steps: tuple[int, int] | None
 
 
-@dataclass(frozen=True, slots=True)
-class DigestsMade:
+class DigestsMade(Struct, frozen=True):
     """What came of many recordings: digests made, those that were there and kept, recordings that failed, and the bytes
     of all digests."""
 
@@ -144,8 +140,7 @@ class DigestsMade:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(Struct, frozen=True):
     """The job that was recorded."""
 
     size: int | None  #: Its ranks, as the recordings state it; None where they do not.
@@ -154,8 +149,7 @@ class World:
     hosts: int  #: How many clocks the recordings were made by.
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """How the times of ranks were put on one clock."""
 
     basis: ClockBasis  #: `bound`: they were not, and waiting is a lower bound.
@@ -164,16 +158,14 @@ class Clock:
     )  #: By how much the ends of one collective lie apart, the median; None: nothing matched.
 
 
-@dataclass(frozen=True, slots=True)
-class CauseShare:
+class CauseShare(Struct, frozen=True):
     """Of lateness."""
 
     cause: str  #: Of idle time, or `compute`, or `communication`.
     us: float
 
 
-@dataclass(frozen=True, slots=True)
-class RankUse:
+class RankUse(Struct, frozen=True):
     """How one rank spent the window: span = compute + exposed transfer + exposed waiting + idle."""
 
     rank: int
@@ -196,24 +188,21 @@ class RankUse:
     start_skew_us: float = 0.0  #: Of its first collectives, before all ranks were recording; in no other figure.
 
 
-@dataclass(frozen=True, slots=True)
-class RankTimes:
+class RankTimes(Struct, frozen=True):
     """A rank, and how often."""
 
     rank: int
     times: int
 
 
-@dataclass(frozen=True, slots=True)
-class RankWait:
+class RankWait(Struct, frozen=True):
     """A rank, and how long it waited."""
 
     rank: int
     us: float
 
 
-@dataclass(frozen=True, slots=True)
-class RankBytes:
+class RankBytes(Struct, frozen=True):
     """What a rank gave to the others, and what it took."""
 
     rank: int
@@ -221,8 +210,7 @@ class RankBytes:
     received: int
 
 
-@dataclass(frozen=True, slots=True)
-class WaitedFor:
+class WaitedFor(Struct, frozen=True):
     """How long one rank waited for another, in all collectives."""
 
     rank: int
@@ -230,8 +218,7 @@ class WaitedFor:
     us: float
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveUse:
+class CollectiveUse(Struct, frozen=True):
     """All collectives of one kind, group and size. Figures are sums over them and the ranks, unless said otherwise."""
 
     name: str
@@ -253,8 +240,7 @@ class CollectiveUse:
     rank_bytes: tuple[RankBytes, ...]  #: Of an all-to-all, whose ranks may give and take unequally much.
 
 
-@dataclass(frozen=True, slots=True)
-class CollectivePart:
+class CollectivePart(Struct, frozen=True):
     """What one rank did in one collective."""
 
     rank: int
@@ -263,8 +249,7 @@ class CollectivePart:
     transfer_us: float
 
 
-@dataclass(frozen=True, slots=True)
-class OneCollective(CollectiveUse):
+class OneCollective(CollectiveUse, frozen=True):
     """A single collective over ranks: its figures as those of a kind of which it is the only one, and each rank's
     part."""
 
@@ -277,8 +262,7 @@ class OneCollective(CollectiveUse):
     where: str | None = None  #: Where most of that was made; told of the worst.
 
 
-@dataclass(frozen=True, slots=True)
-class RankStretch:
+class RankStretch(Struct, frozen=True):
     """What one rank did in a stretch, as `timeline`: lane 0 of its work is all but communication, lane 1 that; kinds
     are `compute`, `waiting`, `transfer`, and `communication` where neither can be told. Idle time has the kind `idle`
     and is named by its cause. The position of a bar is the number of its collective, else -1."""
@@ -287,8 +271,7 @@ class RankStretch:
     timeline: StepTimeline
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """What the ranks did around one of the worst collectives, on one clock. All timelines share their labels."""
 
     number: int  #: Of the collective.
@@ -299,8 +282,7 @@ class Stretch:
     together: int  #: Short kernels that are drawn together with others.
 
 
-@dataclass(frozen=True, slots=True)
-class LateRank:
+class LateRank(Struct, frozen=True):
     """A rank that others waited for, and why it was late."""
 
     rank: int
@@ -314,8 +296,7 @@ class LateRank:
     one_gap_share: float = 0.0  #: Of `waited_for_us`: fell behind in one idle gap, not little by little.
 
 
-@dataclass(frozen=True, slots=True)
-class UnevenKernel:
+class UnevenKernel(Struct, frozen=True):
     """A kernel that one rank ran more, or less, often than is usual among the ranks."""
 
     rank: int
@@ -325,8 +306,7 @@ class UnevenKernel:
     more_us: float  #: Its time, less what is usual.
 
 
-@dataclass(frozen=True, slots=True)
-class RankFinding:
+class RankFinding(Struct, frozen=True):
     """What a reader should know or do; `report/words/ranks.py` says it in English."""
 
     code: str
@@ -336,8 +316,7 @@ class RankFinding:
     saving_us: float | None = None  #: Of the window at most, by estimate; None where nobody can say.
 
 
-@dataclass(frozen=True, slots=True)
-class UnmatchedCollectives:
+class UnmatchedCollectives(Struct, frozen=True):
     """Collectives of one rank that were joined to none of another."""
 
     rank: int
@@ -346,16 +325,14 @@ class UnmatchedCollectives:
     total_us: float
 
 
-@dataclass(frozen=True, slots=True)
-class StepsRead:
+class StepsRead(Struct, frozen=True):
     """What of the recordings is counted."""
 
     kind: Literal["steps", "span", "whole"]
     count: int  #: Steps, or named spans, of the rank with most; 1 where all of it is.
 
 
-@dataclass(frozen=True, slots=True)
-class RankGroup:
+class RankGroup(Struct, frozen=True):
     """Ranks that share a host, or a place on an axis of the job's parallelism; figures are medians over them."""
 
     axis: str  #: host, tensor, data, pipeline, expert or context; `groups of 16` where process groups state none.
@@ -369,8 +346,7 @@ class RankGroup:
     excess: float | None  #: Of their own time, compute and idle, over the median of the axis' groups, as a share.
 
 
-@dataclass(frozen=True, slots=True)
-class Straggler:
+class Straggler(Struct, frozen=True):
     """A rank, a host or a link that is slower than its peers beyond chance."""
 
     kind: Literal["rank", "host", "link"]
@@ -391,8 +367,7 @@ class Straggler:
     usual_gbps: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StragglerRule:
+class StragglerRule(Struct, frozen=True):
     """When something is called a straggler."""
 
     false_alarms: float  #: The probability of even one in a job in which nothing is slow, at most.
@@ -402,8 +377,7 @@ class StragglerRule:
     least_excess_of_link: float
 
 
-@dataclass(frozen=True, slots=True)
-class StepSpread:
+class StepSpread(Struct, frozen=True):
     """One step over all ranks: own time is compute and idle."""
 
     step: int
@@ -413,8 +387,7 @@ class StepSpread:
     waiting: float | None  #: Share of the step that is exposed communication, of the median rank.
 
 
-@dataclass(frozen=True, slots=True)
-class StepRow:
+class StepRow(Struct, frozen=True):
     """How much longer a rank's own time is than its peers', step by step, as a share; of several ranks the median."""
 
     name: str
@@ -422,8 +395,7 @@ class StepRow:
     excess: tuple[float | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranks:
+class Ranks(Struct, frozen=True):
     """What the recordings of many ranks say together."""
 
     world: World

@@ -1,7 +1,8 @@
 """A run: what was measured, with what, on which machine. This is what `run.json` holds."""
 
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.bounded import (
@@ -34,8 +35,7 @@ Parallel = Literal["ddp", "fsdp2", "tp", "ulysses", "ring"]
 CompileOrder = Literal["after-sharding", "before-sharding"]
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
+class Generation(Struct, frozen=True):
     """What one call writes, and with which cache."""
 
     phase: Phase
@@ -44,8 +44,7 @@ class Generation:
     fast_processor: bool | None = None  #: torchvision's; the other is PIL's. None where there is no processor.
 
 
-@dataclass(frozen=True, slots=True)
-class UserModel:
+class UserModel(Struct, frozen=True):
     """What tells a run of a user's own model from others."""
 
     options: Many[Text] = ()  #: Of `build()`, each as NAME=VALUE.
@@ -57,8 +56,7 @@ FormName = Literal["eager", "compiled"]
 RecordingKind = Literal["light", "rich"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What the user asked for, after defaults were filled in. None: the workload has no such setting."""
 
     workload: Word
@@ -88,8 +86,7 @@ class Settings:
     compiled_autograd: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """The machine and the software. None: not there, or could not be read."""
 
     python: Text
@@ -105,8 +102,7 @@ class Environment:
     float32_matmul_precision: Text | None = None  #: torch's setting: `highest`: no tf32.
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """A trace file of the run."""
 
     kind: RecordingKind  #: `light`: kernels and API calls. `rich`: operators and shapes too.
@@ -115,8 +111,7 @@ class Recording:
     bytes: Count
 
 
-@dataclass(frozen=True, slots=True)
-class CompileFacts:
+class CompileFacts(Struct, frozen=True):
     """What compilation did during warm-up."""
 
     graphs: Count  #: Compiled frames' graphs.
@@ -128,8 +123,7 @@ class CompileFacts:
     cache_was_empty: bool | None = None  #: Nothing was in the cache's folder before.
 
 
-@dataclass(frozen=True, slots=True)
-class FormResult:
+class FormResult(Struct, frozen=True):
     """One form (eager or compiled): its unprofiled times, memory and recordings. None: not asked for, without a GPU, or
     in runs of older versions."""
 
@@ -162,8 +156,7 @@ class FormResult:
         return own + sum(each.during_timing for each in (self.timing.processes if self.timing else ()))
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(Struct, frozen=True):
     """A part of the workload that can be compiled."""
 
     name: Text
@@ -173,8 +166,7 @@ class Component:
     compiled_parts: Many[Text] = ()  #: The modules entered compiled; `LIST.*`: all members.
 
 
-@dataclass(frozen=True, slots=True)
-class RankForm:
+class RankForm(Struct, frozen=True):
     """One form on one rank of several."""
 
     name: FormName
@@ -187,8 +179,7 @@ class RankForm:
     differs: Many[Noted] = ()  #: What it did and not all ranks did.
 
 
-@dataclass(frozen=True, slots=True)
-class RankOfRun:
+class RankOfRun(Struct, frozen=True):
     """One rank of a run of several."""
 
     rank: Count
@@ -198,8 +189,7 @@ class RankOfRun:
     forms: Many[RankForm]
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """The manifest of one `tracekit profile`. None and empty are also of what runs of older versions did not note."""
 
     schema: Literal["tracekit.run/1"]

@@ -1,11 +1,11 @@
 """What a GPU did in one step, activity by activity, which operator asked for it, and how much work that was."""
 
-from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Peak:
+
+class Peak(Struct, frozen=True):
     """What the maker publishes for a device: memory bandwidth, and dense arithmetic by type of the inputs. None: the
     device has no such units.
 
@@ -22,8 +22,7 @@ class Peak:
     float32_precision: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NotedCall:
+class NotedCall(Struct, frozen=True):
     """What torch itself said of an operator call while the eager form was tagged; None where that says nothing of the
     operator that launched the work.
 
@@ -35,8 +34,7 @@ class NotedCall:
     output: tuple[int, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """One operator call's estimated work and rates, the mean of all calls like it; None where it cannot be derived from
     what was recorded."""
 
@@ -48,8 +46,7 @@ class Rates:
     arithmetic_share: float | None  #: Of the device's published peak, 0 to 1.
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic:
+class Traffic(Struct, frozen=True):
     """Estimated memory traffic of eager kernels and of those that took their place. An operator call counts where its
     main kernel is: what else it launched moves nothing of its own."""
 
@@ -65,8 +62,7 @@ class Traffic:
         return self.eager_bytes - self.compiled_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class TrafficTotal:
+class TrafficTotal(Struct, frozen=True):
     """Estimated memory traffic per step of the kernel groups in which that of every call of both sides is known."""
 
     eager_bytes: float
@@ -80,8 +76,7 @@ class TrafficTotal:
         return self.eager_bytes - self.compiled_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(Struct, frozen=True):
     """One call of an operator: its name (`aten::addmm`), and the sizes and types of its inputs as recorded.
 
     `dims[i]` is the shape of input i, empty for what is no tensor; `dtypes[i]` its type as the profiler writes it
@@ -95,12 +90,21 @@ class Operator:
     name: str
     dims: tuple[tuple[int, ...], ...]
     dtypes: tuple[str, ...]
-    values: tuple[str, ...] = field(default=(), compare=False)
-    strides: tuple[tuple[int, ...], ...] = field(default=(), compare=False)
+    values: tuple[str, ...] = ()
+    strides: tuple[tuple[int, ...], ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operator) and self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    @property
+    def _compared(self) -> tuple[object, ...]:
+        return self.name, self.dims, self.dtypes
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """A kernel, copy or set, in the order in which they were launched (inside a CUDA graph: started).
 
     `duration_us` is the mean over the steps that ran the same sequence. `operator` is the innermost operator around the
@@ -126,8 +130,7 @@ class Activity:
 OperatorSource = Literal["own", "rich", "lent", "none"]
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     """All activities of one side, in order.
 
     When every step ran the same sequence, `activities` is that of one step and `per_step` is 1; else those of all steps

@@ -1,7 +1,8 @@
 """One side by itself: what its page tells, and its figures per step."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tracekit.model.comparison import Bound, Finding, Side
 from tracekit.model.compilation import NotCompiled
@@ -23,8 +24,7 @@ RemedyCode = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
+class Remedy(Struct, frozen=True):
     """What may let torch.compile compile a function."""
 
     code: RemedyCode
@@ -32,8 +32,7 @@ class Remedy:
     command: str | None = None  #: The whole command.
 
 
-@dataclass(frozen=True, slots=True)
-class NothingCompiled:
+class NothingCompiled(Struct, frozen=True):
     """Why a run that was to have a compiled form has none."""
 
     reasons: tuple[NotCompiled, ...]  #: The first to be met first; empty where torch told none.
@@ -41,8 +40,7 @@ class NothingCompiled:
     source: SourceLines | None = None  #: Around the first reason's line; None where that is not there.
 
 
-@dataclass(frozen=True, slots=True)
-class SingleRun:
+class SingleRun(Struct, frozen=True):
     """One side by itself: what its page tells beside the figures."""
 
     side: Side
@@ -52,8 +50,7 @@ class SingleRun:
     nothing_compiled: NothingCompiled | None = None  #: None for all but runs of which torch.compile compiled nothing.
 
 
-@dataclass(frozen=True, slots=True)
-class PerStep:
+class PerStep(Struct, frozen=True):
     """The figures of a side per step, as reports show them. None: not measured."""
 
     wall_us: float | None  #: The median unprofiled call.

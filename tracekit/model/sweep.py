@@ -1,8 +1,9 @@
 """A sweep: many settings of a workload, each measured in a process of its own. What a sweep's folder holds."""
 
 import shlex
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from tracekit.model.bounded import Amount, Count, FileName, Many, Seconds, Text, Whole, refuse_no_moment
 from tracekit.model.child import ChildForm
@@ -11,8 +12,7 @@ from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import Request
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(Struct, frozen=True):
     """Mean milliseconds of one call without and with torch.compile, at one batch size."""
 
     workload: str
@@ -22,8 +22,7 @@ class Published:
     compiled_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
+class Suite(Struct, frozen=True):
     """A matrix of settings that belong together. `published` are other people's figures, `source` what is known of how
     those were measured."""
 
@@ -42,8 +41,7 @@ class Suite:
 CellOutcome = Literal["done", "out_of_memory", "timed_out", "killed", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """One set of settings."""
 
     key: FileName  #: Names it among others.
@@ -57,8 +55,7 @@ class Cell:
         return ("eager",) if self.form == "eager" else ("eager", "compiled")
 
 
-@dataclass(frozen=True, slots=True)
-class CellJob:
+class CellJob(Struct, frozen=True):
     """What a cell's process is asked to do. None leaves the timing's rule to the workload and the machine."""
 
     request: Request
@@ -68,8 +65,7 @@ class CellJob:
     order_seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class CheckJob:
+class CheckJob(Struct, frozen=True):
     """What a process is asked to look at before any cell is run: a request of each eager work, with a scope of it.
     `compiled` is whether anything will be compiled, `gpus` what every cell with times was measured on; empty
     where some had none."""
@@ -79,8 +75,7 @@ class CheckJob:
     gpus: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CheckAnswer:
+class CheckAnswer(Struct, frozen=True):
     """What keeps a cell from being measured, as an error says it; None where nothing does. `traceback` is that of the
     user's own code."""
 
@@ -89,8 +84,7 @@ class CheckAnswer:
     traceback: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CellFailure:
+class CellFailure(Struct, frozen=True):
     """Why there are no times."""
 
     kind: CellOutcome
@@ -99,16 +93,14 @@ class CellFailure:
     last_lines: Many[Text] = ()  #: The end of what the process printed or of its traceback.
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A file that a model is made of and that its owner may change."""
 
     name: Text  #: Its place from where the command was typed, or in its repository.
     sha256: Text
 
 
-@dataclass(frozen=True, slots=True)
-class CellRun:
+class CellRun(Struct, frozen=True):
     """What a cell's process did."""
 
     settings: Settings
@@ -124,16 +116,14 @@ class CellRun:
         return next((form for form in self.forms if form.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class CellAnswer:
+class CellAnswer(Struct, frozen=True):
     """What a cell's process says of itself. `run` is None where it failed before anything was built."""
 
     run: CellRun | None
     failure: CellFailure | None
 
 
-@dataclass(frozen=True, slots=True)
-class CellResult:
+class CellResult(Struct, frozen=True):
     """A cell's file."""
 
     schema: Literal["tracekit.sweep-cell/1"]
@@ -151,8 +141,7 @@ class CellResult:
         refuse_no_moment(self.started)
 
 
-@dataclass(frozen=True, slots=True)
-class AskedCall:
+class AskedCall(Struct, frozen=True):
     """One `tracekit sweep` that worked on the folder, and what rule it timed by."""
 
     command: Text
@@ -170,8 +159,7 @@ class AskedCall:
         shlex.split(self.command)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """`sweep.json`: all cells that were ever asked for in this folder, in the order of the table, and by which calls.
     `suite` is the suite they are of, None for a matrix of the user's own. `anew_since` says of cells that `--again`
     asked for anew since when: what is older does not count, whoever goes on with it."""

@@ -1,7 +1,8 @@
 """What a sweep found out: the figures of its cells, and what is best for what. This is what `sweep --json` holds."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tracekit.model.comparison import Verdict
 from tracekit.model.estimate import Statement
@@ -17,8 +18,7 @@ Goal = Literal["latency", "cold_start", "memory"]
 Standing = Literal["better", "undecided", "worse"]
 
 
-@dataclass(frozen=True, slots=True)
-class CallFigures:
+class CallFigures(Struct, frozen=True):
     """The timed calls of one form in one process, each with its 95 % interval; None of fewer than five calls. Memory is
     None on a CPU, and of an eager form beside a compiled one, whose CUDA graphs would count too."""
 
@@ -32,8 +32,7 @@ class CallFigures:
     warmup_memory_bytes: int | None  #: The same of its warm-up calls, compiling and autotuning included.
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(Struct, frozen=True):
     """The machine while a cell was timed. None for what nobody tells."""
 
     sm_clock_mhz: float | None  #: The median between calls.
@@ -47,8 +46,7 @@ class Conditions:
     concurrent: int | None = None  #: How many other cells ran on that host meanwhile; None where it has no name.
 
 
-@dataclass(frozen=True, slots=True)
-class EagerPool:
+class EagerPool(Struct, frozen=True):
     """The eager form of one work in every process that timed it. Figures are geometric means over the processes of
     their means and medians, with Student's t interval over processes; of one process its own interval, of two none."""
 
@@ -72,8 +70,7 @@ class EagerPool:
         return self.highest_us / self.lowest_us - 1
 
 
-@dataclass(frozen=True, slots=True)
-class CellFigures:
+class CellFigures(Struct, frozen=True):
     """One cell. What was not measured is None: of a failed cell nearly all. `within_eager_spread`: another process may
     find no change, or the opposite; None where nothing was compared, or one process alone timed the eager form."""
 
@@ -104,8 +101,7 @@ class CellFigures:
     within_eager_spread: bool | None = None  #: No more than eager processes differ by.
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """One way to run a work, and its figure for a goal, the smaller the better, with its interval where there is one.
     `needed` is None for the best itself, and beside eager, where what was established decides."""
 
@@ -120,8 +116,7 @@ class Candidate:
     needed: float | None = None  #: How far behind counts as behind (0.1 is 10 %).
 
 
-@dataclass(frozen=True, slots=True)
-class Best:
+class Best(Struct, frozen=True):
     """What is best for a goal. The figure is time relative to eager's (`latency`), microseconds until `calls` calls are
     done (`cold_start`), or bytes (`memory`). Those that are better than eager come first, then eager, then what is
     undecided beside it, then what is worse: what is undecided is never best where something is better, and ties with
@@ -139,8 +134,7 @@ class Best:
         return self.tied == (0,)
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """Cells that do the same work on the same machine and differ in how they compile it."""
 
     key: str
@@ -154,8 +148,7 @@ class Work:
     differs: tuple[Statement, ...]  #: What is not the same on all machines of it, with its values.
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedBeside:
+class PublishedBeside(Struct, frozen=True):
     """Other people's figures beside one work's, in milliseconds; None where not measured here."""
 
     published: Published
@@ -172,8 +165,7 @@ class PublishedBeside:
     within_eager_spread: bool | None = None  #: The compiled cell's.
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
+class Sweep(Struct, frozen=True):
     """All that a sweep's folder says."""
 
     schema: Literal["tracekit.sweep/1"]

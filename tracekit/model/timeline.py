@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     import polars as pl
@@ -12,16 +13,14 @@ if TYPE_CHECKING:
     from tracekit.model.sequence import Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """`name` is a kernel's or a host event's; `kind` its family, or the cause of idle time that it stands for."""
 
     name: str
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(Struct, frozen=True):
     """Stretches of time in order of their start, as columns: bar i is `labels[i]` among the timeline's labels, and is
     drawn in lane `lanes[i]`. Times count from the start of the step. `left_out` are the shortest, beyond what is kept.
     """
@@ -33,8 +32,7 @@ class Bars:
     left_out: int
 
 
-@dataclass(frozen=True, slots=True)
-class StepTimeline:
+class StepTimeline(Struct, frozen=True):
     """One step of a recording. `step` is its number, None where the recording marks none and all of it is told.
 
     `work` is what ran on the GPU, a lane for each of `streams`; `positions[i]` is the place of bar i in the side's
@@ -56,8 +54,7 @@ class StepTimeline:
     host: Bars
 
 
-@dataclass(frozen=True, slots=True)
-class Track:
+class Track(Struct, frozen=True):
     """Slices that belong together, in columns `kind` (kernel, op, python, idle ...), `name`, `start_ns`, `end_ns`,
     `details` (a JSON object or None) and `key` (by which arrows know it, or None), sorted by start, longer first. Where
     `nests`, one inside another is drawn below it; any other that overlaps stands in a lane of its own. `of_host` is
@@ -69,8 +66,7 @@ class Track:
     of_host: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
+class Counter(Struct, frozen=True):
     """A curve of steps: from `at_ns` on it is `value`. `unit` says what is counted."""
 
     name: str
@@ -78,8 +74,7 @@ class Counter:
     points: pl.DataFrame
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """One recording. Times are nanoseconds since the first moment that is shown. Findings come first. `about` is what
     more is said of it once."""
 
@@ -89,8 +84,7 @@ class Panel:
     about: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """Panels, and arrows between slices of them: `name`, the position of either one's panel and its key in there
     (`a_panel`, `a_key`, `b_panel`, `b_key`). `arrows_are` says what they mean. `notes` say what is not shown, and why.
     """
@@ -101,8 +95,7 @@ class Picture:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedWork:
+class MatchedWork(Struct, frozen=True):
     """One piece of work: positions in the activities of either side's sequence, and the group it is in."""
 
     group: KernelGroup
@@ -111,8 +104,7 @@ class MatchedWork:
     where: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(Struct, frozen=True):
     """All work of two sides, piece by piece: every position of either sequence is in exactly one piece."""
 
     a: Sequence

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tracekit.model.bounded import CallMicroseconds, Count, Many, Microseconds, Ratio, Seconds, Some
 
@@ -18,8 +19,7 @@ def refuse_no_times(wall_us: Sequence[float]) -> None:
             raise ValueError(f"timed call {number} took {us} microseconds, which is not a duration")
 
 
-@dataclass(frozen=True, slots=True)
-class StoppingRule:
+class StoppingRule(Struct, frozen=True):
     """When timing stops."""
 
     rounds: Count | None  #: A number that was asked for; the rest is for when none was.
@@ -28,8 +28,7 @@ class StoppingRule:
     least: Count  #: Rounds before the target is asked; a tenth of the budget is the other condition.
 
 
-@dataclass(frozen=True, slots=True)
-class ControlCall:
+class ControlCall(Struct, frozen=True):
     """The second call of one form in a round: with the first, a pair that differs by noise alone."""
 
     round: Count  #: From 0: the first call is `wall_us[round]`.
@@ -40,8 +39,7 @@ class ControlCall:
         refuse_no_times((self.wall_us,))
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessTimes:
+class ProcessTimes(Struct, frozen=True):
     """One form's calls in a process of its own (`--repeat-process`), in the order they were measured."""
 
     wall_us: Some[CallMicroseconds]
@@ -56,8 +54,7 @@ class ProcessTimes:
         refuse_no_times(self.wall_us)
 
 
-@dataclass(frozen=True, slots=True)
-class FormTiming:
+class FormTiming(Struct, frozen=True):
     """How one form was timed."""
 
     stopped: StopReason
@@ -75,8 +72,7 @@ StartKind = Literal["eager", "compiled_no_cache", "compiled_warm_cache"]
 StartSource = Literal["fresh_process", "warm_up"]
 
 
-@dataclass(frozen=True, slots=True)
-class Startup:
+class Startup(Struct, frozen=True):
     """One start of one form in a fresh process."""
 
     kind: StartKind
@@ -86,8 +82,7 @@ class Startup:
     cache_hits: Count | None  #: Graphs that were read from Inductor's cache; None for the eager form.
 
 
-@dataclass(frozen=True, slots=True)
-class BreakEven:
+class BreakEven(Struct, frozen=True):
     """After how many calls the compiled form has taken no longer than the eager one, start-up and all. In one warm-up
     the eager form came first and alone paid what a process does once: the truth lies between `calls` and
     `calls_at_most`, and `calls_ci95` reaches over both. In fresh processes each form paid its own."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,24 +16,21 @@ if TYPE_CHECKING:
 INPUT_COLUMNS = ("dims", "dtypes", "values", "strides")
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(Struct, frozen=True):
     """A host thread. Identifiers are text because some tools write names where a number is expected."""
 
     pid: str
     tid: str
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """A GPU as the trace describes it; `name` is None where the trace does not say."""
 
     id: int
     name: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class CollectiveSignature:
+class CollectiveSignature(Struct, frozen=True):
     """What the profiler says of a collective, by the names of PyTorch's `ParamCommsUtils`. None, or an empty list, for
     what it does not say; a rank list that was cut off counts as not said."""
 
@@ -54,8 +53,7 @@ class CollectiveSignature:
         return replace(self, rank=rank)
 
 
-@dataclass(frozen=True, slots=True)
-class Distributed:
+class Distributed(Struct, frozen=True):
     """What a recording says of the job it is a part of (`distributedInfo`)."""
 
     rank: int
@@ -65,8 +63,7 @@ class Distributed:
     purposes: dict[str, str] = field(default_factory=dict)  #: What the job calls a group (`pg_desc`), by its name.
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """One recording. Times are integer nanoseconds since the first event, so sums are exact.
 
     Tables are sorted by start. `activities` has a row per GPU activity: `kind` (kernel, memcpy, memset), `name`,

@@ -1,7 +1,8 @@
 """From A's time to B's, part by part. All figures are per step."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tracekit.model.groups import Label
 
@@ -11,8 +12,7 @@ Basis = Literal["unprofiled", "trace"]
 PartKind = Literal["gpu", "communication", "idle"]
 
 
-@dataclass(frozen=True, slots=True)
-class WaterfallPart:
+class WaterfallPart(Struct, frozen=True):
     """A change from A to B."""
 
     kind: PartKind
@@ -21,8 +21,7 @@ class WaterfallPart:
     recorded_delta_us: float | None = None  #: An idle part's change, as recorded; else None.
 
 
-@dataclass(frozen=True, slots=True)
-class Waterfall:
+class Waterfall(Struct, frozen=True):
     """a_us + the parts + residual_us = b_us."""
 
     basis: Basis  #: Whether the ends are unprofiled wall times or the trace's.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from tracekit.model.bounded import Count, Many, Text, Whole, Word
 from tracekit.model.run import CacheKind, CompileOrder, Component, Parallel, Phase, Settings
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class Workload(Struct, frozen=True, kw_only=True):
     """What `build()` may return where a module with inputs, or a callable, does not say enough.
 
     `call` makes one measured call, always the same work, and returns its output. `modules` are the model's parts by
@@ -31,8 +31,7 @@ class Workload:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """`name` is what `--scope` takes: a module's, or `LIST.*` for the members of a list of modules, which is never
     called itself. `kind` is the module's class, in a list that of its members. Parameters in several places count with
     the first part that has them."""
@@ -42,8 +41,7 @@ class Part:
     parameters: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadInfo:
+class WorkloadInfo(Struct, frozen=True):
     """One line of `tracekit workloads`. `sizes` maps a size's name to what it is, largest first. `scopes` maps what
     `--scope` accepts to what it compiles, the default first. `module` is where it is built, imported only to run it.
     `memory_gib` is what each size needs on a GPU in bfloat16, weights and activations, at its default settings; empty
@@ -89,8 +87,7 @@ DEFAULT_PROMPT = "A cat holding a sign that says hello world"
 THEIR_SIZE = "its own"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What the user asked for. None leaves the choice to the workload and the machine."""
 
     workload: Word
@@ -122,8 +119,7 @@ class Request:
     nproc: Count | None = None  #: Ranks, each a process; None for one process without a process group.
 
 
-@dataclass(frozen=True, slots=True)
-class CompileTarget:
+class CompileTarget(Struct, frozen=True):
     """A callable of the model that the chosen scope compiles: `module` itself, or one `method` of it."""
 
     component: str
@@ -131,8 +127,7 @@ class CompileTarget:
     method: str = "forward"
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltWorkload:
+class BuiltWorkload(Struct, frozen=True):
     """A workload in memory. `call` is one measured call with fixed inputs; it returns the model's output.
 
     `targets` is what the settings' scope compiles. `notes` is what a reader of the report must know of the inputs.

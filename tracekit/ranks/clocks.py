@@ -8,10 +8,10 @@ every rank sees at about the same moment. Send and receive, which are no barrier
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from statistics import median
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from tracekit.model.ranks import Clock, ClockBasis, RankDigest
@@ -40,8 +40,7 @@ SCATTER = 3 * 1.2533 * 1.4826
 MOST_SCATTER, MOST_APART = 1.0, 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Offset:
+class Offset(Struct, frozen=True):
     """A rank's clock against the common one: common = own + offset + drift * (own - since)."""
 
     offset_ns: float = 0.0
@@ -49,8 +48,7 @@ class Offset:
     since_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Clocks:
+class Clocks(Struct, frozen=True):
     """The clocks of all ranks. `base_ns` keeps numbers small: common times count from it."""
 
     base_ns: int

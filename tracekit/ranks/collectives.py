@@ -3,11 +3,11 @@
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 from statistics import median
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit import interval

@@ -2,12 +2,12 @@
 metadata."""
 
 import io
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import polars as pl
 import zstandard
+from msgspec import Struct, field
 
 from tracekit.errors import TracekitError
 from tracekit.model.ranks import DigestOrigin, RankDigest, RankSummary
@@ -21,8 +21,7 @@ TABLES = ("activities", "collectives", "gaps", "places")
 MAGIC = b"PAR1"
 
 
-@dataclass(frozen=True)
-class _About:
+class _About(Struct, frozen=True):
     """All of a digest but its tables."""
 
     schema: str
@@ -49,8 +48,7 @@ class _Version(msgspec.Struct):
     schema: str
 
 
-@dataclass(frozen=True)
-class _MadeOf:
+class _MadeOf(Struct, frozen=True):
     schema: str
     origin: DigestOrigin
 

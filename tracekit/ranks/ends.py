@@ -4,10 +4,11 @@ within microseconds of each other."""
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit.ranks.clocks import LEAST_FOR_DRIFT, MOST_DRIFT, ONE_CLOCK_NS, Clocks, slope
@@ -143,8 +144,7 @@ def _together(rows: Sequence[Row], ranks: tuple[int, ...], times: Times) -> list
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(Struct, frozen=True):
     """What recordings say of who is where, by which groups are told that kernels do not name."""
 
     partitions: tuple[tuple[tuple[int, ...], ...], ...]  #: Of the job's ranks into process groups of one size.

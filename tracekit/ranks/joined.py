@@ -1,9 +1,9 @@
 """Recordings of one job, joined: what its single collectives were is all known here."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.model.ranks import RankDigest
@@ -15,8 +15,7 @@ from tracekit.ranks.world import Job
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Struct, frozen=True):
     """The ranks of one job, their clocks, and their collectives with who waited in each. `digests` begin when all ranks
     were being recorded; `skews_us` is what was cut off."""
 

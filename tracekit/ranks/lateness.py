@@ -7,10 +7,10 @@ their accounts from there on are compared: what the late one did more of made it
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit import interval
@@ -34,8 +34,7 @@ ONE_GAP = 0.4
 CAUSES = ("compute", "communication", *IDLE_CAUSES)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Struct, frozen=True):
     """One rank's time, to be asked for stretches of it."""
 
     busy: tuple[tuple[Ints, Ints], ...]  #: Starts and ends of compute, and of exposed communication.
@@ -83,8 +82,7 @@ def _line(digest: RankDigest) -> _Line:
     return _Line(busy, starts.copy(), ends.copy(), sums, ready.copy(), over.copy(), held)
 
 
-@dataclass(frozen=True, slots=True)
-class Lateness:
+class Lateness(Struct, frozen=True):
     """One collective that a rank was late for: the stretches, by each rank's own clock, in which it fell behind the
     rank that waited longest, and what it did more of there."""
 
@@ -134,8 +132,7 @@ def find_lateness(
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(Struct, frozen=True):
     """What two ranks did together: the collectives of both by their numbers, how far the one was behind at each,
     whether both had nothing else to do until it was over, and when it was over where they had, else when each was ready
     for it."""

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from tracekit.model.ranks import CollectiveUse, RankDigest, RankFinding
 
@@ -15,8 +16,7 @@ FAR_BELOW, REACHED = 0.25, 0.46
 SLOWER_GROUP = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """What one GPU can send to the others of its host, GB/s in one direction. `per_peer`: to each of them, where GPUs
     are linked pair by pair and no switch stands between."""
 

@@ -8,8 +8,9 @@ something from, and all leave a barrier together.
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
+
+from msgspec import Struct
 
 from tracekit.model.ranks import MatchedBy, RankDigest, Unmatched
 from tracekit.ranks.clocks import Clocks, one_clock
@@ -21,8 +22,7 @@ from tracekit.ranks.rows import Collective, Ints, Member, Row, joined, list_rows
 APART = ("pairs", "unknown", "one_sided")
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(Struct, frozen=True):
     """All collectives that were joined, and of each rank the rows that were not, with the reason."""
 
     collectives: tuple[Collective, ...]
@@ -98,8 +98,7 @@ def _unsound(each: Collective, times: Times) -> Unmatched | None:
     return "ends_disagree" if not sure and times.disagree(each) else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(Struct, frozen=True):
     """What names alone join, unchecked; what they leave over because counts differ; and kernels of groups that share a
     name, or state none, of which nobody knows whose they are."""
 

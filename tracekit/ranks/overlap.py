@@ -8,10 +8,10 @@ to be slowed as the others are, within the differences among these.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from polars.dataframe.group_by import GroupBy
 
 from tracekit import interval
@@ -41,8 +41,7 @@ NORMAL_95 = 1.96
 OF_MEDIAN, OF_FEW = 1.2533, 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class OverlapPrice:
+class OverlapPrice(Struct, frozen=True):
     """What overlap cost one rank, with a 95 % interval."""
 
     price_us: float
@@ -63,8 +62,7 @@ def price_overlap(digests: dict[int, RankDigest]) -> dict[int, OverlapPrice | No
     return {rank: _price(each, speeds[rank], elsewhere) for rank, each in kernels.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Speed:
+class _Speed(Struct, frozen=True):
     """How many times as long a rank's GPU takes as the job's usual one, told by so many kernels that ran alone on both;
     1 where these are too few."""
 
@@ -72,8 +70,7 @@ class _Speed:
     kernels: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Elsewhere:
+class _Elsewhere(Struct, frozen=True):
     """What kernels take on a GPU of usual speed, for each kind: `usual`, the median of the `n` that ran alone;
     `partly`, the one that was least beside a collective, and how much of it was, `part`. `scatter` is the deviation of
     one, with so many degrees of `freedom`."""

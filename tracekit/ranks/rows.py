@@ -1,11 +1,11 @@
 """What is each communication kernel of each rank known by, and what is one collective?"""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.model.ranks import Exchange, MatchedBy, RankDigest
@@ -14,8 +14,7 @@ from tracekit.ranks.clocks import Clocks
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A communication kernel of a rank, and what it is known by."""
 
     rank: int
@@ -31,16 +30,14 @@ class Row:
     sources: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A rank's part in a collective: its row in the rank's digest."""
 
     rank: int
     row: int
 
 
-@dataclass(frozen=True, slots=True)
-class Collective:
+class Collective(Struct, frozen=True):
     """One collective over ranks."""
 
     members: tuple[Member, ...]

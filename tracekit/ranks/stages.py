@@ -6,15 +6,15 @@ where a group has at most one rank of each: data and tensor parallel groups do, 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.model.ranks import RankDigest
 
 Ranks = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Meeting:
+class Meeting(Struct, frozen=True):
     """With whom a rank communicates in one of its kinds of collectives."""
 
     exchange: str

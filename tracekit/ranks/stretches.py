@@ -1,10 +1,11 @@
 """What did all ranks do around the worst collectives? Timelines on one clock, as many and as fine as can be drawn."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES
@@ -25,8 +26,7 @@ LONGEST, AFTER = 8, 0.04
 WORK, COMMUNICATION = 0, 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Bars:
+class _Bars(Struct, frozen=True):
     """Bars of one rank on the common clock, in order of their start. `labels` are those of the page."""
 
     starts: Ints

@@ -103,7 +103,7 @@ ARRAYS = ("spans_ns", "compute_ns", "idle_ns", "beside_ns", "parts")
 
 def pack(summary: RankSummary) -> str:
     """As text, of arrays the differences from row to row."""
-    fields = {name: getattr(summary, name) for name in RankSummary.__slots__ if name not in ARRAYS}
+    fields = {name: getattr(summary, name) for name in RankSummary.__struct_fields__ if name not in ARRAYS}
     arrays = {}
     for name in ARRAYS:
         rows = getattr(summary, name)

@@ -5,10 +5,9 @@ is transfer. Exposed is what no other GPU work covers. span = compute + exposed 
 whole nanoseconds.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit import interval
@@ -22,8 +21,7 @@ from tracekit.ranks.rows import Collective, times_of
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Waits:
+class Waits(Struct, frozen=True):
     """Of each rank's collectives, row by row: nanoseconds of waiting, -1 where it cannot be told."""
 
     waiting_ns: dict[int, Ints]
@@ -75,8 +73,7 @@ def _waits_of(each: Collective, begun: dict[int, int], over: dict[int, int]) -> 
     return waits, late_for
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """How one rank spent its window, in nanoseconds: span = compute + exposed + idle. Waiting and transfer are None
     where some collective was joined to none of another rank."""
 

@@ -1,10 +1,10 @@
 """Do all ranks do the same work? Kernels that one rank runs more often, or slower, than the others."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import polars as pl
+from msgspec import Struct
 
 from tracekit.model.ranks import RankDigest, UnevenKernel
 
@@ -12,8 +12,7 @@ from tracekit.model.ranks import RankDigest, UnevenKernel
 LEAST_SHARE = 0.0005
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """The compute of each rank beside the others'."""
 
     uneven: tuple[UnevenKernel, ...]

@@ -2,10 +2,11 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.note import Note
@@ -14,8 +15,7 @@ from tracekit.model.ranks import RankDigest, RankSummary
 Recorded = TypeVar("Recorded", RankDigest, RankSummary)
 
 
-@dataclass(frozen=True, slots=True)
-class Job(Generic[Recorded]):
+class Job(Struct, Generic[Recorded], frozen=True):
     """The recordings of one job by rank, and what a reader must know of those that are left out, or are no whole."""
 
     digests: dict[int, Recorded]

@@ -1,14 +1,14 @@
 """An account's figures as terminal, page and twin show them: in one unit, and changes as shares of the largest."""
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.numbers import figure_change, percent, scale_of
 from tracekit.report.document import Account
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRow:
+class ShownRow(Struct, frozen=True):
     """`figures` are the sides' times and the change, of one side its time and share; `share` is the change as one of
     the largest, -1 to 1."""
 
@@ -20,8 +20,7 @@ class ShownRow:
     unjudged: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ShownAccount:
+class ShownAccount(Struct, frozen=True):
     """`heads` are those of the figures."""
 
     title: str

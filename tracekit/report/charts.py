@@ -2,9 +2,10 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any
+
+from msgspec import Struct
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.groups import ModuleTime
@@ -191,8 +192,7 @@ def _told(names: Sequence[str], calls: Sequence[CallTime]) -> Iterator[str]:
         yield f"{name} {duration(call.whole_us)}: {parts}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
+class _Cell(Struct, frozen=True):
     """A module's place in the icicle."""
 
     module: ModuleTime

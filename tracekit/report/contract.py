@@ -5,10 +5,10 @@ Changes are additive only.
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Bound, Comparison, Finding, ReasonShare, Side

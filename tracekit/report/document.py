@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as PlotlyFigure
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 FIRST, WARNINGS, FINDINGS, TABLES, MORE_FINDINGS, DETAILS, LAST = range(7)
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A kernel, call or operator name: `short` to read, `full` where there is room. Or a command, to be copied."""
 
     full: str
@@ -22,8 +22,7 @@ class Name:
     is_command: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Styled:
+class Styled(Struct, frozen=True):
     """A cell that only the terminal shows: pieces of text, each with rich's style of it."""
 
     pieces: tuple[tuple[str, str], ...]
@@ -32,8 +31,7 @@ class Styled:
 Cell = str | Name | Styled
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     label: str
     numeric: bool = True
 
@@ -43,8 +41,7 @@ def columns(*words: str, figures: Iterable[str] = ()) -> tuple[Column, ...]:
     return *(Column(each, numeric=False) for each in words), *map(Column, figures)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """`note` says what a reader must know of the figures; empty when nothing."""
 
     caption: str
@@ -61,8 +58,7 @@ def filled_table(
     return Table(caption, heads, found, note) if found else None
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """A figure of plotly's, whose colours are the style sheet's: `var(--gain)`. `id` is the element it is drawn into;
     `description` is what a screen reader says. `height` in pixels is without the title, which stands above."""
 
@@ -73,8 +69,7 @@ class Chart:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(Struct, frozen=True):
     """Changes in characters, to both sides of a zero line, for where nothing can be drawn: label, figure and value of
     each."""
 
@@ -82,8 +77,7 @@ class Bars:
     rows: tuple[tuple[str, str, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Timelines:
+class Timelines(Struct, frozen=True):
     """The sides on one axis of time, drawn from `data` by the page's script. `families` and `causes` are those that
     occur, with their words. `intro` says how to read the drawing, `title` what it is of. Of each of the `recordings`
     that can be drawn, the first of which is at first, these are the notes; `notes` are those of all. `choices` name
@@ -101,16 +95,14 @@ class Timelines:
     keys: tuple[str, str] = ("Kernels, by family", "Idle and host, hatched, by cause")
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """A number as it is read, and as it is sorted by."""
 
     text: str
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A kernel of side `letter`: how often it ran, and how long in all."""
 
     letter: str
@@ -118,8 +110,7 @@ class Member:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Excerpt:
+class Excerpt(Struct, frozen=True):
     """Lines of a file, numbered from `first`; `marked` is the number of the one that is meant."""
 
     title: str
@@ -128,8 +119,7 @@ class Excerpt:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelCode:
+class KernelCode(Struct, frozen=True):
     """The source of a generated kernel, which any number of rows show; `id` is its address within the page."""
 
     id: str
@@ -137,8 +127,7 @@ class KernelCode:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ExplorerRow:
+class ExplorerRow(Struct, frozen=True):
     """`label` is what the row is of, `place` where in the model, `words` its other cells of text. `number` is its own,
     from 0. It opens to `members`, without the `left_out` smaller ones, `where`, `facts` (terms and what they are),
     `evidence`, `excerpts` and the code of generated kernels, by the ids in `code`."""
@@ -158,8 +147,7 @@ class ExplorerRow:
     code: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Explorer:
+class Explorer(Struct, frozen=True):
     """A table that the page lets its reader sort and search, and open row by row. Its columns are called `head`, those
     of text `words`, then `figures`. `noun` is what the rows are, `anchor` begins the address of each within the page
     (`group-17`), `hint` is what can be searched for, `legends` explain the words that occur, `code` is what rows name.
@@ -179,8 +167,7 @@ class Explorer:
     in_timeline: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TreeNode:
+class TreeNode(Struct, frozen=True):
     """A row that opens: `share` is its change as a share of the largest one, -1 to 1; `group` is the kernel group that
     it is, None of a module."""
 
@@ -192,8 +179,7 @@ class TreeNode:
     is_open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """Rows within rows. `columns` are those of figures; the first, of names, is called `head`."""
 
     caption: str
@@ -202,8 +188,7 @@ class Tree:
     nodes: tuple[TreeNode, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HeatCell:
+class HeatCell(Struct, frozen=True):
     """`tone` is gain, loss, even, failed or missing; `percent` how strong its colour is."""
 
     text: str
@@ -212,8 +197,7 @@ class HeatCell:
     small: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HeatMap:
+class HeatMap(Struct, frozen=True):
     """Rows of coloured cells, which need no script. `keys` are tones, their words and strengths, `head` is what rows
     are."""
 
@@ -225,8 +209,7 @@ class HeatMap:
     head: str = "Work"
 
 
-@dataclass(frozen=True, slots=True)
-class FindingText:
+class FindingText(Struct, frozen=True):
     """A finding in words; `id` is its address within the page. `saving` is what it could save, `savings` says it in
     sentences, and `share` is how much of a call that is, None where not known. `advice` may be empty, and is a command
     where `is_command`."""
@@ -243,44 +226,38 @@ class FindingText:
     share: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """The gravest first; `level` is that of their headings in the page."""
 
     findings: tuple[FindingText, ...]
     level: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bullets:
+class Bullets(Struct, frozen=True):
     """A list; without a `title` it stands in something that has one."""
 
     title: str
     items: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Definitions:
+class Definitions(Struct, frozen=True):
     """Terms and what they mean."""
 
     title: str
     terms: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Pictures:
+class Pictures(Struct, frozen=True):
     """Captions, and addresses that hold the pictures themselves."""
 
     pictures: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StackedBars:
+class StackedBars(Struct, frozen=True):
     """Bars in characters, for where nothing can be drawn, with what `words` call their segments."""
 
     caption: str
@@ -288,30 +265,26 @@ class StackedBars:
     words: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Commands:
+class Commands(Struct, frozen=True):
     """What to type, a line each."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """Lines that a program printed."""
 
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Struct, frozen=True):
     """What a reader opens if wanted."""
 
     title: str
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(Struct, frozen=True):
     """Blocks that a wide page shows beside each other; `layout` is the page's class."""
 
     blocks: tuple[Block, ...]
@@ -324,8 +297,7 @@ OfPage = str | Heading | Chart | Timelines | Explorer | HeatMap | Tree | Picture
 Block = OfPage | Bars | StackedBars | Table | Findings | Bullets | Definitions | Commands | Output | Fold
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """What the page and its markdown twin show at one place of a section; None where one leaves it out. The twin folds
     it, unless it is `unfolded`; `rank` is how soon it finds room there."""
 
@@ -335,8 +307,7 @@ class Part:
     unfolded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """`id` is its address within the page, `short` what the list of contents calls it. A `folded` one is opened by who
     wants it; `hint` says in a line what is in it."""
 
@@ -348,8 +319,7 @@ class Section:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GateText:
+class GateText(Struct, frozen=True):
     """What was demanded, each condition's outcome before its sentence. `ends_as` is pass, fail or inconclusive."""
 
     words: str
@@ -357,8 +327,7 @@ class GateText:
     conditions: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AccountRow:
+class AccountRow(Struct, frozen=True):
     """A part of a call: `level` 0 is GPU kernels or idle time, 1 a part of these, 2 a part of the row above. `us` are
     the sides' times, None where only the change is known; `delta_us` is None of one side alone. `what` says what became
     of it. Of an `unjudged` one the change is neither gain nor loss."""
@@ -371,8 +340,7 @@ class AccountRow:
     unjudged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(Struct, frozen=True):
     """Where a call's time goes. The rows of level 0 add up to the call, those of level 1 below one to that one."""
 
     title: str
@@ -380,8 +348,7 @@ class Account:
     rows: tuple[AccountRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """A side's call, or a rank's span, as a stacked bar. `segments` are microseconds by kind: library, other,
     communication where there is any, and idle; of a rank compute, transfer, waiting and idle. They add up to
     `total_us`. `mark` says what is wrong with it."""
@@ -392,8 +359,7 @@ class Bar:
     mark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """What to try. `gain` says what it brought or may bring; `command` is what to type in full, empty where there is
     none. What `starts` makes compiling shorter, not calls."""
 
@@ -405,16 +371,14 @@ class Advice:
     starts: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """`mark` is `ok`, `!!` of what is wrong, `more` of what costs more, or empty."""
 
     mark: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(Struct, frozen=True):
     """The answer in thirty lines, or on the page's first screen.
 
     `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
@@ -452,8 +416,7 @@ class Overview:
     hidden: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """`title` is the answer in a sentence, `overview` the page's first screen. A `dense` report has many narrow
     columns."""
 
@@ -493,8 +456,7 @@ def section(id_: str, title: str, *parts: Part | Block | None, short: str = "") 
     return None if bare else made
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line of the terminal, with what stands before it in another style: `warning: `. Styles are rich's. `unbroken`
     are paths and commands: they are copied, so no line ends within them."""
 
@@ -505,8 +467,7 @@ class Line:
     unbroken: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GroupedTable:
+class GroupedTable(Struct, frozen=True):
     """Rows of the terminal under the names of what they are of; a column that is `parted` may take two lines."""
 
     columns: tuple[str, ...]

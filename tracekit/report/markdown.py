@@ -3,7 +3,8 @@
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import duration
@@ -39,8 +40,7 @@ LEADING = re.compile(r"^(\s*\d*)([-+.)](?=\s|$)|[-=](?=[-=\s]*$))")
 REFERENCE = re.compile(r"@(?=\w)|#(?=\d)|GH-(?=\d)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """A piece of the text that is left out by itself where there is no room. `text` is markdown, `title` is not."""
 
     title: str

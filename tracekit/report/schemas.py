@@ -6,11 +6,11 @@ Every key that is written is required; more keys may come with later versions, n
 import ast
 import functools
 import re
-from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
 
 from tracekit import model
 from tracekit.model import analysis, comparison, comparisons, ranks, sweep_figures
@@ -27,8 +27,7 @@ SchemaName = Literal["analysis", "comparison", "comparisons", "ranks", "run", "s
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """The form that was read, of a run folder."""
 
     form: FormResult  #: What was measured of it.
@@ -37,8 +36,7 @@ class Measured:
     rich: analysis.Analysis | None  #: Of the rich recording: sums over its window, as in `analysis`.
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnalysisFile(analysis.Analysis):
+class AnalysisFile(analysis.Analysis, frozen=True, kw_only=True):
     """What one trace says, and what a reader should know or do. GPU parts are None for a CPU-only recording."""
 
     schema: Literal["tracekit.analysis/1"]
@@ -50,22 +48,19 @@ class AnalysisFile(analysis.Analysis):
     nothing_compiled: NothingCompiled  #: Why torch.compile compiled nothing; there only where it did.
 
 
-@dataclass(frozen=True, kw_only=True)
-class RanksFile(ranks.Ranks):
+class RanksFile(ranks.Ranks, frozen=True, kw_only=True):
     """What the recordings of many ranks say together: sums over the window."""
 
     schema: Literal["tracekit.ranks/1"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparisonFile(comparison.Comparison):
+class ComparisonFile(comparison.Comparison, frozen=True, kw_only=True):
     """What changed from A to B, and why."""
 
     schema: Literal["tracekit.comparison/1"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparisonsFile(comparisons.Comparisons):
+class ComparisonsFile(comparisons.Comparisons, frozen=True, kw_only=True):
     """Several ways to compile the same work, each compared with the eager form of its own process."""
 
     schema: Literal["tracekit.comparisons/1"]
@@ -156,7 +151,9 @@ UNITS = {
 def schema(name: SchemaName) -> dict[str, Any]:
     """The JSON Schema of `tracekit.NAME/1`."""
     beside = () if name in ("run", "sweep-cell") else BESIDE
-    added = [make_dataclass(f"Of{noun}", [(key, kind) for key, (kind, _) in BESIDE[noun].items()]) for noun in beside]
+    added = [
+        msgspec.defstruct(f"Of{noun}", [(key, kind) for key, (kind, _) in BESIDE[noun].items()]) for noun in beside
+    ]
     _, nouns = msgspec.json.schema_components((FILES[name], *added), ref_template="#/$defs/{name}")
     said = _said_of_fields() | {f"Of{noun}": {key: told for key, (_, told) in BESIDE[noun].items()} for noun in beside}
     for noun, told in nouns.items():

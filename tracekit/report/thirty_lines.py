@@ -2,9 +2,10 @@
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+
+from msgspec.structs import replace
 
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import counted

@@ -7,9 +7,9 @@ bytes of all numbers, then the next: that packs best.
 """
 
 import json
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit.model.timeline import Bars, Label, StepTimeline

@@ -6,10 +6,10 @@ each other.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
@@ -30,8 +30,7 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228
 NORMAL = 1.959964
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """A median or a mean with its 95 % interval, and how many neighbouring values were kept together to find it."""
 
     middle: float

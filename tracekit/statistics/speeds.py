@@ -1,9 +1,9 @@
 """Do the calls of one form have one speed, and does it stay?"""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from tracekit.statistics.interval import Values
 
@@ -23,8 +23,7 @@ SELDOM = 0.5
 NORMAL_MAD = 1.4826
 
 
-@dataclass(frozen=True, slots=True)
-class TwoSpeeds:
+class TwoSpeeds(Struct, frozen=True):
     """Two speeds of one form: the medians of the fast and of the slow calls, and the share of the slow ones, 0 to 1.
     `lasting` is whether each was kept for several calls; those that change from call to call average out."""
 

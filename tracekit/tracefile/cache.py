@@ -13,13 +13,13 @@ import os
 import shutil
 import tempfile
 import threading
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 import xxhash
+from msgspec import Struct
 
 from tracekit import __version__
 from tracekit.model.trace import CollectiveSignature, Device, Distributed, Thread, Trace
@@ -39,8 +39,7 @@ LARGEST_BYTES = 4 << 30
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class About:
+class About(Struct, frozen=True):
     """All of a trace but its tables and its path, and the sums of the tables' files."""
 
     sums: dict[str, str]
@@ -62,7 +61,7 @@ class About:
     signatures: tuple[CollectiveSignature, ...]
 
 
-KEPT = tuple(field.name for field in fields(About) if field.name != "sums")
+KEPT = tuple(each for each in About.__struct_fields__ if each != "sums")
 
 
 def default_folder() -> Path:

@@ -2,11 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from tracekit.tracefile.events import (
@@ -70,6 +70,9 @@ LONGEST_TS_US = 2**62 / 1e3
 #: padding give its output, how its data lie in memory the kernels it may get, and a flag what attention has to compute.
 VALUED = ("conv", "attention")
 
+#: What no JSON text holds.
+BETWEEN_TEXTS = b"\0"
+
 NO_ARGUMENTS = Arguments()
 NO_SHAPES = ShapedArguments()
 NO_COLLECTIVE = CollectiveArguments()
@@ -97,8 +100,7 @@ class Numbered(dict[Thing, int]):
         return np.fromiter(map(self.__getitem__, things), dtype=np.int32)
 
 
-@dataclass
-class Block:
+class Block(Struct):
     """Events of one kind from one list. Times: `whole_us` is the start's whole microseconds, `rest_ns` what is left of
     it, and `long_ns` the duration: one double holds no nanoseconds since boot."""
 
@@ -110,8 +112,7 @@ class Block:
     more: Extra
 
 
-@dataclass
-class Begun:
+class Begun(Struct):
     """What has begun on a thread and not ended, in order, and where in it each name stands."""
 
     events: list[Event] = field(default_factory=list)
@@ -138,12 +139,11 @@ class Begun:
         return begun, lost
 
 
-@dataclass
-class Columns:
+class Columns(Struct):
     """The tables as they grow, with what is read in more `detail`."""
 
     detail: Detail = "plain"
-    inputs: Numbered[bytes] = field(default_factory=Numbered)  # of JSON texts
+    inputs: Numbered[bytes] = field(default_factory=Numbered)  # of JSON texts, with `BETWEEN_TEXTS` where several
     signatures: Numbered[tuple[bytes, ...]] = field(
         default_factory=Numbered
     )  # of JSON texts, in the order of SIGNATURE
@@ -255,15 +255,16 @@ class Columns:
         }
 
     def _shapes(self, events: list[Event]) -> Extra:
-        """The numbers in `inputs` of what each operator's inputs are."""
+        """The numbers in `inputs` of what each operator's inputs are, the four texts of `INPUT_COLUMNS` in one."""
         shaped = [event.args if isinstance(event.args, ShapedArguments) else NO_SHAPES for event in events]
-        # Of few operators: of most they are never asked for, and of many no two are alike.
-        valued = [
-            each if any(part in (event.name or "") for part in VALUED) else NO_SHAPES
+        names = {event.name or "" for event in events}
+        # Values and strides of few operators: of most they are never asked for, and of many no two are alike.
+        valued = {name for name in names if any(part in name for part in VALUED)}
+        texts = (
+            BETWEEN_TEXTS.join((each.dims, each.dtypes, *((each.values, each.strides) if event.name in valued else ())))
             for event, each in zip(events, shaped, strict=True)
-        ]
-        stated = {"dims": shaped, "dtypes": shaped, "values": valued, "strides": valued}
-        return {key: self.inputs.of(bytes(getattr(each, key)) for each in of) for key, of in stated.items()}
+        )
+        return {"inputs": self.inputs.of(texts)}
 
     def _collectives(self, events: list[Event]) -> Extra:
         """The number in `signatures` of what each states of a collective, NONE where it states nothing, its number in

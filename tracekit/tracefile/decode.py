@@ -11,11 +11,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from tracekit.errors import TracekitError
 from tracekit.tracefile.events import (
@@ -87,8 +87,7 @@ RAW: dict[Detail, tuple[str, ...]] = {
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError)
 
 
-@dataclass
-class Decoding:
+class Decoding(Struct):
     """What is known of a file besides its events, complete once they are over: what it says of itself, what was left
     out and why, whether its end is missing, and whether its events stand in an object or are the file's own list."""
 
@@ -147,8 +146,7 @@ def _joined(rest: bytes, more: bytes | memoryview) -> bytes:
     return b"".join((b"[", rest, more if rest else bytes(more).lstrip(BLANK_BYTES), b"]"))
 
 
-@dataclass(frozen=True)
-class _Stretch:
+class _Stretch(Struct, frozen=True):
     """What a stretch gave: its events in lists, what of it must be read again with what follows, and, if the list of
     events ended within, what stands behind it."""
 
@@ -326,8 +324,7 @@ def _ran_out(text: str, error: ValueError | RecursionError) -> bool:
     return error.msg.startswith("Unterminated string") or error.pos >= len(text.rstrip()) - LONGEST_WORD
 
 
-@dataclass
-class _Brackets:
+class _Brackets(Struct):
     """Where brackets are closed in a text. What was looked at once is kept, and there is an end to looking: a text of
     nothing but beginnings would be followed to its end from each of them."""
 

@@ -1,9 +1,9 @@
 """What a viewer can hold of a picture: what is least missed goes first, and is named."""
 
 import json
-from dataclasses import replace
 
 import polars as pl
+from msgspec.structs import replace
 
 from tracekit.model.timeline import Panel, Picture
 

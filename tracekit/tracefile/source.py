@@ -3,9 +3,10 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from tracekit.errors import TracekitError
 from tracekit.tracefile.places import is_url, open_url, refusal, said_in_one_line
@@ -17,8 +18,7 @@ STDIN = "-"
 ENDINGS = (".json", ".json.gz", ".json.zst", ".json.zstd")
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True):
     """An open trace. `bytes` is its length as it lies there, packed or not; None where nobody knows before the end.
     `path` is where it can be read again; None for pipes and for what is no file of this machine."""
 

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tracekit.model.trace import INPUT_COLUMNS, CollectiveSignature, Device, Distributed
-from tracekit.tracefile.columns import Block, Columns, TableName
+from tracekit.tracefile.columns import BETWEEN_TEXTS, Block, Columns, TableName
 from tracekit.tracefile.events import NONE, SIGNATURE, Detail, DeviceProperties, Header, device_number, whole
 
 #: Events beyond a silence of this length do not belong to the recording.
@@ -58,9 +58,12 @@ def build_tables(columns: Columns) -> tuple[dict[TableName, pl.DataFrame], int]:
     """
     begin_us, end_us = find_common_time([block for blocks in columns.tables.values() for block in blocks])
     names = pl.Series(list(columns.names), dtype=pl.String)
-    texts = [text.decode("utf-8", errors="replace") for text in columns.inputs]
+    texts = [text.decode("utf-8", errors="replace").split(BETWEEN_TEXTS.decode()) for text in columns.inputs]
     # What is no list was written by something else than the profiler.
-    inputs = pl.Series([text if text.startswith("[") else None for text in texts], dtype=pl.String)
+    inputs = [
+        pl.Series([some[at] if some[at:] and some[at].startswith("[") else None for some in texts], dtype=pl.String)
+        for at in range(len(INPUT_COLUMNS))
+    ]
     built: dict[TableName, pl.DataFrame] = {}
     for table, schema in schemas(columns.detail).items():
         blocks, columns.tables[table] = columns.tables[table], []
@@ -78,7 +81,9 @@ def build_tables(columns: Columns) -> tuple[dict[TableName, pl.DataFrame], int]:
             "end_ns": pl.Series(starts + np.concatenate([block.long_ns for block in blocks])),
             **{key: _nullable(np.concatenate([block.more[key] for block in blocks])) for key in blocks[0].more},
         }
-        found |= {key: inputs.gather(found[key]) for key in (*INPUT_COLUMNS, "grid") if key in found}
+        for numbers, keys in {"inputs": INPUT_COLUMNS, "grid": ("grid",)}.items():
+            if numbers in found:
+                found |= {key: inputs[at].gather(found[numbers]) for at, key in enumerate(keys)}
         frame = pl.DataFrame({name: found[name].cast(dtype) for name, dtype in schema.items()})
         if far.any():
             columns.skipped["time far from all others"] += int(far.sum())

@@ -14,11 +14,11 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 
 import zstandard
 from isal import igzip_lib, isal_zlib
+from msgspec import Struct
 
 from tracekit.errors import TracekitError
 from tracekit.files import GZIP_FRAME
@@ -44,8 +44,7 @@ OnBytes = Callable[[int, int | None], None]
 Pieces = queue.Queue[bytes | BaseException | None]
 
 
-@dataclass
-class Unpacked:
+class Unpacked(Struct):
     """The pieces, in order. `damaged` says, once they are over, that the packed file ended early or was spoilt; `bytes`
     is how many came out of it."""
 

@@ -2,8 +2,9 @@
 
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.workload import THEIR_SIZE, Request, WorkloadInfo

@@ -12,11 +12,12 @@ import sysconfig
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, TracekitError
 from tracekit.files import write_replaced

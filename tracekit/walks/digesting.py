@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from tracekit.errors import TracekitError
 from tracekit.model.ranks import DigestsMade
@@ -23,16 +24,14 @@ class UnwritableError(TracekitError):
     """A destination that takes no digest, and would take no other."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToDigest:
+class ToDigest(Struct, frozen=True):
     """A recording, and where its digest goes."""
 
     source: str
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Digested:
+class Digested(Struct, frozen=True):
     """What a worker answers: the digest's size, and whether it was made now or was there."""
 
     bytes: int
@@ -72,8 +71,7 @@ def _within(folder: str, name: str) -> str:
     return f"{folder.rstrip('/')}/{name}" if is_url(folder) else str(Path(folder) / name)
 
 
-@dataclass(frozen=True)
-class Digesting:
+class Digesting(Struct, frozen=True):
     """What a worker does with each recording."""
 
     reading: RanksReading

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
 from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from tracekit import store
 from tracekit.errors import KilledRankError, TheirCodeError, TracekitError
@@ -33,8 +33,7 @@ RANK = "RANK"
 OF_A_JOB = ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
-@dataclass(frozen=True, slots=True)
-class RankJob:
+class RankJob(Struct, frozen=True):
     """What each rank is to do: to measure a run by its plan into `draft`, or a cell of a sweep."""
 
     nproc: int

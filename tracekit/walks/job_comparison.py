@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.analysis import holds_window
@@ -30,8 +32,7 @@ if TYPE_CHECKING:
 KINDS: tuple[RecordingKind, ...] = ("light", "rich")
 
 
-@dataclass(frozen=True)
-class FormOfRun:
+class FormOfRun(Struct, frozen=True):
     """A side of a comparison: a form of a run over ranks."""
 
     folder: Path
@@ -39,16 +40,14 @@ class FormOfRun:
     form: FormName
 
 
-@dataclass(frozen=True)
-class _Form:
+class _Form(Struct, frozen=True):
     """A rank's recordings of one form: its side, and what other ranks must know of it, by kind."""
 
     side: Side
     digests: Mapping[RecordingKind, RankDigest]
 
 
-@dataclass(frozen=True)
-class _Look:
+class _Look(Struct, frozen=True):
     """What is read of each rank of the two sides."""
 
     sides: tuple[FormOfRun, FormOfRun]

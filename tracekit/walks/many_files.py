@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from signal import SIGTERM, Signals
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from msgspec import Struct
 
 from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError, WorkerDiedError
@@ -31,8 +32,7 @@ def _refuse(error: TracekitError) -> NoReturn:
     raise error
 
 
-@dataclass(frozen=True)
-class Question(Generic[T, Found]):
+class Question(Struct, Generic[T, Found], frozen=True):
     """What `look` finds of an item, which messages call `named(item)`. A TracekitError of an item goes to `refused`,
     which raises it, or says it and leaves the item out. `doing` stands beside the bar."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.errors import TracekitError
@@ -43,8 +45,7 @@ def with_form(run: Run, name: FormName, **changes: Any) -> Run:
     return replace(run, forms=tuple(replace(each, **changes) if each.name == name else each for each in run.forms))
 
 
-@dataclass
-class CompilationObserver:
+class CompilationObserver(Struct):
     """Hears what torch.compile says of itself, in a log for each form of one workload. `timings` fill up with the calls
     that are timed. `warmup` is the request that warm-up calls are made for where it is another one than theirs, `sizes`
     what of it the user has named."""
@@ -127,8 +128,7 @@ def with_uncalled(run: Run, workload: BuiltWorkload, form: Form) -> Run:
     return replace(with_notes(run, note), components=components)
 
 
-@dataclass
-class ProvenanceObserver:
+class ProvenanceObserver(Struct):
     """Asks where each form's work came from, after everything else is measured. `notes` are for the run's manifest:
     what could not be found out, and why."""
 
@@ -202,8 +202,7 @@ class ProvenanceObserver:
         return replace(sites, graphs=tuple(told), notes=notes)
 
 
-@dataclass
-class FormObserver:
+class FormObserver(Struct):
     """Looks at one run's forms around their timed calls: memory, the GPU's state, outputs. `of_ranks` is whether other
     ranks make the same calls. `notes` are for its manifest: what could not be looked at, and why."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.errors import TracekitError
@@ -36,8 +38,7 @@ if TYPE_CHECKING:
     from tracekit.walks.reading import Reading
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """What a user named as one side, before it is read: a trace, or a form of a run, and what it will be called."""
 
     place: str
@@ -58,8 +59,7 @@ def name_side(place: str, form: FormName | None) -> Named:
     return Named(place, chosen, chosen, run, identity_of_form(run, chosen))
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """What a user named as A and B, before it is read, told apart by their labels; and the run, when both are of
     one."""
 

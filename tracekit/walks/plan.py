@@ -3,8 +3,10 @@
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.option import OPTIONS
@@ -33,8 +35,7 @@ WARMUP_SIZES = {"batch": "batch_size"} | {
 }
 
 
-@dataclass(frozen=True)
-class TimingPlan:
+class TimingPlan(Struct, frozen=True):
     """What the user asked of the timing; None leaves it to the defaults."""
 
     target_percent: float | None = None
@@ -43,8 +44,7 @@ class TimingPlan:
     startup: bool = False
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What one `tracekit profile` is to do."""
 
     request: Request
@@ -140,7 +140,7 @@ def warmup_request(info: WorkloadInfo, request: Request, sizes: dict[str, int]) 
             there = _spelt(each for each in WARMUP_SIZES.values() if each in has)
             raise TracekitError(f"{info.name} has no {name}: --warmup takes {there}")
     refuse_timed_sizes(sizes, request)
-    asked = replace(request, **sizes)  # type: ignore[arg-type]
+    asked = replace(request, **sizes)
     check_request(info, request)
     check_pixels(info, asked, "--warmup {}={}")
     return asked

@@ -8,9 +8,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from tracekit.shell import environment_with
 
@@ -24,8 +25,7 @@ WORD = "word"
 PART = "part.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a process ended: its code (negative: the signal), what it printed, and its answer, None if it has none.
     `late` is whether it was ended here, because its time was up; `word` the last it said of what it was doing; `part`
     what it had found out by then, None where it left nothing."""

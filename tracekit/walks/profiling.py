@@ -7,10 +7,11 @@ import platform
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from tracekit import __version__, store
 from tracekit.errors import CompileError, NothingCompiledError

@@ -7,11 +7,11 @@ import signal
 import sys
 import time
 import traceback
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
 import msgspec
+from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.errors import LateRankError, TheirCodeError, TracekitError

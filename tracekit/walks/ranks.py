@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.analysis.digest import digest_rank
@@ -47,8 +49,7 @@ READING_BYTES = 200 << 20
 READING_SHARE = 0.75
 
 
-@dataclass(frozen=True)
-class RanksReading:
+class RanksReading(Struct, frozen=True):
     """What of each recording is to be read, as the options of `ranks` say it."""
 
     window: str = "auto"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
@@ -29,17 +30,18 @@ PATIENCE_SECONDS = 1.0
 MOST_ACTIVITIES = 500_000
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What of a trace is to be read, as the options of `analyze` and `compare` say it. `steps` are the first and the
     last number of the marked steps that count, None for all. Files that were read before come from the cache if
-    `cached`. `shapes` reads the inputs of operators too, by which the work of two sides is matched."""
+    `cached`. `shapes` reads the inputs of operators too, by which the work of two sides is matched. `drawn` lays a step
+    out for the page's timeline."""
 
     window: str = "auto"
     steps: tuple[int, int] | None = None
     cpu: bool = False
     cached: bool = True
     shapes: bool = False
+    drawn: bool = True
 
     def read(self, place: Path | str) -> Trace:
         """The trace at this place: a file, `-`, or a URL; a bar shows how far reading is after a second."""
@@ -76,10 +78,15 @@ class Reading:
 
     def look(self, trace: Trace) -> Looked:
         """Its analysis, what the GPU did activity by activity, and one step of that moment by moment: both None where
-        it did nothing, where it did too much to look at one by one, and where shapes were not asked for."""
+        it did nothing, where it did too much to look at one by one, and where shapes were not asked for; the latter
+        where it is not to be drawn."""
         analysis = self.analyze(trace)
         if not self.shapes or not 0 < trace.activities.height <= MOST_ACTIVITIES:
             return analysis, None, None
+        if not self.drawn:
+            from tracekit.analysis.sequence import list_work
+
+            return analysis, list_work(trace, self.window, self.steps), None
         from tracekit.analysis.step_timeline import list_and_draw
 
         return analysis, *list_and_draw(trace, self.window, self.steps)

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.files import write_replaced
 from tracekit.model.progress import Progress
@@ -14,8 +15,7 @@ from tracekit.model.progress import Progress
 BETWEEN_SECONDS = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """What a process is doing; stages and phases are numbered, since two may have one name."""
 
     stages: tuple[str, ...] = ()

@@ -9,12 +9,12 @@ import hashlib
 import json
 import os
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from msgspec import Struct
 
 from tracekit import store
 from tracekit.errors import TracekitError
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 ReportKind = Literal["analysis", "comparison", "several", "sweep", "ranks"]
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
+class Destination(Struct, frozen=True):
     """Where a report goes: the page `NAME.html` and its markdown twin `NAME.md` in a folder.
 
     `identity` is what it is a report of, None where that is not known yet; `replaces` are reports of something else

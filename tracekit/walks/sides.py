@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.analysis import holds_window

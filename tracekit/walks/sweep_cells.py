@@ -3,10 +3,10 @@
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from tracekit.model.option import OPTIONS, words_of
 from tracekit.model.run import FormName
@@ -86,9 +86,9 @@ def _digest(form: FormName, request: Request) -> str:
     left_out = {*NOT_SETTINGS, *(COMPILING if form == "eager" else ())}
     default = Request(request.workload)
     settings = {
-        field.name: value
-        for field in fields(request)
-        if field.name not in left_out and (value := getattr(request, field.name)) != getattr(default, field.name)
+        name: value
+        for name in request.__struct_fields__
+        if name not in left_out and (value := getattr(request, name)) != getattr(default, name)
     }
     content = msgspec.json.encode([form, request.workload, settings], order="sorted")
     return hashlib.sha256(content).hexdigest()[:DIGEST]

@@ -8,10 +8,10 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Progress

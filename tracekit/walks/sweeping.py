@@ -10,12 +10,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import __version__
 from tracekit.errors import KilledRankError, TracekitError
@@ -47,8 +48,7 @@ Shown = Callable[[], AbstractContextManager[Progress]]
 Why = Literal["missing", "anew", "failed", "changed"]
 
 
-@dataclass(frozen=True)
-class SweepPlan:
+class SweepPlan(Struct, frozen=True):
     """What one `tracekit sweep` is to do. `again` runs cells that are there anew, `retry_failed` those that failed."""
 
     cells: tuple[Cell, ...]
@@ -61,8 +61,7 @@ class SweepPlan:
     retry_failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToDo:
+class ToDo(Struct, frozen=True):
     """A cell to run, its number among those of this call, why, and when what is there of it was measured."""
 
     cell: Cell

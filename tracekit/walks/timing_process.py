@@ -5,10 +5,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
@@ -92,7 +92,7 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
         return with_notes(run, Noted(NO_ADVICE))
     # A flag is `True` or `False` in a finding.
     flags = {"True": True, "False": False}
-    advised = replace(request, **{name: flags.get(value, value) for name, value in finding.changes.items()})  # type: ignore[arg-type]
+    advised = replace(request, **{name: flags.get(value, value) for name, value in finding.changes.items()})
     changes = [f"{name.replace('_', ' ')} {value}" for name, value in finding.changes.items()]
     changes += [variable_words(finding.environment)] if finding.environment else []
     settings, rule = run.settings, stopping_rule(plan, request, run.settings)

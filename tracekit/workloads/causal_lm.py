@@ -2,11 +2,11 @@
 configuration file has it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import torch
 import torch.distributed as dist
+from msgspec.structs import replace
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, GemmaConfig, GemmaForCausalLM
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
@@ -19,8 +20,7 @@ from tracekit.workloads.unlisted import find_on_hub, weights_of
 GPU_ITERATIONS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(Struct, frozen=True):
     """A forward's arguments, on the CPU, and the sizes they were drawn in; None for what they have not."""
 
     arguments: dict[str, Any]
@@ -29,8 +29,7 @@ class Drawn:
     seq_length: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Configured:
+class Configured(Struct, frozen=True):
     """What a configuration stands for. `make` builds the model where torch builds models now, `load` reads weights into
     one, `draw` makes the arguments of its forward for a request. `remarks` are what a reader must know of them."""
 

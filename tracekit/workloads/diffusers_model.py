@@ -4,13 +4,13 @@
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import diffusers
 import torch
+from msgspec import Struct
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
@@ -30,8 +30,7 @@ TIME_IDS = 6
 VIDEO_LATENTS = 21
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """Sizes of one denoising step: so many latents of `height` times `width`, prompts of so many tokens."""
 
     count: int
@@ -50,8 +49,7 @@ class Step:
         return torch.randint(classes, (self.count,), generator=self.generator)
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """How a class is fed. A latent stands for `shrink` times `shrink` pixels, or as the pipeline's own VAE says; sides
     of an image are multiples of `pack` latents. `pixels` are those of an image where the configuration has no
     `sample_size`. `tokens` is 0 where no prompt is read. With guidance each image is denoised twice a step, with its

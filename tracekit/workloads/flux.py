@@ -7,12 +7,13 @@ guidance 0, 4 steps, 256 tokens of T5 at most.
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import torch
 from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxPipeline, FluxTransformer2DModel
+from msgspec import Struct
+from msgspec.structs import replace
 from transformers import CLIPTextConfig, CLIPTextModel, T5Config, T5EncoderModel
 
 from tracekit.errors import TracekitError
@@ -30,8 +31,7 @@ PIXELS_OF_TOKEN = 16
 MODULES = ("text_encoder", "text_encoder_2", "transformer", "vae")
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
+class Architecture(Struct, frozen=True):
     """What differs between the sizes: arguments of each part, and of a call. The rest is as published."""
 
     transformer: dict[str, Any]
@@ -69,8 +69,7 @@ TINY = Architecture(
 ARCHITECTURES = {"full": PUBLISHED, "small": SMALL, "tiny": TINY}
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """What differs between the published models. `guided`: the transformer embeds the guidance scale, and the
     scheduler's noise levels shift with the size of the image too."""
 

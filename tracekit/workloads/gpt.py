@@ -5,11 +5,12 @@ whole (FSDP2); tensor parallel attention and MLP of each block (Megatron's split
 all-reduce after each). The learning rate is 0: weights stay, so every step does the same work on the same numbers.
 """
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from msgspec import Struct
+from msgspec.structs import replace
 from torch import nn
 from torch.distributed.tensor import DTensor
 from torch.nn import functional
@@ -26,8 +27,7 @@ HEAD_WIDTH = 64
 DEFAULT_ORDER: CompileOrder = "after-sharding"
 
 
-@dataclass(frozen=True)
-class Architecture:
+class Architecture(Struct, frozen=True):
     layers: int
     width: int
     vocabulary: int

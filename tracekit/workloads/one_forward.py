@@ -1,11 +1,12 @@
 """A model whose call is one forward over fixed inputs: the rows of the table, and what all share. Torch alone."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import torch
+from msgspec import Struct
+from msgspec.structs import replace
 from torch import nn
 from torch.utils._pytree import tree_map
 
@@ -20,8 +21,7 @@ Arguments = dict[str, Any]
 RANDOM = "Random weights: the output is meaningless, kernels and shapes are the model's."
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """How a row's model of a size is made, where torch makes models now, and its real weights are loaded. `draw` makes
     the arguments of a forward of this model, in these sizes, so many at once, by a seed: on the CPU, the same for every
     device; floats among them are cast to the run's dtype."""

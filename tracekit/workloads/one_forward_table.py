@@ -5,8 +5,9 @@ stabilityai/stable-diffusion-xl-base-1.0.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from tracekit.model.workload import NO_BREAKS, WorkloadInfo
 
@@ -18,8 +19,7 @@ class BySize(NamedTuple):
     tiny: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(Struct, frozen=True):
     """What it is, in words; sizes of what is drawn for its inputs; the memory it needs in bfloat16."""
 
     what: str
@@ -27,8 +27,7 @@ class Size:
     memory_gib: float = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneForward:
+class OneForward(Struct, frozen=True, kw_only=True):
     """A row. `family` is the module that builds it, `kind` the model's class there, `figures` the arguments of its
     configuration, some of them `BySize`. `draws` names what the family draws for the inputs, `does` says in the
     report's notes what a call does with it, `outputs` names what a call gives: a tuple, or the one output itself where

@@ -4,11 +4,12 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 import torch.distributed as dist
+from msgspec import Struct
+from msgspec.structs import replace
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.utils._pytree import tree_leaves, tree_map_only
@@ -29,8 +30,7 @@ RETURNS = (
 TRAINING = "The module is in training mode: dropout is on. Call .eval() to measure inference."
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """A model with its one call. `inputs` are the call's, where they are known."""
 
     call: Callable[[], object]

@@ -3,12 +3,13 @@
 Architecture figures are those of the published configuration files of Qwen/Qwen2.5-VL-3B-Instruct and -7B-Instruct.
 """
 
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle, islice
 from typing import Any
 
 import torch
+from msgspec import Struct
+from msgspec.structs import replace
 from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
 from tracekit.errors import TracekitError
@@ -36,8 +37,7 @@ TEXT = "num_hidden_layers hidden_size num_attention_heads num_key_value_heads in
 VISION = "fullatt_block_indexes hidden_size num_heads intermediate_size".split()
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
+class Architecture(Struct, frozen=True):
     """What differs between the sizes: figures of `TEXT` and `VISION`, the sections of the rotary embedding, and those
     of a call. The rest is as published."""
 

@@ -11,12 +11,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 import transformers
+from msgspec import Struct
 from PIL import Image
 from transformers import AutoProcessor, ProcessorMixin, Qwen2_5_VLProcessor, Qwen2TokenizerFast
 from transformers.convert_slow_tokenizer import bytes_to_unicode
@@ -49,8 +49,7 @@ TIMED_CALLS = 5
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Processed:
+class Processed(Struct, frozen=True):
     """The model's inputs, on the CPU, and median wall times of the two steps; None without process_vision_info."""
 
     inputs: Any

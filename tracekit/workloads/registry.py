@@ -3,7 +3,8 @@
 import difflib
 import importlib
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.interpreter import collector_paused

@@ -8,9 +8,9 @@ name between two points. A workload with one root lets the root's name be left o
 
 import difflib
 import re
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
+from msgspec.structs import replace
 from torch import nn
 
 from tracekit.errors import TracekitError

@@ -2,7 +2,6 @@
 
 import importlib
 from collections.abc import Collection
-from dataclasses import fields
 
 from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.option import OPTIONS, OWN_WEIGHTS
@@ -33,7 +32,7 @@ def check_request(info: WorkloadInfo, request: Request) -> None:
     """Raises TracekitError for options, sizes and image sizes that the workload has not."""
     if request.options and "options" not in info.takes:
         raise TracekitError(f"{info.name} takes no options after --: leave out {' '.join(request.options)}")
-    given = (each.name for each in fields(request) if each.name in NOT_EVERYWHERE)
+    given = (each for each in request.__struct_fields__ if each in NOT_EVERYWHERE)
     asked = [name for name in given if getattr(request, name) is not None]
     refused = [_option(name) for name in asked if name not in info.takes]
     if refused:

@@ -3,9 +3,10 @@ user's own (`my_model.py:build`, `package.module:build`). Nothing here needs tor
 
 import difflib
 import sys
-from dataclasses import replace
 from importlib.machinery import PathFinder
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.option import OWN_WEIGHTS

@@ -1,9 +1,9 @@
 """What holds a form back, by the rules of docs/bounds.md."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.sides import make_analysis, make_cpu_analysis, make_form, make_side
 
 from tracekit.comparison.cost.bound import find_bound

@@ -1,9 +1,9 @@
 """Estimates of operations, bytes and rates, on operators as the profiler records them."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.sequences import eager, make_activity, make_sequence, product
 from tests.sides import make_analysis, make_side
 

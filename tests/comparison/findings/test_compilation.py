@@ -1,9 +1,9 @@
 """What is found in what torch.compile said, and that a healthy run asks for nothing."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.sides import (
     COMPILED,
     EAGER,

@@ -1,9 +1,9 @@
 import math
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict, replace
 from tests.sequences import make_activity, make_sequence
 from tests.sides import (
     COMPILED,

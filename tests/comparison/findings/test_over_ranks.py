@@ -1,9 +1,9 @@
 """Findings on ranks that communicate otherwise once compiled."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.comparison.test_job import make_call
 from tests.sides import make_pair, make_settings, scaled
 

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.sides import command_of, make_analysis, make_form, make_settings, make_side, scaled
 
 from tracekit.comparison.comparing import compare

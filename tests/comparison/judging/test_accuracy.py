@@ -1,7 +1,7 @@
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.sides import ORDER, command_of, make_pair, make_settings, scaled
 
 from tracekit.comparison.comparing import compare

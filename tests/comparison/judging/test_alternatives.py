@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.sides import ORDER, STEADY, make_environment, make_form, make_pair, make_settings, make_side, scaled
 
 from tracekit.comparison.comparing import compare

@@ -1,11 +1,11 @@
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 from tests.sides import (
     BUSY,
     COMPILED,

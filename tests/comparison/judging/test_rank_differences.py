@@ -1,9 +1,9 @@
 """Ranks of a job that did what others did not; made by hand."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from tests.comparison.judging.test_accuracy import SAME, numerics, tensor
 from tests.sides import make_form, make_side
 

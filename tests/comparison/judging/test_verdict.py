@@ -1,9 +1,9 @@
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.sides import ORDER, STEADY, make_form, make_pair, make_side, scaled, with_processes
 
 from tracekit.comparison.judging.break_even import find_break_even

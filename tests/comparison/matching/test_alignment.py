@@ -2,12 +2,12 @@
 
 import re
 import time
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.fuzzing import fuzzed
 from tests.sequences import attention, batched, eager, make_activity, make_sequence, product, triton
 

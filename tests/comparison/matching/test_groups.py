@@ -1,10 +1,10 @@
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.comparison.matching.test_alignment import SEQUENCES, without_operators
 from tests.fuzzing import fuzzed
 from tests.sequences import eager, make_activity, make_sequence, product, triton

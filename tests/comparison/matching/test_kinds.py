@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.sequences import attention, batched, eager, make_activity, product, triton
 
 from tracekit.comparison.matching.inputs import Masking, masking_of, same_inputs

@@ -1,13 +1,13 @@
 """Links by provenance, on forms built by hand. tests/capture/test_provenance.py has the real compiler's."""
 
 from collections import abc
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.fuzzing import fuzzed
 from tests.sides import make_pair, scaled
 

@@ -6,11 +6,11 @@ Positions are those of activities in launch order over the whole recording.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.traces import recording
 
 from tracekit.analysis import analyze

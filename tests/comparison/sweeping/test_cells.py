@@ -1,11 +1,11 @@
 """What one cell says by its own process, and which command profiles it by itself."""
 
 import math
-from dataclasses import replace
 from statistics import fmean, median, stdev
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.sweeps import GIB, compiled_cell, eager_cell, make_failure, make_result
 
 from tracekit.comparison.sweeping.cells import command_of, ends, read_cell, until_done_us

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.sweeps import compiled_cell, eager_cell, make_asked, make_environment, make_failure, make_result
 
 from tracekit.comparison.sweeping.best import find_best

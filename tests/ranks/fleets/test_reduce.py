@@ -1,12 +1,12 @@
 """Fleets with known truth, grown from made-up kernels; `benchmarks/fleet.py` does the same with recorded ones."""
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.fleet import Fleet, Recorded, Shape, Truth, found_of
 from tracekit.model.ranks import Ranks
@@ -134,7 +134,7 @@ def test_without_a_common_clock_stragglers_are_found_all_the_same() -> None:
         parts = each.parts.copy()
         # Ends of one collective lie as far apart as a recording with a broken clock has them.
         parts[:, :2] += random.integers(-4_000_000, 4_000_000, (len(parts), 1))
-        fields = {name: getattr(each, name) for name in each.__slots__} | {"parts": parts}
+        fields = {name: getattr(each, name) for name in each.__struct_fields__} | {"parts": parts}
         some.append(type(each)(**fields))
     ranks = reduce_fleet(some)
     assert ranks.clock.basis == "bound"

@@ -1,5 +1,4 @@
-from dataclasses import replace
-
+from msgspec.structs import replace
 from tests.report.showing import comparison_markdown, comparison_page, rows_of
 from tests.sides import COMPILED, STEADY, make_analysis, make_form, make_side
 

@@ -1,7 +1,6 @@
 """Figures of two sides, with the memory traffic that is estimated of them."""
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from tests.report.conftest import bare_comparison, timed_comparison
 
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup

@@ -1,5 +1,4 @@
-from dataclasses import replace
-
+from msgspec.structs import replace
 from tests.report.conftest import timed_comparison
 from tests.report.showing import comparison_page
 

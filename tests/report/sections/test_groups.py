@@ -1,8 +1,8 @@
 import math
-from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
+from msgspec.structs import replace
 from tests.report.conftest import cpu_comparison, matched_comparison, timed_comparison
 from tests.report.showing import comparison_page, unpacked
 

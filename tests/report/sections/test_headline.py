@@ -2,10 +2,10 @@
 
 import json
 import re
-from dataclasses import replace
 from html import escape
 
 import pytest
+from msgspec.structs import replace
 from tests.report.conftest import cpu_comparison, timed_comparison
 from tests.report.showing import comparison_markdown, comparison_page, told_in_full
 from tests.sides import BUSY, STEADY, make_analysis, make_cpu_analysis, make_form, make_side, scaled

@@ -1,5 +1,4 @@
-from dataclasses import replace
-
+from msgspec.structs import replace
 from tests.report.showing import rows_of
 from tests.sides import make_analysis, make_side
 

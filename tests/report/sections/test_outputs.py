@@ -1,7 +1,6 @@
 """Outputs, memory and the GPU's state, as reports show them."""
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from tests.report.conftest import timed_comparison
 from tests.report.showing import comparison_markdown, comparison_page, rows_of, told_in_full
 from tests.sides import make_pair, make_run, scaled

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.report.showing import rows_of
 from tests.sides import make_form, make_run, make_settings, make_side
 

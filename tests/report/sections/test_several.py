@@ -2,9 +2,9 @@
 
 import json
 import re
-from dataclasses import replace
 from functools import cache
 
+from msgspec.structs import replace
 from tests.report.conftest import three_times_matched
 from tests.report.showing import comparisons_markdown, comparisons_page, rows_of, told_in_full
 from tests.report.test_schemas import faults

@@ -4,12 +4,12 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 from tests.browser import opened
 from tests.report.conftest import HOSTILE_NAMES
 from tests.report.showing import printed, sweep_markdown, sweep_page, text_of, told_in_full, written

@@ -1,5 +1,6 @@
-from dataclasses import replace
 from typing import Any, get_args
+
+from msgspec.structs import replace
 
 from tracekit.model.comparison import Bound, BoundIfSlowed, UnknownLimit
 from tracekit.model.estimate import Statement

@@ -3,11 +3,11 @@ other's."""
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from tracekit.analysis.kernels import in_launch_order
 from tracekit.analysis.window import Scope
@@ -20,8 +20,7 @@ from tracekit.slices import ARROWS, Row, as_slices, details
 ARROWS_ARE = "eager work and its compiled counterpart"
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """What is known of a side's work by position: the activity itself, and the piece it is in. `words` says what a
     group is called."""
 

@@ -1,9 +1,8 @@
 """One recording as a panel: findings first, then the GPU's streams, then the host's threads."""
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from tracekit import interval
 from tracekit.analysis.devices import busy_intervals, measure_steps

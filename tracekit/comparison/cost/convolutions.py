@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tracekit.model.sequence import Activity, Operator
 
@@ -40,8 +41,7 @@ NUMBER = re.compile(r"-?\d+")
 DEFAULTS = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0, "groups": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Convolution:
+class Convolution(Struct, frozen=True):
     """Sizes of what is convolved and of the weights; `positions` are those that the weights are laid at (of the result,
     transposed of the data), None where stride and padding were not recorded."""
 

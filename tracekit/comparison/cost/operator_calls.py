@@ -5,7 +5,9 @@ that lists of tensors, results and the operations by torch's own formula are exa
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.comparison.cost.flops import flops_of, is_counted
 from tracekit.comparison.cost.traffic import bytes_of
@@ -24,8 +26,7 @@ OVERWRITING = ("copy", "fill", "zero", "normal", "uniform", "random", "bernoulli
 UNNUMBERED = -(1 << 62)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One operator call and what it launched; an activity of no known call is one by itself."""
 
     activities: tuple[Activity, ...]

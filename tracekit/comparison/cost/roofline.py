@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from tracekit.comparison.cost.flops import MATMULS
 from tracekit.comparison.cost.operator_calls import Call

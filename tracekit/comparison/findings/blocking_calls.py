@@ -1,8 +1,9 @@
 """Does the GPU run dry because the host waits in a call: for the GPU, or for copies from or to pageable memory?"""
 
 import math
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from tracekit.comparison.matching.operators import plain_name
 from tracekit.comparison.waiting import exposing, gaps_behind, idle_saving

@@ -2,7 +2,8 @@
 
 import math
 from collections import defaultdict
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.judging.fairness import ran_eager

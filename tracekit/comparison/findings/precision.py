@@ -1,7 +1,8 @@
 """Does compiled code compute something else than eager code, or run products in float32 in a model of 16 bits?"""
 
 import math
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.findings.slower_kernels import find_lost_attention

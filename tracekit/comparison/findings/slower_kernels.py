@@ -10,7 +10,9 @@ us of attention whole, 65 us layer by layer, as eager.
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from tracekit.comparison.commands import layer_by_layer, run_again, scope_changes
 from tracekit.comparison.cost.convolutions import find_convolution, moved_last
@@ -64,8 +66,7 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
     return Finding("lost_attention", "warning", facts, saving_us, layer_by_layer(b), scope_changes(b))
 
 
-@dataclass(frozen=True, slots=True)
-class _SameWork:
+class _SameWork(Struct, frozen=True):
     """The work of one group that both sides do: microseconds per step of either side, and how many calls (of
     convolutions). `moved`: channels lie last in B alone."""
 

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.model.comparison import Side
 from tracekit.model.estimate import Statement
@@ -30,8 +32,7 @@ HOW = ("scope", "mode", "fullgraph", "dynamic", "compile_order", "compiled_autog
 HALF = ("bfloat16", "float16")
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
+class _Judged(Struct, frozen=True):
     """One tensor's result; `excess` is how many times its error is what it may be, to find the worst."""
 
     result: Result
@@ -60,7 +61,7 @@ def judge_accuracy(a: Side, b: Side) -> Accuracy | None:
     if other is None or not (a.form and a.form.name == "eager"):
         return None
     same_work = a.settings is not None and b.settings is not None
-    for name in (field.name for field in fields(Settings) if field.name not in HOW):
+    for name in (each for each in Settings.__struct_fields__ if each not in HOW):
         same_work = same_work and getattr(a.settings, name) == getattr(b.settings, name)
     return judge_outputs(one, other, same_work=same_work)
 

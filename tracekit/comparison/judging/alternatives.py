@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from tracekit.comparison.judging.fairness import find_other_machine
 from tracekit.comparison.judging.processes import find_process_spread_of_advice

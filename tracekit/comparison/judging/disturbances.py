@@ -1,10 +1,10 @@
 """What disturbed the timing: a GPU held back, shared, or clocked differently; forms that changed their speed?"""
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.timed import Timed

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.fairness import find_other_work
@@ -30,8 +32,7 @@ NO_JOIN = Statement("ranks_not_joined")
 OWN_PROCESSES_TOO_SHORT = Statement("too_few_calls_in_own_processes", {"needed": thresholds.FEWEST_CALLS})
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """A figure of either side. `given_base` is what the new side's may really be, given the base's; `own` the same
     where nothing is held against the base: both None where nobody knows, and then `unknown` and `own_unknown` say why.
     """

@@ -1,9 +1,9 @@
 """What judging asks of a side: its form, how it was timed, which calls compiled; of traces idle time alone."""
 
-from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
+from msgspec import Struct
 
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import CompilingCall, Diagnostics, FrameCompilation
@@ -11,8 +11,7 @@ from tracekit.model.run import FormResult
 from tracekit.statistics.interval import Values
 
 
-@dataclass(frozen=True, slots=True)
-class TimedForm:
+class TimedForm(Struct, frozen=True):
     """A form that was timed and never recorded, beside a side of a comparison."""
 
     label: str
@@ -37,8 +36,7 @@ class TimedForm:
 Timed = Side | TimedForm
 
 
-@dataclass(frozen=True, slots=True)
-class CompilingCost:
+class CompilingCost(Struct, frozen=True):
     """A timed call that compiled, what of it, and how much longer it took than the median call that did not; None where
     none did not, or the call's time is not known."""
 

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, ratio_change
@@ -31,8 +31,7 @@ NOT_ALTERNATED = Note("not_alternated")
 Judged = tuple[Verdict, tuple[Note, ...]]
 
 
-@dataclass(frozen=True)
-class Pairs:
+class Pairs(Struct, frozen=True):
     """Both sides' calls in one process, round by round, and the controls that were made between them."""
 
     a_us: Values

@@ -4,8 +4,9 @@ cut both into segments."""
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from tracekit.comparison.matching.common_subsequence import common_subsequence
 from tracekit.comparison.matching.operators import Kind, is_helper, kind_of_operator
@@ -22,8 +23,7 @@ Key = tuple[Hashable, ...]
 Pairs = list[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Tie:
+class Tie(Struct, frozen=True):
     """Library calls that do the same work: positions among the units of either side. Several stand on one side where
     attention was decomposed, or composed. Not `exact`: their sizes differ or are not known, and they were paired by
     kernel and order."""

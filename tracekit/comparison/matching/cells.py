@@ -3,10 +3,11 @@
 import math
 from collections.abc import Hashable, Iterable
 from collections.abc import Sequence as PySequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Literal
+
+from msgspec.structs import replace
 
 from tracekit.comparison.matching.alignment import align
 from tracekit.comparison.matching.common_subsequence import common_subsequence

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.model.comparison import Coverage, KernelGroup, Side
@@ -76,8 +77,7 @@ def find_inexact(groups: Sequence[KernelGroup], why: str | None = None, *, bare:
     return (Note("matched_by_elimination", facts=facts),)
 
 
-@dataclass(frozen=True, slots=True)
-class LostGroups:
+class LostGroups(Struct, frozen=True):
     """How many places in a step need more kernels on the new side: `seen` for sure, `most` at most. `unknown` is the
     share of GPU time, of the side where it is larger, whose counterpart is not known: unmatched, or matched by family
     alone."""

@@ -8,8 +8,10 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
 from statistics import fmean
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.comparison.cost.operator_calls import Call, find_calls, note_calls
 from tracekit.comparison.cost.roofline import peak_of_side, rates_of
@@ -38,8 +40,7 @@ MOST_SHAPES = 4
 NUMBER = re.compile(r"\.\d+(?=\.|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """What a cell holds: the activities of either side, in order, and the operator calls whose main activities they
     are. What else a call launched may stand in other cells."""
 

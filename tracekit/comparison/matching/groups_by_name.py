@@ -3,8 +3,9 @@ activities are not known one by one."""
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Literal
+
+from msgspec.structs import replace
 
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, MatchedBy, Side
 from tracekit.model.groups import GroupLabel, Label, NamedFamily

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
+
+from msgspec import Struct
 
 from tracekit.comparison.matching.operators import FACTORS, kind_of_operator, plain_name, without_number
 from tracekit.model.sequence import Activity, Operator
@@ -73,8 +74,7 @@ def sizes_in(operator: Operator) -> frozenset[int]:
     return frozenset((*sizes, sum(sizes)) if plain_name(operator.name) in JOINING else sizes)
 
 
-@dataclass(frozen=True, slots=True)
-class Masking:
+class Masking(Struct, frozen=True):
     """What an attention call was told to leave out: the shape of its mask, None without one; and whether it was to be
     causal, None where the recording does not say."""
 

@@ -7,10 +7,11 @@ the join does not use, check it.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from tracekit.comparison.matching.launch_sites import Site
 from tracekit.comparison.matching.operators import does_no_work, is_generated, kind_of_operator, plain_name
@@ -20,8 +21,7 @@ from tracekit.model.provenance import CompiledGraph, CompiledSites, EagerOps, Gr
 MULTIPLYING = ("product", "convolution")
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
+class Joined(Struct, frozen=True):
     """An eager operator (a position in `EagerOps.ops`) and the sites that do its work: none where its nodes needed no
     launch of their own. `exact` where the numbers on both sides are equal and the sizes agree."""
 
@@ -30,8 +30,7 @@ class Joined:
     exact: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Unexplained:
+class Unexplained(Struct, frozen=True):
     """A site that no eager operator was found for, with the modules and lines its nodes stand in: work that is done
     otherwise under the compiler. None where Inductor tells nothing of the site."""
 
@@ -40,8 +39,7 @@ class Unexplained:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     """`joined` are the operators that nodes were found for; `unmatched` those inside compiled modules without any.
     `unexplained` are the sites without operators. `wrong_sizes` counts the pairs whose sizes differ."""
 
@@ -58,8 +56,7 @@ class _Place(NamedTuple):
     operator: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(Struct, frozen=True):
     """A node in one call of its graph."""
 
     call: int

@@ -1,8 +1,9 @@
 """Which launch site of the generated code does each GPU activity of the compiled form come from?"""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from tracekit.comparison.matching.common_subsequence import same_launches
 from tracekit.comparison.matching.operators import KIND_OF_FAMILY, is_generated, plain_name
@@ -15,8 +16,7 @@ PREPARING = frozenset(("memset", "memcpy", "copy"))
 Site = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """Activities (positions in `CompiledSites.activities`) and the sites that launched them. One site, unless it cannot
     be told which of several did; without a site the activities belong to the graph call alone (copies into a CUDA
     graph's inputs, memory set before a kernel)."""
@@ -47,8 +47,7 @@ def place(compiled: CompiledSites, families: Mapping[str, str]) -> tuple[Placed,
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """One call of a graph: its sites and its activities (at these positions of all), both in order."""
 
     call: int

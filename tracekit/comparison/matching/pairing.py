@@ -1,8 +1,9 @@
 """What is known so far of two sides that are being put together, and what comes of it: cells."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeVar
+
+from msgspec import Struct, field
 
 from tracekit.comparison.matching.anchors import cut_into_segments, tie_anchors
 from tracekit.comparison.matching.units import Unit
@@ -13,8 +14,7 @@ Thing = TypeVar("Thing", bound=Hashable)
 Node = tuple[Literal["plain", "fused"], int]
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """The activities of A and of B that do one piece of work: positions in the activities of the two sequences.
 
     Cells of one alignment are a partition: every position of either side is in exactly one. `where` names source lines
@@ -63,8 +63,7 @@ class UnionFind(Generic[Thing]):
         return thing
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """The units of one side, the segment of each, and which of them have found their place."""
 
     units: Sequence[Unit]

@@ -5,8 +5,9 @@ of other recordings of the same forms, and run the same kernels in the same orde
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from tracekit.comparison.matching.common_subsequence import places_in_table, same_launches
 from tracekit.comparison.matching.launch_site_operators import Join, Joined, join_operators
@@ -64,8 +65,7 @@ def link(
     return _Linking(a, b, eager, compiled, places[0], places[1], placed, join).cells(), tuple(noted)
 
 
-@dataclass(frozen=True, slots=True)
-class _Linking:
+class _Linking(Struct, frozen=True):
     a: GpuSequence
     b: GpuSequence
     eager: EagerOps

@@ -1,9 +1,11 @@
 """A sequence cut into units: all that one operator call launched."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.comparison.matching.inputs import size_of, sizes_in
 from tracekit.comparison.matching.operators import (
@@ -21,8 +23,7 @@ from tracekit.comparison.matching.operators import (
 from tracekit.model.sequence import Activity, Sequence
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Signature:
+class Signature(Struct, frozen=True, eq=False):
     """Names of kernels, and the operators that launched them with their inputs' shapes."""
 
     names: tuple[str, ...]
@@ -33,8 +34,7 @@ class Signature:
 signature_of = cache(Signature)
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(Struct, frozen=True):
     """Positions that follow one another, and what they do.
 
     A library call has a `kind`, and a `size` where shapes are known. `words` are the names of the operators around it,

@@ -1,7 +1,9 @@
 """Which way to run a work is best for what, and which ways nothing tells apart?"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.comparison.judging.thresholds import LEAST_IN_ONE_PROCESS, LEAST_OF_MEMORY, LEAST_OF_STARTS
 from tracekit.comparison.judging.verdict import speedup_of
@@ -16,8 +18,7 @@ BY_ORDER: dict[Order | None, Standing] = {"smaller": "better", "larger": "worse"
 RANKS: dict[Standing | None, int] = {"better": 0, None: 1, "undecided": 2, "worse": 3}
 
 
-@dataclass(frozen=True, slots=True)
-class Contender:
+class Contender(Struct, frozen=True):
     """A candidate, and how far it must be from another at least besides what all must."""
 
     candidate: Candidate

@@ -2,9 +2,9 @@
 
 import math
 import shlex
-from dataclasses import fields, replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.judging.break_even import extra_us, find_break_even
@@ -156,7 +156,7 @@ def command_of(result: CellResult, form: FormName) -> str:
     # What was not given stays the workload's and the machine's choice.
     words = ["tracekit", "profile", asked.workload, *(["--compiled"] if compiled else [])]
     default = Request(asked.workload)
-    for name in (field.name for field in fields(Request) if field.name not in NOT_OPTIONS):
+    for name in (each for each in Request.__struct_fields__ if each not in NOT_OPTIONS):
         value = getattr(asked, name)
         given = name == "batch_size" or (name == "mode" and compiled) or value != getattr(default, name)
         if given and (compiled or name not in COMPILING):

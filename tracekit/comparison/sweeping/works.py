@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
 from datetime import datetime
+
+from msgspec.structs import asdict, replace
 
 from tracekit import __version__
 from tracekit.comparison.sweeping.best import find_best

@@ -4,7 +4,8 @@ it is its place in its group, and ranks of one place do what a tensor, data, pip
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.model.ranks import RankSummary
 
@@ -18,8 +19,7 @@ NAMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """`places` has each rank's place in its group."""
 
     name: str  #: tensor, data, pipeline, expert, context; else `groups of 16`.

@@ -2,10 +2,10 @@
 share a collective with all others, so offsets are passed on from host to host."""
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.model.ranks import ClockBasis
@@ -27,8 +27,7 @@ TURNS, MOST_ENDS = 3, 80
 OVER_A_NETWORK = 4
 
 
-@dataclass(frozen=True, slots=True)
-class FleetClocks:
+class FleetClocks(Struct, frozen=True):
     """`moved_ns` is what is added to each part's times."""
 
     moved_ns: Floats

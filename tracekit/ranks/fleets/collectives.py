@@ -1,10 +1,10 @@
 """What was each kind of collective of a fleet, and which single ones did its ranks wait in most?"""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
+from msgspec.structs import replace
 
 from tracekit.model.ranks import (
     CollectiveClass,

@@ -5,10 +5,10 @@ Sends and receives by their two ranks, likewise. Equal ends, by which few ranks'
 what a fleet's names do not join is counted.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit.model.ranks import RankSummary, Talk
@@ -19,8 +19,7 @@ OF_ALL = ("all", "from_root", "to_root")
 WHY = pl.Enum(["missing_rank", "counts_differ", "not_at_once", "peers_unknown", "one_sided", "clocks_unknown"])
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """`every` has a row for each rank's part in each collective: `part` (its place), `rank`, `host`, `start`, `end` (as
     if all clocks were one), `step`, `talk`, `sequence` and `covered`. `barriers` has those that were joined with
     others': `collective` and `part`. `pairs` has joined sends and receives: `collective`, and their parts, `send` and
@@ -71,8 +70,7 @@ def _lay_out(summaries: dict[int, RankSummary]) -> tuple[tuple[Talk, ...], pl.Da
 def _whole(talk: Talk, summary: RankSummary) -> Talk:
     if talk.ranks or not (ranks := summary.groups.get(talk.group or "")):
         return talk
-    fields = {name: getattr(talk, name) for name in Talk.__slots__}
-    return Talk(**fields | {"ranks": ranks})
+    return replace(talk, ranks=ranks)
 
 
 def _barriers(rows: pl.DataFrame, talk: tuple[Talk, ...]) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -1,10 +1,11 @@
 """The walk from the summaries of a fleet's ranks to what they say together."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES
@@ -44,8 +45,7 @@ Ints = NDArray[np.int64]
 MOST_STRAGGLERS, MOST_BINS = 24, 32
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """By rank (rows, as in `ranks`) and step (columns, as in `numbers`), in microseconds; NaN where not recorded."""
 
     ranks: Ints

@@ -15,9 +15,9 @@ probability of even one false alarm in the whole job below FALSE_ALARMS, whateve
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -41,8 +41,7 @@ LEAST_SCATTER = 1e-4
 NORMAL_95 = 1.96
 
 
-@dataclass(frozen=True, slots=True)
-class Excess:
+class Excess(Struct, frozen=True):
     """By how much each of some alike exceeds its peers, as a share, how it scatters over its own steps, and how unusual
     it is: `beyond` in deviations, and the probability of that by chance."""
 

@@ -2,10 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.model.ranks import RankSummary, Straggler, StragglerRule, Talk
@@ -35,16 +35,14 @@ LEAST_ON_HOST = 3
 MOST_PRICE = 0.35
 
 
-@dataclass(frozen=True, slots=True)
-class Tested:
+class Tested(Struct, frozen=True):
     """The stragglers, as yet without what they lose and why."""
 
     rule: StragglerRule | None
     found: tuple[Straggler, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
+class _Family(Struct, frozen=True):
     """Units of one kind that were tested, and in what."""
 
     units: list[dict[str, object]]  #: Fields of a `Straggler`.

@@ -1,9 +1,8 @@
 """Who waited for whom in a fleet, and how long? As `ranks.waiting`, in columns."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.ranks.fleets.clocks import FleetClocks
@@ -12,8 +11,7 @@ from tracekit.ranks.fleets.parts import WHY, Parts
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class FleetWaits:
+class FleetWaits(Struct, frozen=True):
     """`parts` is `Parts.every` with `start` and `end` on the common clock, `waiting` (-1: unknown) and `late`, the rank
     waited for (-1: none); `members` has each joined part's `collective`, with `first` and `last` (starts) and
     `last_rank`; `left` is `Parts.left` with what was joined and cannot be one."""

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.model.comparison import Bound, Comparison, Finding, Side
 from tracekit.model.timing import BreakEven

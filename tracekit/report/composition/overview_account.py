@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.names import clipped_within, printable

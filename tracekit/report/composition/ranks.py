@@ -2,8 +2,9 @@
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from tracekit.model.ranks import Ranks
 from tracekit.numbers import counted, duration, percent

@@ -1,7 +1,8 @@
 """The page of many ranks, and its markdown twin."""
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.model.ranks import RankFinding, Ranks
 from tracekit.report import document as doc

@@ -1,7 +1,8 @@
 """The sections of a report on one side, on two, on several and on a sweep, in their order."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.comparisons import Comparisons

@@ -2,7 +2,8 @@
 
 import datetime
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.model.comparison import Side
 from tracekit.model.run import Run

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.waterfall import Basis
@@ -21,8 +22,7 @@ CALL_PARTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CallTime:
+class CallTime(Struct, frozen=True):
     """One call of a side, in microseconds: the four add up to `whole_us`."""
 
     whole_us: float  #: The unprofiled call's median time; as recorded where the basis is the trace.

@@ -1,7 +1,8 @@
 """Times, counts and memory of sides next to each other, and the few of them to remember."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit import numbers
 from tracekit.model.comparison import Comparison, Side, comparable
@@ -22,8 +23,7 @@ COUNTS: dict[str, Callable[[Side], int | None]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """One figure of every side. `change` writes the change of two, given it and the first."""
 
     label: str

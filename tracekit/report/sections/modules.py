@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import takewhile
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.model.comparison import Comparison, KernelGroup
 from tracekit.model.groups import GroupLabel, ModuleTime
@@ -37,8 +39,7 @@ MOST_OF_IT = 0.6
 FEW = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class GpuPart:
+class GpuPart(Struct, frozen=True):
     """Some of the GPU work, per step. `module` is None of what a module does itself, its children left out."""
 
     path: str

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import fmean, median
 from typing import Any
+
+from msgspec.structs import replace
 
 from tracekit.model.ranks import CollectiveClass, CollectiveUse, OneCollective, Ranks, RankTimes, RankUse
 from tracekit.names import clipped_within, printable

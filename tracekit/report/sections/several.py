@@ -1,7 +1,8 @@
 """Several ways to compile: which is fastest, what each is worth, and their figures, one column a form."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons

@@ -1,7 +1,8 @@
 """What works and cells are called, so that each name tells no more than is needed to know them apart."""
 
 from collections import Counter
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tracekit.model.sweep import Cell
 from tracekit.model.sweep_figures import CellFigures, Sweep, Work
@@ -18,8 +19,7 @@ LONGEST_PROMPT = 40
 Identity = tuple[str | None, ...]
 
 
-@dataclass(frozen=True)
-class Labels:
+class Labels(Struct, frozen=True):
     """`common` is what all works share, for the heading. `works` are names by key and machine (`of`)."""
 
     common: tuple[str, ...]
