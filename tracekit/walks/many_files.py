@@ -25,7 +25,7 @@ Found = TypeVar("Found")
 #: Reading less than this takes less time than starting a process does.
 WORTH_A_PROCESS_BYTES = 24 << 20
 #: What to do about one whose reader died.
-READ_ALONE = "if memory ran out, read it alone: tracekit digest"
+READ_ALONE = "read it alone: tracekit digest"
 
 
 def _refuse(error: TracekitError) -> NoReturn:
@@ -84,7 +84,8 @@ def _ask_executor(question: Question[T, Found], items: Sequence[T], executor: Ex
             try:
                 yield future.result()
             except WorkerDiedError as error:
-                yield TracekitError(f"{question.named(item)}: {error}; {READ_ALONE}")
+                unless = "" if error.out_of_memory else "if memory ran out, "
+                yield TracekitError(f"{question.named(item)}: {error}; {unless}{READ_ALONE}")
             except TracekitError:
                 raise
             except Exception as error:
@@ -151,7 +152,7 @@ def _died(names: Sequence[str], children: Sequence[BaseProcess]) -> TracekitErro
     how = f"was ended by {Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
     if not names:
         return TracekitError(f"a process that was to read {how} before it began")
-    return TracekitError(f"{', '.join(names)}: the process that read it {how}; {READ_ALONE}")
+    return TracekitError(f"{', '.join(names)}: the process that read it {how}; if memory ran out, {READ_ALONE}")
 
 
 @contextmanager

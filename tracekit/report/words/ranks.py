@@ -207,7 +207,9 @@ NOTES: dict[str, Sentence] = {
         "Read are the recordings with operators, which slow the host more; `tracekit compare` takes waiting from those"
         " without."
     ),
-    "steps_differ": "Ranks recorded unequally many steps: {usual} usually, not ranks {ranks:list}.",
+    "steps_differ": lambda usual, ranks: (
+        f"Ranks recorded unequally many steps: {usual} usually, not ranks {ranges(ranks)}."
+    ),
     "ranks_missing": lambda missing, size, ranks: (
         f"{missing} of {size:,} ranks are missing ({ranges(ranks)}): who is late among the others is told, no more."
     ),
