@@ -9,6 +9,8 @@ import pytest
 from tests.cli.runs import assert_refused, invoke
 from tests.walks.test_digesting import record_ranks
 
+from tracekit.walks.ranks import RanksReading, find_recordings, read_fleet
+
 Answer = Callable[..., Any]
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
 
@@ -70,6 +72,8 @@ def test_digests_go_from_store_to_store_and_are_read_there(bucket: str, tmp_path
     told = [invoke("ranks", place, "-q") for place in (f"{bucket}/digests", f"{bucket}/job", tmp_path)]
     assert [each.exit_code for each in told] == [0, 0, 0]
     assert len({each.stdout for each in told}) == 1
+    fleet = read_fleet(find_recordings([f"{bucket}/digests"]), RanksReading())
+    assert [each.rank for each in fleet] == [0, 1] and all(len(each.parts) == 1 for each in fleet)
 
 
 ABSENT = "does not exist or needs permission; check the URL"

@@ -28,9 +28,9 @@ def digest(
 ) -> None:
     """Write what `tracekit ranks` needs of traces: kernels, collectives, idle time by cause.
 
-    A digest is a Parquet file of about a hundredth of the trace's size, which `tracekit ranks` takes in the trace's
-    place. FOLDER and FILE may be patterns and URLs (s3, gs, hf), and so may --out. Digests that are there and agree
-    with their traces are kept: the same command goes on after an interrupt.
+    A digest is a Parquet file of some 100 kB, which `tracekit ranks` takes in the trace's place. FOLDER, FILE and --out
+    may be URLs (s3, gs, hf), the first two patterns. Digests that agree with their traces are kept: the same command
+    goes on after an interrupt.
     """
     from tracekit.tracefile.places import plain, put
     from tracekit.walks.digesting import find_traces, make_digest, make_digests, plan_digests
