@@ -382,7 +382,7 @@ class Fleet:
             in_graph=pl.lit(value=False),
         )
         sequence = [None if each < 0 else each for each in self._sequences(talk)]
-        columns = {name: [getattr(each, name) for each in talk] for name in Talk.__slots__}
+        columns = {name: [getattr(each, name) for each in talk] for name in Talk.__struct_fields__}
         columns |= {"ranks": [list(groups[each.group or ""]) for each in talk], "sequence": sequence}
         lists, texts = ("ranks", "targets", "sources"), ("collective", "group", "dtype", "signature", "exchange")
         types = dict.fromkeys(lists, pl.List(pl.Int64)) | dict.fromkeys(texts, pl.String)

@@ -50,7 +50,7 @@ def test_without_ray_the_line_says_what_to_install(monkeypatch: pytest.MonkeyPat
 def cluster() -> Iterator[Any]:
     """Ray on this machine, of two CPUs and two GPUs that are not there; its processes end with the block."""
     ray = pytest.importorskip("ray")
-    ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    ray.init("local", num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     try:
         yield ray
     finally:

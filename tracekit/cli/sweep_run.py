@@ -54,7 +54,7 @@ def sweep_and_show(
     console = console_of_its_own()
     wanted = plan.cells if plan.again else tuple(each.cell for each in find_left(plan, folder))
     with ExitStack() as held:
-        cluster = held.enter_context(opened_ray(engine)) if engine != LOCAL else None
+        cluster = held.enter_context(opened_ray(engine)) if engine != LOCAL and wanted else None
         runs = Runs(cluster, engine, reserve_gpus(cluster, plan) if cluster else 1)
         modules = () if cluster else shared_modules(find(cell.request.workload) for cell in wanted)
         server = held.enter_context(closing(ForkServer(modules)))

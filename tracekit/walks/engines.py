@@ -27,7 +27,8 @@ RAY_CLIENT = "ray://"
 @contextmanager
 def opened_engine(name: str, memory_bytes: int | None = None) -> Iterator[Executor | None]:
     """The executor that is called so, shut down in the end; None for `local`. `memory_bytes` is what one call takes,
-    for an engine that can reserve it. Raises TracekitError where there is none of that name."""
+    for an engine that can reserve it. Nothing is to be printed into standard output meanwhile: Ray's is thrown away.
+    Raises TracekitError where there is none of that name."""
     if name == LOCAL:
         yield None
         return

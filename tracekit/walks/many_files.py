@@ -25,7 +25,7 @@ Found = TypeVar("Found")
 #: Reading less than this takes less time than starting a process does.
 WORTH_A_PROCESS_BYTES = 24 << 20
 #: What to do about one whose reader died.
-READ_ALONE = "if memory ran out, read it alone: tracekit digest"
+READ_ALONE = "read it alone: tracekit digest"
 
 
 def _refuse(error: TracekitError) -> NoReturn:
@@ -34,11 +34,12 @@ def _refuse(error: TracekitError) -> NoReturn:
 
 class Question(Struct, Generic[T, Found], frozen=True):
     """What `look` finds of an item, which messages call `named(item)`. A TracekitError of an item goes to `refused`,
-    which raises it, or says it and leaves the item out."""
+    which raises it, or says it and leaves the item out. `doing` stands beside the bar."""
 
     look: Callable[[T], Found]
     named: Callable[[T], str] = str
     refused: Callable[[TracekitError], None] = _refuse
+    doing: str = "reading ranks"
 
 
 def ask_each(
@@ -65,7 +66,7 @@ def _answer(look: Callable[[T], Found], item: T) -> Found | TracekitError:
 
 def _gathered(question: Question[T, Found], total: int, answers: Iterator[Found | TracekitError]) -> list[Found]:
     found: list[Found] = []
-    with _progress(total) as advance:
+    with _progress(question.doing, total) as advance:
         for answer in answers:
             if isinstance(answer, TracekitError):
                 question.refused(answer)
@@ -83,7 +84,8 @@ def _ask_executor(question: Question[T, Found], items: Sequence[T], executor: Ex
             try:
                 yield future.result()
             except WorkerDiedError as error:
-                yield TracekitError(f"{question.named(item)}: {error}; {READ_ALONE}")
+                unless = "" if error.out_of_memory else "if memory ran out, "
+                yield TracekitError(f"{question.named(item)}: {error}; {unless}{READ_ALONE}")
             except TracekitError:
                 raise
             except Exception as error:
@@ -118,6 +120,7 @@ def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: in
     # Forked processes would inherit polars' threads in the middle of their work.
     context = get_context("spawn")
     at_work = context.RawArray("q", len(items))
+    children: list[BaseProcess] = []
     with ProcessPoolExecutor(workers, context, _begin, (at_work,)) as pool:
         try:
             futures = [pool.submit(_answer_at, question.look, at, item) for at, item in enumerate(items)]
@@ -130,6 +133,9 @@ def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: in
             raise _died(names, children) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            # Or each would read what it has begun, and one more.
+            for process in children:
+                process.terminate()
             raise
 
 
@@ -146,11 +152,11 @@ def _died(names: Sequence[str], children: Sequence[BaseProcess]) -> TracekitErro
     how = f"was ended by {Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
     if not names:
         return TracekitError(f"a process that was to read {how} before it began")
-    return TracekitError(f"{', '.join(names)}: the process that read it {how}; {READ_ALONE}")
+    return TracekitError(f"{', '.join(names)}: the process that read it {how}; if memory ran out, {READ_ALONE}")
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
+def _progress(doing: str, total: int) -> Iterator[Callable[[], None]]:
     """A bar on a terminal; gives what is called as each recording is read."""
     console = PrintableConsole(stderr=True)
     bar: Progress | None = None
@@ -159,7 +165,7 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         bar = Progress(*columns, console=console, transient=True)
-        bar.add_task("reading ranks", total=total)
+        bar.add_task(doing, total=total)
         bar.start()
     try:
         yield lambda: bar.advance(bar.task_ids[0]) if bar is not None else None

@@ -20,6 +20,9 @@ T = TypeVar("T")
 
 #: How often Ray begins a task again whose worker or node died.
 RETRIES = 3
+#: How often it does where memory ran out, a minute later each time: for ever if nothing is said. Ray reads it when
+#: imported.
+MEMORY_RETRIES = ("RAY_task_oom_retries", "1")
 #: Ray itself would look for a cluster that is not there for minutes.
 REACH_SECONDS = 5.0
 
@@ -76,6 +79,7 @@ class RayExecutor(Executor):
 def join_cluster(address: str | None) -> RayExecutor:
     """Tasks of the cluster at `address`, of that at RAY_ADDRESS, of this machine's, or of one that is started here and
     ends with this process; of the one that the program has joined already. Raises TracekitError where there is none."""
+    os.environ.setdefault(*MEMORY_RETRIES)
     try:
         import ray
     except ImportError as error:

@@ -1,45 +1,14 @@
-"""Fleets with known truth, grown from made-up kernels; `benchmarks/fleet.py` does the same with recorded ones."""
-
-from functools import cache
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 from msgspec.structs import replace
+from tests.ranks.fleets.grown import MISSING, SHAPE, SLOW, SLOW_HOST, SLOW_LINK, make_fleet, told
 
-from benchmarks.fleet import Fleet, Recorded, Shape, Truth, found_of
-from tracekit.model.ranks import Ranks
+from benchmarks.fleet import found_of
 from tracekit.ranks.digest_file import digest_bytes, read_digest, read_summary
 from tracekit.ranks.fleets.reduce import reduce_fleet
 from tracekit.ranks.summary import summarise
-
-#: 96 ranks of 24 hosts.
-SHAPE = Shape(tensor=4, data=6, pipeline=4, steps=7, microbatches=1, segments=2, kernels=6)
-SLOW, SLOW_HOST, SLOW_LINK, MISSING = 29, 5, (1, 2), (0, 61, 62, 63)
-
-
-@cache
-def make_fleet(truth: str = "clean", seed: int = 0) -> Fleet:
-    random = np.random.default_rng(7)
-    kernels = pl.DataFrame(
-        {
-            "name": [f"gemm_{at}" for at in range(12)],
-            "family": ["gemm"] * 12,
-            "grid": ["[8, 1, 1]"] * 12,
-            "ns": random.uniform(20_000, 200_000, 12),
-        }
-    )
-    recorded = Recorded(
-        kernels, random.lognormal(0, 0.02, 500), random.uniform(1_000, 3_000, 500), random.uniform(3e4, 2e5, 100)
-    )
-    planted = Truth({SLOW: 1.2}, {SLOW_HOST: 0.2}, {SLOW_LINK: 1.8}, missing=MISSING)
-    return Fleet(SHAPE, planted if truth == "planted" else Truth(), recorded, seed)
-
-
-@cache
-def told(truth: str = "clean", seed: int = 0) -> Ranks:
-    return reduce_fleet(list(make_fleet(truth, seed).summaries()))
 
 
 def test_all_that_is_slow_is_found_and_nothing_else() -> None:
@@ -112,7 +81,7 @@ def test_a_digest_s_file_has_the_summary(tmp_path: Path) -> None:
     digest, summary = next(fleet.digests()), next(fleet.summaries())
     path = tmp_path / "rank0.digest.parquet"
     path.write_bytes(digest_bytes(digest))
-    read = read_summary(str(path))
+    read = read_summary(path.read_bytes(), str(path))
     for each in (read, summarise(digest)):
         assert each.talk == summary.talk
         assert each.groups == summary.groups

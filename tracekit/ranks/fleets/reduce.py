@@ -281,7 +281,8 @@ def _notes(job: Job[RankSummary], waits: FleetWaits, clocks: FleetClocks) -> tup
         reason = str(rows["why"].mode()[0])
         facts = {"count": rows.height, "total_us": total_us, "reason": reason, "of": waits.parts.height}
         notes.append(Note("unmatched_collectives", "warning", None, facts))
-    return (*job.notes, *notes)
+    # Who is missing comes before what is wrong with the others.
+    return tuple(sorted((*job.notes, *notes), key=lambda each: each.code != "ranks_missing"))
 
 
 def _groups(

@@ -7,7 +7,9 @@ steps, a host's the median over its ranks, a link's is of the median transfer of
 same collective, bytes and size.
 
 An excess is as unusual as it is large beside how excesses scatter: their median absolute deviation (Iglewicz and
-Hoaglin, How to Detect and Handle Outliers, 1993), but no less than one rank's scatters over its steps. Its probability
+Hoaglin, How to Detect and Handle Outliers, 1993), but no less than one rank's scatters over its steps. Few steps tell
+that badly, so it is moved halfway to the usual rank's (as variances are in Smyth, Statistical Applications in Genetics
+and Molecular Biology 3, 2004). Its probability
 is that of Student's t, of 0.37 times as many degrees of freedom as there are peers: so efficient is that deviation
 (Rousseeuw and Croux, JASA 88, 1993). Holm's procedure (Scandinavian Journal of Statistics 6, 1979) keeps the
 probability of even one false alarm in the whole job below FALSE_ALARMS, whatever depends on what.
@@ -67,6 +69,7 @@ def excess_of(shares: Floats, peers: Ints) -> Excess:
     counts = np.sum(~np.isnan(shares), axis=1)
     scatter = OF_DEVIATION * _median(np.abs(shares - middle[:, np.newaxis]), axis=1)
     error = OF_MEDIAN * scatter / np.sqrt(np.maximum(counts, 1))
+    error = np.sqrt((error**2 + float(_median(error)) ** 2) / 2)
     centred = middle.copy()
     for each in np.unique(peers):
         centred[peers == each] -= _median(middle[peers == each])

@@ -31,7 +31,7 @@ def ranks_overview(told: Ranks) -> Overview:
     # Stragglers have a table.
     more = [words.finding_title(each) for each in told.findings if each is not first and each.code not in STRAGGLERS]
     world = told.world
-    size = f"{len(world.recorded)} of {world.size} ranks" if world.size else counted(len(world.recorded), "rank")
+    size = f"{len(world.recorded):,} of {world.size:,} ranks" if world.size else counted(len(world.recorded), "rank")
     steps = counted(told.steps.count, "step")
     stretch = {"steps": steps, "span": "named spans", "whole": "whole recordings"}[told.steps.kind]
     fleet = bool(told.step_rows)

@@ -14,6 +14,8 @@ from tracekit.report.sections import ranks as sections
 from tracekit.report.sections.call import CALL_PARTS
 from tracekit.report.words import ranks as words
 
+#: Of a fleet there may be a finding for each of many hosts; the JSON has them all.
+MOST_FINDINGS = 60
 #: Bars of the first screen, late ranks, kinds of collectives, rows of the whole matrix, ranks in the twin.
 MOST_BARS, MOST_LATE, MOST_KINDS, MOST_MATRIX_ROWS, MOST_IN_TWIN = 8, 8, 50, 256, 16
 
@@ -107,7 +109,7 @@ def _findings(told: Ranks) -> doc.Findings | None:
             is_command=False,
             notes=(),
         )
-        for each in told.findings
+        for each in told.findings[:MOST_FINDINGS]
     )
     return doc.Findings(texts) if texts else None
 

@@ -52,7 +52,8 @@ def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
     """What each rank's span consists of; of more than `most` those that waited or were waited for most, and the mean of
     the others. Who is late is marked, or else who is the last most often."""
     shown = foremost(told, most if len(told.ranks) <= most else most - 1)
-    others = [use for use in told.ranks if use not in shown]
+    taken = {use.rank for use in shown}
+    others = [use for use in told.ranks if use.rank not in taken]
     parts = {use.rank: _parts(use) for use in told.ranks}
     occur = [kind for kind in SEGMENTS if any(parts[rank][kind] for rank in parts)]
     late = {each.rank for each in told.findings if each.code == "late_rank"}
@@ -209,7 +210,8 @@ def step_map(told: Ranks) -> HeatMap | None:
 
 
 def _step_cell(share: float) -> HeatCell:
-    text = f"{share * 100:.1f}".replace("-", MINUS)
+    # Without a sign where it rounds to nothing.
+    text = f"{round(share * 100, 1) + 0.0:.1f}".replace("-", MINUS)
     if share < LEAST_LONGER:
         return HeatCell(text, "even")
     strength = LEAST_PERCENT + min(share / MOST_LONGER, 1.0) * (MOST_PERCENT - LEAST_PERCENT)

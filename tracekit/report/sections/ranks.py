@@ -59,7 +59,8 @@ def account_table(told: Ranks, most: int) -> Table:
     rank's are neither transfer nor waiting: they have a column, where there are any."""
     shown = foremost(told, most)
     heads = account_heads(told)
-    others = [use for use in told.ranks if use not in shown]
+    taken = {use.rank for use in shown}
+    others = [use for use in told.ranks if use.rank not in taken]
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
 
     def written(us: float | None) -> str:
@@ -150,7 +151,7 @@ def axis_table(told: Ranks) -> Table | None:
 def group_table(told: Ranks, axis: str, most: int) -> Table | None:
     """The groups of one axis, those that differ most where not all find room."""
     every = [each for each in told.groups if each.axis == axis]
-    chosen = sorted(every, key=lambda each: -abs(each.excess or 0.0))[:most]
+    chosen = {each.name for each in sorted(every, key=lambda each: -abs(each.excess or 0.0))[:most]}
     rows = (
         (
             printable(each.name),
@@ -160,7 +161,7 @@ def group_table(told: Ranks, axis: str, most: int) -> Table | None:
             _signed(each.excess),
         )
         for each in every
-        if each in chosen
+        if each.name in chosen
     )
     figures = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "longer")
     left = f" {len(every) - most:,} that differ less are left out." if len(every) > most else ""
@@ -268,14 +269,18 @@ def matrix_of(told: Ranks, rows: int, heads: int) -> tuple[list[str], list[tuple
         waited[late] += us
         waits[rank] += us
     lates = sorted(sorted(waited, key=lambda late: (-waited[late], late))[:heads])
-    others = sorted(set(waited) - set(lates))
+    others = set(waited) - set(lates)
+    for_others: dict[int, float] = defaultdict(float)
+    for (rank, late), us in cells.items():
+        if late in others:
+            for_others[rank] += us
     first = sorted(sorted(waits, key=lambda rank: (-waits[rank], rank))[:rows])
     rest = sorted(set(waits) - set(first))
 
     def line(name: str, some: list[int]) -> tuple[str, list[float], float]:
         means = [fmean(cells.get((rank, late), 0.0) for rank in some) for late in lates]
         if others:
-            means.append(fmean(sum(cells.get((rank, late), 0.0) for late in others) for rank in some))
+            means.append(fmean(for_others[rank] for rank in some))
         return name, means, fmean(waits[rank] for rank in some)
 
     lines = [line(f"rank {rank}", [rank]) for rank in first]
