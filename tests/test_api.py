@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.forked_ranks import found_by_ranks
+from tests.traces import make_kernel, write_trace
 
 torch = pytest.importorskip("torch")
 
@@ -264,6 +265,21 @@ def test_a_recording_that_is_there_is_kept_unless_told_otherwise() -> None:
             torch.ones(1)
     with pytest.raises(TracekitError, match="pass force=True"), tracekit.record("traces/mine"):
         pytest.fail("the block is not to begin")
+
+
+def test_what_is_recorded_is_digested_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_a_gpu(raw: Path, out: Path, **_: Any) -> None:
+        write_trace(tmp_path, [make_kernel(0, 1)]).rename(out)
+
+    with pytest.warns(UserWarning, match="no digest.* GPU"), tracekit.record("traces/cpu", digest=True):
+        torch.ones(1)
+    monkeypatch.setattr("tracekit.tracefile.publish.publish", of_a_gpu)
+    written = []
+    for digest in (True, False):
+        with tracekit.record("traces/gpu", force=True, digest=digest):
+            torch.ones(1)
+        written.append(sorted(path.name for path in Path("traces/gpu").iterdir()))
+    assert written == [["trace.digest.parquet", "trace.json.gz"], ["trace.json.gz"]]
 
 
 RANKS = """

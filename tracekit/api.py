@@ -34,9 +34,10 @@ __all__ = ["ProfiledComparison", "ProfiledRun", "Workload", "load", "profile", "
 
 #: Of a loop nothing is recorded of so many steps: compiling, and CUDA graphs, take three.
 SKIPPED_STEPS = 3
-#: What lies in a folder that `record` writes: one trace, or one of each rank; and what a profiler is writing yet.
-TRACE = "trace.json.gz"
-OF_RANK = re.compile(r"rank(\d+)\.json\.gz")
+#: What lies in a folder that `record` writes: one trace, or one of each rank, and its digest; and what a profiler is
+#: writing yet.
+TRACE, DIGEST_OF_TRACE = "trace.json.gz", "trace.digest.parquet"
+OF_RANK = re.compile(r"rank(\d+)\.(?:json\.gz|digest\.parquet)")
 UNFINISHED = re.compile(r"\.(trace|rank\d+)\.json")
 
 
@@ -212,14 +213,16 @@ def record(
     skip: int = SKIPPED_STEPS,
     enabled: bool = True,
     force: bool = False,
+    digest: bool = False,
 ) -> Iterator[Recorder | Unrecorded]:
     """Records a part of your own program into the folder `out`, for `tracekit analyze` and `compare`.
 
     With `steps` that many steps of a loop are recorded after the first `skip`; each is marked by
     `with recorder.step():`. Without, the whole block is, with or without steps marked in it. `tracekit.region(NAME)`
     names parts, for `--window NAME`. What threads of autograd launch meanwhile is recorded too. All ranks of a job may
-    record into one folder, each its own trace, for `tracekit ranks`. `enabled=False` does nothing at all. Raises
-    TracekitError, before the block begins, when `out` is there and `force` is not set.
+    record into one folder, each its own trace, for `tracekit ranks`; with `digest` each writes beside it the digest
+    that `ranks` takes in its place, which takes about as long as reading the trace. `enabled=False` does nothing at
+    all. Raises TracekitError, before the block begins, when `out` is there and `force` is not set.
     """
     if not enabled:
         yield Unrecorded()
@@ -244,11 +247,26 @@ def record(
     try:
         with Recorder(steps, skip, raw, publish, warn) as recorder:
             yield recorder
+        if digest and trace.exists():
+            _digest(trace, warn)
     finally:
         raw.unlink(missing_ok=True)
         # What other ranks have written, or write, keeps it.
         with suppress(OSError):
             folder.rmdir()
+
+
+def _digest(trace: Path, warn: Callable[[Noted], None]) -> None:
+    """Writes the digest beside the trace; where there is none to make, the trace is there all the same."""
+    from tracekit.files import write_replaced
+    from tracekit.model.note import Noted
+    from tracekit.walks.digesting import make_digest
+    from tracekit.walks.ranks import RanksReading, digest_beside
+
+    try:
+        write_replaced(Path(digest_beside(str(trace)) or ""), make_digest(str(trace), RanksReading(cached=False)))
+    except (TracekitError, OSError) as error:
+        warn(Noted("no_digest", {"error": str(error)}))
 
 
 def _places_in(folder: Path, *, force: bool) -> tuple[Path, Path]:
@@ -257,20 +275,21 @@ def _places_in(folder: Path, *, force: bool) -> tuple[Path, Path]:
     from tracekit.capture.lockstep import rank_of_job
 
     rank, size = rank_of_job()
-    name = f"rank{rank}.json.gz" if size > 1 else TRACE
+    name, digest = (f"rank{rank}.json.gz", f"rank{rank}.digest.parquet") if size > 1 else (TRACE, DIGEST_OF_TRACE)
     there = [each.name for each in folder.iterdir()] if folder.is_dir() else []
     known = {each: OF_RANK.fullmatch(each) for each in there if not UNFINISHED.fullmatch(each)}
-    if folder.exists() and not (folder.is_dir() and all(found or each == TRACE for each, found in known.items())):
+    ours = all(found or each in (TRACE, DIGEST_OF_TRACE) for each, found in known.items())
+    if folder.exists() and not (folder.is_dir() and ours):
         raise TracekitError(f"{folder} exists and is not a recording: pass another path")
     # Other ranks of this job may have ended already, or write theirs.
     others = {each for each, found in known.items() if size > 1 and found and int(found[1]) < size}
-    old = sorted({*known} - (others - {name}))
+    old = sorted({*known} - (others - {name, digest}), reverse=True)
     if old and not force:
         raise TracekitError(f"{folder / old[0]} already exists; pass force=True to replace it, or another path")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for each in old if rank == 0 else ():
-            if each != name:
+        for each in old:
+            if each == digest or (rank == 0 and each != name):
                 (folder / each).unlink()
         raw = folder / f".{name.removesuffix('.gz')}"
         # The folder is not empty as long as a rank records.

@@ -6,7 +6,6 @@ first seen to be a regular file of a size that can be held, and whatever is writ
 
 import contextlib
 import os
-import secrets
 import stat
 import zlib
 from collections.abc import Iterator
@@ -62,7 +61,7 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
     """
     # A name has at most 255 bytes, and that of the file may have all of them. Not by tempfile, whose files are private
     # for good: the umask cannot be asked for without setting it.
-    draft = path.with_name(f".{os.fsdecode(os.fsencode(path.name)[:200])}.{secrets.token_hex(8)}")
+    draft = path.with_name(f".{os.fsdecode(os.fsencode(path.name)[:200])}.{os.urandom(8).hex()}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -67,7 +67,8 @@ def test_a_url_whose_file_system_is_not_installed_says_what_to_install(
 ) -> None:
     pytest.importorskip("fsspec")
     registry = sys.modules["fsspec.registry"]._registry  # type: ignore[attr-defined]
-    monkeypatch.delitem(registry, "https", raising=False)
+    for name in ("s3", "https"):
+        monkeypatch.delitem(registry, name, raising=False)
     monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
     monkeypatch.setitem(sys.modules, package, None)
     said = rf"^{url} .*{package}.*: pip install '\.\[remote\]' in tracekit's checkout$"

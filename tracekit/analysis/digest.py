@@ -27,6 +27,8 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
     where nothing ran on a GPU, or nothing matches `window`.
     """
     if not trace.activities.height:
+        if trace.truncated:
+            raise TracekitError(f"{trace.path} is cut off before any GPU activity; copy or record it again")
         raise TracekitError(
             f"{trace.path} has no GPU activity: `ranks` needs traces of GPUs (ProfilerActivity.CUDA): gloo, on a CPU,"
             " has no kernels that show when a rank came"

@@ -65,7 +65,9 @@ def _lay_flat(starts: Ints, ends: Ints, parents: Ints, depths: Ints) -> tuple[In
     innermost = np.concatenate((parents[ending], np.arange(len(starts), dtype=np.int64)))
     # Both halves are in order already, which this sort makes use of.
     order = np.argsort(moments, kind="stable")
-    moments, innermost = moments[order], innermost[order]
+    moments = moments[order]
+    innermost = innermost[order]
+    del deepest, ending, order
     some = (moments[1:] > moments[:-1]) & (innermost[:-1] >= 0)
     return moments[:-1][some], moments[1:][some], innermost[:-1][some]
 

@@ -111,20 +111,22 @@ def lay_flat(trace: Trace, thread: int, launching: pl.DataFrame = NO_CALLS) -> T
 
     The profiler's own overhead is recorded on a thread that does not exist; it is laid over every thread.
     """
-    host = trace.host.filter((pl.col("thread") == thread) | (pl.col("kind") == "overhead"))
+    own = (trace.host["thread"] == thread) | (trace.host["kind"] == "overhead")
+    host = trace.host.select("kind", "name", "start_ns", "end_ns").filter(own)
     host = _with_codes(host, ("kind", "name"), cause_of_host_event).with_columns(call=pl.lit(None, dtype=pl.UInt32))
-    calls = _calls_of(trace, thread, launching).with_columns(kind=pl.lit("call"))
-    shared = ["kind", "name", "start_ns", "end_ns", "code", "call"]
-    table = pl.concat([host.select(shared), calls.select(shared)])
-    starts, ends = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()
+    calls = _calls_of(trace, thread, launching).with_columns(kind=pl.lit("call")).select(host.columns)
+    table = pl.concat([host, calls])
     # Host events and calls are each in order already, which this sort makes use of.
-    order = np.argsort(starts, kind="stable")
-    begun, over = starts[order], ends[order]
-    if ((begun[1:] == begun[:-1]) & (over[1:] > over[:-1])).any():
+    order = np.argsort(table["start_ns"].to_numpy(), kind="stable")
+    starts, ends = (table[key].to_numpy()[order] for key in ("start_ns", "end_ns"))
+    if ((starts[1:] == starts[:-1]) & (ends[1:] > ends[:-1])).any():
         # The longer first where two begin together.
-        order = np.lexsort((-ends, starts))
+        longest_first = np.lexsort((-ends, starts))
+        order, starts, ends = (each[longest_first] for each in (order, starts, ends))
     table = table[order]
-    nesting = nest(starts[order], ends[order])
+    # Of a large trace these are hundreds of megabytes.
+    del host, calls, order
+    nesting = nest(starts, ends)
     codes = table["code"].to_numpy().astype(np.int64)
     # Whatever happens while code is compiled, compiling is why; so for finalizers that garbage collection runs.
     for code in (CAUSE_CODES["gc"], CAUSE_CODES["compile"]):

@@ -1,4 +1,4 @@
-"""`tracekit digest`: what `tracekit ranks` needs of one trace, as a small file."""
+"""`tracekit digest`: what `tracekit ranks` needs of traces, as small files."""
 
 from __future__ import annotations
 
@@ -6,26 +6,59 @@ from pathlib import Path
 
 import click
 
-from tracekit.cli.options import WIDE_HELP, with_steps, with_window
-from tracekit.cli.output import check_output_path, console_beside, say
+from tracekit.cli.options import WIDE_HELP, with_engine, with_steps, with_window
+from tracekit.cli.output import check_output_path, console_beside, is_stream, say
+from tracekit.errors import TracekitError
+from tracekit.printing import echo
 
 
-@click.command(epilog="Example: tracekit digest rank0.json.gz", context_settings=WIDE_HELP)
-@click.argument("trace", metavar="TRACE")
-@click.option("--out", metavar="PATH", help="The file to write (default NAME.digest.parquet in this folder).")
+@click.command(epilog="Example: tracekit digest s3://bucket/job --out digests", context_settings=WIDE_HELP)
+@click.argument("places", metavar="FOLDER|FILE...", nargs=-1, required=True)
+@click.option(
+    "--out",
+    metavar="FOLDER|PATH",
+    help="Where digests go; of one trace a file NAME.digest.parquet (default: in this folder).",
+)
 @with_window
 @with_steps
-def digest(trace: str, out: str | None, window: str, steps: str | None) -> None:
-    """Write what `tracekit ranks` needs of TRACE: kernels, collectives, idle time by cause. It is a Parquet file of
-    about a tenth of the trace's size; `tracekit ranks` takes it in the trace's place."""
-    from tracekit.files import write_named
-    from tracekit.ranks.digest_file import digest_bytes
-    from tracekit.walks.ranks import RanksReading
+@with_engine
+@click.pass_context
+def digest(
+    context: click.Context, places: tuple[str, ...], out: str | None, window: str, steps: str | None, engine: str
+) -> None:
+    """Write what `tracekit ranks` needs of traces: kernels, collectives, idle time by cause.
+
+    A digest is a Parquet file of some 100 kB, which `tracekit ranks` takes in the trace's place. FOLDER, FILE and --out
+    may be URLs (s3, gs, hf), the first two patterns. Digests that agree with their traces are kept: the same command
+    goes on after an interrupt.
+    """
+    from tracekit.tracefile.places import plain, put
+    from tracekit.walks.digesting import find_traces, make_digest, make_digests, plan_digests
+    from tracekit.walks.engines import opened_engine
+    from tracekit.walks.ranks import DIGEST, RanksReading, memory_to_read, name_of
     from tracekit.walks.reading import parse_steps
 
-    name = Path(trace).name.partition(".json")[0] or "trace"
-    place = out or f"{name}.digest.parquet"
-    check_output_path("--out", place, trace)
-    found = RanksReading(window, parse_steps(steps)).digest(trace)
-    write_named(Path(place), digest_bytes(found))
-    say(console_beside(None), f"written: {place}")
+    traces, steps_asked = find_traces(places), parse_steps(steps)
+    out = plain(out) if out is not None else None
+    if out is None or out.endswith(".parquet") or is_stream(Path(out)):
+        if len(traces) > 1:
+            raise TracekitError(f"{len(traces):,} traces: pass a folder for their digests, as in --out digests")
+        there = out or f"{name_of(traces[0])}{DIGEST}"
+        check_output_path("--out", there, traces[0])
+        put(there, make_digest(traces[0], RanksReading(window, steps_asked)))
+        say(console_beside(None), f"written: {there}")
+        return
+    tasks = plan_digests(traces, out)
+    check_output_path("--out", tasks[0].place)
+    with opened_engine(engine, memory_to_read(traces)) as executor:
+        came = make_digests(tasks, RanksReading(window, steps_asked, cached=False), say_refused, executor)
+
+    from tracekit.report.words.ranks import digested
+
+    say(console_beside(None), digested(came, out))
+    if came.failed:
+        context.exit(1)
+
+
+def say_refused(error: TracekitError) -> None:
+    echo(f"error: {' '.join(str(error).split())}", err=True)

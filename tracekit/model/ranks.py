@@ -121,6 +121,25 @@ class RankSummary(Struct, frozen=True):
     truncated: bool
 
 
+class DigestOrigin(Struct, frozen=True):
+    """What a digest was made of: the recording's length, a sum over its beginning and end, and what was asked for."""
+
+    bytes: int
+    ends: str
+    window: str
+    steps: tuple[int, int] | None
+
+
+class DigestsMade(Struct, frozen=True):
+    """What came of many recordings: digests made, those that were there and kept, recordings that failed, and the bytes
+    of all digests."""
+
+    made: int
+    kept: int
+    failed: int
+    bytes: int
+
+
 class World(Struct, frozen=True):
     """The job that was recorded."""
 

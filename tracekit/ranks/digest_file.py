@@ -1,5 +1,5 @@
 """A rank's digest as one Parquet file, of a versioned schema: tables below each other, what is no table in the file's
-metadata. Times are kept as differences, which pack to half: starts from the row before, all others from the start."""
+metadata."""
 
 import io
 from typing import Any
@@ -10,14 +10,13 @@ import zstandard
 from msgspec import Struct, field
 
 from tracekit.errors import TracekitError
-from tracekit.model.ranks import RankDigest, RankSummary
+from tracekit.model.ranks import DigestOrigin, RankDigest, RankSummary
+from tracekit.ranks.digest_packing import packed, unpacked
 from tracekit.ranks.summary import pack, summarise, unpack
 
 #: To be raised when the tables, or how they are filled, change.
-SCHEMA = "tracekit.digest/4"
+SCHEMA = "tracekit.digest/5"
 TABLES = ("activities", "collectives", "gaps", "places")
-#: The times of a row beside its start.
-OTHER_TIMES = ("end_ns", "ready_ns")
 #: What a Parquet file begins with.
 MAGIC = b"PAR1"
 
@@ -49,15 +48,22 @@ class _Version(msgspec.Struct):
     schema: str
 
 
-def digest_bytes(digest: RankDigest) -> bytes:
-    """The file's content."""
-    tables = {name: getattr(digest, name) for name in TABLES}
+class _MadeOf(Struct, frozen=True):
+    schema: str
+    origin: DigestOrigin
+
+
+def digest_bytes(digest: RankDigest, origin: DigestOrigin | None = None) -> bytes:
+    """The file's content; with the origin it is known again as that of a recording."""
+    tables = packed({name: getattr(digest, name) for name in TABLES})
     plain = {name: getattr(digest, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
     about = _About(schema=SCHEMA, columns={name: table.columns for name, table in tables.items()}, **plain)
-    packed = [_as_differences(table).with_columns(table=pl.lit(name)) for name, table in tables.items()]
-    every = pl.concat(packed, how="diagonal")
+    labelled = [table.with_columns(table=pl.lit(name)) for name, table in tables.items()]
+    every = pl.concat(labelled, how="diagonal")
     content = io.BytesIO()
     metadata = {"tracekit": msgspec.json.encode(about).decode(), "summary": pack(summarise(digest))}
+    if origin is not None:
+        metadata["origin"] = msgspec.json.encode(_MadeOf(SCHEMA, origin)).decode()
     every.write_parquet(content, compression="zstd", metadata=metadata)
     return content.getvalue()
 
@@ -74,19 +80,32 @@ def read_digest(content: bytes, path: str) -> RankDigest:
         ) from error
     if about.schema != SCHEMA:
         raise TracekitError(f"{path} is of another version ({about.schema}); make it again: tracekit digest")
-    tables: dict[str, Any] = {
-        name: _as_times(every.filter(pl.col("table") == name).select(about.columns[name]))
-        for name in TABLES
-        if name in about.columns
-    }
+    tables: dict[str, Any] = unpacked(
+        {name: every.filter(pl.col("table") == name).select(about.columns[name]) for name in TABLES}
+    )
     plain = {name: getattr(about, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
     return RankDigest(**plain, **tables)
 
 
-def read_summary(path: str) -> RankSummary:
-    """What a fleet needs of the file, without its tables. Raises TracekitError as `read_digest` does."""
+def footer_bytes(end: bytes) -> int:
+    """How long a Parquet file's footer is, by the last bytes of the file."""
+    return int.from_bytes(end[-8:-4], "little") + 8
+
+
+def read_origin(footer: bytes) -> DigestOrigin | None:
+    """What a digest was made of, by its file's footer; None for another file, a damaged one, and one of another
+    version."""
     try:
-        metadata = pl.read_parquet_metadata(path)
+        made_of = msgspec.json.decode(pl.read_parquet_metadata(io.BytesIO(footer)).get("origin", ""), type=_MadeOf)
+    except (msgspec.MsgspecError, pl.exceptions.PolarsError, OSError):
+        return None
+    return made_of.origin if made_of.schema == SCHEMA else None
+
+
+def read_summary(footer: bytes, path: str) -> RankSummary:
+    """What a fleet needs of a digest, by its file's footer. Raises TracekitError as `read_digest` does."""
+    try:
+        metadata = pl.read_parquet_metadata(io.BytesIO(footer))
         schema = msgspec.json.decode(metadata.get("tracekit", ""), type=_Version).schema
         if schema != SCHEMA:
             raise TracekitError(f"{path} is of another version ({schema}); make it again: tracekit digest")
@@ -95,15 +114,3 @@ def read_summary(path: str) -> RankSummary:
         raise TracekitError(
             f"{path} is no digest of tracekit, or is damaged; make it again: tracekit digest"
         ) from error
-
-
-def _as_differences(table: pl.DataFrame) -> pl.DataFrame:
-    others = [name for name in OTHER_TIMES if name in table.columns]
-    start = pl.col("start_ns")
-    return table.with_columns(start - start.shift(fill_value=0), *(pl.col(name) - start for name in others))
-
-
-def _as_times(table: pl.DataFrame) -> pl.DataFrame:
-    others = [name for name in OTHER_TIMES if name in table.columns]
-    start = pl.col("start_ns").cum_sum()
-    return table.with_columns(start, *(pl.col(name) + start for name in others))

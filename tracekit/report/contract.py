@@ -3,9 +3,11 @@
 Changes are additive only.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -15,10 +17,8 @@ from tracekit.model.comparison import Bound, Comparison, Finding, ReasonShare, S
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.ranks import OneCollective, Ranks
 from tracekit.model.single_run import SingleRun, per_step
-from tracekit.model.sweep_figures import Sweep
 from tracekit.model.waterfall import Waterfall
 from tracekit.names import encodable
-from tracekit.report.sweep.words import published_differences
 from tracekit.report.words import ranks
 from tracekit.report.words.common import made_at_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
@@ -27,6 +27,9 @@ from tracekit.report.words.health import health_sentence
 from tracekit.report.words.not_compiled import because, remedy_words
 from tracekit.report.words.notes import grave_sentences, machine_difference, note_sentences, other_sentences
 from tracekit.report.words.reasons import accuracy_because, bound_because, reason_words
+
+if TYPE_CHECKING:
+    from tracekit.model.sweep_figures import Sweep
 
 
 def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
@@ -173,6 +176,9 @@ def _text(fields: dict[str, Any]) -> str:
 def sweep_json(sweep: Sweep) -> str:
     """The sweep as it is; what is no number was not measured, and is null. `warnings` and `held_back` are what notes
     say."""
+    # Sweeps alone need it, and all that it imports.
+    from tracekit.report.sweep.words import published_differences
+
     told = msgspec.to_builtins(sweep)
     told["warnings"] = note_sentences(sweep.notes)
     told["differs"] = published_differences(sweep)

@@ -4,16 +4,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO
 
 from msgspec import Struct
 
 from tracekit.errors import TracekitError
+from tracekit.tracefile.places import is_url, open_url, refusal, said_in_one_line
 
 #: What stands for standard input on the command line.
 STDIN = "-"
-URL_MARK = "://"
-INSTALL = "pip install '.[remote]' in tracekit's checkout"
 
 #: How the names of trace files end, for those in a folder.
 ENDINGS = (".json", ".json.gz", ".json.zst", ".json.zstd")
@@ -42,17 +41,13 @@ def opened(place: Path | str) -> Iterator[Source]:
             # Standard input is no file, as in a test.
             stream = sys.stdin.buffer
         yield Source("standard input", stream, None, None)
-    elif isinstance(place, str) and URL_MARK in place:
+    elif isinstance(place, str) and is_url(place):
         with _opened_url(place) as source:
             yield source
     else:
         path = _only_trace_in(Path(place)) if Path(place).is_dir() else Path(place)
-        try:
+        with said_in_one_line(str(path)):
             file = path.open("rb")
-        except FileNotFoundError:
-            _refuse_absent(path)
-        except OSError as error:
-            raise TracekitError(f"{path} cannot be read: {error.strerror}") from None
         with file:
             is_regular = path.is_file()
             yield Source(str(path), file, path.stat().st_size if is_regular else None, path if is_regular else None)
@@ -61,12 +56,8 @@ def opened(place: Path | str) -> Iterator[Source]:
 def raise_if_absent(place: str) -> None:
     """Raises TracekitError where the place is a path that does not exist; of URLs and standard input nothing is known
     before they are read."""
-    if place != STDIN and URL_MARK not in place and not Path(place).exists():
-        _refuse_absent(Path(place))
-
-
-def _refuse_absent(path: Path) -> NoReturn:
-    raise TracekitError(f"{path} does not exist; check the path (`ls traces` lists recorded runs)") from None
+    if place != STDIN and not is_url(place) and not Path(place).exists():
+        raise refusal(place, FileNotFoundError())
 
 
 def holds_traces(folder: Path) -> bool:
@@ -95,19 +86,7 @@ def _only_trace_in(folder: Path) -> Path:
 
 @contextmanager
 def _opened_url(url: str) -> Iterator[Source]:
-    try:
-        import fsspec
-    except ImportError:
-        raise TracekitError(f"{url} is a URL, and reading it needs fsspec: {INSTALL}") from None
-    # Only opening is guarded here: what goes wrong while it is read is said where it is read.
-    try:
-        file: BinaryIO = fsspec.open(url, "rb").open()
-    except FileNotFoundError:
-        raise TracekitError(f"{url} does not exist or needs permission; check the URL") from None
-    except ImportError as error:
-        raise TracekitError(f"{url} cannot be read: a package is missing ({error}): {INSTALL}") from None
-    except Exception as error:  # noqa: BLE001 (said in one line)
-        # Each file system has errors of its own.
-        raise TracekitError(f"{url} cannot be read: {type(error).__name__}: {error}") from None
+    # What goes wrong while it is read is said where it is read.
+    file = open_url(url)
     with file:
         yield Source(url, file, getattr(file, "size", None), None)

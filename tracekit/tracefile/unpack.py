@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from tracekit.errors import TracekitError
 from tracekit.files import GZIP_FRAME
+from tracekit.tracefile.places import refusal
 from tracekit.tracefile.source import Source
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -139,11 +140,8 @@ def _packed(source: Source, on_bytes: OnBytes | None) -> Iterator[bytes]:
     while True:
         try:
             part = source.stream.read(READ_BYTES)
-        except OSError as problem:
-            raise TracekitError(f"{source.name} cannot be read: {problem.strerror or problem}") from None
         except Exception as problem:  # noqa: BLE001 (said in one line)
-            # Remote file systems have errors of their own.
-            raise TracekitError(f"{source.name} cannot be read: {type(problem).__name__}: {problem}") from None
+            raise refusal(source.name, problem) from None
         if not part:
             return
         done += len(part)

@@ -34,11 +34,12 @@ def _refuse(error: TracekitError) -> NoReturn:
 
 class Question(Struct, Generic[T, Found], frozen=True):
     """What `look` finds of an item, which messages call `named(item)`. A TracekitError of an item goes to `refused`,
-    which raises it, or says it and leaves the item out."""
+    which raises it, or says it and leaves the item out. `doing` stands beside the bar."""
 
     look: Callable[[T], Found]
     named: Callable[[T], str] = str
     refused: Callable[[TracekitError], None] = _refuse
+    doing: str = "reading ranks"
 
 
 def ask_each(
@@ -65,7 +66,7 @@ def _answer(look: Callable[[T], Found], item: T) -> Found | TracekitError:
 
 def _gathered(question: Question[T, Found], total: int, answers: Iterator[Found | TracekitError]) -> list[Found]:
     found: list[Found] = []
-    with _progress(total) as advance:
+    with _progress(question.doing, total) as advance:
         for answer in answers:
             if isinstance(answer, TracekitError):
                 question.refused(answer)
@@ -119,6 +120,7 @@ def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: in
     # Forked processes would inherit polars' threads in the middle of their work.
     context = get_context("spawn")
     at_work = context.RawArray("q", len(items))
+    children: list[BaseProcess] = []
     with ProcessPoolExecutor(workers, context, _begin, (at_work,)) as pool:
         try:
             futures = [pool.submit(_answer_at, question.look, at, item) for at, item in enumerate(items)]
@@ -131,6 +133,9 @@ def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: in
             raise _died(names, children) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            # Or each would read what it has begun, and one more.
+            for process in children:
+                process.terminate()
             raise
 
 
@@ -151,7 +156,7 @@ def _died(names: Sequence[str], children: Sequence[BaseProcess]) -> TracekitErro
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
+def _progress(doing: str, total: int) -> Iterator[Callable[[], None]]:
     """A bar on a terminal; gives what is called as each recording is read."""
     console = PrintableConsole(stderr=True)
     bar: Progress | None = None
@@ -160,7 +165,7 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         bar = Progress(*columns, console=console, transient=True)
-        bar.add_task("reading ranks", total=total)
+        bar.add_task(doing, total=total)
         bar.start()
     try:
         yield lambda: bar.advance(bar.task_ids[0]) if bar is not None else None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, NoReturn
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,13 +14,16 @@ from msgspec.structs import replace
 from tracekit import store
 from tracekit.analysis.digest import digest_rank
 from tracekit.errors import TracekitError
-from tracekit.ranks.digest_file import MAGIC, read_digest, read_summary
+from tracekit.model.ranks import DigestOrigin
+from tracekit.ranks.digest_file import MAGIC, footer_bytes, read_digest, read_origin, read_summary
 from tracekit.ranks.summary import summarise
 from tracekit.ranks.world import Recorded
+from tracekit.tracefile import places as files
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.rank_files import by_rank, rank_in_name
 from tracekit.tracefile.read import read_trace
-from tracekit.walks.many_files import Question, ask_each
+from tracekit.tracefile.source import STDIN
+from tracekit.walks.many_files import Found, Question, ask_each
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -27,14 +31,19 @@ if TYPE_CHECKING:
     from tracekit.model.ranks import RankDigest, RankSummary
     from tracekit.model.run import FormName
 
-#: What recorders call traces, and what `tracekit digest` writes.
-ENDINGS = (".json", ".json.gz", ".json.zst", ".digest.parquet")
+#: What `tracekit digest` writes, and what recorders call traces.
+DIGEST = ".digest.parquet"
+ENDINGS = (".json", ".json.gz", ".json.zst", DIGEST)
 #: What `tracekit open` calls the trace that it makes of all ranks.
 MERGED = "perfetto-ranks.json.gz"
 #: Of more ranks summaries are read, and reduced as a fleet.
 MOST_IN_FULL = 64
 #: Packed JSON is so many times as large unpacked, about.
 PACKED = 12
+#: Digests that are fetched at once: each takes a few round trips and hardly any work.
+FETCHED_AT_ONCE = 16
+#: Most footers are shorter.
+FOOTER_BYTES = 64_000
 #: Memory that reading takes: Python with its libraries, and a share of the JSON's size.
 READING_BYTES = 200 << 20
 READING_SHARE = 0.75
@@ -49,24 +58,74 @@ class RanksReading(Struct, frozen=True):
 
     def digest(self, place: str) -> RankDigest:
         """The digest of one recording, read or made. Raises TracekitError where it is neither."""
-        if _is_digest(Path(place)):
-            return _named(read_digest(Path(place).read_bytes(), place), place)
+        if (kept := self._kept(place)) is not None:
+            return _named(read_digest(files.content_of(kept), kept), place)
+        return self.made(place)
+
+    def summary(self, place: str) -> RankSummary:
+        """The same, as a fleet needs it."""
+        if (kept := self._kept(place)) is not None:
+            return _named(read_summary(_footer_of(kept), kept), place)
+        return summarise(self.made(place))
+
+    def made(self, place: str) -> RankDigest:
+        """The digest of a trace."""
         folder = default_folder() if self.cached else None
         trace = read_trace(place, cache_folder=folder, collectives=True)
         return _named(digest_rank(trace, window=self.window, steps=self.steps), place)
 
-    def summary(self, place: str) -> RankSummary:
-        """The same, as a fleet needs it."""
-        if _is_digest(Path(place)):
-            return _named(read_summary(place), place)
-        return summarise(self.digest(place))
+    def _kept(self, place: str) -> str | None:
+        """Where the recording's digest lies, in its place or beside it; None where there is none that agrees."""
+        if _is_digest(place):
+            return place
+        beside = digest_beside(place) if self.cached else None
+        return beside if beside and self.size_of_kept(beside, place) is not None else None
+
+    def origin(self, place: str) -> DigestOrigin | None:
+        """What a digest made of this file now is told by; None for what is no file."""
+        length = files.length_of(place) if place != STDIN else None
+        if length is None:
+            return None
+        return DigestOrigin(length, files.sum_of_ends(place, length), self.window, self.steps)
+
+    def size_of_kept(self, digest: str, source: str) -> int | None:
+        """The bytes of the digest there, if it is whole and was made of the source as it is now; else None."""
+        with suppress(TracekitError):
+            made_of = read_origin(_footer_of(digest))
+            if made_of is not None and made_of == self.origin(source):
+                return files.length_of(digest)
+        return None
 
 
-def _is_digest(path: Path) -> bool:
+def _is_digest(place: str) -> bool:
+    """A file is told by how it begins, what lies elsewhere by its name."""
+    if files.is_url(place):
+        return place.endswith(DIGEST)
+    path = Path(place)
     if not path.is_file():
         return False
     with path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
+
+
+def _footer_of(digest: str) -> bytes:
+    length = files.length_of(digest) or 0
+    end = files.part_of(digest, max(length - FOOTER_BYTES, 0), length)
+    needed = footer_bytes(end)
+    return end if needed <= len(end) else files.part_of(digest, max(length - needed, 0), length)
+
+
+def digest_beside(place: str) -> str | None:
+    """Where a digest of the recording lies, if one does in its folder; None where nobody would look."""
+    if place == STDIN or place.startswith(files.WEB):
+        return None
+    folder, slash, name = place.rpartition("/")
+    return f"{folder}{slash}{name_of(name)}{DIGEST}"
+
+
+def name_of(place: str) -> str:
+    """The recording's, without what its kind is told by."""
+    return PurePosixPath(place).name.partition(".json")[0] or "trace"
 
 
 def _named(recorded: Recorded, place: str) -> Recorded:
@@ -80,33 +139,53 @@ def find_recordings(places: Sequence[str], form: FormName | None = None) -> tupl
     """The traces of a folder by name, those of one form of a run, or the files and URLs that are named. Raises
     TracekitError for a folder that has none."""
     found: list[str] = []
-    for place in places:
+    for place in map(files.plain, places):
         path = Path(place)
-        if not path.is_dir():
+        if files.is_url(place):
+            inside = files.files_at(place) if files.is_pattern(place) or _is_folder(place) else None
+            found += [place] if inside is None else _recordings_among(inside, place)
+        elif not path.exists() and files.is_pattern(place):
+            matching = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) or [_none_at(place)]
+            found += find_recordings([str(each) for each in matching if each.is_dir()], form)
+            named = [str(each) for each in matching if not each.is_dir()]
+            found += _recordings_among(named, place) if named else []
+        elif not path.is_dir():
             found.append(place)
-            continue
-        if store.is_run(path):
+        elif store.is_run(path):
             found += _of_run(path, form)
-            continue
-        if form is not None:
-            raise TracekitError(f"--form is for run folders: {place} is none, leave it out")
-        inside = _recordings_in(path)
-        inside.sort(key=lambda each: ([int(number) for number in re.findall(r"\d{1,9}", each.name)], each.name))
-        # A folder may hold what else was written beside the traces; what states a rank is one, and of another job it
-        # is said to be left out.
-        named = [each for each in inside if rank_in_name(each) is not None]
-        stated = by_rank(each for each in inside if each not in named) if named else {}
-        traces = [*named, *(path for paths in stated.values() for path in paths)] or inside
-        if not traces:
-            raise TracekitError(f"{place} has no traces (.json, .json.gz, .json.zst); name the folder that has")
-        found += map(str, traces)
+        else:
+            if form is not None:
+                raise TracekitError(f"--form is for run folders: {place} is none, leave it out")
+            found += _recordings_among(map(str, path.iterdir()), place)
     return tuple(dict.fromkeys(found))
 
 
-def _recordings_in(folder: Path) -> list[Path]:
-    """Whatever is called like a trace or a digest."""
-    inside = (each for each in folder.iterdir() if each.name.endswith(ENDINGS) and each.name != MERGED)
-    return [each for each in inside if each.is_file()]
+def _is_folder(url: str) -> bool:
+    return not url.endswith(ENDINGS) and files.is_folder_url(url)
+
+
+def _recordings_among(paths: Iterable[str], place: str) -> list[str]:
+    """What of a folder's content, or a pattern's, is called like a trace or a digest, in the order of ranks. A digest
+    of a trace that is there too is left out: whoever reads the trace looks for it. Raises TracekitError for none."""
+    inside = [each for each in paths if each.endswith(ENDINGS) and PurePosixPath(each).name != MERGED]
+    inside = sorted((each for each in inside if files.is_url(each) or Path(each).is_file()), key=_by_numbers)
+    # A folder may hold what else was written beside the traces; what states a rank is one, and of another job it is
+    # said to be left out.
+    named = [each for each in inside if rank_in_name(Path(each)) is not None]
+    others = [Path(each) for each in inside if named and not files.is_url(each) and rank_in_name(Path(each)) is None]
+    stated = [str(path) for paths in by_rank(others).values() for path in paths]
+    found = [*named, *stated] or inside or [_none_at(place)]
+    digested = {digest_beside(each) for each in found if not each.endswith(DIGEST)}
+    return [each for each in found if each not in digested]
+
+
+def _none_at(place: str) -> NoReturn:
+    raise TracekitError(f"{place} has no traces (.json, .json.gz, .json.zst); name the folder that has")
+
+
+def _by_numbers(place: str) -> tuple[list[int], str]:
+    name = PurePosixPath(place).name
+    return [int(number) for number in re.findall(r"\d{1,9}", name)], name
 
 
 def are_ranks(places: Sequence[str]) -> bool:
@@ -116,7 +195,8 @@ def are_ranks(places: Sequence[str]) -> bool:
         folder = Path(places[0])
         if not folder.is_dir() or store.is_run(folder):
             return False
-        return len(by_rank(_recordings_in(folder))) > 1
+        inside = (each for each in folder.iterdir() if each.name.endswith(ENDINGS) and each.name != MERGED)
+        return len(by_rank(each for each in inside if each.is_file())) > 1
     if any(Path(place).is_dir() for place in places):
         return False
     return len(places) > 2 or len(by_rank(map(Path, places))) == len(places)
@@ -155,14 +235,25 @@ def _of_run(folder: Path, form: FormName | None) -> list[str]:
 def read_ranks(places: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> list[RankDigest]:
     """The digest of each recording, in the order of `places`. Raises TracekitError for one that cannot be read, and
     names it."""
-    return ask_each(Question(reading.digest), places, unpacked_bytes(places), executor)
+    return _ask(Question(reading.digest), places, unpacked_bytes(places), executor)
 
 
 def read_fleet(places: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> list[RankSummary]:
     """The same of more ranks than can be held at once. Digests are read here: it takes no longer than to start a
     process."""
-    traces = [place for place in places if not _is_digest(Path(place))]
-    return ask_each(Question(reading.summary), places, unpacked_bytes(traces), executor)
+    traces = [place for place in places if not _is_digest(place)]
+    return _ask(Question(reading.summary), places, unpacked_bytes(traces), executor)
+
+
+def _ask(
+    question: Question[str, Found], places: Sequence[str], unpacked_bytes: int, executor: Executor | None
+) -> list[Found]:
+    if executor is None and len(places) > 1 and all(files.is_url(each) and each.endswith(DIGEST) for each in places):
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(FETCHED_AT_ONCE) as threads:
+            return ask_each(question, places, 0, threads)
+    return ask_each(question, places, unpacked_bytes, executor)
 
 
 def memory_to_read(places: Iterable[str]) -> int | None:
@@ -172,6 +263,15 @@ def memory_to_read(places: Iterable[str]) -> int | None:
 
 
 def unpacked_bytes(places: Iterable[str]) -> int:
-    """Of all files of this machine, about."""
-    paths = (path for path in map(Path, places) if path.is_file())
-    return sum(path.stat().st_size * (PACKED if path.suffix in (".gz", ".zst") else 1) for path in paths)
+    """Of all that are files, about."""
+    return sum(map(_unpacked, places))
+
+
+def _unpacked(place: str) -> int:
+    length = None
+    # A digest elsewhere is small. What cannot be asked for its size will say why when it is read.
+    if files.is_url(place) and place.endswith(DIGEST):
+        return 0
+    with suppress(TracekitError):
+        length = files.length_of(place) if place != STDIN else None
+    return (length or 0) * (PACKED if place.endswith((".gz", ".zst")) else 1)

@@ -81,7 +81,7 @@ def test_a_digest_s_file_has_the_summary(tmp_path: Path) -> None:
     digest, summary = next(fleet.digests()), next(fleet.summaries())
     path = tmp_path / "rank0.digest.parquet"
     path.write_bytes(digest_bytes(digest))
-    read = read_summary(str(path))
+    read = read_summary(path.read_bytes(), str(path))
     for each in (read, summarise(digest)):
         assert each.talk == summary.talk
         assert each.groups == summary.groups

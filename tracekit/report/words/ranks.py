@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tracekit.model.note import Note
-from tracekit.model.ranks import CauseShare, OneCollective, RankFinding, Ranks, Straggler, StragglerRule
+from tracekit.model.ranks import CauseShare, DigestsMade, OneCollective, RankFinding, Ranks, Straggler, StragglerRule
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, counted, duration, percent, size
 from tracekit.report.words.common import cause_words
@@ -373,3 +373,9 @@ def causes_told(causes: Sequence[CauseShare], most: int) -> str:
     """`Python 63 %, kernels 10 %`."""
     total = sum(each.us for each in causes)
     return ", ".join(f"{cause_name(each.cause)} {percent(each.us / total, 0)}" for each in causes[:most])
+
+
+def digested(came: DigestsMade, folder: str) -> str:
+    """What came of digesting many recordings."""
+    counts = f"{came.made:,} digested, {came.kept:,} skipped, {came.failed:,} failed"
+    return f"{counts} -> {folder} ({size(came.bytes)})"

@@ -1,0 +1,152 @@
+"""Files as bytes, on this machine and wherever fsspec reaches: what lies in a folder, a file's ends, a file put there
+whole."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import xxhash
+
+from tracekit.errors import TracekitError
+from tracekit.files import write_named
+
+URL_MARK = "://"
+LOCAL_URL = "file://"
+#: Listing a folder there means reading a page.
+WEB = ("http://", "https://")
+INSTALL = "pip install '.[remote]' in tracekit's checkout"
+#: Of a file's beginning and of its end so much is looked at, to know it again.
+END_BYTES = 64_000
+
+
+def is_url(place: str) -> bool:
+    return URL_MARK in place
+
+
+def plain(place: str) -> str:
+    """Without what says that a path is one of this machine."""
+    return place.removeprefix(LOCAL_URL)
+
+
+def files_at(url: str) -> list[str]:
+    """The URLs of the files in a folder or of a pattern, by name. Raises TracekitError where there is none."""
+    fs, path = _system(url)
+    with said_in_one_line(url):
+        # What a long-lived worker knows of an earlier time.
+        fs.invalidate_cache()
+        found = fs.glob(path, detail=True) if is_pattern(url) else fs.find(path, maxdepth=1, detail=True)
+        return sorted(str(fs.unstrip_protocol(name)) for name, about in found.items() if about["type"] == "file")
+
+
+def is_pattern(place: str) -> bool:
+    return any(sign in place for sign in "*?[")
+
+
+def is_folder_url(url: str) -> bool:
+    """Whether the URL is of a folder; one of the web is if it ends in a slash."""
+    if url.startswith(WEB):
+        return url.endswith("/")
+    fs, path = _system(url)
+    with said_in_one_line(url):
+        return bool(fs.isdir(path))
+
+
+def open_url(url: str) -> BinaryIO:
+    """The file, open for reading."""
+    fs, path = _system(url)
+    with said_in_one_line(url):
+        file: BinaryIO = fs.open(path, "rb")
+        return file
+
+
+def length_of(place: str) -> int | None:
+    """Of the file, in bytes; None where nobody knows."""
+    with said_in_one_line(place):
+        if not is_url(place):
+            path = Path(place)
+            return path.stat().st_size if path.is_file() or not path.exists() else None
+        fs, path_there = _system(place)
+        size = fs.size(path_there)
+        return None if size is None else int(size)
+
+
+def part_of(place: str, start: int, end: int) -> bytes:
+    """The bytes from `start` to before `end`."""
+    with said_in_one_line(place):
+        if is_url(place):
+            fs, path = _system(place)
+            return bytes(fs.cat_file(path, start=start, end=end))
+        with Path(place).open("rb") as file:
+            file.seek(start)
+            return file.read(end - start)
+
+
+def content_of(place: str) -> bytes:
+    """The whole file."""
+    with said_in_one_line(place):
+        if is_url(place):
+            fs, path = _system(place)
+            return bytes(fs.cat_file(path))
+        return Path(place).read_bytes()
+
+
+def sum_of_ends(place: str, length: int) -> str:
+    """Of a file's beginning and end, by which it is known again without being read whole."""
+    ends = part_of(place, 0, min(END_BYTES, length))
+    if length > END_BYTES:
+        ends += part_of(place, max(length - END_BYTES, END_BYTES), length)
+    return xxhash.xxh3_128_hexdigest(ends)
+
+
+def put(place: str, content: bytes) -> None:
+    """Writes the file whole or not at all: under another name and renamed, or as one object of a store. Raises
+    TracekitError where it cannot be written."""
+    if not is_url(place):
+        write_named(Path(place), content)
+        return
+    fs, path = _system(place)
+    with said_in_one_line(place, "written"):
+        fs.pipe_file(path, content)
+
+
+def _system(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it."""
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise TracekitError(f"{url} is a URL, which needs fsspec: {INSTALL}") from None
+    with said_in_one_line(url):
+        fs, path = url_to_fs(url)
+        return fs, str(path)
+
+
+@contextmanager
+def said_in_one_line(place: str, done: str = "read") -> Iterator[None]:
+    """Whatever goes wrong in the block, as a TracekitError."""
+    try:
+        yield
+    except Exception as error:
+        # Of a file of this machine anything else is a bug.
+        if isinstance(error, TracekitError) or not (is_url(place) or isinstance(error, OSError)):
+            raise
+        raise refusal(place, error, done) from error
+
+
+def refusal(place: str, error: Exception, done: str = "read") -> TracekitError:
+    """What to say where a file cannot be read, or written. Each file system has errors of its own."""
+    cannot, kind = f"{place} cannot be {done}", type(error).__name__
+    if isinstance(error, ImportError):
+        return TracekitError(f"{cannot}: a package is missing ({error}): {INSTALL}")
+    if isinstance(error, FileNotFoundError):
+        if is_url(place) and done == "written":
+            return TracekitError(f"{cannot}: its bucket or folder does not exist; make that, or pass another URL")
+        if is_url(place):
+            return TracekitError(f"{place} does not exist or needs permission; check the URL")
+        return TracekitError(f"{place} does not exist; check the path (`ls traces` lists recorded runs)")
+    if isinstance(error, OSError) and not is_url(place):
+        return TracekitError(f"{cannot}: {error.strerror or error}")
+    if isinstance(error, PermissionError) or "Credentials" in kind:
+        return TracekitError(f"{cannot}: no permission ({error}); check the credentials")
+    mend = "check the URL" if isinstance(error, ValueError) else "check the connection and try again"
+    return TracekitError(f"{cannot}: {kind}: {error}; {mend}")

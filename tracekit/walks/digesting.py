@@ -1,0 +1,125 @@
+"""From many recordings to a digest of each, near the files: who reads one writes its digest too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from tracekit.errors import TracekitError
+from tracekit.model.ranks import DigestsMade
+from tracekit.ranks.digest_file import digest_bytes
+from tracekit.tracefile.places import is_url, put
+from tracekit.walks.many_files import Question, ask_each
+from tracekit.walks.ranks import DIGEST, RanksReading, find_recordings, name_of, unpacked_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+
+class UnwritableError(TracekitError):
+    """A destination that takes no digest, and would take no other."""
+
+
+class ToDigest(Struct, frozen=True):
+    """A recording, and where its digest goes."""
+
+    source: str
+    place: str
+
+
+class Digested(Struct, frozen=True):
+    """What a worker answers: the digest's size, and whether it was made now or was there."""
+
+    bytes: int
+    made: bool
+
+
+def find_traces(places: Sequence[str]) -> tuple[str, ...]:
+    """What `find_recordings` finds but digests. Raises TracekitError where nothing is left."""
+    found = tuple(each for each in find_recordings(places) if not each.endswith(DIGEST))
+    if not found:
+        raise TracekitError(f"{places[0]} has digests only: `tracekit ranks` reads them")
+    return found
+
+
+def plan_digests(sources: Sequence[str], folder: str) -> list[ToDigest]:
+    """Each recording's digest is called like it; where names clash, with the folders in front that tell them apart."""
+    parts = {source: Path(source).parts for source in sources}
+    depth = dict.fromkeys(sources, 1)
+    while True:
+        names: dict[str, list[str]] = {}
+        for source in sources:
+            names.setdefault(_name(parts[source], depth[source]), []).append(source)
+        clashing = [each for group in names.values() if len(group) > 1 for each in group]
+        if not clashing:
+            return [ToDigest(group[0], _within(folder, name)) for name, group in names.items()]
+        for source in clashing:
+            depth[source] += 1
+
+
+def _name(parts: tuple[str, ...], depth: int) -> str:
+    """Of two files that differ in their ending alone it is a part of the name."""
+    name = [*parts[-depth:-1], name_of(parts[-1]) if depth <= len(parts) else parts[-1]]
+    return "-".join(name) + DIGEST
+
+
+def _within(folder: str, name: str) -> str:
+    return f"{folder.rstrip('/')}/{name}" if is_url(folder) else str(Path(folder) / name)
+
+
+class Digesting(Struct, frozen=True):
+    """What a worker does with each recording."""
+
+    reading: RanksReading
+
+    def look(self, each: ToDigest) -> Digested:
+        """Writes the recording's digest, unless it is there and agrees with the recording as it is now. Raises
+        TracekitError for a recording that cannot be read, or is cut off."""
+        if (kept := self.reading.size_of_kept(each.place, each.source)) is not None:
+            return Digested(kept, made=False)
+        # Before it is read: of a recording that grows meanwhile the digest is no longer current.
+        origin = self.reading.origin(each.source)
+        digest = self.reading.made(each.source)
+        if digest.truncated:
+            raise TracekitError(
+                f"{each.source} is cut off: copy it again, or digest what there is of it alone: --out NAME{DIGEST}"
+            )
+        content = digest_bytes(digest, origin)
+        try:
+            put(each.place, content)
+        except TracekitError as error:
+            raise UnwritableError(str(error)) from error
+        return Digested(len(content), made=True)
+
+
+def make_digest(source: str, reading: RanksReading) -> bytes:
+    """The content of one recording's digest, as far as the recording goes."""
+    origin = reading.origin(source)
+    return digest_bytes(reading.made(source), origin)
+
+
+def make_digests(
+    tasks: Sequence[ToDigest],
+    reading: RanksReading,
+    refused: Callable[[TracekitError], None],
+    executor: Executor | None = None,
+) -> DigestsMade:
+    """A digest of each recording. What cannot be read goes to `refused`, one by one. Raises TracekitError where the
+    destination takes nothing."""
+    failed = 0
+
+    def refuse(error: TracekitError) -> None:
+        nonlocal failed
+        if isinstance(error, UnwritableError):
+            raise error
+        failed += 1
+        refused(error)
+
+    question = Question(Digesting(reading).look, lambda each: each.source, refuse, "digesting")
+    answers = ask_each(question, tasks, unpacked_bytes(each.source for each in tasks), executor)
+    made = sum(each.made for each in answers)
+    return DigestsMade(made, len(answers) - made, failed, sum(each.bytes for each in answers))
