@@ -187,7 +187,7 @@ def test_workers_read_what_one_process_reads(tmp_path: Path, monkeypatch: pytest
     reading = RanksReading("whole", cached=False)
     alone = [digest_bytes(each) for each in read_ranks(places, reading)]
     monkeypatch.setattr(many_files, "WORTH_A_PROCESS_BYTES", 0)
-    monkeypatch.setattr(many_files.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(many_files, "usable_cores", lambda: 2)
     assert [digest_bytes(each) for each in read_ranks(places, reading)] == alone
     (tmp_path / "rank2.json").write_text("no trace")
     with pytest.raises(TracekitError, match="is not a trace"):

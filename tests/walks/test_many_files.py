@@ -116,7 +116,7 @@ def die_at_two(number: int) -> int:
 
 def test_a_process_that_dies_is_one_line_with_the_file_it_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many_files, "WORTH_A_PROCESS_BYTES", 0)
-    monkeypatch.setattr(many_files.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(many_files, "usable_cores", lambda: 2)
     question = Question(die_at_two, named="rank{}.json".format)
     with pytest.raises(TracekitError, match=r"^rank2\.json: .*SIGKILL"):
         ask_each(question, range(4), 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from signal import SIGTERM, Signals
@@ -49,11 +50,18 @@ def ask_each(
     read in all. Raises TracekitError where one who reads dies, and names the item."""
     if executor is not None:
         return _ask_executor(question, items, executor)
-    workers = min(len(items), os.cpu_count() or 1)
+    workers = min(len(items), usable_cores())
     if workers > 1 and unpacked_bytes >= WORTH_A_PROCESS_BYTES * workers:
         return _ask_processes(question, items, workers)
     answers = (_answer(question.look, item) for item in items)
     return _gathered(question, len(items), answers)
+
+
+def usable_cores() -> int:
+    """Of this machine, those that this process may use: Slurm, for one, gives a job a few of them."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _answer(look: Callable[[T], Found], item: T) -> Found | TracekitError:
