@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from signal import SIGTERM, Signals
@@ -59,7 +58,7 @@ def ask_each(
 
 def usable_cores() -> int:
     """Of this machine, those that this process may use: Slurm, for one, gives a job a few of them."""
-    if sys.platform == "linux":
+    if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
