@@ -134,7 +134,7 @@ REFUSED = {
     "build = nn.Linear(2, 2)": "build is a Linear",
     "def build(): return 'model'": "returned a str: return a callable",
     "def build(): ...": "returned None: return a callable",
-    "def build(): return tracekit.Workload": "returned a type",
+    "def build(): return tracekit.Workload": "returned the class Workload",
     "def build(): return nn.Linear(2, 2)": r"a Linear without inputs .*'input'\): return \(module, args\), as in",
     "def build(): return nn.Linear(2, 2), ()": "a Linear without inputs",
     "def build(): return nn.Linear(2, 2), {'x': 1}": "a Linear with inputs .*'input'",

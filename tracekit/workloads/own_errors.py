@@ -16,7 +16,9 @@ FRAME = '  File "'
 
 
 def kind_of(value: object) -> str:
-    """`an int`, `a Linear`, `None`."""
+    """`an int`, `a Linear`, `None`, `the class Linear`."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     kind = type(value).__name__
     return "None" if value is None else f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
 

@@ -74,7 +74,7 @@ def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
     stages = _find_stages(summaries)
     peers = _peers(steps.ranks, stages)
     tested = find_stragglers(summaries, steps.own, _held(steps, peers), peers, steps.ranks, waits, parts.talk)
-    uses = _uses(summaries, steps, waits)
+    uses = _uses(summaries, steps, peers, waits)
     waited = _who_for_whom(waits)
     collectives = sum_kinds(parts.talk, waits, clocks)
     late_us = {int(rank): us for rank, us in _by_late(waits)}
@@ -152,7 +152,7 @@ def _held(steps: Steps, peers: Ints) -> Floats:
     return found
 
 
-def _uses(summaries: dict[int, RankSummary], steps: Steps, waits: FleetWaits) -> tuple[RankUse, ...]:
+def _uses(summaries: dict[int, RankSummary], steps: Steps, peers: Ints, waits: FleetWaits) -> tuple[RankUse, ...]:
     lasting = pl.col("end") - pl.col("start")
     known = pl.col("waiting") >= 0
     # Of what a collective takes the part that no compute covers; waiting is exposed as much as all of it.
@@ -172,7 +172,7 @@ def _uses(summaries: dict[int, RankSummary], steps: Steps, waits: FleetWaits) ->
     found = []
     own_compute, idle = np.nansum(steps.compute, axis=1), np.nansum(steps.idle, axis=1)
     spans = np.nansum(steps.span, axis=1)
-    usual = float(np.median(own_compute)) or 1.0
+    usual = {each: float(np.median(own_compute[peers == each])) or 1.0 for each in np.unique(peers)}
     for at, (rank, summary) in enumerate(summaries.items()):
         each = figures.get(rank) or dict.fromkeys(table.columns, 0)
         span_us, compute_us, idle_us = float(spans[at]), float(own_compute[at]), float(idle[at].sum())
@@ -199,7 +199,7 @@ def _uses(summaries: dict[int, RankSummary], steps: Steps, waits: FleetWaits) ->
                 ),
                 overlap_price_us=None,
                 overlap_price_ci95=None,
-                slower=compute_us / usual - 1,
+                slower=compute_us / usual[peers[at]] - 1,
                 collectives=each["len"],
                 last_arrivals=arrivals.get(rank, 0),
             )

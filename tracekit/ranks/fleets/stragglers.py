@@ -2,17 +2,17 @@
 
 Of each rank in each step the time is told that it spends by itself: compute and idle, no communication. So a rank that
 waits for a slow one is not slow. It is held against the median of its peers in that step, which takes out what a step
-does to all of them: ranks of a step are no independent witnesses, steps are. A rank's excess is the median over its
-steps, a host's the median over its ranks, a link's is of the median transfer of a process group against groups of the
-same collective, bytes and size.
+does to all of them: ranks of a step are no independent witnesses, steps are. A rank's excess is the mean of the middle
+half of its steps, a host's that of the medians over its ranks, a link's is of the transfers of a process group against
+groups of the same collective, bytes and size.
 
 An excess is as unusual as it is large beside how excesses scatter: their median absolute deviation (Iglewicz and
 Hoaglin, How to Detect and Handle Outliers, 1993), but no less than one rank's scatters over its steps. Few steps tell
 that badly, so it is moved halfway to the usual rank's (as variances are in Smyth, Statistical Applications in Genetics
-and Molecular Biology 3, 2004). Its probability
-is that of Student's t, of 0.37 times as many degrees of freedom as there are peers: so efficient is that deviation
-(Rousseeuw and Croux, JASA 88, 1993). Holm's procedure (Scandinavian Journal of Statistics 6, 1979) keeps the
-probability of even one false alarm in the whole job below FALSE_ALARMS, whatever depends on what.
+and Molecular Biology 3, 2004). Its probability is that of Student's t, of 0.37 times as many degrees of freedom as
+there are peers: so efficient is that deviation (Rousseeuw and Croux, JASA 88, 1993). Holm's procedure (Scandinavian
+Journal of Statistics 6, 1979) keeps the probability of even one false alarm in the whole job below FALSE_ALARMS,
+whatever depends on what.
 """
 
 import math
@@ -31,9 +31,9 @@ FALSE_ALARMS = 0.01
 LEAST_PEERS = 16
 #: Slower by less is not worth a person's time: of own time, and of a link's transfer.
 LEAST_EXCESS, LEAST_OF_LINK = 0.03, 0.25
-#: Of a normal distribution the deviation is so many times the median absolute one; a median scatters so many times as
-#: much as a mean.
-OF_DEVIATION, OF_MEDIAN = 1.4826, 1.2533
+#: Of a normal distribution the deviation is so many times the median absolute one; the mean of the middle half scatters
+#: so many times as much as that of all.
+OF_DEVIATION, OF_MIDMEAN = 1.4826, 1.09
 EFFICIENCY = 0.37
 #: Fewer steps tell nothing of a rank.
 LEAST_STEPS = 3
@@ -65,10 +65,9 @@ def shares_of_steps(own: Floats, peers: Ints) -> Floats:
 
 def excess_of(shares: Floats, peers: Ints) -> Excess:
     """The excess of those (rows) that have a share in each step (columns) over their peers'."""
-    middle = _median(shares, axis=1)
-    counts = np.sum(~np.isnan(shares), axis=1)
+    middle, counts = _midmean(shares)
     scatter = OF_DEVIATION * _median(np.abs(shares - middle[:, np.newaxis]), axis=1)
-    error = OF_MEDIAN * scatter / np.sqrt(np.maximum(counts, 1))
+    error = OF_MIDMEAN * scatter / np.sqrt(np.maximum(counts, 1))
     error = np.sqrt((error**2 + float(_median(error)) ** 2) / 2)
     centred = middle.copy()
     for each in np.unique(peers):
@@ -87,6 +86,16 @@ def excess_of(shares: Floats, peers: Ints) -> Excess:
     unknown = np.isnan(centred) | (counts < LEAST_STEPS)
     chance[unknown], beyond[unknown] = 1.0, 0.0
     return Excess(np.where(np.isnan(centred), 0.0, centred), error, beyond, chance)
+
+
+def _midmean(values: Floats) -> tuple[Floats, Ints]:
+    """The mean of the middle half of each row's known values, and how many are known."""
+    counts = np.sum(~np.isnan(values), axis=1)
+    left_out = counts // 4
+    ordered, places = np.sort(values, axis=1), np.arange(values.shape[1])
+    kept = (places >= left_out[:, np.newaxis]) & (places < (counts - left_out)[:, np.newaxis])
+    sums = np.where(kept, ordered, 0.0).sum(axis=1)
+    return np.where(counts > 0, sums / np.maximum(kept.sum(axis=1), 1), np.nan), counts
 
 
 def _median(values: Floats, axis: int | None = None) -> Floats:
