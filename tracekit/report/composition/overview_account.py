@@ -72,10 +72,11 @@ def call_account(comparison: Comparison) -> Account | None:
         rows += [AccountRow(f"GPU idle{by}", 0, (a_idle, b_idle), b_idle - a_idle), *causes]
         # What the causes leave of the idle time, and what the trace holds more than the call can.
         causes_us = [math.fsum(idle_causes(side, profiled=waterfall.basis == "trace").values()) for side in (a, b)]
-        left = [idle - us for idle, us in zip((a_idle, b_idle), causes_us, strict=True)]
-        if max(map(abs, left)) >= LEAST_RESIDUAL * waterfall.a_us:
-            # What is rounding has no sign.
-            rows.append(_row(NOT_ATTRIBUTED, *(us if abs(us) >= ROUNDING else 0.0 for us in left), "in no trace"))
+        lefts = (idle - us for idle, us in zip((a_idle, b_idle), causes_us, strict=True))
+        # What is rounding has no sign.
+        one, other = (us if abs(us) >= ROUNDING else 0.0 for us in lefts)
+        if max(abs(one), abs(other)) >= LEAST_RESIDUAL * waterfall.a_us:
+            rows.append(_row(NOT_ATTRIBUTED, one, other, "in no trace"))
         ends = (waterfall.a_us, waterfall.b_us)
         over = [end - gpu - idle for end, gpu, idle in zip(ends, (a.busy_us, b.busy_us), (a_idle, b_idle), strict=True)]
         if max(map(abs, over)) >= LEAST_RESIDUAL * waterfall.a_us:
