@@ -9,6 +9,7 @@ from tests.ranks.jobs import make_digest, simulate
 
 from tracekit.errors import TracekitError
 from tracekit.model.ranks import RankDigest, Ranks
+from tracekit.ranks.clocks import align_clocks
 from tracekit.ranks.joining import join_ranks
 
 
@@ -105,9 +106,13 @@ def test_kernels_beside_a_collective_are_held_against_the_same_alone() -> None:
     slowed = [(start, end + (30 if at >= 10 else 0), name) for at, (start, end, name) in enumerate(kernels)]
     early = make_digest(0, 2, talk=[(1990, 4000)], kernels=slowed)
     late = make_digest(1, 2, talk=[(3950, 4000)], kernels=kernels)
-    price, none = (each.overlap_price_us for each in join_ranks([early, late]).ranks)
-    assert price == pytest.approx(300, rel=0.02)
-    assert none is None
+    waiting, other = join_ranks([early, late]).ranks
+    assert waiting.overlap_price_us == pytest.approx(300, rel=0.02)
+    assert other.overlap_price_us is None
+    # Of the 2010 us in the collective rank 0 waited 1960.
+    of_waiting = waiting.overlap_price_us * 1960 / 2010
+    assert waiting.waiting_cost_us == pytest.approx((waiting.exposed_waiting_us or 0.0) + of_waiting)
+    assert (other.price_of_waiting_us, other.waiting_cost_us) == (None, other.exposed_waiting_us)
 
 
 @pytest.mark.parametrize(("offset_us", "drift"), [(0.0, 0.0), (500.0, 20e-6), (-80_000.0, -20e-6)])
@@ -124,6 +129,19 @@ def test_the_clocks_of_two_hosts_are_aligned_on_the_ends_of_collectives(offset_u
     assert told.world.hosts == (2 if offset_us else 1)
     for true, found in zip(waiting_of(truth), waiting_of(told), strict=True):
         assert found == pytest.approx(true, abs=60 * 2.0)
+
+
+def test_many_ranks_on_hosts_with_clocks_of_their_own_are_told_apart() -> None:
+    digests = dict.fromkeys(range(64), make_digest(0, 64, talk=[(10, 20)], kernels=[(0, 10, "gemm")]))
+    draw = random.Random(5)
+    ends = {
+        (rank, at): at * 10**6 + rank // 4 * 7 * 10**6 + draw.randrange(5000) for rank in digests for at in range(9)
+    }
+    clocks = align_clocks(
+        digests, [{rank: (ends[rank, at] - 50_000, ends[rank, at]) for rank in digests} for at in range(9)]
+    )
+    assert (clocks.basis, clocks.hosts) == ("aligned", 16)
+    assert clocks.uncertainty_ns is not None and clocks.uncertainty_ns < 10_000
 
 
 @pytest.mark.parametrize("late_by_us", [0.0, 150.0])

@@ -27,6 +27,7 @@ from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
+from tracekit.numbers import duration
 from tracekit.report.advised import advised
 from tracekit.report.composition.detail import analysis_text, comparison_text, comparisons_text, sweep_text
 from tracekit.report.composition.overview import comparison_overview
@@ -99,6 +100,16 @@ def test_idle_time_without_a_known_cause_is_part_of_the_idle_time(factor: float)
     assert "not attributed" in names and math.isclose(causes, change[names[idle]])
 
 
+def test_gpu_time_beyond_a_short_call_is_a_row_that_closes_the_account() -> None:
+    comparison = compare(*make_pair(scaled(0.84), STEADY), ORDER)
+    account, waterfall = comparison_overview(comparison).account, comparison.waterfall
+    assert account is not None and waterfall is not None and comparison.a.busy_us > waterfall.a_us
+    wholes = [row for row in account.rows if row.level == 0]
+    for at, us in enumerate((waterfall.a_us, waterfall.b_us)):
+        assert math.isclose(math.fsum(row.us[at] or 0.0 for row in wholes), us)
+    assert (wholes[-1].us[0] or 0.0) < 0
+
+
 @pytest.mark.parametrize("profiled", [False, True])
 def test_families_and_causes_of_one_side_add_up_to_it(profiled: bool) -> None:
     account = side_overview(look_at(make_side("one", form=None if profiled else make_form()))).account
@@ -153,6 +164,14 @@ def test_each_cause_has_both_times_and_what_became_slower_has_a_reason(
         assert math.isclose(math.fsum(row.us[side] or 0.0 for row in causes), account.rows[at].us[side] or 0.0)
     guards = next(row for row in causes if "guards" in row.name)
     assert guards.what and (guards.delta_us or 0.0) > 0
+
+
+def test_separate_runs_of_other_work_have_their_times_beside_the_answer() -> None:
+    a, b = make_pair(STEADY, scaled(0.5))
+    overview = comparison_overview(compare(a, replace(b, settings=replace(b.settings, batch_size=2))))
+    assert overview.interval is None
+    for side in (a, b):
+        assert duration(side.wall_us) in overview.walls
 
 
 def test_what_only_shortens_compiling_is_not_among_what_speeds_up_calls(compared: Callable[[Path], Comparison]) -> None:

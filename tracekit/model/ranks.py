@@ -187,6 +187,19 @@ class RankUse(Struct, frozen=True):
     last_arrivals: int
     start_skew_us: float = 0.0  #: Of its first collectives, before all ranks were recording; in no other figure.
 
+    @property
+    def price_of_waiting_us(self) -> float | None:
+        """Of the price of overlap the part of collectives that only waited; None where the price is not known."""
+        if self.overlap_price_us is None:
+            return None
+        return max(self.overlap_price_us * (self.waiting_us or 0.0) / max(self.communication_us, 1e-9), 0.0)
+
+    @property
+    def waiting_cost_us(self) -> float:
+        """What the rank's window is longer by for waiting: exposed waiting, and kernels slowed beside collectives that
+        waited. Without a price the first alone."""
+        return (self.exposed_waiting_us or 0.0) + (self.price_of_waiting_us or 0.0)
+
 
 class RankTimes(Struct, frozen=True):
     """A rank, and how often."""

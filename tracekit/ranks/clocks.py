@@ -6,8 +6,9 @@ The clocks of several hosts differ by an offset and drift apart; both are found 
 every rank sees at about the same moment. Send and receive, which are no barrier, do not count.
 """
 
+from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import median
 
 import numpy as np
@@ -107,14 +108,16 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, tuple
         unmoved = unmoved if apart <= MOST_APART * median(common) else None
     # Ranks of which nothing is joined yet may have any clock: what ends at once with the others' shows whose it is.
     seen = {rank for each in known for rank in each}
-    hosts = _hosts([rank for rank in ranks if rank in seen], known)
+    by_rank = _by_rank(known)
+    hosts = _hosts([rank for rank in ranks if rank in seen], by_rank)
     largest = max(hosts, key=lambda host: (len(host), -host[0]))
+    middles = {at: median(some) for at, some in _by_collective(largest, by_rank).items()}
     offsets: dict[int, Offset] = {}
     aligned = True
     for host in hosts:
         if host is largest:
             continue
-        found = _offset(host, largest, known)
+        found = _offset(host, middles, by_rank)
         if found is not None:
             offsets |= dict.fromkeys(host, found)
         elif any(set(each) & set(host) and not set(each) <= set(host) for each in known):
@@ -173,22 +176,49 @@ def _spread(clocks: Clocks, ends: dict[int, int]) -> float:
     return max(moved) - min(moved)
 
 
-def _hosts(ranks: list[int], known: list[dict[int, int]]) -> list[tuple[int, ...]]:
-    """Ranks by clock: those whose ends agree, the median of their differences being small."""
-    hosts: list[list[int]] = []
+def _by_rank(known: list[dict[int, int]]) -> dict[int, dict[int, int]]:
+    """Each rank's ends, by the number of the collective."""
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    for number, ends in enumerate(known):
+        for rank, end in ends.items():
+            found[rank][number] = end
+    return found
+
+
+def _by_collective(ranks: Iterable[int], by_rank: Mapping[int, dict[int, int]]) -> dict[int, list[int]]:
+    """The ranks' ends of each of their collectives."""
+    found: dict[int, list[int]] = defaultdict(list)
     for rank in ranks:
-        for host in hosts:
-            apart = _differences(rank, host, known)
-            if len(apart) and abs(float(np.median(apart[:, 1]))) <= ONE_CLOCK_NS and _steady(apart):
-                host.append(rank)
-                break
-        else:
-            hosts.append([rank])
+        for number, end in by_rank[rank].items():
+            found[number].append(end)
+    return found
+
+
+def _hosts(ranks: list[int], by_rank: Mapping[int, dict[int, int]]) -> list[tuple[int, ...]]:
+    """Ranks by clock: those whose ends agree, the median of their differences being small. A rank is held against the
+    middles of a host's ends, which are kept as it grows: the time taken grows with the ranks, not with their square."""
+    hosts: list[list[int]] = []
+    ordered: list[dict[int, list[int]]] = []
+    middles: list[dict[int, float]] = []
+    for rank in ranks:
+        own = by_rank[rank]
+        at = next((at for at, middle in enumerate(middles) if _agree(_differences(own, middle))), len(hosts))
+        if at == len(hosts):
+            hosts.append([])
+            ordered.append(defaultdict(list))
+            middles.append({})
+        hosts[at].append(rank)
+        for number, end in own.items():
+            same = ordered[at][number]
+            insort(same, end)
+            middles[at][number] = (same[(len(same) - 1) // 2] + same[len(same) // 2]) / 2
     return [tuple(host) for host in hosts]
 
 
-def _steady(apart: Floats) -> bool:
-    """Whether differences do not grow over the recording: clocks that drift cross once."""
+def _agree(apart: Floats) -> bool:
+    """Whether differences are small, and do not grow over the recording: clocks that drift cross once."""
+    if not len(apart) or abs(float(np.median(apart[:, 1]))) > ONE_CLOCK_NS:
+        return False
     half = len(apart) // 2
     if half < LEAST_FOR_DRIFT:
         return True
@@ -196,20 +226,18 @@ def _steady(apart: Floats) -> bool:
     return abs(float(np.median(ordered[:half, 1]) - np.median(ordered[half:, 1]))) <= ONE_CLOCK_NS
 
 
-def _differences(rank: int, host: Iterable[int], known: list[dict[int, int]]) -> Floats:
-    """Of each collective of both: when the rank's part ended, and how much earlier the host's did."""
-    found = []
-    for ends in known:
-        others = [ends[other] for other in host if other in ends]
-        if rank in ends and others:
-            found.append((ends[rank], median(others) - ends[rank]))
+def _differences(own: dict[int, int], middles: Mapping[int, float]) -> Floats:
+    """Of each collective of a rank and a host: when the rank's part ended, and how much earlier the host's did."""
+    found = [(end, middles[number] - end) for number, end in own.items() if number in middles]
     return np.array(found, dtype=np.float64).reshape(-1, 2)
 
 
-def _offset(host: tuple[int, ...], reference: tuple[int, ...], known: list[dict[int, int]]) -> Offset | None:
-    """The line that moves the host's times onto the reference's; None where they share too few collectives, or these
-    do not lie on a line: then they are not the same."""
-    each = [_differences(rank, reference, known) for rank in host]
+def _offset(
+    host: tuple[int, ...], middles: Mapping[int, float], by_rank: Mapping[int, dict[int, int]]
+) -> Offset | None:
+    """The line that moves the host's times onto those of the host with these middles; None where they share too few
+    collectives, or these do not lie on a line: then they are not the same."""
+    each = [_differences(by_rank[rank], middles) for rank in host]
     if max(map(len, each)) < LEAST_FOR_OFFSET:
         return None
     apart = np.concatenate(each)

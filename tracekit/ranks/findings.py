@@ -71,13 +71,13 @@ def _late_ranks(
         sure_us += host_us if each.one_gap_share >= LEAST_SURE else host_us - causes.get("python", 0.0)
         waiter = uses[each.waiter] if each.waiter is not None else use
         # What waiting cost the one that waited longest: idle SMs, and the slower kernels beside it.
-        held_up = (waiter.overlap_price_us or 0.0) * (waiter.waiting_us or 0.0) / max(waiter.communication_us, 1e-9)
-        cost_us = (waiter.exposed_waiting_us or 0.0) + max(held_up, 0.0)
+        cost_us = waiter.waiting_cost_us
         facts = {
             "waiter": waiter.rank,
             "most_waited_us": each.most_waited_us,
             "exposed_us": waiter.exposed_waiting_us,
             "price_us": waiter.overlap_price_us,
+            "price_of_waiting_us": waiter.price_of_waiting_us,
             "cost_us": cost_us,
             "share": cost_us / waiter.span_us,
             "last": use.last_arrivals,

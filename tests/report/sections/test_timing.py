@@ -16,7 +16,7 @@ from tracekit.report.sections.timing import (
     timing_table,
 )
 from tracekit.report.sides import both_sides
-from tracekit.report.words.common import _roughly, verdict_evidence, verdict_sentence
+from tracekit.report.words.common import _roughly, cached_words, verdict_evidence, verdict_sentence
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -120,3 +120,9 @@ def test_runs_of_several_processes_say_of_how_many_their_ratio_is():
 def test_noise_is_said_with_a_second_figure_where_it_is_large():
     told = [_roughly(each) for each in (1.4171, 0.1538, 0.0218, 0.00001)]
     assert told == ["140 %", "15 %", "2 %", "below 0.01 %"]
+
+
+def test_backward_graphs_from_a_cache_are_no_share_of_the_graphs():
+    assert cached_words(3, 4).startswith("3 of 4")
+    told = cached_words(4, 2)
+    assert "4" in told and " of " not in told

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tracekit.model.comparison import Bound, Comparison, Finding, Side
 from tracekit.model.timing import BreakEven
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import about, counted, duration, figure_change, scale_of, size, size_change, times_within
+from tracekit.numbers import about, duration, figure_change, scale_of, size, size_change, times_within
 from tracekit.report.composition.overview_account import call_account, noise_words, operator_table, slower_words
 from tracekit.report.document import Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
@@ -95,9 +95,10 @@ def hidden(
 def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float] | None]:
     """`1.14× faster compiled`, `3.90 ms → 3.39 ms per call`, and the interval as it is told."""
     verdict, a, b = comparison.verdict, comparison.a.label, comparison.b.label
-    if verdict.speedup is None or verdict.result == "not_timed" or (verdict.basis == "apart" and not verdict.apart):
-        return words.verdict_sentence(comparison), "", None
     walls = f"{duration(verdict.a_wall_us)} → {duration(verdict.b_wall_us)} per call"
+    if verdict.speedup is None or verdict.result == "not_timed" or (verdict.basis == "apart" and not verdict.apart):
+        said = words.separate_runs(comparison)
+        return said or words.verdict_sentence(comparison), walls if said else "", None
     if verdict.apart is not None and verdict.result == "inconclusive":
         return words.verdict_sentence(comparison), walls, None
     value, interval = words.as_told(verdict)
@@ -247,7 +248,7 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         if cached and compilation.cache_hits == 0 and compilation.cache_was_empty is not False:
             cache = " (cold cache)"
         elif cached and compilation.cache_hits:
-            cache = f" ({compilation.cache_hits} of {counted(compilation.graphs or 0, 'graph')} from a cache)"
+            cache = f" ({words.cached_words(compilation.cache_hits, compilation.graphs or 0)})"
         yield Check("", f"Compile time {duration(compilation.seconds * 1e6)}{cache}{pays}")
     # Of several ranks no further job is timed.
     known = {note.code for note in comparison.notes} & {*OF_ONE_PROCESS, *short.OF_ONE_PROCESS, "of_ranks"}

@@ -24,6 +24,9 @@ MOST_PARTS_OF_RANKS, MOST_CAUSES_OF_RANKS = 2, 2
 MOST_OPERATORS, OPERATOR = 6, 40
 REST, OTHER = "all other GPU work", "other causes"
 LESS_THAN_NONE = "other, less overlap"
+#: Idle time that has no cause, and GPU time that the call had no room for: it moves from recording to recording.
+NOT_ATTRIBUTED = "not attributed"
+BEYOND, BEYOND_WHAT = "Traced beyond the call", "GPU time varies by recording"
 #: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
 KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
 #: What that consists of.
@@ -34,6 +37,8 @@ LEAST_CAUSE = 0.05
 LEAST_REST = 0.02
 #: What is not attributed is shown from this share of A's call on, and what became slower from this one of B's.
 LEAST_RESIDUAL, LEAST_SLOWER = 0.001, 0.005
+#: Microseconds.
+ROUNDING = 1e-6
 
 WINDOWS = {"steps": "call", "span": "span", "whole": "recording"}
 
@@ -65,12 +70,22 @@ def call_account(comparison: Comparison) -> Account | None:
         # Unprofiled idle time is divided as the recorded one is.
         by = f" by cause{' (est.)' if waterfall.basis == 'unprofiled' else ''}" if causes else ""
         rows += [AccountRow(f"GPU idle{by}", 0, (a_idle, b_idle), b_idle - a_idle), *causes]
-    # What the causes leave of the idle time's change.
-    if abs(waterfall.residual_us) >= LEAST_RESIDUAL * waterfall.a_us:
-        rows.append(AccountRow("not attributed", 1, (None, None), waterfall.residual_us, "in no trace"))
+        # What the causes leave of the idle time, and what the trace holds more than the call can.
+        causes_us = [math.fsum(idle_causes(side, profiled=waterfall.basis == "trace").values()) for side in (a, b)]
+        lefts = (idle - us for idle, us in zip((a_idle, b_idle), causes_us, strict=True))
+        # What is rounding has no sign.
+        one, other = (us if abs(us) >= ROUNDING else 0.0 for us in lefts)
+        if max(abs(one), abs(other)) >= LEAST_RESIDUAL * waterfall.a_us:
+            rows.append(_row(NOT_ATTRIBUTED, one, other, "in no trace"))
+        ends = (waterfall.a_us, waterfall.b_us)
+        over = [end - gpu - idle for end, gpu, idle in zip(ends, (a.busy_us, b.busy_us), (a_idle, b_idle), strict=True)]
+        if max(map(abs, over)) >= LEAST_RESIDUAL * waterfall.a_us:
+            rows.append(AccountRow(BEYOND, 0, (over[0], over[1]), over[1] - over[0], BEYOND_WHAT))
     profiled = "" if waterfall.basis == "unprofiled" else ", with profiler"
-    rank = f" of rank {comparison.job.slowest}" if comparison.job else ""
-    title = f"Where a {WINDOWS[a.analysis.window.kind]}{rank} goes{profiled}"
+    window = WINDOWS[a.analysis.window.kind]
+    # A job's call is its slowest rank's, round by round; what fills it is told of one rank.
+    whose = f"The job's {window} on rank {comparison.job.slowest}" if comparison.job else f"Where a {window} goes"
+    title = f"{whose}{profiled}"
     return Account(title, (a.label, b.label), tuple(rows))
 
 

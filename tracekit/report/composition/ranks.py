@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tracekit.model.ranks import Ranks
+from tracekit.model.ranks import Ranks, RankUse
 from tracekit.numbers import counted, duration, percent
 from tracekit.report import document as doc
 from tracekit.report.document import Line, Overview, Summary
@@ -22,6 +22,8 @@ MOST_OF_FLEET, MOST_STRAGGLERS = 2, 5
 STRAGGLERS = ("straggler_rank", "straggler_host", "straggler_link")
 #: Of a rank's time: exposed waiting that is worth a headline.
 LEAST_WAITING = 0.1
+#: And kernels slowed beside collectives that wait.
+LEAST_PRICE = 0.001
 
 
 def ranks_overview(told: Ranks) -> Overview:
@@ -39,7 +41,8 @@ def ranks_overview(told: Ranks) -> Overview:
         notes = (*notes, words.rule_words(told.straggler_rule))
     tables = (
         sections.straggler_table(told, MOST_STRAGGLERS),
-        sections.account_table(told, MOST_OF_FLEET if fleet else MOST_RANKS),
+        # Who came last stands with the answer, and with each kind of collective.
+        sections.account_table(told, MOST_OF_FLEET if fleet else MOST_RANKS, arrivals=False),
         sections.axis_table(told),
         None if fleet else sections.late_table(told, MOST_LATE),
         sections.collective_table(told, MOST_OF_FLEET if fleet else MOST_COLLECTIVES),
@@ -69,11 +72,12 @@ def _nobody(told: Ranks) -> str:
     waits = [each for each in told.ranks if each.exposed_waiting_us is not None]
     if not waits or len(told.ranks) < 2:
         return "Waiting cannot be told from transfer"
-    worst = max(waits, key=lambda each: (each.exposed_waiting_us or 0.0) / each.span_us)
-    share = (worst.exposed_waiting_us or 0.0) / worst.span_us
+    worst = max(waits, key=_waiting_share)
+    share = _waiting_share(worst)
     if told.straggler_rule:
         return f"No straggler: none of {told.straggler_rule.tested:,} ranks, hosts and links is slow beyond chance"
-    told_share = f"{percent(share, 1)} of rank {worst.rank}'s time is exposed waiting"
+    slowed = " or kernels slowed by it (est.)" if _is_slowed(worst) else ""
+    told_share = f"{percent(share, 1)} of rank {worst.rank}'s time is exposed waiting{slowed}"
     unmatched, whose = max((sections.unmatched_us(use) / use.span_us, use.rank) for use in waits)
     if unmatched >= LEAST_WAITING:
         return f"Late ranks cannot be told: {percent(unmatched, 0)} of rank {whose}'s time is unmatched communication"
@@ -85,13 +89,27 @@ def _nobody(told: Ranks) -> str:
     return f"{told_share}, mostly for rank {max(waited, key=lambda each: each.us).late}"
 
 
+def _is_slowed(use: RankUse) -> bool:
+    """Whether overlap has a price at all, and waiting a part of it that can be seen."""
+    low = use.overlap_price_ci95[0] if use.overlap_price_ci95 else 0.0
+    return low > 0 and (use.price_of_waiting_us or 0.0) >= LEAST_PRICE * use.span_us
+
+
+def _waiting_share(use: RankUse) -> float:
+    """Of a rank's time what waiting costs."""
+    return (use.waiting_cost_us if _is_slowed(use) else use.exposed_waiting_us or 0.0) / use.span_us
+
+
 def _advice(told: Ranks) -> Iterator[doc.Advice]:
     """What to do next, by the findings, late ranks first; and where ranks wait though none is late, by what makes the
     one late that is waited for most."""
     paths = {each.rank: shlex.quote(each.path) for each in told.ranks}
     late = {each.rank: each for each in told.findings if each.code == "late_rank"}
     for rank, facts in ((each.rank or 0, each.facts) for each in late.values()):
-        gain = words.SAVES_WAITING.format(waiter=facts["waiter"], us=duration(facts["most_waited_us"]))
+        waited, exposed, cost = (duration(facts[name]) for name in ("most_waited_us", "exposed_us", "cost_us"))
+        gain = words.SAVES_WAITING.format(waiter=facts["waiter"], us=waited, exposed=exposed)
+        if facts["price_of_waiting_us"] is not None:
+            gain = words.SAVES_TIME.format(waiter=facts["waiter"], us=cost)
         codes = {each.code for each in told.findings if each.rank == rank}
         compute = facts["cause"] == "compute"
         cause = next((code for code in ("slow_gpu", "uneven_work") if compute and code in codes), facts["cause"])
@@ -101,7 +119,7 @@ def _advice(told: Ranks) -> Iterator[doc.Advice]:
             what, why = words.ADVICE[each.code]
             command = words.COMMANDS.get(each.code, "")
             yield doc.Advice(what.format(rank=each.rank), why, saved_words(each.saving_us), False, command)
-    worst = max((use.exposed_waiting_us or 0.0) / use.span_us for use in told.ranks)
+    worst = max(map(_waiting_share, told.ranks))
     if not late and worst >= LEAST_WAITING and told.late and (first := told.late[0]).causes:
         waiter = first.waiter if first.waiter is not None else first.rank
         yield _remedy(first.causes[0].cause, first.rank, waiter, paths, "")

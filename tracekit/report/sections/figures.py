@@ -9,7 +9,7 @@ from tracekit.model.comparison import Comparison, Side, comparable
 from tracekit.model.waterfall import Basis
 from tracekit.report.document import Table, columns
 from tracekit.report.sections.traffic import traffic_note, traffic_row
-from tracekit.report.words.common import shared_scope
+from tracekit.report.words.common import cached_words, shared_scope
 
 #: What is counted, and where it is found in an analysis.
 COUNTS: dict[str, Callable[[Side], int | None]] = {
@@ -143,5 +143,5 @@ def compilation_time(side: Side) -> str:
     facts = side.form.compilation if side.form else None
     if facts is None:
         return numbers.MISSING
-    cached = f" ({facts.cache_hits} of {facts.graphs} graphs from a cache)" if facts.cache_hits else ""
+    cached = f" ({cached_words(facts.cache_hits, facts.graphs)})" if facts.cache_hits else ""
     return numbers.duration(facts.seconds * 1e6) + cached

@@ -15,6 +15,8 @@ from tracekit.report.words.common import cause_words
 MOST_RANKS, MOST_IN_TWIN = 3, 16
 #: Characters of a place.
 PLACE = 40
+#: Of a call: less is rounding.
+LEAST_RESIDUAL = 0.001
 #: Parts that are told in one column where there is little room.
 TOGETHER = {
     "compute": ("compute",),
@@ -41,6 +43,11 @@ def rank_lines(job: JobChange, names: tuple[str, str]) -> Table:
     unit, scale, decimals = scale_of(max(us or 0.0 for each in job.ranks for us in _ends(each)))
     labels = {part.label for each in shown if each.waterfall for part in each.waterfall.parts}
     heads = [head for head, some in TOGETHER.items() if labels & set(some)]
+    rest = {each.rank: _rest(each) for each in shown}
+    # Without a residual there is nothing to say of it.
+    leaves = any(
+        abs(us or 0.0) >= LEAST_RESIDUAL * (_ends(each)[0] or 0.0) for each in shown for us in rest[each.rank][1:]
+    )
 
     def row(each: RankChange) -> tuple[str, ...]:
         ends = (f"{us / scale:,.{decimals}f}" if us is not None else MISSING for us in _ends(each))
@@ -48,14 +55,16 @@ def rank_lines(job: JobChange, names: tuple[str, str]) -> Table:
             figure_change(us / scale, decimals) if (us := _part(each, TOGETHER[head])) is not None else MISSING
             for head in heads
         )
-        rest = (_idle(each), each.waterfall.residual_us) if each.waterfall else (None, None)
-        left_over = [MISSING if us is None else figure_change(us / scale, decimals) for us in rest] if heads else []
-        return (f"  {_name(each, job, len(heads))}", *ends, *changes, *left_over)
+        idle, residual = rest[each.rank]
+        left_over = (idle, residual) if leaves else (idle,)
+        told = (MISSING if us is None else figure_change(us / scale, decimals) for us in (left_over if heads else ()))
+        return (f"  {_name(each, job, len(heads))}", *ends, *changes, *told)
 
     left = len(job.ranks) - len(shown)
     note = f"{left} more ranks on the page" if left else ""
-    figures = (*names, *heads, *([words.IDLE, words.RESIDUAL] if heads else []))
-    return Table("", columns(f"Own calls of ranks, {unit}", figures=figures), tuple(map(row, shown)), note)
+    left_over = [words.IDLE, *([words.RESIDUAL] if leaves else [])] if heads else []
+    title = f"{words.OWN_CALLS}, {unit}"
+    return Table("", columns(title, figures=(*names, *heads, *left_over)), tuple(map(row, shown)), note)
 
 
 def _name(each: RankChange, job: JobChange, known: int = 1) -> str:
@@ -79,8 +88,16 @@ def _part(each: RankChange, labels: Sequence[str]) -> float | None:
     return math.fsum(found) if found else None
 
 
-def _idle(each: RankChange) -> float:
-    return math.fsum(part.delta_us for part in each.waterfall.parts if part.kind == "idle") if each.waterfall else 0.0
+def _rest(each: RankChange) -> tuple[float | None, float | None]:
+    """The change of idle time, with what no trace has a cause for; and what is left of the change of the call."""
+    fall, a, b = each.waterfall, each.a, each.b
+    if fall is None:
+        return None, None
+    by_cause = math.fsum(part.delta_us for part in fall.parts if part.kind == "idle")
+    if a is None or b is None or a.idle_us is None or b.idle_us is None:
+        return by_cause, fall.residual_us
+    idle = b.idle_us - a.idle_us
+    return idle, fall.residual_us - (idle - by_cause)
 
 
 def change_table(job: JobChange, names: tuple[str, str], most: int | None = None) -> Table:
@@ -94,7 +111,7 @@ def change_table(job: JobChange, names: tuple[str, str], most: int | None = None
         name, fall = _name(each, job), each.waterfall
         if fall is None:
             return (name, duration(each.a_wall_us), *[MISSING] * len(between), duration(each.b_wall_us))
-        changes = (*(_part(each, (label,)) for label in heads), _idle(each), fall.residual_us)
+        changes = (*(_part(each, (label,)) for label in heads), *_rest(each))
         told = (MISSING if us is None else duration_change(us) for us in changes)
         return (name, duration(fall.a_us), *told, duration(fall.b_us))
 

@@ -20,7 +20,7 @@ from tracekit.report.words import ranks as words
 UNMATCHED, PRICE = "exposed, unmatched", "overlap price"
 ACCOUNT = (
     *("span", "compute", "exposed transfer", "exposed waiting", UNMATCHED, "idle"),
-    *("waiting", PRICE, "last"),
+    *("waiting", PRICE, words.CAME_LAST),
 )
 #: Of the span: less is rounding.
 LEAST_UNMATCHED = 0.0005
@@ -53,12 +53,14 @@ def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
     return tuple(use for use in told.ranks if use.rank in numbers)
 
 
-def account_table(told: Ranks, most: int) -> Table:
+def account_table(told: Ranks, most: int, *, arrivals: bool = True) -> Table:
     """A row a rank: compute, exposed communication and idle time add up to its span. Where there are more than `most`,
     those that waited or were waited for most, and the median of the others. Exposed collectives that match no other
-    rank's are neither transfer nor waiting: they have a column, where there are any."""
+    rank's are neither transfer nor waiting: they have a column, where there are any. Without `arrivals` it does not say
+    how often ranks came last."""
     shown = foremost(told, most)
     heads = account_heads(told)
+    heads = heads if arrivals else heads[:-1]
     taken = {use.rank for use in shown}
     others = [use for use in told.ranks if use.rank not in taken]
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
@@ -69,12 +71,15 @@ def account_table(told: Ranks, most: int) -> Table:
     def figures(use: RankUse) -> tuple[float | None, ...]:
         return account_figures(use, heads)
 
-    rows = [(f" rank {use.rank}", *map(written, figures(use)), str(use.last_arrivals)) for use in shown]
+    rows = [
+        (f" rank {use.rank}", *map(written, figures(use)), *([str(use.last_arrivals)] if arrivals else []))
+        for use in shown
+    ]
     if others:
         known = ([us for us in each if us is not None] for each in zip(*map(figures, others), strict=True))
         medians = (median(each) if each else None for each in known)
-        last = f"{median(use.last_arrivals for use in others):,.0f}"
-        rows.append((f" median of {len(others)} others", *map(written, medians), last))
+        last = [f"{median(use.last_arrivals for use in others):,.0f}"] if arrivals else []
+        rows.append((f" median of {len(others)} others", *map(written, medians), *last))
     return Table("", columns(f"Time, {unit}", figures=heads), tuple(rows))
 
 
@@ -191,8 +196,8 @@ def collective_table(told: Ranks, most: int) -> Table | None:
     """The kinds of collectives, those with most time first; of a fleet those of all groups together."""
     kinds = tuple(_over_groups(told.collectives)) if told.step_rows else told.collectives
     rows = (_collective(each) for each in kinds[:most])
-    heads = columns("Collectives", figures=("count", "bytes", "transfer", "waiting", "GB/s", "spread"))
-    return filled_table("", (*heads, *columns("last", "")), rows)
+    heads = columns("Collectives", figures=("count", "bytes", "transfer", "waiting", "GB/s", words.LATE_BY))
+    return filled_table("", (*heads, *columns(words.CAME_LAST, "mostly")), rows)
 
 
 def _over_groups(collectives: Sequence[CollectiveUse]) -> list[CollectiveUse]:
@@ -238,12 +243,12 @@ def _collective(each: CollectiveUse) -> tuple[str, ...]:
         f"{each.busbw_gbps:,.1f}" if each.busbw_gbps is not None else MISSING,
         duration(each.arrival_spread_us),
         f"rank {late.rank} ({late.times})" if late else MISSING,
-        each.kind,
+        words.MOSTLY[each.kind],
     )
 
 
 def collective_name(each: CollectiveUse) -> str:
-    return f"{each.name}{f' {each.dtype}' if each.dtype else ''}"
+    return f"{each.name}{f' {words.DTYPES.get(each.dtype, each.dtype)}' if each.dtype else ''}"
 
 
 def matrix_table(told: Ranks) -> Table | None:
@@ -308,8 +313,8 @@ def worst_table(told: Ranks, most: int = 10) -> Table | None:
         )
         for each in told.worst[:most]
     )
-    heads = columns("collective", figures=("begins at", "bytes", "spread", "waiting"))
-    return filled_table("Worst collectives", (*heads, *columns("last", "late because of")), rows)
+    heads = columns("collective", figures=("begins at", "bytes", words.LATE_BY, "waiting"))
+    return filled_table("Worst collectives", (*heads, *columns(words.CAME_LAST, "late because of")), rows)
 
 
 def idle_table(told: Ranks) -> Table | None:

@@ -7,7 +7,7 @@ from statistics import median
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timing import BreakEven, FormTiming
 from tracekit.names import clipped, printable
-from tracekit.numbers import MISSING, calls_span, count, duration, percent, size, times
+from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import STOPPED, extent
@@ -143,6 +143,9 @@ def startup_table(comparison: Comparison) -> Table | None:
     rows = [("eager", duration(first_us), duration(starts[0].eager_startup_us), MISSING, "")]
     for each in starts:
         cached = MISSING if each.cache_hits is None else f"{each.cache_hits} of {each.graphs}"
+        if (each.cache_hits or 0) > (each.graphs or 0):
+            # Of a graph that trains the backward is read apart.
+            cached = f"{each.cache_hits}, {counted(each.graphs or 0, 'graph')}"
         times = (duration(each.first_call_us), duration(each.startup_us))
         rows.append((KINDS[each.kind], *times, cached, pays_after(each)))
     spread = ""

@@ -122,6 +122,13 @@ def made_at_words(place: Place | None, lines: Mapping[str, int], *, in_eager_cod
     return ", ".join(told)
 
 
+def cached_words(hits: int, graphs: int) -> str:
+    """`3 of 4 graphs from a cache`. In training a graph's backward is compiled too, and read from the cache apart."""
+    if hits <= graphs:
+        return f"{hits} of {counted(graphs, 'graph')} from a cache"
+    return f"{counted(graphs, 'graph')}; {hits} cache hits, backward counted apart"
+
+
 def cause_words(cause: str) -> str:
     return CAUSES[cause][0] if cause in CAUSES else cause
 
@@ -204,6 +211,13 @@ def _answer(comparison: Comparison) -> str:
         return f"{a} and {b} were timed in separate runs, not interleaved: no verdict."
     ties = f"{b} ties with {a}: any difference is within {percent(TIE, 0)}."
     return ties if is_tie(verdict) else f"No difference between {a} and {b} is established."
+
+
+def separate_runs(comparison: Comparison) -> str:
+    """The answer beside both times, where separate runs give no more; empty elsewhere."""
+    verdict = comparison.verdict
+    silent = verdict.basis != "apart" or verdict.apart is not None or bool(comparison.compiled_while_timed)
+    return "" if silent or different_models(comparison) else "no verdict: timed in separate runs"
 
 
 def is_tie(verdict: Verdict) -> bool:

@@ -14,10 +14,13 @@ PARTS = {
     "exposed_communication": "exposed communication",
 }
 IDLE, RESIDUAL = "idle", "residual"
+#: Which is not the job's call: that is the slowest rank's in each round.
+OWN_CALLS = "Own call of each rank"
 CHANGE_NOTE = (
-    "Eager + all changes = compiled, each rank by its own unprofiled calls. “overlap price”: kernels slowed beside"
-    " communication (est.). “transfer”: exposed communication by how much is transferred; “overlap”: by how much of it"
-    " compute covers."
+    "Eager + all changes = compiled, each rank by its own unprofiled calls: no two ranks' times add up, and the job's"
+    " call is the slowest rank's of each round. “overlap price”: kernels slowed beside communication (est.)."
+    " “transfer”: exposed communication by how much is transferred; “overlap”: by how much of it compute covers."
+    " “residual”: traces are busier than the call is long."
 )
 #: Its compiled call, less the time that it waits for others, is longest.
 PACE = ", sets the pace"
@@ -25,8 +28,8 @@ PROFILED = ", profiled"
 PROFILED_NOTE = "“profiled”: its traces hold more work than its unprofiled calls, so these are as recorded."
 CALL_NOTE = "wall = compute + exposed transfer + exposed waiting + idle. “overlapped” is of all transfer."
 FROM_RICH = (
-    "The light traces' collectives do not join: transfer is the full traces', and waiting is the rest of exposed"
-    " communication."
+    "The collectives of kernel-only traces match no other rank's: transfer is the full traces', and waiting is the rest"
+    " of exposed communication."
 )
 UNTOLD = "Transfer cannot be told from waiting in these traces."
 NO_GPU = "Not measured without a GPU: compute, communication and idle time of ranks. Times are unprofiled calls."

@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 
 from tracekit.model.note import Note
-from tracekit.model.ranks import CauseShare, DigestsMade, OneCollective, RankFinding, Ranks, Straggler, StragglerRule
+from tracekit.model.ranks import (
+    CauseShare,
+    CollectiveClass,
+    DigestsMade,
+    OneCollective,
+    RankFinding,
+    Ranks,
+    Straggler,
+    StragglerRule,
+)
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, counted, duration, percent, size
 from tracekit.report.words.common import cause_words
@@ -40,6 +49,17 @@ UNMATCHED = {
     "group_unknown": "not recorded which ranks are in the group",
     "clocks_unknown": "no barrier, and clocks are unknown",
 }
+#: Heads: from the first arrival to the last, the median; and which rank came last, or how often.
+LATE_BY, CAME_LAST = "late by", "came last"
+#: What most of a collective's time is.
+MOSTLY: dict[CollectiveClass, str] = {
+    "transfer": "transfer",
+    "waiting": "waiting",
+    "mixed": "both",
+    "inconclusive": "unknown",
+}
+#: Types of elements, as the profiler writes them.
+DTYPES = {"BFloat16": "bf16", "Half": "fp16", "Float": "fp32", "Double": "fp64"}
 #: Characters of a kernel's name in a sentence, and ranks that are listed in one.
 NAME, MOST_LISTED = 48, 4
 #: Ranges of missing ranks in a note; less probable is not worth a figure.
@@ -60,13 +80,13 @@ TIMELINES = (
     " last rank, whose name is bold. Outlines mark the collective on all ranks."
 )
 ACCOUNT_NOTE = (
-    "span = compute + exposed transfer + exposed waiting + idle. “waiting” and “overlap price” are within these; “last”"
-    " is how often the rank was the last to arrive."
+    "span = compute + exposed transfer + exposed waiting + idle. “waiting” and “overlap price” are within these; “came"
+    " last” is in how many collectives the rank was the last to arrive."
 )
 MATRIX_NOTE = "In each collective all ranks wait for the last to arrive."
 WORST_NOTE = (
-    "Waiting is the sum over the ranks, spread the time from the first arrival to the last. A row opens to the waiting"
-    " of each rank."
+    "Waiting is the sum over the ranks, “late by” the time from the first arrival to the last. A row opens to the"
+    " waiting of each rank."
 )
 STRETCH, FROM_THE_BEGINNING = "The drawing begins {begin} into the window.", "The drawing begins with the window."
 
@@ -84,7 +104,7 @@ HOW = (
     "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
     "Exposed is what no other GPU work covers. span = compute + exposed transfer + exposed waiting + idle.",
     "The price of overlap is how much longer kernels took beside a collective than alone. A dash: too few ran alone.",
-    "A late rank is followed back to where it was level with the rank that waited longest for it.",
+    "A late rank is followed back to where it was not yet behind the rank that waited longest for it.",
     "What it did more of since then is the cause of its lateness.",
     "Bus bandwidth is defined as in the NCCL tests (PERFORMANCE.md), over transfer alone.",
 )
@@ -92,13 +112,24 @@ HOW = (
 #: By code: the title, and what it rests on.
 FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     "late_rank": (
-        "Rank {rank} is late: rank {waiter} waits {most_waited_us:duration} for it",
-        lambda last, of, cause, cause_share, where, waiter, exposed_us, price_us, share, **_: (
+        lambda rank, waiter, most_waited_us, price_of_waiting_us, cost_us, share, **_: (
+            f"Rank {rank} is late: rank {waiter} waits {duration(most_waited_us)} for it"
+            + (
+                f", which costs it {duration(cost_us)} ({percent(share, 1)}, est.)"
+                if price_of_waiting_us is not None
+                else ""
+            )
+        ),
+        lambda last, of, cause, cause_share, where, waiter, exposed_us, price_of_waiting_us, share, **_: (
             f"Last in {last:,} of {counted(of, 'collective')}. Largest cause: {cause_name(cause)},"
-            f" {percent(cause_share, 0)}{_at(where)}. It costs rank {waiter} {percent(share, 1)} of its time:"
-            f" {duration(exposed_us)} exposed, "
-            + (f"{duration(price_us)} in" if price_us is not None else "and unknown for")
-            + " kernels slower beside collectives."
+            f" {percent(cause_share, 0)}{_at(where)}. Of rank {waiter}'s time its waiting takes"
+            + (
+                f" {duration(exposed_us)} with no compute beside it, and {duration(price_of_waiting_us)} by slower"
+                " kernels beside it."
+                if price_of_waiting_us is not None
+                else f" {duration(exposed_us)} ({percent(share, 1)}) with no compute beside it; by how much it slows"
+                " kernels is unknown."
+            )
         ),
     ),
     "straggler_rank": (
@@ -270,7 +301,9 @@ COMMANDS = {
     "slow_link": "nvidia-smi topo -m",
     "slow_group": "nvidia-smi nvlink -e",
 }
-SAVES_WAITING = "rank {waiter} waits up to {us} less"
+#: Waiting is no wall time where compute runs beside it.
+SAVES_TIME = "up to {us} of rank {waiter}'s time (est.)"
+SAVES_WAITING = "rank {waiter} waits up to {us} less, {exposed} of it exposed"
 
 
 def remedy(cause: str, rank: int, waiter: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tracekit.model.note import Note
 from tracekit.numbers import counted, percent
+from tracekit.report.words.common import cached_words
 from tracekit.report.words.notes import comparisons
 from tracekit.report.words.saying import Sentence, say
 
@@ -14,7 +15,11 @@ SLIGHT = "~"
 
 
 def graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -> str:
-    told = f"{hits} of {counted(graphs, 'graph')} came from a compile cache"
+    told = (
+        f"{hits} of {counted(graphs, 'graph')} came from a compile cache"
+        if hits <= graphs
+        else cached_words(hits, graphs)
+    )
     if cache_was_empty is not False and hits < graphs:
         # A graph may be like an earlier one of the same process.
         return f"{told} (of this process, or a remote cache): a cold compile takes longer."
