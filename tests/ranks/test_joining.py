@@ -131,6 +131,16 @@ def test_the_clocks_of_two_hosts_are_aligned_on_the_ends_of_collectives(offset_u
         assert found == pytest.approx(true, abs=60 * 2.0)
 
 
+@pytest.mark.parametrize("size", [2, 4])
+def test_two_ranks_that_take_turns_on_a_gpu_are_joined_by_place_where_nobody_else_is(size: int) -> None:
+    """Of ten kernels that state no group three end 200 us apart, all of them under way at one moment."""
+    talk = [(at * 2000.0, at * 2000.0 + 500) for at in range(10)]
+    apart = [(start, end + (200 if at < 3 else 0)) for at, (start, end) in enumerate(talk)]
+    told = join_ranks([make_digest(rank, size, talk=each, group=None) for rank, each in enumerate((talk, apart))])
+    assert sum(each.count for each in told.collectives) == (10 if size == 2 else 7)
+    assert {each.reason for each in told.unmatched} == (set() if size == 2 else {"ends_disagree"})
+
+
 def test_many_ranks_on_hosts_with_clocks_of_their_own_are_told_apart() -> None:
     digests = dict.fromkeys(range(64), make_digest(0, 64, talk=[(10, 20)], kernels=[(0, 10, "gemm")]))
     draw = random.Random(5)

@@ -131,7 +131,8 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, tuple
         # In a ring over a slow network some ranks end before others each time: as uncertain as that is their clock.
         return unmoved or Clocks(plain.base_ns, plain.origins, {}, "bound", None, len(hosts))
     basis: ClockBasis = "one_host" if len(hosts) == 1 else "aligned"
-    return Clocks(plain.base_ns, plain.origins, offsets, basis, usual, len(hosts), _tolerance_ns(usual))
+    at_once = len(hosts) == 1 and unmoved is not None
+    return Clocks(plain.base_ns, plain.origins, offsets, basis, usual, len(hosts), _tolerance_ns(usual), at_once)
 
 
 def _tolerance_ns(usual: float) -> float:

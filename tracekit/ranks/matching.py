@@ -61,8 +61,10 @@ def match_collectives(digests: dict[int, RankDigest], clocks: Clocks) -> Matchin
     rows = {(each.rank, each.row): each for each in by_way["all"]}
     why_left: dict[Row, Unmatched] = {}
     sound: list[Collective] = []
+    # With nobody else to communicate with.
+    of_two = len(recorded) == 2 and all(each.world_size == 2 for each in digests.values())
     for one in (*named.found, *pairs):
-        why = _unsound(one, times)
+        why = _unsound(one, times, of_two=of_two)
         if why is None:
             sound.append(one)
             continue
@@ -82,8 +84,8 @@ def match_collectives(digests: dict[int, RankDigest], clocks: Clocks) -> Matchin
     return Matching(tuple(sorted(sound, key=lambda each: first[id(each)])), unmatched)
 
 
-def _unsound(each: Collective, times: Times) -> Unmatched | None:
-    """Why it cannot be one collective, or tells nothing; None for a sound one."""
+def _unsound(each: Collective, times: Times, *, of_two: bool) -> Unmatched | None:
+    """Why it cannot be one collective, or tells nothing; None for a sound one. A job `of_two` ranks has one group."""
     ranks = {it.rank for it in each.members}
     if len(ranks) < 2 or (each.flow is not None and not any(a in ranks and b in ranks for a, b in each.flow)):
         return "ends_disagree" if each.matched_by == "order" and len(each.group) > len(ranks) else "missing_rank"
@@ -93,8 +95,10 @@ def _unsound(each: Collective, times: Times) -> Unmatched | None:
     if times.impossible(each):
         return "not_at_once"
     # A number in the sequence is sure, however far apart its ends; so is a place among equally many of one group where
-    # nothing that was joined so ended before it had begun elsewhere.
-    sure = each.matched_by == "sequence" or (each.matched_by == "signature" and times.clocks.at_once)
+    # nothing that was joined so ended before it had begun elsewhere. Processes that share a GPU take turns, and their
+    # kernels end as far apart as these are long.
+    by_place = each.matched_by == "signature" or (each.matched_by == "order" and of_two)
+    sure = each.matched_by == "sequence" or (by_place and times.clocks.at_once)
     return "ends_disagree" if not sure and times.disagree(each) else None
 
 
