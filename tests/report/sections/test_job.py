@@ -30,6 +30,13 @@ def figures(row: Sequence[object]) -> list[float]:
 def test_a_rank_s_call_and_its_changes_are_its_compiled_call(eager_us: float, residual: bool) -> None:
     table = rank_lines(job_of(eager_us, 1400.0), ("eager", "compiled"))
     assert any(column.label == words.RESIDUAL for column in table.columns) == residual
+    assert not table.note
     for row in table.rows:
         a, b, *changes = figures(row)
         assert math.isclose(a + math.fsum(changes), b, abs_tol=0.01 * len(changes))
+
+
+def test_a_rank_that_is_told_as_recorded_is_explained_where_it_stands() -> None:
+    table = rank_lines(job_of(500.0, 1400.0), ("eager", "compiled"))
+    assert [words.PROFILED in str(row[0]) for row in table.rows] == [True, False]
+    assert table.note == words.PROFILED_NOTE

@@ -61,7 +61,9 @@ def rank_lines(job: JobChange, names: tuple[str, str]) -> Table:
         return (f"  {_name(each, job, len(heads))}", *ends, *changes, *told)
 
     left = len(job.ranks) - len(shown)
-    note = f"{left} more ranks on the page" if left else ""
+    profiled = any(words.PROFILED in _name(each, job, len(heads)) for each in shown)
+    notes = (words.PROFILED_NOTE if profiled else "", f"{left} more ranks on the page" if left else "")
+    note = " ".join(filter(None, notes))
     left_over = [words.IDLE, *([words.RESIDUAL] if leaves else [])] if heads else []
     title = f"{words.OWN_CALLS}, {unit}"
     return Table("", columns(title, figures=(*names, *heads, *left_over)), tuple(map(row, shown)), note)

@@ -25,7 +25,7 @@ CHANGE_NOTE = (
 #: Its compiled call, less the time that it waits for others, is longest.
 PACE = ", sets the pace"
 PROFILED = ", profiled"
-PROFILED_NOTE = "“profiled”: its traces hold more work than its unprofiled calls, so these are as recorded."
+PROFILED_NOTE = "“profiled”: as recorded, for its traces are busier than its unprofiled calls are long."
 CALL_NOTE = "wall = compute + exposed transfer + exposed waiting + idle. “overlapped” is of all transfer."
 FROM_RICH = (
     "The collectives of kernel-only traces match no other rank's: transfer is the full traces', and waiting is the rest"
