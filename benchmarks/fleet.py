@@ -262,7 +262,9 @@ class Fleet:
             digest = self._digest(rank, stage, starts, ends, begins)
             if rank in self.truth.cut_off:
                 digest = cut_off(digest)
-            yield replace(digest, world_size=FOREIGN_SIZE) if rank in self.truth.foreign else digest
+            if rank in self.truth.foreign:
+                digest = replace(digest, rank=rank % FOREIGN_SIZE, world_size=FOREIGN_SIZE)
+            yield digest
 
     def summaries(self) -> Iterator[RankSummary]:
         """Of every rank that was recorded whole what its summary says, without making its kernels."""
@@ -541,10 +543,10 @@ def write_digests(fleet: Fleet, folder: Path, through: int, megabytes: int) -> N
                 made = [*pool.map(partial(through_json, folder=folder, megabytes=megabytes), some)]
             else:
                 made = [(digest_bytes(each), 0.0) for each in some]
-            for digest, (content, spent) in zip(some, made, strict=True):
+            for content, spent in made:
+                (folder / f"{len(sizes)}.digest.parquet").write_bytes(content)
                 sizes.append(len(content))
                 seconds.append(spent)
-                (folder / f"rank{digest.rank}.digest.parquet").write_bytes(content)
     say(f"{len(sizes)} digests of {min(sizes):,} to {max(sizes):,} bytes in {time.perf_counter() - began:.0f} s")
     if through:
         say(f"one of {megabytes} MB of JSON in {np.median(seconds):.2f} s (median)")
