@@ -40,6 +40,7 @@ def test_a_folder_is_digested_once_and_bad_files_are_a_line_each(
     assert [each.split()[1] for each in made.stderr.splitlines()] == [f"job/rank{rank}.json" for rank in (2, 3, 4)]
     assert "cut off" in made.stderr
     assert invoke("ranks", "digests", "-q").output == invoke("ranks", "job/rank0.json", "job/rank1.json", "-q").output
+    assert_refused(invoke("ranks", "digests", "--window", "whole", "-q"), "was made with other --window or --steps")
     # Alone, and as far as it goes.
     assert invoke("digest", "job/rank3.json").exit_code == 0 and Path("rank3.digest.parquet").exists()
 

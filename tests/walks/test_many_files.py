@@ -16,6 +16,7 @@ from tracekit.errors import TracekitError
 from tracekit.walks import many_files
 from tracekit.walks.engines import opened_engine
 from tracekit.walks.many_files import Question, ask_each
+from tracekit.walks.ranks import find_recordings
 
 FACTORIES = """
 from concurrent.futures import ThreadPoolExecutor
@@ -120,3 +121,22 @@ def test_a_process_that_dies_is_one_line_with_the_file_it_read(monkeypatch: pyte
     question = Question(die_at_two, named="rank{}.json".format)
     with pytest.raises(TracekitError, match=r"^rank2\.json: .*SIGKILL"):
         ask_each(question, range(4), 1)
+
+
+def test_a_source_named_twice_is_digested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rank0.json").write_text("{}")
+    assert find_recordings(["rank0.json", "./rank0.json"]) == ("rank0.json",)
+
+
+class OfOldTimes(ThreadPoolExecutor):
+    """Shuts down as Dask's does."""
+
+    def shutdown(self, wait: bool = True) -> None:  # type: ignore[override]
+        super().shutdown(wait=wait)
+
+
+def test_an_executor_that_cannot_cancel_shows_the_error_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "made", lambda: OfOldTimes(1), raising=False)
+    with pytest.raises(ValueError, match="theirs"), opened_engine(f"{__name__}:made"):
+        raise ValueError("theirs")

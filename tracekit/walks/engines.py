@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,9 @@ def _shut_down_after(executor: Executor) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        shut_down(wait=False, cancel_futures=True)
+        # Dask's takes no cancel_futures.
+        options = {"cancel_futures": True} if "cancel_futures" in signature(shut_down).parameters else {}
+        shut_down(wait=False, **options)
         raise
     shut_down(wait=True)
 

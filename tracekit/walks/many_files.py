@@ -60,7 +60,8 @@ def usable_cores() -> int:
     """Of this machine, those that this process may use: Slurm, for one, gives a job a few of them."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    # More processes than these a pool of Windows cannot wait for.
+    return min(os.cpu_count() or 1, 61)
 
 
 def _answer(look: Callable[[T], Found], item: T) -> Found | TracekitError:
@@ -127,11 +128,12 @@ def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: in
     # Forked processes would inherit polars' threads in the middle of their work.
     context = get_context("spawn")
     at_work = context.RawArray("q", len(items))
+    others = {each.pid for each in active_children()}
     children: list[BaseProcess] = []
     with ProcessPoolExecutor(workers, context, _begin, (at_work,)) as pool:
         try:
             futures = [pool.submit(_answer_at, question.look, at, item) for at, item in enumerate(items)]
-            children = active_children()
+            children = [each for each in active_children() if each.pid not in others]
             return _gathered(question, len(items), (future.result() for future in futures))
         except BrokenProcessPool as error:
             # The others are ended, and all have an exit code.

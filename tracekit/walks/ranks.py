@@ -75,8 +75,13 @@ class RanksReading(Struct, frozen=True):
         return _named(digest_rank(trace, window=self.window, steps=self.steps), place)
 
     def _kept(self, place: str) -> str | None:
-        """Where the recording's digest lies, in its place or beside it; None where there is none that agrees."""
+        """Where the recording's digest lies, in its place or beside it; None where there is none that agrees. Raises
+        TracekitError for one of another part of its recording than was asked for."""
         if _is_digest(place):
+            if (asked := (self.window, self.steps)) != ("auto", None):
+                made_of = read_origin(_footer_of(place))
+                if made_of is None or (made_of.window, made_of.steps) != asked:
+                    raise TracekitError(f"{place} was made with other --window or --steps: make it anew")
             return place
         beside = digest_beside(place) if self.cached else None
         return beside if beside and self.size_of_kept(beside, place) is not None else None
@@ -150,7 +155,7 @@ def find_recordings(places: Sequence[str], form: FormName | None = None) -> tupl
             named = [str(each) for each in matching if not each.is_dir()]
             found += _recordings_among(named, place) if named else []
         elif not path.is_dir():
-            found.append(place)
+            found.append(str(path))
         elif store.is_run(path):
             found += _of_run(path, form)
         else:

@@ -43,10 +43,12 @@ def align_hosts(every: pl.DataFrame, barriers: pl.DataFrame) -> FleetClocks:
     ends = barriers.join(every.select("part", "host", "end"), on="part", maintain_order="left")
     table = ends.group_by("collective", "host").agg(pl.col("end").median())
     shared = table.filter(pl.col("host").n_unique().over("collective") > 1).sort("collective", "host")
-    offsets, drifts = np.zeros(hosts), np.zeros(hosts)
+    # A host whose ranks recorded no collective has a number too.
+    numbered = int(every["host"].max() or 0) + 1  # type: ignore[arg-type]
+    offsets, drifts = np.zeros(numbered), np.zeros(numbered)
     since = float(shared["end"].min() or 0.0)  # type: ignore[arg-type]
     if shared.height:
-        offsets = _passed_on(shared, hosts)
+        offsets = _passed_on(shared, numbered)
         _polish(shared, offsets, drifts, since)
     of_part = every["host"].to_numpy()
     moved = offsets[of_part] + drifts[of_part] * (every["start"].to_numpy() - since)

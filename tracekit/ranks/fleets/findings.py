@@ -17,6 +17,7 @@ def find_in_fleet(
     spans = {use.rank: use.span_us for use in ranks}
     found = []
     for each in stragglers:
+        span = max((spans[rank] for rank in each.ranks if rank in spans), default=0.0)
         facts = {
             "name": each.name,
             "ranks": each.ranks,
@@ -24,7 +25,7 @@ def find_in_fleet(
             "ci95": each.ci95,
             "chance": each.chance,
             "lost_us": each.lost_us,
-            "share": each.lost_us / max(spans.get(each.ranks[0], 0.0), 1e-9),
+            "share": each.lost_us / span if span else None,
             "steps": each.steps,
             "steps_slower": each.steps_slower,
         }

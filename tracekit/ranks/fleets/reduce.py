@@ -73,7 +73,16 @@ def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
     axes = find_axes(summaries, job.size or len(summaries))
     stages = _find_stages(summaries)
     peers = _peers(steps.ranks, stages)
-    tested = find_stragglers(summaries, steps.own, _held(steps, peers), peers, steps.ranks, waits, parts.talk)
+    tested = find_stragglers(
+        summaries,
+        steps.own,
+        _held(steps, peers),
+        peers,
+        steps.ranks,
+        waits,
+        parts.talk,
+        aligned=clocks.basis != "bound",
+    )
     uses = _uses(summaries, steps, peers, waits)
     waited = _who_for_whom(waits)
     collectives = sum_kinds(parts.talk, waits, clocks)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.model.ranks import RankSummary, Straggler, StragglerRule, Talk
-from tracekit.ranks.collectives import VARYING
+from tracekit.ranks.collectives import BUS_FACTORS, VARYING
 from tracekit.ranks.fleets.stragglers import (
     FALSE_ALARMS,
     LEAST_EXCESS,
@@ -59,12 +59,16 @@ def find_stragglers(
     ranks: Ints,
     waits: FleetWaits,
     talk: Sequence[Talk],
+    *,
+    aligned: bool,
 ) -> Tested:
     """`own` is what each rank (rows) does by itself in each step, `held` how much more of its compute than of its
-    peers' ran beside communication: at its worst price that is not counted."""
+    peers' ran beside communication: at its worst price that is not counted. Links are tested where clocks are
+    `aligned`: when the last of a group came is unknown otherwise."""
     families = [_ranks(own - MOST_PRICE * held, peers, ranks)]
     families += _hosts(summaries, families[0].shares, ranks)
-    families += _links(waits, talk)
+    if aligned:
+        families += _links(waits, talk)
     chances = [float(each) for family in families for each in family.excess.chance]
     tested = sum(each < 1 for each in chances)
     if not tested:
@@ -166,7 +170,8 @@ def _family(kind: tuple[object, ...], groups: dict[tuple[object, ...], list[floa
         lasting[row, : len(values)] = values
     usual = float(np.nanmedian(np.nanmedian(lasting, axis=1)))
     shares = lasting / usual - 1
-    width = float(kind[2] or 0)  # type: ignore[arg-type]
+    factor, size = BUS_FACTORS.get(str(kind[0])), int(kind[3] or 0)  # type: ignore[call-overload]
+    width = float(kind[2] or 0) * (factor(size) if factor and size else 1)  # type: ignore[arg-type]
     units: list[dict[str, object]] = []
     for (name, ranks), own in zip(some, lasting, strict=True):
         middle = float(np.nanmedian(own))
