@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
+from tracekit.interval import Floats, Ints
 from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.digests import RankSummary
 from tracekit.model.note import Note
 from tracekit.model.ranks import (
     CauseShare,
@@ -16,7 +17,6 @@ from tracekit.model.ranks import (
     LateRank,
     RankGroup,
     Ranks,
-    RankSummary,
     RankUse,
     StepRow,
     StepSpread,
@@ -37,9 +37,6 @@ from tracekit.ranks.fleets.tested import find_stragglers
 from tracekit.ranks.fleets.waits import FleetWaits, measure_fleet
 from tracekit.ranks.stages import Meeting, stages_of
 from tracekit.ranks.world import Job, gather_job
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Rows of the picture of steps: stragglers, and bins of all others.
 MOST_STRAGGLERS, MOST_BINS = 24, 32

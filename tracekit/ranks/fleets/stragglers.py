@@ -20,10 +20,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from tracekit.interval import Floats, Ints
 
 #: Of one job in so many something is told that is chance.
 FALSE_ALARMS = 0.01
