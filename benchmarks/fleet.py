@@ -34,7 +34,7 @@ from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.ranks import RankDigest, Ranks, RankSummary, Talk
 from tracekit.ranks.digest_file import digest_bytes
 from tracekit.ranks.fleets.reduce import reduce_fleet
-from tracekit.walks.ranks import RanksReading
+from tracekit.walks.reading_ranks import RanksReading
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -261,7 +261,8 @@ def _digest(trace: Path, warn: Callable[[Noted], None]) -> None:
     from tracekit.files import write_replaced
     from tracekit.model.note import Noted
     from tracekit.walks.digesting import make_digest
-    from tracekit.walks.ranks import RanksReading, digest_beside
+    from tracekit.walks.finding_ranks import digest_beside
+    from tracekit.walks.reading_ranks import RanksReading
 
     try:
         write_replaced(Path(digest_beside(str(trace)) or ""), make_digest(str(trace), RanksReading(cached=False)))

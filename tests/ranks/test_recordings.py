@@ -25,7 +25,8 @@ from tracekit.ranks.listing import PART_SCHEMA
 from tracekit.report.schemas import schema
 from tracekit.report.thirty_lines import MOST_LINES
 from tracekit.walks import many_files
-from tracekit.walks.ranks import RanksReading, are_ranks, find_recordings, is_run_of_ranks, read_ranks, with_operators
+from tracekit.walks.finding_ranks import are_ranks, find_recordings, is_run_of_ranks, with_operators
+from tracekit.walks.reading_ranks import RanksReading, read_ranks
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,9 @@ from tracekit.cli.merged_ranks import merge_ranks
 from tracekit.cli.merged_trace import merge
 from tracekit.serving.perfetto import PAGE, TraceServer, offered
 from tracekit.tracefile.read import read_trace
-from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
+from tracekit.walks.finding_ranks import find_recordings
 from tracekit.walks.reading import Reading
+from tracekit.walks.reading_ranks import RanksReading, read_ranks
 
 from ..browser import chromium, find_chromium
 from ..perfetto import Loaded, find_ui, show

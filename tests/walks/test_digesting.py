@@ -9,7 +9,8 @@ from tests.traces import make_kernel, write_trace
 
 from tracekit.errors import TracekitError
 from tracekit.walks.digesting import UnwritableError, find_traces, make_digests, plan_digests
-from tracekit.walks.ranks import RanksReading, find_recordings, read_ranks
+from tracekit.walks.finding_ranks import find_recordings
+from tracekit.walks.reading_ranks import RanksReading, read_ranks
 
 
 def record_ranks(folder: Path, ranks: int = 2) -> Path:
@@ -75,10 +76,10 @@ def test_beside_its_trace_a_digest_is_read_as_long_as_it_agrees(
     found = find_recordings([str(job)])
     assert names(found) == ["rank0.json", "rank1.json"] == names(find_traces([str(job)]))
     read: list[str] = []
-    monkeypatch.setattr("tracekit.walks.ranks.read_digest", lambda content, place: read.append(place))
-    monkeypatch.setattr("tracekit.walks.ranks.read_trace", lambda place, **_: read.append(place))
-    monkeypatch.setattr("tracekit.walks.ranks.digest_rank", lambda *_, **__: None)
-    monkeypatch.setattr("tracekit.walks.ranks._named", lambda digest, place: digest)
+    monkeypatch.setattr("tracekit.walks.reading_ranks.read_digest", lambda content, place: read.append(place))
+    monkeypatch.setattr("tracekit.walks.reading_ranks.read_trace", lambda place, **_: read.append(place))
+    monkeypatch.setattr("tracekit.walks.reading_ranks.digest_rank", lambda *_, **__: None)
+    monkeypatch.setattr("tracekit.walks.reading_ranks._with_rank_of_name", lambda digest, place: digest)
     for reading, kind in ((RanksReading(), "digest.parquet"), (RanksReading(steps=(1, 1)), "json")):
         read_ranks(found, reading)
         assert read == [str(job / f"rank{rank}.{kind}") for rank in (0, 1)]

@@ -15,8 +15,8 @@ from tests.ranks.recorded import DATA
 from tracekit.errors import TracekitError
 from tracekit.walks import many_files
 from tracekit.walks.engines import opened_engine
+from tracekit.walks.finding_ranks import find_recordings
 from tracekit.walks.many_files import Question, ask_each
-from tracekit.walks.ranks import find_recordings
 
 FACTORIES = """
 from concurrent.futures import ThreadPoolExecutor

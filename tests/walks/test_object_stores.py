@@ -9,7 +9,8 @@ import pytest
 from tests.cli.runs import assert_refused, invoke
 from tests.walks.test_digesting import record_ranks
 
-from tracekit.walks.ranks import RanksReading, find_recordings, read_fleet
+from tracekit.walks.finding_ranks import find_recordings
+from tracekit.walks.reading_ranks import RanksReading, read_fleet
 
 Answer = Callable[..., Any]
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}

@@ -35,15 +35,16 @@ def digest(
     from tracekit.tracefile.places import plain, put
     from tracekit.walks.digesting import find_traces, make_digest, make_digests, plan_digests
     from tracekit.walks.engines import opened_engine
-    from tracekit.walks.ranks import DIGEST, RanksReading, memory_to_read, name_of
+    from tracekit.walks.finding_ranks import DIGEST, recording_name
     from tracekit.walks.reading import parse_steps
+    from tracekit.walks.reading_ranks import RanksReading, memory_to_read
 
     traces, steps_asked = find_traces(places), parse_steps(steps)
     out = plain(out) if out is not None else None
     if out is None or out.endswith(".parquet") or is_stream(Path(out)):
         if len(traces) > 1:
             raise TracekitError(f"{len(traces):,} traces: pass a folder for their digests, as in --out digests")
-        there = out or f"{name_of(traces[0])}{DIGEST}"
+        there = out or f"{recording_name(traces[0])}{DIGEST}"
         check_output_path("--out", there, traces[0])
         put(there, make_digest(traces[0], RanksReading(window, steps_asked)))
         say(console_beside(None), f"written: {there}")

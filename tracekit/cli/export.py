@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from tracekit.model.comparison import Side
     from tracekit.model.run import FormName
-    from tracekit.walks.ranks import RanksReading
     from tracekit.walks.reading import Reading
+    from tracekit.walks.reading_ranks import RanksReading
 
 #: A cell that begins so is run as a formula by spreadsheets.
 FORMULA = r"^\s*[=+\-@]|^[\t\r]"
@@ -74,8 +74,9 @@ def export(
 ) -> None:
     """Export traces for other tools (docs/export.md). Tables are Parquet if PATH ends in .parquet, else CSV."""
     from tracekit.tracefile.hta import export_for_hta
-    from tracekit.walks.ranks import RanksReading, are_ranks, is_run_of_ranks
+    from tracekit.walks.finding_ranks import are_ranks, is_run_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
+    from tracekit.walks.reading_ranks import RanksReading
 
     asked = {
         "--kernels": kernels,
@@ -143,7 +144,8 @@ def _export_ranks(
     from tracekit.cli.merged_ranks import write_ranks
     from tracekit.ranks.joining import match_ranks
     from tracekit.ranks.listing import list_parts
-    from tracekit.walks.ranks import find_recordings, read_ranks
+    from tracekit.walks.finding_ranks import find_recordings
+    from tracekit.walks.reading_ranks import read_ranks
 
     found = find_recordings(places, form)
     outputs = {"--collectives": collectives, "--perfetto": None if perfetto is None else str(perfetto)}

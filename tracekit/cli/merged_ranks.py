@@ -13,15 +13,16 @@ from tracekit.ranks.joining import match_ranks, notes_of
 from tracekit.report.words.ranks import note_sentence
 from tracekit.tracefile.perfetto import write_picture
 from tracekit.tracefile.slimming import slimmed
+from tracekit.walks.finding_ranks import MERGED, find_recordings
 from tracekit.walks.progress import shown
-from tracekit.walks.ranks import MERGED, find_recordings, read_ranks
+from tracekit.walks.reading_ranks import read_ranks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracekit.model.run import FormName
     from tracekit.ranks.joined import Joined
-    from tracekit.walks.ranks import RanksReading
+    from tracekit.walks.reading_ranks import RanksReading
 
 
 def merge_ranks(places: Sequence[str], form: FormName | None, reading: RanksReading, out: Path | None) -> Path:

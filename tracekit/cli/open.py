@@ -72,8 +72,9 @@ def open_(
     press Ctrl-C. It does not leave this machine (docs/security.md).
     """
     from tracekit import store
-    from tracekit.walks.ranks import RanksReading, are_ranks, is_run_of_ranks
+    from tracekit.walks.finding_ranks import are_ranks, is_run_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
+    from tracekit.walks.reading_ranks import RanksReading
 
     # Of a run the variants beside each other are more than the ranks of one.
     run_of_ranks = form is not None and recording is None and is_run_of_ranks(places)

@@ -63,16 +63,9 @@ def ranks(
 
     from tracekit.model.note import Note
     from tracekit.walks.engines import opened_engine
-    from tracekit.walks.ranks import (
-        MOST_IN_FULL,
-        RanksReading,
-        find_recordings,
-        memory_to_read,
-        read_fleet,
-        read_ranks,
-        with_operators,
-    )
+    from tracekit.walks.finding_ranks import find_recordings, with_operators
     from tracekit.walks.reading import parse_steps
+    from tracekit.walks.reading_ranks import MOST_IN_FULL, RanksReading, memory_to_read, read_fleet, read_ranks
 
     if collectives == "all" and json_path is None:
         raise TracekitError("--collectives all applies only to the JSON: pass --json PATH; -v prints the worst")

@@ -12,8 +12,9 @@ from tracekit.errors import TracekitError
 from tracekit.model.ranks import DigestsMade
 from tracekit.ranks.digest_file import digest_bytes
 from tracekit.tracefile.places import is_url, put
+from tracekit.walks.finding_ranks import DIGEST, find_recordings, recording_name
 from tracekit.walks.many_files import Question, ask_each
-from tracekit.walks.ranks import DIGEST, RanksReading, find_recordings, name_of, unpacked_bytes
+from tracekit.walks.reading_ranks import RanksReading, unpacked_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +64,7 @@ def plan_digests(sources: Sequence[str], folder: str) -> list[ToDigest]:
 
 def _name(parts: tuple[str, ...], depth: int) -> str:
     """Of two files that differ in their ending alone it is a part of the name."""
-    name = [*parts[-depth:-1], name_of(parts[-1]) if depth <= len(parts) else parts[-1]]
+    name = [*parts[-depth:-1], recording_name(parts[-1]) if depth <= len(parts) else parts[-1]]
     return "-".join(name) + DIGEST
 
 

@@ -20,7 +20,7 @@ from tracekit.ranks.uneven_collectives import find_uneven_collectives
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.read import read_trace
 from tracekit.walks.many_files import Question, ask_each
-from tracekit.walks.ranks import PACKED
+from tracekit.walks.reading_ranks import UNPACKED_TO_PACKED
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
@@ -121,4 +121,4 @@ def _joined(ranks: list[_Form]) -> dict[RecordingKind, Ranks]:
 def _bytes_of(side: FormOfRun) -> int:
     """Of all ranks, unpacked: each records about as much."""
     own = (each.bytes for form in side.run.forms if form.name == side.form for each in form.recordings)
-    return PACKED * len(side.run.ranks) * sum(own)
+    return UNPACKED_TO_PACKED * len(side.run.ranks) * sum(own)
