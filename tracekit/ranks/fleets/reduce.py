@@ -127,8 +127,8 @@ def lay_out_steps(summaries: dict[int, RankSummary]) -> Steps:
     some = span > 0
     for table in (span, compute, beside, idle):
         table[~some] = np.nan
-    had = some.any(axis=0)
-    kept = tuple(number for number, one in zip(numbers, had, strict=True) if one)
+    had: NDArray[np.bool_] = np.any(some, axis=0)
+    kept = tuple(number for number, one in zip(numbers, had.tolist(), strict=True) if one)
     ranks = np.array([*summaries], dtype=np.int64)
     return Steps(ranks, kept, span[:, had], compute[:, had], idle[:, had], beside[:, had])
 
