@@ -126,3 +126,21 @@ def test_a_group_that_is_slower_than_others_of_its_kind():
 
 def test_a_job_whose_ranks_are_even_has_nothing_to_mend():
     assert not found(simulate(4, 12, lambda rank, step: 4000.0, group="0"))
+
+
+def in_steps(digest: RankDigest, numbers: tuple[int, ...]) -> RankDigest:
+    """Its ten steps, of which only these were recorded."""
+    step = pl.col("start_ns") // 100_000
+    tables = {}
+    for name in ("activities", "collectives"):
+        table = getattr(digest, name).with_columns(step=step).filter(pl.col("step").is_in(numbers))
+        tables[name] = table.with_columns(pl.col("step") - min(numbers))
+    windows = ((min(numbers) * 100_000, (max(numbers) + 1) * 100_000),)
+    return replace(digest, **tables, steps=numbers, window="steps", windows=windows)
+
+
+def test_a_rank_that_recorded_fewer_steps_has_no_less_work():
+    first, second = two_ranks([(step * 100, step * 100 + 98, "gemm") for step in STEPS])
+    told = join_ranks([in_steps(first, tuple(STEPS)), in_steps(second, (5, 6, 7))])
+    assert told.steps.count == 10 and "steps_differ" in {each.code for each in told.notes}
+    assert not told.uneven and {each.slower for each in told.ranks} == {0.0}

@@ -214,7 +214,7 @@ def test_where_ends_do_not_agree_and_counts_differ_nothing_is_joined() -> None:
         ({"rank": None}, "rank_unknown"),
         ({"world_size": 4}, "other_job"),
         ({"skipped": 3}, "rank_damaged"),
-        ({"windows": ((0, 500), (600, 900))}, "steps_differ"),
+        ({"steps": (3, 4)}, "steps_differ"),
     ],
 )
 def test_what_is_wrong_with_a_recording_is_said(change: dict[str, object], code: str) -> None:

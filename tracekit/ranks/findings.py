@@ -1,6 +1,6 @@
 """What should a reader know or do, by what the ranks say together?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from statistics import fmean, median, median_low
 
@@ -10,6 +10,7 @@ from tracekit.model.digests import RankDigest
 from tracekit.model.ranks import CollectiveUse, LateRank, RankFinding, RankUse, UnevenKernel
 from tracekit.ranks.exposure import find_exposed, find_small
 from tracekit.ranks.links import find_slow_links
+from tracekit.ranks.world import count_steps
 
 #: Of a waiting rank's window: less is no straggler's doing.
 LEAST_WAITED = 0.01
@@ -43,7 +44,7 @@ def find(
     """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
     told = (_late_ranks(ranks, late, uneven), _recompiled(ranks, digests), _uneven_work(ranks, uneven))
     found = [
-        *(chain(*told, find_uneven_stages(ranks, stages)) if alike else ()),
+        *(chain(*told, find_uneven_stages(ranks, _computed(ranks, digests), stages)) if alike else ()),
         *find_exposed(ranks, collectives, digests),
         *find_slow_links(collectives, digests),
         *find_small(collectives),
@@ -117,10 +118,13 @@ def _uneven_work(ranks: tuple[RankUse, ...], uneven: tuple[UnevenKernel, ...]) -
             yield RankFinding("slow_gpu", "warning", rank.rank, facts, saving_us)
 
 
-def find_uneven_stages(ranks: tuple[RankUse, ...], stages: tuple[tuple[int, ...], ...]) -> Iterator[RankFinding]:
-    """The stage of a pipeline with most compute. One slow rank of it does not count, where it has several."""
-    compute_us = {each.rank: each.compute_us for each in ranks}
-    spent = {stage: median_low(compute_us[rank] for rank in stage) for stage in stages}
+def find_uneven_stages(
+    ranks: tuple[RankUse, ...], computed: Mapping[int, float], stages: tuple[tuple[int, ...], ...]
+) -> Iterator[RankFinding]:
+    """The stage of a pipeline with most compute, by what each rank `computed` in as many steps. One slow rank of it
+    does not count, where it has several."""
+    known = {stage: [computed[rank] for rank in stage if rank in computed] for stage in stages}
+    spent = {stage: median_low(some) for stage, some in known.items() if some}
     if not spent:
         return
     longest, mean_us = max(spent, key=lambda stage: spent[stage]), fmean(spent.values())
@@ -134,6 +138,12 @@ def find_uneven_stages(ranks: tuple[RankUse, ...], stages: tuple[tuple[int, ...]
             "share": more_us / mean_us,
         }
         yield RankFinding("uneven_stages", "warning", None, facts, more_us)
+
+
+def _computed(ranks: tuple[RankUse, ...], digests: dict[int, RankDigest]) -> dict[int, float]:
+    """Each rank's compute, as if it had recorded as many steps as the one with most."""
+    counts = {rank: count_steps(digest) for rank, digest in digests.items()}
+    return {each.rank: each.compute_us * max(counts.values()) / counts[each.rank] for each in ranks}
 
 
 def _recompiled(ranks: tuple[RankUse, ...], digests: dict[int, RankDigest]) -> Iterator[RankFinding]:

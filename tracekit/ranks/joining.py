@@ -22,7 +22,7 @@ from tracekit.ranks.stages import find_stages
 from tracekit.ranks.stretches import draw_stretches
 from tracekit.ranks.waiting import Account, Waits, account_of, measure_waits
 from tracekit.ranks.work import compare_work
-from tracekit.ranks.world import begin_at, gather_job
+from tracekit.ranks.world import begin_at, count_steps, gather_job
 
 #: So many of a rank's collectives are none of the others' where recordings are of different stretches of the job.
 MOSTLY_OTHER = 0.5
@@ -68,7 +68,7 @@ def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
     return Ranks(
         world=World(joined.job.size, tuple(digests), joined.job.missing, clocks.hosts),
         clock=clocks.told(),
-        steps=StepsRead(next(iter(digests.values())).window, max(len(each.windows) for each in digests.values())),
+        steps=StepsRead(next(iter(digests.values())).window, max(map(count_steps, digests.values()))),
         ranks=uses,
         collectives=collectives,
         late=late,

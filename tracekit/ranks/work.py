@@ -33,10 +33,13 @@ def compare_work(digests: dict[int, RankDigest], stages: Sequence[Sequence[int]]
 
 def _compare(digests: dict[int, RankDigest]) -> Work:
     frames = []
+    common = set.intersection(*({*each.steps} for each in digests.values()))
     for rank, digest in digests.items():
         own = digest.activities.filter((pl.col("kind") == "kernel") & (pl.col("family") != "communication"))
+        if common:
+            # A recording may hold steps that others lack.
+            own = own.filter(pl.col("step").is_in([at for at, step in enumerate(digest.steps) if step in common]))
         lasting = pl.col("end_ns") - pl.col("start_ns")
-        # Recordings may hold a step more or less: counts are by window.
         frames.append(own.group_by("name").agg(count=pl.len(), ns=lasting.sum()).with_columns(rank=pl.lit(rank)))
     every, ranks = pl.concat(frames), [*digests]
     uneven: list[UnevenKernel] = []

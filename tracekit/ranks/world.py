@@ -51,7 +51,7 @@ def gather_job(digests: Sequence[Recorded]) -> Job[Recorded]:
     for rank, each in damaged.items():
         facts = {"rank": rank, "truncated": each.truncated, "skipped": each.skipped}
         notes.append(Note("rank_damaged", "warning", each.path, facts))
-    steps = {rank: len(each.windows) for rank, each in found.items()}
+    steps = {rank: count_steps(each) for rank, each in found.items()}
     if len(set(steps.values())) > 1:
         usual = Counter(steps.values()).most_common(1)[0][0]
         others = [rank for rank, count in sorted(steps.items()) if count != usual]
@@ -62,6 +62,11 @@ def gather_job(digests: Sequence[Recorded]) -> Job[Recorded]:
     if len(found) == 1:
         notes.append(Note("one_rank", "warning", None, {"rank": next(iter(found)), "size": size}))
     return Job(dict(sorted(found.items())), size, missing, tuple(notes))
+
+
+def count_steps(recorded: RankDigest | RankSummary) -> int:
+    """How many steps, or named spans, were recorded; of a whole recording 1."""
+    return len(recorded.steps) or 1
 
 
 def begin_at(digest: RankDigest, moment_ns: int) -> RankDigest:

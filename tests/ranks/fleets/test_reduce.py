@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from tests.ranks.fleets.grown import MISSING, SHAPE, SLOW, SLOW_HOST, SLOW_LINK, make_fleet, told
 
 from benchmarks.fleet import found_of
+from tracekit.model.digests import RankSummary
 from tracekit.ranks.digest_file import digest_bytes, read_digest, read_summary
 from tracekit.ranks.fleets.reduce import reduce_fleet
 from tracekit.ranks.summary import summarise
@@ -93,6 +94,40 @@ def test_a_digest_s_file_has_the_summary(tmp_path: Path) -> None:
     assert np.abs(np.array(summarise(joined).windows) - np.array(digest.windows)).max() < 2e5
     assert summarise(joined).compute_ns.tolist() == summary.compute_ns.tolist()
     assert read_digest(path.read_bytes(), str(path)).purposes == SHAPE.purposes(0)
+
+
+def some_steps(summary: RankSummary, kept: list[int]) -> RankSummary:
+    """As if the others had not been recorded."""
+    tables = {name: getattr(summary, name)[kept] for name in ("spans_ns", "compute_ns", "idle_ns", "beside_ns")}
+    windows, steps = (tuple(each[at] for at in kept) for each in (summary.windows, summary.steps))
+    return replace(summary, **tables, windows=windows, steps=steps)
+
+
+@pytest.mark.filterwarnings("error")
+def test_who_recorded_fewer_steps_is_neither_fast_nor_slow_and_a_step_without_time_is_left_out() -> None:
+    short, short_stage, empty = 10, range(48, 72), 4
+    some = []
+    for each in make_fleet().summaries():
+        blank = {name: getattr(each, name).copy() for name in ("spans_ns", "compute_ns", "idle_ns", "beside_ns")}
+        for table in blank.values():
+            table[empty] = 0
+        whole = replace(each, **blank)
+        some.append(some_steps(whole, [0, 2, 3]) if each.rank == short or each.rank in short_stage else whole)
+    found, usual = reduce_fleet(some), told()
+    assert not found.stragglers
+    assert [each.step for each in found.by_step] == [0, 1, 2, 3, 5, 6]
+    assert all(abs(each.slower - usual.ranks[each.rank].slower) < 0.01 for each in found.ranks)
+    assert "uneven_stages" not in {each.code for each in found.findings}
+    excess = {(each.axis, each.name): each.excess for each in usual.groups}
+    assert all(each.excess == pytest.approx(excess[each.axis, each.name], abs=0.01) for each in found.groups)
+
+
+@pytest.mark.filterwarnings("error")
+def test_ranks_without_any_step_are_told_all_the_same() -> None:
+    none = [replace(each, spans_ns=each.spans_ns * 0) for each in make_fleet().summaries()]
+    found = reduce_fleet(none)
+    assert not found.by_step and not found.stragglers
+    assert {each.slower for each in found.ranks} == {0.0} and {each.excess for each in found.groups} == {None}
 
 
 def test_without_a_common_clock_stragglers_are_found_all_the_same() -> None:

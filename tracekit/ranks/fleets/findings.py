@@ -1,6 +1,6 @@
 """What should a reader know or do, by what a fleet's ranks say together?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tracekit.model.ranks import CollectiveUse, RankFinding, RankUse, Straggler
 from tracekit.ranks.exposure import find_small
@@ -10,6 +10,7 @@ from tracekit.ranks.findings import find_uneven_stages
 def find_in_fleet(
     stragglers: Sequence[Straggler],
     ranks: tuple[RankUse, ...],
+    computed: Mapping[int, float],
     collectives: tuple[CollectiveUse, ...],
     stages: tuple[tuple[int, ...], ...],
 ) -> tuple[RankFinding, ...]:
@@ -45,4 +46,4 @@ def find_in_fleet(
             }
         rank = each.ranks[0] if each.kind == "rank" else None
         found.append(RankFinding(f"straggler_{each.kind}", "warning", rank, facts, each.lost_us))
-    return (*found, *find_uneven_stages(ranks, stages), *find_small(collectives))
+    return (*found, *find_uneven_stages(ranks, computed, stages), *find_small(collectives))

@@ -1,5 +1,6 @@
 """The walk from the summaries of a fleet's ranks to what they say together."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -32,11 +33,11 @@ from tracekit.ranks.fleets.clocks import FleetClocks, align_hosts
 from tracekit.ranks.fleets.collectives import list_worst, sum_kinds
 from tracekit.ranks.fleets.findings import find_in_fleet
 from tracekit.ranks.fleets.parts import join_parts
-from tracekit.ranks.fleets.stragglers import shares_of_steps
+from tracekit.ranks.fleets.stragglers import known_median, shares_of_steps
 from tracekit.ranks.fleets.tested import find_stragglers
 from tracekit.ranks.fleets.waits import FleetWaits, measure_fleet
 from tracekit.ranks.stages import Meeting, stages_of
-from tracekit.ranks.world import Job, gather_job
+from tracekit.ranks.world import Job, count_steps, gather_job
 
 #: Rows of the picture of steps: stragglers, and bins of all others.
 MOST_STRAGGLERS, MOST_BINS = 24, 32
@@ -89,13 +90,13 @@ def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
     return Ranks(
         world=World(job.size, tuple(summaries), job.missing, clocks.hosts),
         clock=Clock(clocks.basis, None if clocks.uncertainty_ns is None else clocks.uncertainty_ns / 1e3),
-        steps=StepsRead(next(iter(summaries.values())).window, max(len(each.windows) for each in summaries.values())),
+        steps=StepsRead(next(iter(summaries.values())).window, max(map(count_steps, summaries.values()))),
         ranks=uses,
         collectives=collectives,
         late=tuple(_late(each, late_us, waited) for each in stragglers if each.kind != "link"),
         unmatched=_unmatched(waits),
         waits=waited if clocks.basis != "bound" else (),
-        findings=find_in_fleet(stragglers, uses, collectives, stages),
+        findings=find_in_fleet(stragglers, uses, _computed(steps, peers), collectives, stages),
         notes=_notes(job, waits, clocks),
         worst=list_worst(parts.talk, waits, clocks, summaries) if clocks.basis != "bound" else (),
         groups=_groups(summaries, uses, axes, steps, peers),
@@ -107,7 +108,7 @@ def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
 
 
 def lay_out_steps(summaries: dict[int, RankSummary]) -> Steps:
-    """Ranks may have recorded some steps that others have not."""
+    """Ranks may have recorded some steps that others have not. A step that nobody recorded a stretch of is left out."""
     numbers = sorted({number for each in summaries.values() for number in _numbers(each)})
     at = {number: place for place, number in enumerate(numbers)}
     shape = (len(summaries), len(numbers))
@@ -120,14 +121,37 @@ def lay_out_steps(summaries: dict[int, RankSummary]) -> Steps:
         idle[row, columns] = each.idle_ns / 1e3
         beside[row, columns] = each.beside_ns / 1e3
     # Of a recording that was cut off some steps are empty.
-    for table in (compute, beside, idle):
-        table[~(span > 0)] = np.nan
-    span[~(span > 0)] = np.nan
-    return Steps(np.array([*summaries], dtype=np.int64), tuple(numbers), span, compute, idle, beside)
+    some = span > 0
+    for table in (span, compute, beside, idle):
+        table[~some] = np.nan
+    had: NDArray[np.bool_] = np.any(some, axis=0)
+    kept = tuple(number for number, one in zip(numbers, had.tolist(), strict=True) if one)
+    ranks = np.array([*summaries], dtype=np.int64)
+    return Steps(ranks, kept, span[:, had], compute[:, had], idle[:, had], beside[:, had])
 
 
 def _numbers(summary: RankSummary) -> Sequence[int]:
     return summary.steps if len(summary.steps) == len(summary.windows) else range(len(summary.windows))
+
+
+def _as_if_whole(values: Floats, peers: Ints) -> Floats:
+    """Each rank's sum over all steps, NaN where it recorded none. Those that it lacks took so long, beside those that
+    it has, as they took its peers."""
+    sums: Floats = np.where(np.isnan(values).all(axis=1), np.nan, np.nansum(values, axis=1))
+    for each in np.unique(peers):
+        some = peers == each
+        usual = np.nan_to_num(known_median(values[some], axis=0))
+        of_known = np.where(np.isnan(values[some]), 0.0, usual).sum(axis=1)
+        sums[some] *= np.divide(usual.sum(), of_known, out=np.ones_like(of_known), where=of_known > 0)
+    return sums
+
+
+def _computed(steps: Steps, peers: Ints) -> dict[int, float]:
+    """Each rank's compute in those steps that every stage has recorded."""
+    stages = [peers == each for each in np.unique(peers)]
+    common = np.all([~np.isnan(steps.compute[some]).all(axis=0) for some in stages], axis=0)
+    sums = _as_if_whole(steps.compute[:, common], peers)
+    return {int(rank): float(us) for rank, us in zip(steps.ranks, sums, strict=True) if not np.isnan(us)}
 
 
 def _find_stages(summaries: dict[int, RankSummary]) -> tuple[tuple[int, ...], ...]:
@@ -154,7 +178,7 @@ def _held(steps: Steps, peers: Ints) -> Floats:
     found = np.zeros_like(steps.beside)
     for each in np.unique(peers):
         some = peers == each
-        found[some] = np.maximum(steps.beside[some] - np.nanmedian(steps.beside[some], axis=0), 0.0)
+        found[some] = np.maximum(steps.beside[some] - known_median(steps.beside[some], axis=0), 0.0)
     return found
 
 
@@ -178,7 +202,7 @@ def _uses(summaries: dict[int, RankSummary], steps: Steps, peers: Ints, waits: F
     found = []
     own_compute, idle = np.nansum(steps.compute, axis=1), np.nansum(steps.idle, axis=1)
     spans = np.nansum(steps.span, axis=1)
-    usual = {each: float(np.median(own_compute[peers == each])) or 1.0 for each in np.unique(peers)}
+    slower = shares_of_steps(_as_if_whole(steps.compute, peers)[:, np.newaxis], peers)[:, 0]
     for at, (rank, summary) in enumerate(summaries.items()):
         each = figures.get(rank) or dict.fromkeys(table.columns, 0)
         span_us, compute_us, idle_us = float(spans[at]), float(own_compute[at]), float(idle[at].sum())
@@ -205,7 +229,7 @@ def _uses(summaries: dict[int, RankSummary], steps: Steps, peers: Ints, waits: F
                 ),
                 overlap_price_us=None,
                 overlap_price_ci95=None,
-                slower=compute_us / usual[peers[at]] - 1,
+                slower=0.0 if np.isnan(slower[at]) else float(slower[at]),
                 collectives=each["len"],
                 last_arrivals=arrivals.get(rank, 0),
             )
@@ -233,9 +257,9 @@ def _told(each: Straggler, steps: Steps, peers: Ints, late_us: dict[int, float])
     lost = []
     for row in rows:
         alike = peers == peers[row]
-        more = steps.compute[row] - np.nanmedian(steps.compute[alike], axis=0)
+        more = steps.compute[row] - known_median(steps.compute[alike], axis=0)
         causes["compute"] += float(np.nansum(more))
-        idle = np.nansum(steps.idle[row] - np.nanmedian(steps.idle[alike], axis=0), axis=0)
+        idle = np.nansum(steps.idle[row] - known_median(steps.idle[alike], axis=0), axis=0)
         for cause, us in zip(IDLE_CAUSES, idle, strict=True):
             causes[cause] += float(us)
         lost.append(float(np.nansum(more) + idle.sum()))
@@ -298,8 +322,9 @@ def _groups(
     ranks with those of their stage."""
     hosts = {rank: each.host_name for rank, each in summaries.items() if each.host_name is not None}
     numbers = {rank: at for at, rank in enumerate(summaries)}
-    own = np.nanmedian(steps.own, axis=1)
-    usual = {each: float(np.median(own[peers == each])) for each in np.unique(peers)}
+    of_stage, of_all = (
+        known_median(shares_of_steps(steps.own, alike), axis=1) for alike in (peers, np.zeros_like(peers))
+    )
     found = []
     every: list[tuple[str, Mapping[int, str | int]]] = [("host", hosts)]
     every += [(axis.name, axis.places) for axis in axes]
@@ -310,10 +335,9 @@ def _groups(
                 members.setdefault(places[rank], []).append(numbers[rank])
         if len(members) < 2:
             continue
-        whole = float(np.median(own)) if name == "pipeline" else None
+        excesses = of_all if name == "pipeline" else of_stage
         for place, rows in sorted(members.items(), key=lambda item: f"{item[0]:0>9}"):
             some = [uses[row] for row in rows]
-            excess = float(np.median([own[row] / (whole or usual[peers[row]] or 1.0) - 1 for row in rows]))
             found.append(
                 RankGroup(
                     name,
@@ -321,18 +345,18 @@ def _groups(
                     tuple(each.rank for each in some),
                     float(np.median([each.span_us for each in some])),
                     float(np.median([each.compute_us for each in some])),
-                    _known_median(each.exposed_transfer_us for each in some),
-                    _known_median(each.exposed_waiting_us for each in some),
+                    _middle(each.exposed_transfer_us for each in some),
+                    _middle(each.exposed_waiting_us for each in some),
                     float(np.median([each.idle_us for each in some])),
-                    excess,
+                    _middle(excesses[rows]),
                 )
             )
     return tuple(found)
 
 
-def _known_median(values: Iterable[float | None]) -> float | None:
-    known = [each for each in values if each is not None]
-    return float(np.median(known)) if known else None
+def _middle(values: Iterable[float | None]) -> float | None:
+    middle = float(known_median(np.array([*values], dtype=np.float64)))
+    return None if math.isnan(middle) else middle
 
 
 def _by_step(steps: Steps) -> tuple[StepSpread, ...]:
@@ -341,8 +365,8 @@ def _by_step(steps: Steps) -> tuple[StepSpread, ...]:
     for at, number in enumerate(steps.numbers):
         own = steps.own[:, at]
         most = int(np.nanargmax(own))
-        share = float(np.nanmedian(bare[:, at] / steps.span[:, at]))
-        found.append(StepSpread(number, float(np.nanmedian(own)), float(own[most]), int(steps.ranks[most]), share))
+        share = float(known_median(bare[:, at] / steps.span[:, at]))
+        found.append(StepSpread(number, float(known_median(own)), float(own[most]), int(steps.ranks[most]), share))
     return tuple(found)
 
 

@@ -16,10 +16,10 @@ from tracekit.ranks.fleets.stragglers import (
     LEAST_EXCESS,
     LEAST_OF_LINK,
     LEAST_PEERS,
-    NORMAL_95,
     Excess,
     excess_of,
     holm,
+    known_median,
     shares_of_steps,
 )
 from tracekit.ranks.fleets.waits import FleetWaits
@@ -80,7 +80,7 @@ def find_stragglers(
             if chance > FALSE_ALARMS or share < family.least:
                 continue
             values = family.shares[at][~np.isnan(family.shares[at])]
-            half = NORMAL_95 * float(family.excess.error[at])
+            half = float(family.excess.half[at])
             found.append(
                 Straggler(
                     excess=share,
@@ -118,7 +118,7 @@ def _hosts(summaries: dict[int, RankSummary], shares: Floats, ranks: Ints) -> li
     some = {name: own for name, own in sorted(rows.items()) if len(own) >= LEAST_ON_HOST}
     if len(some) < LEAST_PEERS:
         return []
-    medians = np.stack([np.nanmedian(shares[own], axis=0) for own in some.values()])
+    medians = np.stack([known_median(shares[own], axis=0) for own in some.values()])
     units: list[dict[str, object]] = [
         {"kind": "host", "name": name, "ranks": tuple(int(ranks[row]) for row in own)} for name, own in some.items()
     ]
@@ -166,13 +166,13 @@ def _family(kind: tuple[object, ...], groups: dict[tuple[object, ...], list[floa
     lasting = np.full((len(some), most), np.nan)
     for row, values in enumerate(some.values()):
         lasting[row, : len(values)] = values
-    usual = float(np.nanmedian(np.nanmedian(lasting, axis=1)))
+    usual = float(known_median(known_median(lasting, axis=1)))
     shares = lasting / usual - 1
     factor, size = BUS_FACTORS.get(str(kind[0])), int(kind[3] or 0)  # type: ignore[call-overload]
     width = float(kind[2] or 0) * (factor(size) if factor and size else 1)  # type: ignore[arg-type]
     units: list[dict[str, object]] = []
     for (name, ranks), own in zip(some, lasting, strict=True):
-        middle = float(np.nanmedian(own))
+        middle = float(known_median(own))
         units.append(
             {
                 "kind": "link",
