@@ -8,7 +8,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.interval import Floats, Ints
+from tracekit.interval import Bools, Floats, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.digests import RankSummary
 from tracekit.model.note import Note
@@ -124,7 +124,7 @@ def lay_out_steps(summaries: dict[int, RankSummary]) -> Steps:
     some = span > 0
     for table in (span, compute, beside, idle):
         table[~some] = np.nan
-    had: NDArray[np.bool_] = np.any(some, axis=0)
+    had: Bools = np.any(some, axis=0)
     kept = tuple(number for number, one in zip(numbers, had.tolist(), strict=True) if one)
     ranks = np.array([*summaries], dtype=np.int64)
     return Steps(ranks, kept, span[:, had], compute[:, had], idle[:, had], beside[:, had])
