@@ -106,9 +106,9 @@ class LatePlaces:
             late, waiter = self._doings_of(each.late), self._doings_of(each.waiter)
             names = len(self._names)
             more = np.maximum(late.kernel_ns(each.of_late, names) - waiter.kernel_ns(each.of_waiter, names), 0)
-            known = [*self._names]
+            known, total = [*self._names], more.sum()
             for at in np.flatnonzero(more).tolist():
-                weights[known[at]] += round(each.waited_ns * shares["compute"] * more[at] / more.sum())
+                weights[known[at]] += round(each.waited_ns * shares["compute"] * more[at] / total)
             for cause, where, share in _gaps_within(late.gaps, each.of_late):
                 weights[where] += round(each.waited_ns * shares[cause] * share)
         return tuple(name for name, weight in weights.most_common(PLACES) if weight > 0)
@@ -116,10 +116,8 @@ class LatePlaces:
     def _doings_of(self, rank: int) -> _Doings:
         if rank not in self._doings:
             own = self._digests[rank].activities.filter(pl.col("family") != "communication")
-            numbers = {
-                name: self._names.setdefault(name, len(self._names)) for name in own["name"].unique(maintain_order=True)
-            }
-            kernels = own["name"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
+            numbers = [self._names.setdefault(name, len(self._names)) for name in own["name"]]
+            kernels = np.array(numbers, dtype=np.int64)
             starts, ends = (own[name].to_numpy() for name in ("start_ns", "end_ns"))
             gaps = self._digests[rank].places.filter(pl.col("where").is_not_null()).rows()
             self._doings[rank] = _Doings(starts, ends - starts, kernels, gaps)
