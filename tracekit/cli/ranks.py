@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, with_detail, with_engine, with_steps, with_window
+from tracekit.cli.options import (
+    FORMS,
+    WIDE_HELP,
+    with_detail,
+    with_engine,
+    with_json,
+    with_steps,
+    with_window,
+)
 from tracekit.cli.output import check_output_path, console_beside, destination, write_json
 from tracekit.errors import TracekitError
 
@@ -29,7 +37,7 @@ if TYPE_CHECKING:
     help="Write a page and its markdown twin: PATH.html, or a folder for them; reports if not given. Stands last.",
 )
 @click.option("--force", is_flag=True, help="Replace whatever has the page's name.")
-@click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON; - is standard output.")
+@with_json
 @click.option(
     "--collectives",
     type=click.Choice(("kinds", "all")),

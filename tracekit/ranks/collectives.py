@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from tracekit import interval
 from tracekit.model.ranks import (
@@ -26,8 +25,6 @@ from tracekit.ranks.lateness import Lateness, find_lateness
 from tracekit.ranks.links import peak_gbps
 from tracekit.ranks.rows import Member
 from tracekit.ranks.waiting import compute_of
-
-Ints = NDArray[np.int64]
 
 #: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
 MOSTLY, HARDLY = 2 / 3, 1 / 3

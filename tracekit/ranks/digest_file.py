@@ -7,63 +7,46 @@ from typing import Any
 import msgspec
 import polars as pl
 import zstandard
-from msgspec import Struct, field
+from msgspec import Struct
 
 from tracekit.errors import TracekitError
-from tracekit.model.ranks import DigestOrigin, RankDigest, RankSummary
+from tracekit.model.digests import DigestOrigin, RankDigest, RankRecording, RankSummary
 from tracekit.ranks.digest_packing import packed, unpacked
 from tracekit.ranks.summary import pack, summarise, unpack
 
 #: To be raised when the tables, or how they are filled, change.
-SCHEMA = "tracekit.digest/5"
+SCHEMA = "tracekit.digest/6"
 TABLES = ("activities", "collectives", "gaps", "places")
 #: What a Parquet file begins with.
 MAGIC = b"PAR1"
 
 
-class _About(Struct, frozen=True):
+class _Version(Struct, frozen=True, kw_only=True):
+    schema: str
+
+
+class _About(RankRecording, frozen=True, kw_only=True):
     """All of a digest but its tables."""
 
     schema: str
-    path: str
-    rank: int | None
-    world_size: int | None
-    host_name: str | None
-    device_name: str | None
-    origin_ns: int
-    first_ns: int
-    groups: dict[str, tuple[int, ...]]
-    window: str
-    windows: tuple[tuple[int, int], ...]
-    skipped: int
-    truncated: bool
     columns: dict[str, list[str]]
-    # What digests of older versions lack.
-    device: int | None = None
-    steps: tuple[int, ...] = ()
-    purposes: dict[str, str] = field(default_factory=dict)
 
 
-class _Version(msgspec.Struct):
-    schema: str
-
-
-class _MadeOf(Struct, frozen=True):
-    schema: str
+class _MadeOf(_Version, frozen=True, kw_only=True):
     origin: DigestOrigin
 
 
 def digest_bytes(digest: RankDigest, origin: DigestOrigin | None = None) -> bytes:
     """The file's content; with the origin it is known again as that of a recording."""
     tables = packed({name: getattr(digest, name) for name in TABLES})
-    plain = {name: getattr(digest, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
-    about = _About(schema=SCHEMA, columns={name: table.columns for name, table in tables.items()}, **plain)
+    columns = {name: table.columns for name, table in tables.items()}
+    about = _About(schema=SCHEMA, columns=columns, **digest.stated())
     labelled = [table.with_columns(table=pl.lit(name)) for name, table in tables.items()]
     every = pl.concat(labelled, how="diagonal")
     content = io.BytesIO()
     metadata = {"tracekit": msgspec.json.encode(about).decode(), "summary": pack(summarise(digest))}
     if origin is not None:
-        metadata["origin"] = msgspec.json.encode(_MadeOf(SCHEMA, origin)).decode()
+        metadata["origin"] = msgspec.json.encode(_MadeOf(schema=SCHEMA, origin=origin)).decode()
     every.write_parquet(content, compression="zstd", metadata=metadata)
     return content.getvalue()
 
@@ -83,8 +66,7 @@ def read_digest(content: bytes, path: str) -> RankDigest:
     tables: dict[str, Any] = unpacked(
         {name: every.filter(pl.col("table") == name).select(about.columns[name]) for name in TABLES}
     )
-    plain = {name: getattr(about, name) for name in _About.__annotations__ if name not in ("schema", "columns")}
-    return RankDigest(**plain, **tables)
+    return RankDigest(**about.stated(), **tables)
 
 
 def footer_bytes(end: bytes) -> int:

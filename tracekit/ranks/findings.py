@@ -6,7 +6,8 @@ from statistics import fmean, median, median_low
 
 import polars as pl
 
-from tracekit.model.ranks import CollectiveUse, LateRank, RankDigest, RankFinding, RankUse, UnevenKernel
+from tracekit.model.digests import RankDigest
+from tracekit.model.ranks import CollectiveUse, LateRank, RankFinding, RankUse, UnevenKernel
 from tracekit.ranks.exposure import find_exposed, find_small
 from tracekit.ranks.links import find_slow_links
 from tracekit.ranks.world import count_steps

@@ -6,17 +6,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from tracekit.model.digests import RankDigest
 from tracekit.model.note import Note
-from tracekit.model.ranks import (
-    RankDigest,
-    Ranks,
-    RankUse,
-    StepsRead,
-    Unmatched,
-    UnmatchedCollectives,
-    WaitedFor,
-    World,
-)
+from tracekit.model.ranks import Ranks, RankUse, StepsRead, Unmatched, UnmatchedCollectives, WaitedFor, World
 from tracekit.ranks import findings
 from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.collectives import sum_collectives, worst_collectives

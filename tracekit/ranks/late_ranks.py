@@ -8,10 +8,10 @@ import polars as pl
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from tracekit.model.ranks import CauseShare, LateRank, RankDigest, WaitedFor
+from tracekit.interval import Ints
+from tracekit.model.digests import RankDigest
+from tracekit.model.ranks import CauseShare, LateRank, WaitedFor
 from tracekit.ranks.lateness import CAUSES, Lateness
-
-Ints = NDArray[np.int64]
 
 #: The collectives with most waiting are looked at for places.
 PLACED = 40

@@ -10,14 +10,13 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit import interval
+from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import RankDigest
+from tracekit.model.digests import RankDigest
 from tracekit.ranks.clocks import Clocks
 from tracekit.ranks.matching import Matching
 from tracekit.ranks.rows import times_of
 from tracekit.ranks.waiting import Waits, compute_of
-
-Ints = NDArray[np.int64]
 
 #: Ranks are level where the one was behind by at most this share of what it is behind now.
 LEVEL = 0.1

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from tracekit.model.ranks import RankDigest
+from tracekit.model.digests import RankDigest
 
 Ranks = tuple[int, ...]
 

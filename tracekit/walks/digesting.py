@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from tracekit.errors import TracekitError
-from tracekit.model.ranks import DigestsMade
+from tracekit.model.digests import DigestsMade
 from tracekit.ranks.digest_file import digest_bytes
 from tracekit.tracefile.places import is_url, put
 from tracekit.walks.finding_ranks import DIGEST, find_recordings, recording_name

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tracekit.analysis.digest import digest_rank
 from tracekit.errors import TracekitError
-from tracekit.model.ranks import DigestOrigin
+from tracekit.model.digests import DigestOrigin
 from tracekit.ranks.digest_file import MAGIC, footer_bytes, read_digest, read_origin, read_summary
 from tracekit.ranks.summary import summarise
 from tracekit.ranks.world import Recorded
@@ -27,7 +27,7 @@ from tracekit.walks.many_files import Found, Question, ask_each
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from tracekit.model.ranks import RankDigest, RankSummary
+    from tracekit.model.digests import RankDigest, RankSummary
 
 #: Of more ranks summaries are read, and reduced as a fleet.
 MOST_IN_FULL = 64

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from tracekit.model.ranks import RankSummary, Straggler, StragglerRule, Talk
+from tracekit.interval import Floats, Ints
+from tracekit.model.digests import RankSummary, Talk
+from tracekit.model.ranks import Straggler, StragglerRule
 from tracekit.ranks.collectives import BUS_FACTORS, VARYING
 from tracekit.ranks.fleets.stragglers import (
     FALSE_ALARMS,
@@ -22,9 +23,6 @@ from tracekit.ranks.fleets.stragglers import (
     shares_of_steps,
 )
 from tracekit.ranks.fleets.waits import FleetWaits
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Smaller messages are all latency; of fewer collectives no link is judged.
 LEAST_BYTES, LEAST_COUNT = 1 << 20, 3

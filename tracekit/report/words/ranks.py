@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from tracekit.model.digests import DigestsMade
 from tracekit.model.note import Note
 from tracekit.model.ranks import (
     CauseShare,
     CollectiveClass,
-    DigestsMade,
     OneCollective,
     RankFinding,
     Ranks,
