@@ -14,7 +14,8 @@ from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.collectives import sum_collectives, worst_collectives
 from tracekit.ranks.ends import share_a_clock
 from tracekit.ranks.joined import Joined
-from tracekit.ranks.lateness import explain_lateness, find_lateness
+from tracekit.ranks.late_ranks import explain_lateness
+from tracekit.ranks.lateness import find_lateness
 from tracekit.ranks.matching import Matching, match_collectives, named_collectives
 from tracekit.ranks.overlap import OverlapPrice, price_overlap
 from tracekit.ranks.rows import Collective, times_of

@@ -166,13 +166,13 @@ def _family(kind: tuple[object, ...], groups: dict[tuple[object, ...], list[floa
     lasting = np.full((len(some), most), np.nan)
     for row, values in enumerate(some.values()):
         lasting[row, : len(values)] = values
-    usual = float(known_median(known_median(lasting, axis=1)))
+    middles = known_median(lasting, axis=1)
+    usual = float(known_median(middles))
     shares = lasting / usual - 1
     factor, size = BUS_FACTORS.get(str(kind[0])), int(kind[3] or 0)  # type: ignore[call-overload]
     width = float(kind[2] or 0) * (factor(size) if factor and size else 1)  # type: ignore[arg-type]
     units: list[dict[str, object]] = []
-    for (name, ranks), own in zip(some, lasting, strict=True):
-        middle = float(known_median(own))
+    for (name, ranks), own, middle in zip(some, lasting, middles.tolist(), strict=True):
         units.append(
             {
                 "kind": "link",
