@@ -51,10 +51,10 @@ def ask_each(
         return _ask_executor(question, items, executor)
     workers = min(len(items), usable_cores())
     if workers > 1 and unpacked_bytes >= WORTH_A_PROCESS_BYTES * workers:
-        with closing(_ask_processes(question, items, workers)) as said:
-            return _gathered(question, len(items), said)
-    answers = (_answer(question.look, item) for item in items)
-    return _gathered(question, len(items), answers)
+        answers = _ask_processes(question, items, workers)
+        with closing(answers):
+            return _gathered(question, len(items), answers)
+    return _gathered(question, len(items), (_answer(question.look, item) for item in items))
 
 
 def usable_cores() -> int:
@@ -176,7 +176,8 @@ def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: in
     for at in begun:
         (known[at],) = _ask_processes(question, [items[at]], 1)
     left = [items[at] for at in range(told, len(items)) if at not in known]
-    with closing(_ask_processes(question, left, min(workers, len(left)))) as rest:
+    rest = _ask_processes(question, left, min(workers, len(left)))
+    with closing(rest):
         for at in range(told, len(items)):
             yield known[at] if at in known else next(rest)
 
