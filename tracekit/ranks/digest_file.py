@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from tracekit.errors import TracekitError
 from tracekit.model.digests import DigestOrigin, RankDigest, RankRecording, RankSummary
-from tracekit.ranks.digest_packing import packed, unpacked
+from tracekit.ranks.digest_packing import LEVEL, packed, unpacked
 from tracekit.ranks.summary import pack, summarise, unpack
 
 #: To be raised when the tables, or how they are filled, change.
-SCHEMA = "tracekit.digest/6"
+SCHEMA = "tracekit.digest/7"
 TABLES = ("activities", "collectives", "gaps", "places")
 #: What a Parquet file begins with.
 MAGIC = b"PAR1"
@@ -47,7 +47,7 @@ def digest_bytes(digest: RankDigest, origin: DigestOrigin | None = None) -> byte
     metadata = {"tracekit": msgspec.json.encode(about).decode(), "summary": pack(summarise(digest))}
     if origin is not None:
         metadata["origin"] = msgspec.json.encode(_MadeOf(schema=SCHEMA, origin=origin)).decode()
-    every.write_parquet(content, compression="zstd", metadata=metadata)
+    every.write_parquet(content, compression="zstd", compression_level=LEVEL, statistics=False, metadata=metadata)
     return content.getvalue()
 
 
