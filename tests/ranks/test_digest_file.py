@@ -12,7 +12,7 @@ def test_a_damaged_digest_is_refused_and_a_summary_of_it_is_whole_or_refused() -
     whole = read_summary(content, "rank0")
     for at in range(4, len(content), 61):
         damaged = content[:at] + bytes([content[at] ^ 16]) + content[at + 1 :]
-        with pytest.raises(TracekitError, match="damaged|version"):
+        with pytest.raises(TracekitError):
             read_digest(damaged, "rank0")
         with suppress(TracekitError):
             assert (read_summary(damaged, "rank0").parts == whole.parts).all()
