@@ -30,7 +30,7 @@ import polars as pl
 
 from tracekit.interval import complement, union
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import RankDigest
+from tracekit.model.digests import RankDigest
 from tracekit.ranks.digest_file import digest_bytes
 
 ROOT = Path(__file__).parents[1]

@@ -31,7 +31,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import RankDigest, Ranks, RankSummary, Talk
+from tracekit.model.digests import RankDigest, RankSummary, Talk
+from tracekit.model.ranks import Ranks
 from tracekit.ranks.digest_file import digest_bytes
 from tracekit.ranks.fleets.reduce import reduce_fleet
 from tracekit.walks.reading_ranks import RanksReading
@@ -297,6 +298,8 @@ class Fleet:
             "host_name": f"host{host:03d}",
             "device_name": "NVIDIA H200",
             "origin_ns": BASE_NS + int(self.offsets[host]),
+            "first_ns": int(begins[0]) - 1000,
+            "device": rank % self.shape.tensor,
             "groups": self.shape.groups(rank),
             "purposes": self.shape.purposes(rank),
             "window": "steps",
@@ -406,12 +409,10 @@ class Fleet:
         places = {"start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.String, "where": pl.String}
         return RankDigest(
             **self._identity(rank, begins),
-            first_ns=int(begins[0]) - 1000,
             activities=activities,
             collectives=collectives,
             gaps=gaps,
             places=pl.DataFrame(schema=places),
-            device=rank % self.shape.tensor,
         )
 
 

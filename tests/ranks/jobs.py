@@ -9,7 +9,7 @@ import polars as pl
 
 from tracekit.interval import complement, union
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import RankDigest
+from tracekit.model.digests import RankDigest
 
 #: Nanoseconds of a microsecond.
 US = 1000

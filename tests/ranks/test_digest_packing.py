@@ -1,7 +1,8 @@
+import numpy as np
 import polars as pl
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.ranks.digest_packing import packed, unpacked
+from tracekit.ranks.digest_packing import LEAST_VALUES, packed, unpacked
 
 
 def test_what_is_packed_is_unpacked_whatever_the_times_are() -> None:
@@ -16,3 +17,14 @@ def test_what_is_packed_is_unpacked_whatever_the_times_are() -> None:
         assert all(table.equals(tables[name]) for name, table in unpacked(packed(tables)).items())
         few = {**tables, "activities": activities.clear(), "collectives": collectives.clear()}
         assert unpacked(packed(few))["gaps"].equals(some)
+
+
+def test_so_are_times_that_are_packed_byte_by_byte() -> None:
+    """Of either sign, and some far apart."""
+    draw = np.random.default_rng(3)
+    times = draw.integers(-(2**40), 2**40, (LEAST_VALUES, 3 + len(IDLE_CAUSES)))
+    names = ("start_ns", "end_ns", "ready_ns", *IDLE_CAUSES)
+    every = pl.DataFrame({name: times[:, at] for at, name in enumerate(names)})
+    tables = {name: every.select("start_ns", "end_ns", "ready_ns") for name in ("activities", "collectives")}
+    tables |= {"gaps": every.drop("ready_ns"), "places": every.select("start_ns", "end_ns")}
+    assert all(table.equals(tables[name]) for name, table in unpacked(packed(tables)).items())

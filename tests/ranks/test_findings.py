@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 from tests.ranks.jobs import Stretch, make_digest, simulate
 
-from tracekit.model.ranks import RankDigest, RankFinding
+from tracekit.model.digests import RankDigest
+from tracekit.model.ranks import RankFinding
 from tracekit.ranks.joining import join_ranks
 from tracekit.report.words.ranks import finding_evidence, finding_title
 

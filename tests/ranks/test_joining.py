@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from tests.ranks.jobs import make_digest, simulate
 
 from tracekit.errors import TracekitError
-from tracekit.model.ranks import RankDigest, Ranks
+from tracekit.model.digests import RankDigest
+from tracekit.model.ranks import Ranks
 from tracekit.ranks.clocks import align_clocks
 from tracekit.ranks.joining import join_ranks
 

@@ -17,7 +17,7 @@ from tests.traces import make_kernel, write_trace
 
 from tracekit import store
 from tracekit.errors import TracekitError
-from tracekit.model.ranks import RankDigest
+from tracekit.model.digests import RankDigest
 from tracekit.model.run import RankOfRun
 from tracekit.ranks.digest_file import digest_bytes, read_digest
 from tracekit.ranks.joining import join_ranks

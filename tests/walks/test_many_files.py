@@ -26,12 +26,19 @@ def threads():
 
 def nothing():
     return None
+
+def down():
+    raise ConnectionError("no scheduler\\nat 10.0.0.7")
+
+def sized(workers):
+    return ThreadPoolExecutor(workers)
 """
 
 
 @pytest.fixture
 def my_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "my_engines.py").write_text(FACTORIES)
+    (tmp_path / "my_mistake.py").write_text("def make(:")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield
@@ -59,6 +66,9 @@ def test_whichever_engine_reads_the_json_is_the_same(tmp_path: Path) -> None:
         ("no_such_module:make", "cannot be imported"),
         ("my_engines:absent", "cannot be imported"),
         ("my_engines:nothing", "returned NoneType"),
+        ("my_engines:down", "raised ConnectionError: no scheduler, at my_engines.py:11"),
+        ("my_engines:sized", "without arguments"),
+        ("my_mistake:make", "SyntaxError"),
     ],
 )
 def test_an_engine_that_is_none_is_one_line(engine: str, said: str) -> None:
@@ -115,12 +125,14 @@ def die_at_two(number: int) -> int:
     return number
 
 
-def test_a_process_that_dies_is_one_line_with_the_file_it_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_process_dies_the_others_are_read_and_its_file_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many_files, "WORTH_A_PROCESS_BYTES", 0)
     monkeypatch.setattr(many_files, "usable_cores", lambda: 2)
-    question = Question(die_at_two, named="rank{}.json".format)
-    with pytest.raises(TracekitError, match=r"^rank2\.json: .*SIGKILL"):
-        ask_each(question, range(4), 1)
+    refused: list[TracekitError] = []
+    question = Question(die_at_two, "rank{}.json".format, refused.append)
+    assert ask_each(question, range(6), 1) == [0, 1, 3, 4, 5]
+    (died,) = map(str, refused)
+    assert died.startswith("rank2.json: ") and "SIGKILL" in died
 
 
 def test_a_source_named_twice_is_digested_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,9 @@ from tracekit.walks.sweep_folder import SweepFolder
 from .test_processes import wait_for
 
 
-@pytest.mark.parametrize("address", ["ray://127.0.0.1:1", "127.0.0.1:1", "127.0.0.1:way-too-far"])
+@pytest.mark.parametrize(
+    "address", ["ray://127.0.0.1:1", "127.0.0.1:1", "127.0.0.1:way-too-far", "ray://", "ray://here"]
+)
 def test_a_cluster_that_is_not_there_is_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
     monkeypatch.setenv("RAY_ADDRESS", address)

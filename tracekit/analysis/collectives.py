@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tracekit import interval
 from tracekit.analysis.window import columns
-from tracekit.model.ranks import Exchange
+from tracekit.model.digests import Exchange
 from tracekit.model.trace import CollectiveSignature, Trace
 
 #: The names that `record_param_comms` and c10d's annotations give to what is one collective.

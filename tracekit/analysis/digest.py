@@ -12,7 +12,7 @@ from tracekit.analysis.window import columns, find_scope
 from tracekit.errors import TracekitError
 from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import RankDigest
+from tracekit.model.digests import RankDigest
 from tracekit.model.trace import Trace
 
 #: So many of the longest gaps have a place.

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from tracekit.cli.options import FORMS, WIDE_HELP, with_cpu, with_detail, with_rank, with_steps, with_window
+from tracekit.cli.options import (
+    FORMS,
+    WIDE_HELP,
+    with_cpu,
+    with_detail,
+    with_no_cache,
+    with_rank,
+    with_steps,
+    with_window,
+)
 from tracekit.cli.output import check_output_path, commands_of_page, console_beside, destination, say, write_json
 from tracekit.errors import TracekitError
 
@@ -37,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Replace an existing file that has the page's name.")
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the analysis as JSON; - is standard output.")
 @click.option("--strict", is_flag=True, help="Exit with code 2, not 1, if the recording is damaged.")
-@click.option("--no-cache", is_flag=True, help="Do not read or write the cache of parsed traces.")
+@with_no_cache
 @with_detail
 def analyze(
     trace: str,

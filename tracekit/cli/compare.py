@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath, with_cpu, with_detail, with_rank, with_steps, with_window
+from tracekit.cli.options import (
+    FORMS,
+    WIDE_HELP,
+    OutputPath,
+    with_cpu,
+    with_detail,
+    with_no_cache,
+    with_rank,
+    with_steps,
+    with_window,
+)
 from tracekit.cli.output import (
     check_output_path,
     command_line,
@@ -81,7 +91,7 @@ def read_conditions(
 )
 @click.option("--json", "json_path", metavar="PATH|-", help="Write the comparison as JSON; - is standard output.")
 @click.option("--strict", is_flag=True, help="Exit with code 2, not 1, if a recording is damaged.")
-@click.option("--no-cache", is_flag=True, help="Do not read or write the cache of parsed traces.")
+@with_no_cache
 @with_detail
 @click.pass_context
 def compare(

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath
+from tracekit.cli.options import (
+    FORMS,
+    WIDE_HELP,
+    OutputPath,
+    with_no_cache,
+)
 from tracekit.cli.output import check_apart, check_output_path, console_beside, say
 from tracekit.errors import TracekitError
 from tracekit.files import write_named
@@ -56,7 +61,7 @@ FORMULA = r"^\s*[=+\-@]|^[\t\r]"
 )
 @click.option("--steps", metavar="N|N-M", help="Tables: only these marked steps.")
 @click.option("--rank", type=click.IntRange(min=0), help="Rank number in the trace for HTA (default 0).")
-@click.option("--no-cache", is_flag=True, help="Do not read or write the cache of parsed traces.")
+@with_no_cache
 def export(
     places: tuple[str, ...],
     hta: Path | None,

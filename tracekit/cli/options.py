@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tracekit.model.option import OWN_WEIGHTS
+from tracekit.model.option import MOST_CALLS, OWN_WEIGHTS
 
 if TYPE_CHECKING:
     Kind = click.ParamType[Any]
@@ -52,6 +52,11 @@ SECONDS = FiniteRange(min=0, min_open=True)
 #: Help that is wider than click's own.
 WIDE_HELP = {"max_content_width": 110}
 
+
+def _engine(text: str) -> Callable[[Function], Function]:
+    return click.option("--engine", default="local", metavar="ENGINE", help=text)
+
+
 with_pretrained = click.option(
     "--pretrained",
     is_flag=False,
@@ -66,18 +71,8 @@ with_window = click.option(
     help="What to analyze: marked steps, the whole trace, or spans by name or regular expression.",
 )
 with_steps = click.option("--steps", metavar="N|N-M", help="Analyze only these marked steps.")
-with_engine = click.option(
-    "--engine",
-    default="local",
-    metavar="ENGINE",
-    help="What reads: local, ray, or MODULE:FUNCTION.",
-)
-with_cluster = click.option(
-    "--engine",
-    default="local",
-    metavar="ENGINE",
-    help="What runs cells: local, or ray, one cell a GPU of the cluster.",
-)
+with_engine = _engine("What reads: local, ray, or MODULE:FUNCTION.")
+with_cluster = _engine("What runs cells: local, or ray, one cell a GPU of the cluster.")
 with_rank = click.option(
     "--rank", type=click.IntRange(min=0), metavar="N", help="Analyze this rank of a folder with the traces of many."
 )
@@ -85,6 +80,35 @@ with_cpu = click.option("--cpu", is_flag=True, help="Analyze host operators of a
 with_download = click.option(
     "--download", is_flag=True, default=None, help="Allow the download of model configurations (a few kB)."
 )
+with_fullgraph = click.option(
+    "--fullgraph/--no-fullgraph", default=None, help="Fail on a graph break, or allow graph breaks."
+)
+with_dynamic = click.option(
+    "--dynamic/--no-dynamic", default=None, help="Dynamic or static shapes (default: torch decides)."
+)
+with_prompt = click.option("--prompt", metavar="TEXT", help="Prompt of a text-to-image or text-generation model.")
+with_use_fast = click.option(
+    "--use-fast/--no-use-fast", default=None, help="Image processor: torchvision (fast) or PIL."
+)
+with_iterations = click.option(
+    "--iterations", type=click.IntRange(1, MOST_CALLS), metavar="N", help="Time exactly N calls of each variant."
+)
+with_target = click.option(
+    "--target", type=PERCENT, metavar="PERCENT", help="Stop timing at a 95 % CI of ±PERCENT (default 1)."
+)
+with_checkpoint = click.option(
+    "--checkpoint", is_flag=True, default=None, help="gpt: activation checkpointing of each block."
+)
+with_compiled_autograd = click.option(
+    "--compiled-autograd", is_flag=True, default=None, help="gpt: compile the whole backward, hooks too."
+)
+with_rank_timeout = click.option(
+    "--timeout", type=SECONDS, metavar="SECONDS", help="With --nproc: wait for a rank so long (default 600)."
+)
+with_json = click.option(
+    "--json", "json_path", metavar="PATH|-", help="Write the result as JSON; - is standard output."
+)
+with_no_cache = click.option("--no-cache", is_flag=True, help="Do not read or write the cache of parsed traces.")
 
 
 def with_detail(command: Function) -> Function:

@@ -14,15 +14,24 @@ from tracekit.cli.options import (
     MOST_RANKS,
     ORDERS,
     PARALLEL,
-    PERCENT,
     PHASES,
     SECONDS,
     WIDE_HELP,
     OutputPath,
     complete_workload,
+    with_checkpoint,
+    with_compiled_autograd,
     with_detail,
     with_download,
+    with_dynamic,
+    with_fullgraph,
+    with_iterations,
+    with_json,
     with_pretrained,
+    with_prompt,
+    with_rank_timeout,
+    with_target,
+    with_use_fast,
 )
 from tracekit.cli.output import (
     check_apart,
@@ -35,7 +44,7 @@ from tracekit.cli.output import (
     write_json,
 )
 from tracekit.errors import TracekitError
-from tracekit.model.option import MODES, MOST_CALLS
+from tracekit.model.option import MODES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,8 +75,8 @@ COMPILE_OPTIONS = (
     metavar="MODE",
     help=f"Mode of torch.compile: {', '.join(MODES)}.",
 )
-@click.option("--fullgraph/--no-fullgraph", default=None, help="Fail on a graph break, or allow graph breaks.")
-@click.option("--dynamic/--no-dynamic", default=None, help="Dynamic or static shapes (default: torch decides).")
+@with_fullgraph
+@with_dynamic
 @click.option(
     "--scope",
     metavar="PART",
@@ -77,7 +86,7 @@ COMPILE_OPTIONS = (
 @click.option("--height", type=click.IntRange(min=1), metavar="N", help="Image height in pixels.")
 @click.option("--width", type=click.IntRange(min=1), metavar="N", help="Image width in pixels.")
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Diffusion models: denoising steps per call.")
-@click.option("--prompt", metavar="TEXT", help="Prompt of a text-to-image or text-generation model.")
+@with_prompt
 @click.option("--max-new-tokens", type=click.IntRange(min=1), metavar="N", help="Text generation: new tokens per call.")
 @click.option(
     "--cache", type=click.Choice(CACHES), metavar="KIND", help="Text generation: KV cache, dynamic or static."
@@ -85,7 +94,7 @@ COMPILE_OPTIONS = (
 @click.option(
     "--phase", type=click.Choice(PHASES), metavar="PHASE", help="Text generation: measure generate, prefill or decode."
 )
-@click.option("--use-fast/--no-use-fast", default=None, help="Image processor: torchvision (fast) or PIL.")
+@with_use_fast
 @click.option(
     "--dtype",
     type=click.Choice(DTYPES),
@@ -102,10 +111,8 @@ COMPILE_OPTIONS = (
 @with_pretrained
 @with_download
 @click.option("--seed", type=int, default=0, metavar="N", help="Random seed of weights, noise and run order.")
-@click.option(
-    "--iterations", type=click.IntRange(1, MOST_CALLS), metavar="N", help="Time exactly N calls of each variant."
-)
-@click.option("--target", type=PERCENT, metavar="PERCENT", help="Stop timing at a 95 % CI of ±PERCENT (default 1).")
+@with_iterations
+@with_target
 @click.option(
     "--time-budget",
     type=SECONDS,
@@ -132,25 +139,20 @@ COMPILE_OPTIONS = (
 @click.option(
     "--parallel", type=click.Choice(PARALLEL), metavar="KIND", help="Over ranks: ddp, fsdp2, tp, ulysses or ring."
 )
-@click.option("--checkpoint", is_flag=True, default=None, help="gpt: activation checkpointing of each block.")
+@with_checkpoint
 @click.option(
     "--compile-order",
     type=click.Choice(ORDERS),
     metavar="ORDER",
     help="fsdp2, --scope regional: compile after-sharding (default) or before-sharding.",
 )
-@click.option("--compiled-autograd", is_flag=True, default=None, help="gpt: compile the whole backward, hooks too.")
-@click.option(
-    "--timeout",
-    type=SECONDS,
-    metavar="SECONDS",
-    help="With --nproc: wait for a rank so long (default 600).",
-)
+@with_compiled_autograd
+@with_rank_timeout
 @click.option("--no-provenance", is_flag=True, help="Skip Inductor provenance (the operators of a kernel).")
 @click.option("--no-numerics", is_flag=True, help="Do not compare the outputs of eager and compiled.")
 @click.option("--out", type=OutputPath(), help="Run folder to write (default traces/WORKLOAD-VARIANT).")
 @click.option("--force", is_flag=True, help="Replace an existing run.")
-@click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON; - is standard output.")
+@with_json
 @click.option("--strict", is_flag=True, help="Exit with code 1 if torch.compile compiled nothing.")
 @with_detail
 @click.pass_context

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, with_detail, with_engine, with_steps, with_window
+from tracekit.cli.options import (
+    FORMS,
+    WIDE_HELP,
+    with_detail,
+    with_engine,
+    with_json,
+    with_steps,
+    with_window,
+)
 from tracekit.cli.output import check_output_path, console_beside, destination, write_json
 from tracekit.errors import TracekitError
 
@@ -29,7 +37,7 @@ if TYPE_CHECKING:
     help="Write a page and its markdown twin: PATH.html, or a folder for them; reports if not given. Stands last.",
 )
 @click.option("--force", is_flag=True, help="Replace whatever has the page's name.")
-@click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON; - is standard output.")
+@with_json
 @click.option(
     "--collectives",
     type=click.Choice(("kinds", "all")),
@@ -82,16 +90,17 @@ def ranks(
         there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
     each_alone = None
+    unread: list[TracekitError] = []
     with opened_engine(engine, memory_to_read(found)) as executor:
         if len(found) > MOST_IN_FULL:
             if collectives == "all":
                 raise TracekitError(f"--collectives all is for {MOST_IN_FULL} ranks or fewer: name these")
-            summaries = read_fleet(found, reading, executor)
+            summaries = read_fleet(found, reading, executor, unread.append)
             from tracekit.ranks.fleets.reduce import reduce_fleet
 
             told = reduce_fleet(summaries)
         else:
-            digests = read_ranks(found, reading, executor)
+            digests = read_ranks(found, reading, executor, unread.append)
             from tracekit.ranks.collectives import list_collectives
             from tracekit.ranks.joining import match_ranks, tell_ranks
 
@@ -102,6 +111,8 @@ def ranks(
     from tracekit.report.composition.ranks import ranks_text
     from tracekit.report.terminal import shown
 
+    left_out = (Note("unreadable", "error", None, {"reason": str(error)}) for error in unread)
+    told = replace(told, notes=(*left_out, *told.notes))
     if with_operators(places, form):
         told = replace(told, notes=(*told.notes, Note("with_operators", "info")))
     if there is not None:

@@ -13,19 +13,28 @@ from tracekit.cli.options import (
     MOST_RANKS,
     ORDERS,
     PARALLEL,
-    PERCENT,
     PHASES,
     SECONDS,
     WIDE_HELP,
     several,
+    with_checkpoint,
     with_cluster,
+    with_compiled_autograd,
     with_detail,
     with_download,
+    with_dynamic,
+    with_fullgraph,
+    with_iterations,
+    with_json,
     with_pretrained,
+    with_prompt,
+    with_rank_timeout,
+    with_target,
+    with_use_fast,
 )
 from tracekit.cli.output import check_output_path
 from tracekit.errors import TracekitError
-from tracekit.model.option import MODES, MOST_CALLS
+from tracekit.model.option import MODES
 
 if TYPE_CHECKING:
     from tracekit.report.thirty_lines import Detail
@@ -92,25 +101,23 @@ class WithOwnOptions(click.Command):
 @several("--max-new-tokens", WHOLE, "N,...", "Text generation: new tokens per call.")
 @several("--nproc", click.IntRange(1, MOST_RANKS), "N,...", "Ranks of a cell, a GPU each; gloo on a CPU.")
 @several("--parallel", click.Choice(PARALLEL), "KIND,...", f"With --nproc: {', '.join(PARALLEL)}.")
-@click.option("--fullgraph/--no-fullgraph", default=None, help="Fail on a graph break, or allow graph breaks.")
-@click.option("--dynamic/--no-dynamic", default=None, help="Dynamic or static shapes (default: torch decides).")
-@click.option("--checkpoint", is_flag=True, default=None, help="gpt: activation checkpointing of each block.")
+@with_fullgraph
+@with_dynamic
+@with_checkpoint
 @click.option(
     "--compile-order",
     type=click.Choice(ORDERS),
     metavar="ORDER",
     help="fsdp2 in regional scope: after-sharding or before-sharding.",
 )
-@click.option("--compiled-autograd", is_flag=True, default=None, help="gpt: compile the whole backward, hooks too.")
-@click.option("--prompt", metavar="TEXT", help="Prompt of a text-to-image or text-generation model.")
+@with_compiled_autograd
+@with_prompt
 @with_pretrained
 @with_download
-@click.option("--use-fast/--no-use-fast", default=None, help="Image processor: torchvision (fast) or PIL.")
+@with_use_fast
 @click.option("--seed", type=int, metavar="N", help="Random seed of weights and run order (default 0).")
-@click.option(
-    "--iterations", type=click.IntRange(1, MOST_CALLS), metavar="N", help="Time exactly N calls of each variant."
-)
-@click.option("--target", type=PERCENT, metavar="PERCENT", help="Stop timing at a 95 % CI of ±PERCENT (default 1).")
+@with_iterations
+@with_target
 @click.option(
     "--time-budget",
     type=SECONDS,
@@ -118,7 +125,7 @@ class WithOwnOptions(click.Command):
     help="Stop timing a cell after SECONDS (default 30; CPU 3).",
 )
 @click.option("--cell-timeout", type=SECONDS, metavar="SECONDS", help="Stop a cell that takes longer, go to the next.")
-@click.option("--timeout", type=SECONDS, metavar="SECONDS", help="With --nproc: wait for a rank so long (default 600).")
+@with_rank_timeout
 @with_cluster
 @click.option("--again", is_flag=True, help="Measure existing cells again.")
 @click.option("--retry-failed", is_flag=True, help="Run failed cells again.")
@@ -135,7 +142,7 @@ class WithOwnOptions(click.Command):
     help="Folder (default sweeps/NAME); with --show: of the report.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file that has the report's name.")
-@click.option("--json", "json_path", metavar="PATH|-", help="Write the result as JSON; - is standard output.")
+@with_json
 @with_detail
 @click.pass_context
 def sweep(

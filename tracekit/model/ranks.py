@@ -1,21 +1,14 @@
-"""Many ranks of one job: what is kept of each recording, and what they say together. Field names of the latter are
-those of the JSON contract `tracekit.ranks/1`."""
+"""What the recordings of many ranks of one job say together. Field names are those of the JSON contract
+`tracekit.ranks/1`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from tracekit.model.note import Note, Severity
 from tracekit.model.timeline import StepTimeline
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
 
 #: How a collective of one rank was joined to those of the others, the surest first.
 MatchedBy = Literal["sequence", "pair", "signature", "order", "ends"]
@@ -30,114 +23,8 @@ Unmatched = Literal[
     "group_unknown",
     "clocks_unknown",
 ]
-#: Who gives to whom: every rank to every other, a root to all others or they to it, one to some, nobody knows; or a
-#: kernel writes and waits for nobody.
-Exchange = Literal["all", "from_root", "to_root", "pairs", "unknown", "one_sided"]
 CollectiveClass = Literal["transfer", "waiting", "mixed", "inconclusive"]
 ClockBasis = Literal["one_host", "aligned", "bound"]
-
-
-class RankDigest(Struct, frozen=True):
-    """What one recording tells of its rank, small enough to hold those of all ranks at once.
-
-    Times are whole nanoseconds since `origin_ns`, which is by the recording's own clock. `activities` has a row for
-    each GPU activity of the rank's device in the window, sorted by start: `kind`, `name`, `family`, `stream`, `step`,
-    `start_ns`, `end_ns`, `grid`, `in_graph`. `collectives`
-    has one for each communication kernel, by start: `start_ns`, `end_ns`, `ready_ns` (when all that was launched before
-    it was done and its launch had begun, at most its start), `stream`, `step`, `kernel` (its name), `collective`,
-    `group`, `ranks` (those of the group), `size` (how many they are), `dtype`, `bytes` (of the larger side; None where
-    not recorded), `signature` (text, by which equal ones are told), `sequence`, `in_graph`, `exchange`, `root`,
-    `targets` and `sources` (the ranks that it gives to and takes from, where that is not all), `sent_bytes`,
-    `received_bytes`. `gaps` has the idle time,
-    cut wherever a collective starts or is ready: `start_ns`, `end_ns` and a column of nanoseconds for each cause.
-    `places` names the longest gaps: `start_ns`, `end_ns`, `cause`, `where`.
-    """
-
-    path: str
-    rank: int | None
-    world_size: int | None
-    host_name: str | None
-    device_name: str | None
-    origin_ns: int
-    #: When its first event was recorded.
-    first_ns: int
-    groups: dict[str, tuple[int, ...]]
-    window: Literal["steps", "span", "whole"]
-    #: The analysed stretches, in order; of a whole recording one.
-    windows: tuple[tuple[int, int], ...]
-    activities: pl.DataFrame
-    collectives: pl.DataFrame
-    gaps: pl.DataFrame
-    places: pl.DataFrame
-    skipped: int
-    truncated: bool
-    #: Its number among the GPUs that the recording names.
-    device: int | None = None
-    #: The numbers of the steps or spans, by which `step` counts from 0; none of a whole recording.
-    steps: tuple[int, ...] = ()
-    purposes: dict[str, str] = field(default_factory=dict)  #: What the job calls a group, by the group's name.
-
-
-class Talk(Struct, frozen=True):
-    """What a rank's communication kernels are known by; the fields are those of `RankDigest.collectives`."""
-
-    collective: str
-    group: str | None
-    ranks: tuple[int, ...]
-    size: int | None
-    dtype: str | None
-    bytes: int | None
-    signature: str
-    exchange: Exchange
-    root: int | None
-    targets: tuple[int, ...]
-    sources: tuple[int, ...]
-
-
-class RankSummary(Struct, frozen=True):
-    """Of a digest what a thousand of them are reduced by. Rows of `spans_ns`, `compute_ns`, `idle_ns` (by IDLE_CAUSES)
-    and `beside_ns` (communication that compute covers) are the steps, which last as `windows` say. `parts` has a row
-    for each communication kernel: start, end, step, its number in `talk`, its sequence number (-1: not recorded), and
-    how much of it compute covers."""
-
-    path: str
-    rank: int | None
-    world_size: int | None
-    host_name: str | None
-    device_name: str | None
-    origin_ns: int
-    groups: dict[str, tuple[int, ...]]
-    purposes: dict[str, str]
-    window: Literal["steps", "span", "whole"]
-    steps: tuple[int, ...]
-    windows: tuple[tuple[int, int], ...]
-    spans_ns: Ints
-    compute_ns: Ints
-    idle_ns: Ints
-    beside_ns: Ints
-    talk: tuple[Talk, ...]
-    parts: Ints
-    skipped: int
-    truncated: bool
-
-
-class DigestOrigin(Struct, frozen=True):
-    """What a digest was made of: the recording's length, a sum over its beginning and end, and what was asked for."""
-
-    bytes: int
-    ends: str
-    window: str
-    steps: tuple[int, int] | None
-
-
-class DigestsMade(Struct, frozen=True):
-    """What came of many recordings: digests made, those that were there and kept, recordings that failed, and the bytes
-    of all digests."""
-
-    made: int
-    kept: int
-    failed: int
-    bytes: int
 
 
 class World(Struct, frozen=True):
@@ -153,9 +40,8 @@ class Clock(Struct, frozen=True):
     """How the times of ranks were put on one clock."""
 
     basis: ClockBasis  #: `bound`: they were not, and waiting is a lower bound.
-    uncertainty_us: (
-        float | None
-    )  #: By how much the ends of one collective lie apart, the median; None: nothing matched.
+    #: By how much the ends of one collective lie apart, the median; None: nothing matched.
+    uncertainty_us: float | None
 
 
 class CauseShare(Struct, frozen=True):

@@ -13,12 +13,10 @@ from statistics import median
 
 import numpy as np
 from msgspec import Struct, field
-from numpy.typing import NDArray
 
-from tracekit.model.ranks import Clock, ClockBasis, RankDigest
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from tracekit.interval import Floats, Ints
+from tracekit.model.digests import RankDigest
+from tracekit.model.ranks import Clock, ClockBasis
 
 #: Ends that lie closer together are on one clock: 13 us for a ring of NCCL's LL protocol, 7 us between V100s.
 ONE_CLOCK_NS = 60_000

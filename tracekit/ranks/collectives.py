@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
 from tracekit import interval
 from tracekit.model.ranks import (
@@ -21,12 +20,11 @@ from tracekit.model.ranks import (
     RankWait,
 )
 from tracekit.ranks.joined import Joined
-from tracekit.ranks.lateness import Lateness, causes_of, find_lateness, places_of
+from tracekit.ranks.late_ranks import LatePlaces, causes_of
+from tracekit.ranks.lateness import Lateness, find_lateness
 from tracekit.ranks.links import peak_gbps
 from tracekit.ranks.rows import Member
 from tracekit.ranks.waiting import compute_of
-
-Ints = NDArray[np.int64]
 
 #: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
 MOSTLY, HARDLY = 2 / 3, 1 / 3
@@ -68,7 +66,8 @@ def worst_collectives(joined: Joined, lateness: Iterable[Lateness]) -> tuple[One
     waited = [sum(int(waiting[it.rank][it.row]) for it in each.members) for each in joined.matching.collectives]
     worst = heapq.nlargest(MOST_WORST, (k for k, ns in enumerate(waited) if ns > 0), key=lambda k: waited[k])
     table, why = _Table(joined), {each.collective: each for each in lateness}
-    places = {k: places_of(joined.digests, [why[k]]) if k in why else () for k in worst}
+    late_places = LatePlaces(joined.digests)
+    places = {k: late_places.of([why[k]]) if k in why else () for k in worst}
     return tuple(replace(table.one(k, why.get(k)), where=next(iter(places[k]), None)) for k in worst)
 
 

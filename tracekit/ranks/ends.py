@@ -11,8 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from tracekit.interval import Floats, Ints
 from tracekit.ranks.clocks import LEAST_FOR_DRIFT, MOST_DRIFT, ONE_CLOCK_NS, Clocks, slope
-from tracekit.ranks.rows import Collective, Ints, Member, Row, joined
+from tracekit.ranks.rows import Collective, Member, Row, joined
 
 #: Ranks of one group, or two that are neighbours in its ring, leave this close to each other: mostly, and hardly ever
 #: further apart than the second.
@@ -32,8 +33,6 @@ FINER, LEAST_APART_NS = 4.0, 1_000
 PROVING_NS, FEW = 50_000, 5
 #: Ranks of which that is asked: of more, these tell.
 MOST_COMPARED = 64
-
-Floats = NDArray[np.float64]
 
 
 class Times:

@@ -6,7 +6,8 @@ from statistics import fmean, median, median_low
 
 import polars as pl
 
-from tracekit.model.ranks import CollectiveUse, LateRank, RankDigest, RankFinding, RankUse, UnevenKernel
+from tracekit.model.digests import RankDigest
+from tracekit.model.ranks import CollectiveUse, LateRank, RankFinding, RankUse, UnevenKernel
 from tracekit.ranks.exposure import find_exposed, find_small
 from tracekit.ranks.links import find_slow_links
 from tracekit.ranks.world import count_steps
@@ -42,8 +43,11 @@ def find(
 ) -> tuple[RankFinding, ...]:
     """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
     told = (_late_ranks(ranks, late, uneven), _recompiled(ranks, digests), _uneven_work(ranks, uneven))
+    counts = {rank: count_steps(digest) for rank, digest in digests.items()}
+    # As if each had recorded as many steps as the one with most.
+    computed = {each.rank: each.compute_us * max(counts.values()) / counts[each.rank] for each in ranks}
     found = [
-        *(chain(*told, find_uneven_stages(ranks, _computed(ranks, digests), stages)) if alike else ()),
+        *(chain(*told, find_uneven_stages(ranks, computed, stages)) if alike else ()),
         *find_exposed(ranks, collectives, digests),
         *find_slow_links(collectives, digests),
         *find_small(collectives),
@@ -137,12 +141,6 @@ def find_uneven_stages(
             "share": more_us / mean_us,
         }
         yield RankFinding("uneven_stages", "warning", None, facts, more_us)
-
-
-def _computed(ranks: tuple[RankUse, ...], digests: dict[int, RankDigest]) -> dict[int, float]:
-    """Each rank's compute, as if it had recorded as many steps as the one with most."""
-    counts = {rank: count_steps(digest) for rank, digest in digests.items()}
-    return {each.rank: each.compute_us * max(counts.values()) / counts[each.rank] for each in ranks}
 
 
 def _recompiled(ranks: tuple[RankUse, ...], digests: dict[int, RankDigest]) -> Iterator[RankFinding]:

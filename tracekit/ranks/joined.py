@@ -4,15 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from tracekit.model.ranks import RankDigest
+from tracekit.interval import Ints
+from tracekit.model.digests import RankDigest
 from tracekit.ranks.clocks import Clocks
 from tracekit.ranks.matching import Matching
 from tracekit.ranks.waiting import Waits
 from tracekit.ranks.world import Job
-
-Ints = NDArray[np.int64]
 
 
 class Joined(Struct, frozen=True):

@@ -6,23 +6,16 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from tracekit.model.digests import RankDigest
 from tracekit.model.note import Note
-from tracekit.model.ranks import (
-    RankDigest,
-    Ranks,
-    RankUse,
-    StepsRead,
-    Unmatched,
-    UnmatchedCollectives,
-    WaitedFor,
-    World,
-)
+from tracekit.model.ranks import Ranks, RankUse, StepsRead, Unmatched, UnmatchedCollectives, WaitedFor, World
 from tracekit.ranks import findings
 from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.collectives import sum_collectives, worst_collectives
 from tracekit.ranks.ends import share_a_clock
 from tracekit.ranks.joined import Joined
-from tracekit.ranks.lateness import explain_lateness, find_lateness
+from tracekit.ranks.late_ranks import explain_lateness
+from tracekit.ranks.lateness import find_lateness
 from tracekit.ranks.matching import Matching, match_collectives, named_collectives
 from tracekit.ranks.overlap import OverlapPrice, price_overlap
 from tracekit.ranks.rows import Collective, times_of

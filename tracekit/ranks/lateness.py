@@ -1,33 +1,25 @@
-"""Why was the rank late that others waited for?
+"""Since when was the rank late that others waited for, and what did it do more of since then?
 
 A rank that arrives late at a collective may have fallen behind long before it: in a DDP step a host that slept before
 the forward is late at every bucket of the backward. So both ranks are followed back to where they were last level, and
 their accounts from there on are compared: what the late one did more of made it late.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
-
 import numpy as np
-import polars as pl
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit import interval
+from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import CauseShare, LateRank, RankDigest, WaitedFor
+from tracekit.model.digests import RankDigest
 from tracekit.ranks.clocks import Clocks
 from tracekit.ranks.matching import Matching
 from tracekit.ranks.rows import times_of
 from tracekit.ranks.waiting import Waits, compute_of
 
-Ints = NDArray[np.int64]
-
 #: Ranks are level where the one was behind by at most this share of what it is behind now.
 LEVEL = 0.1
-#: The collectives with most waiting are looked at for places.
-PLACED = 40
-PLACES = 3
 #: A host that was held up once shows in one gap; one that is slow throughout, in many.
 ONE_GAP = 0.4
 #: What a rank did between two collectives, in the order of a report.
@@ -105,6 +97,11 @@ def find_lateness(
     ready = times_of(digests, clocks, "ready_ns")
     lines = {rank: _line(digest) for rank, digest in digests.items()}
     rows = [{it.rank: it.row for it in each.members} for each in matching.collectives]
+    # Of each rank its row in each collective; -1: it has none.
+    own_rows = {rank: np.full(len(rows), -1, dtype=np.int64) for rank in digests}
+    for k, each in enumerate(rows):
+        for rank, row in each.items():
+            own_rows[rank][k] = row
     pairs: dict[tuple[int, int], _Pair] = {}
     found: list[Lateness] = []
     for k, late in enumerate(waits.last):
@@ -114,8 +111,8 @@ def find_lateness(
             continue
         lag = int(ready[late][rows[k][late]] - ready[waiter][rows[k][waiter]])
         if (late, waiter) not in pairs:
-            numbers = np.array([k for k, each in enumerate(rows) if late in each and waiter in each], dtype=np.int64)
-            both = [(rank, np.array([rows[k][rank] for k in numbers], dtype=np.int64)) for rank in (late, waiter)]
+            numbers = np.flatnonzero((own_rows[late] >= 0) & (own_rows[waiter] >= 0))
+            both = [(rank, own_rows[rank][numbers]) for rank in (late, waiter)]
             held = np.logical_and(*(lines[rank].held[own] for rank, own in both))
             behind = ready[late][both[0][1]] - ready[waiter][both[1][1]]
             moments = [np.where(held, lines[rank].over[own], lines[rank].ready[own]) for rank, own in both]
@@ -148,95 +145,3 @@ class _Pair(Struct, frozen=True):
         before = slice(int(np.searchsorted(self.numbers, k)))
         level = np.flatnonzero(self.held[before] | (self.behind[before] <= LEVEL * max(lag, 0)))
         return (int(self.moments[level[-1], 0]), int(self.moments[level[-1], 1])) if len(level) else None
-
-
-def explain_lateness(
-    digests: dict[int, RankDigest], found: Iterable[Lateness], waited: Iterable[WaitedFor]
-) -> tuple[LateRank, ...]:
-    """For each rank that was waited for, by whom how long and why. Those first that made most waiting themselves: one
-    that is late for an earlier collective passes on what another made."""
-    longest: dict[int, WaitedFor] = {}
-    for one in waited:
-        if one.late not in longest or one.us > longest[one.late].us:
-            longest[one.late] = one
-    of_rank: dict[int, list[Lateness]] = defaultdict(list)
-    for each in found:
-        of_rank[each.late].append(each)
-    late: list[LateRank] = []
-    for rank, some in of_rank.items():
-        total = sum(each.waited_ns for each in some)
-        # Collectives that a rank is late for from one point on share one falling behind.
-        behind: dict[tuple[int, int], int] = {}
-        for each in some:
-            since = (each.waiter, each.of_late[0])
-            behind[since] = max(behind.get(since, 0), int(each.more_ns.sum()))
-        late.append(
-            LateRank(
-                rank,
-                total / 1e3,
-                causes_of(some),
-                places_of(digests, some),
-                most_waited_us=longest[rank].us,
-                waiter=longest[rank].rank,
-                behind_us=sum(behind.values()) / 1e3,
-                times_behind=len(behind),
-                one_gap_share=sum(each.waited_ns for each in some if each.one_gap) / total,
-            )
-        )
-    return tuple(sorted(late, key=lambda each: (-_own_us(each), -each.waited_for_us)))
-
-
-def _own_us(late: LateRank) -> float:
-    return sum(each.us for each in late.causes if each.cause != "communication")
-
-
-def causes_of(some: Iterable[Lateness]) -> tuple[CauseShare, ...]:
-    """What made it, the largest first; they add up to the waiting."""
-    spent = sum((each.waited_ns * _shares(each.more_ns) for each in some), np.zeros(len(CAUSES)))
-    causes = sorted(zip(CAUSES, spent.tolist(), strict=True), key=lambda pair: -pair[1])
-    return tuple(CauseShare(cause, ns / 1e3) for cause, ns in causes if ns > 0)
-
-
-def _shares(more: Ints) -> NDArray[np.float64]:
-    """What the late rank did more of, as shares of one; `unattributed` where it did nothing more."""
-    gained = np.maximum(more, 0).astype(np.float64)
-    if not gained.sum():
-        gained[CAUSES.index("unattributed")] = 1.0
-    shares: NDArray[np.float64] = gained / gained.sum()
-    return shares
-
-
-def places_of(digests: dict[int, RankDigest], some: list[Lateness]) -> tuple[str, ...]:
-    """Where most of it was made: kernels that the late rank ran more or longer, and the places of its gaps."""
-    weights: Counter[str] = Counter()
-    for each in sorted(some, key=lambda one: -one.waited_ns)[:PLACED]:
-        shares = dict(zip(CAUSES, _shares(each.more_ns).tolist(), strict=True))
-        slower = _kernels(digests[each.late], each.of_late)
-        slower.subtract(_kernels(digests[each.waiter], each.of_waiter))
-        total = sum(ns for ns in slower.values() if ns > 0)
-        for name, ns in slower.items():
-            if ns > 0:
-                weights[name] += round(each.waited_ns * shares["compute"] * ns / total)
-        gaps = digests[each.late].places.filter(
-            (pl.col("start_ns") < each.of_late[1])
-            & (pl.col("end_ns") > each.of_late[0])
-            & pl.col("where").is_not_null()
-        )
-        lengths: Counter[tuple[str, str]] = Counter()
-        for start, end, cause, where in gaps.iter_rows():
-            lengths[cause, where] += min(end, each.of_late[1]) - max(start, each.of_late[0])
-        of_cause: Counter[str] = Counter()
-        for (cause, _), ns in lengths.items():
-            of_cause[cause] += ns
-        for (cause, where), ns in lengths.items():
-            weights[where] += round(each.waited_ns * shares[cause] * ns / of_cause[cause])
-    return tuple(name for name, weight in weights.most_common(PLACES) if weight > 0)
-
-
-def _kernels(digest: RankDigest, stretch: tuple[int, int]) -> Counter[str]:
-    """Nanoseconds of each kernel that began in the stretch, communication apart."""
-    within = digest.activities.filter(
-        (pl.col("family") != "communication") & pl.col("start_ns").is_between(*stretch, closed="left")
-    )
-    grouped = within.group_by("name").agg(ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
-    return Counter(dict(grouped.iter_rows()))

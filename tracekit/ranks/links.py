@@ -6,7 +6,8 @@ from statistics import median
 
 from msgspec import Struct
 
-from tracekit.model.ranks import CollectiveUse, RankDigest, RankFinding
+from tracekit.model.digests import RankDigest
+from tracekit.model.ranks import CollectiveUse, RankFinding
 
 #: Smaller messages are latency; so many are no chance.
 LARGE_BYTES, LEAST_COUNT = 16 << 20, 3

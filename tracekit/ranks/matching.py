@@ -12,11 +12,13 @@ from itertools import chain
 
 from msgspec import Struct
 
-from tracekit.model.ranks import MatchedBy, RankDigest, Unmatched
+from tracekit.interval import Ints
+from tracekit.model.digests import RankDigest
+from tracekit.model.ranks import MatchedBy, Unmatched
 from tracekit.ranks.clocks import Clocks, one_clock
 from tracekit.ranks.ends import Places, Times, join_by_ends, recorded_of, split_by_ends
 from tracekit.ranks.pairs import join_pairs
-from tracekit.ranks.rows import Collective, Ints, Member, Row, joined, list_rows, times_of
+from tracekit.ranks.rows import Collective, Member, Row, joined, list_rows, times_of
 
 #: What is joined in other ways, or in none.
 APART = ("pairs", "unknown", "one_sided")

@@ -3,15 +3,13 @@
 from collections.abc import Hashable, Sequence
 from itertools import product
 
-import numpy as np
 import polars as pl
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from tracekit.model.ranks import Exchange, MatchedBy, RankDigest
+from tracekit.interval import Ints
+from tracekit.model.digests import Exchange, RankDigest
+from tracekit.model.ranks import MatchedBy
 from tracekit.ranks.clocks import Clocks
-
-Ints = NDArray[np.int64]
 
 
 class Row(Struct, frozen=True):

@@ -5,11 +5,11 @@ ranks in a ring, or that give and take at once each time, do equal work. Ranks o
 where a group has at most one rank of each: data and tensor parallel groups do, that of all ranks does not.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from tracekit.model.ranks import RankDigest
+from tracekit.model.digests import RankDigest
 
 Ranks = tuple[int, ...]
 
@@ -25,17 +25,17 @@ class Meeting(Struct, frozen=True):
 
 def find_stages(digests: dict[int, RankDigest]) -> tuple[Ranks, ...]:
     """The recorded ranks of each stage; none where the job is no pipeline."""
-    return stages_of({rank: tuple(_meetings(digest)) for rank, digest in digests.items()})
+    meetings: dict[int, list[Meeting]] = {}
+    for rank, digest in digests.items():
+        rows = digest.collectives.select("exchange", "targets", "sources", "group", "ranks").unique().iter_rows()
+        meetings[rank] = [
+            Meeting(exchange, tuple(targets), tuple(sources), tuple(ranks) or digest.groups.get(group or "", ()))
+            for exchange, targets, sources, group, ranks in rows
+        ]
+    return stages_of(meetings)
 
 
-def _meetings(digest: RankDigest) -> Iterator[Meeting]:
-    known = ("exchange", "targets", "sources", "group", "ranks")
-    for exchange, targets, sources, group, ranks in digest.collectives.select(known).unique().iter_rows():
-        members = tuple(ranks) or digest.groups.get(group or "", ())
-        yield Meeting(exchange, tuple(targets), tuple(sources), members)
-
-
-def stages_of(meetings: dict[int, Sequence[Meeting]]) -> tuple[Ranks, ...]:
+def stages_of(meetings: Mapping[int, Sequence[Meeting]]) -> tuple[Ranks, ...]:
     """The same, by whom each recorded rank meets."""
     pairs: set[Ranks] = set()
     one_way: set[int] = set()

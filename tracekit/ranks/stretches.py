@@ -6,15 +6,15 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
+from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import OneCollective, RankDigest, RankStretch, Stretch, WaitedFor
+from tracekit.model.digests import RankDigest
+from tracekit.model.ranks import OneCollective, RankStretch, Stretch, WaitedFor
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.lateness import Lateness
 
-Ints = NDArray[np.int64]
 SinceZero = Callable[[int, Ints], Ints]
 
 #: Stretches, and ranks in each.

@@ -8,24 +8,16 @@ import msgspec
 import numpy as np
 import polars as pl
 import zstandard
-from numpy.typing import NDArray
 
 from tracekit import interval
-from tracekit.interval import Intervals
+from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import RankDigest, RankSummary, Talk
+from tracekit.model.digests import RankDigest, RankSummary, Talk
 from tracekit.ranks.waiting import compute_of
-
-Ints = NDArray[np.int64]
 
 #: What tells talk apart, as columns of a digest.
 KNOWN_BY = ("collective", "group", "ranks", "size", "dtype", "bytes", "signature", "exchange", "root")
 PEERS = ("targets", "sources")
-#: Fields that are no arrays.
-PLAIN = (
-    *("path", "rank", "world_size", "host_name", "device_name", "origin_ns", "groups", "purposes", "window"),
-    *("steps", "skipped", "truncated"),
-)
 
 
 def summarise(digest: RankDigest) -> RankSummary:
@@ -48,8 +40,7 @@ def summarise(digest: RankDigest) -> RankSummary:
     ]
     both = _both(_both(compute, communication), measured)
     return RankSummary(
-        **{name: getattr(digest, name) for name in PLAIN},
-        windows=tuple((int(begin), int(end)) for begin, end in windows),
+        **digest.stated() | {"windows": tuple((int(begin), int(end)) for begin, end in windows)},
         spans_ns=interval.covered_within(measured, windows),
         compute_ns=interval.covered_within(within, windows),
         idle_ns=idle,
@@ -98,45 +89,23 @@ def _talk(row: dict[str, Any], groups: dict[str, tuple[int, ...]]) -> Talk:
     return Talk(**fields)
 
 
-ARRAYS = ("spans_ns", "compute_ns", "idle_ns", "beside_ns", "parts")
-
-
 def pack(summary: RankSummary) -> str:
     """As text, of arrays the differences from row to row."""
-    fields = {name: getattr(summary, name) for name in RankSummary.__struct_fields__ if name not in ARRAYS}
-    arrays = {}
-    for name in ARRAYS:
-        rows = getattr(summary, name)
-        arrays[name] = (rows.shape, np.diff(rows, axis=0, prepend=0).T.tobytes())
-    return base64.b64encode(zstandard.compress(msgspec.msgpack.encode((fields, arrays)), 9)).decode()
-
-
-class _Fields(msgspec.Struct):
-    path: str
-    rank: int | None
-    world_size: int | None
-    host_name: str | None
-    device_name: str | None
-    origin_ns: int
-    groups: dict[str, tuple[int, ...]]
-    purposes: dict[str, str]
-    window: str
-    steps: tuple[int, ...]
-    windows: tuple[tuple[int, int], ...]
-    talk: tuple[Talk, ...]
-    skipped: int
-    truncated: bool
+    content = msgspec.msgpack.encode(summary, enc_hook=_as_differences)
+    return base64.b64encode(zstandard.ZstdCompressor(9, write_checksum=True).compress(content)).decode()
 
 
 def unpack(text: str) -> RankSummary:
     """Raises msgspec.MsgspecError, zstandard.ZstdError or ValueError where it is none."""
     content = zstandard.decompress(base64.b64decode(text))
-    fields, arrays = msgspec.msgpack.decode(content, type=tuple[_Fields, dict[str, tuple[tuple[int, ...], bytes]]])
-    found: dict[str, Any] = {}
-    for name, (shape, data) in arrays.items():
-        columns = np.frombuffer(data, dtype=np.int64).reshape(shape[::-1])
-        found[name] = np.cumsum(columns.T, axis=0)
-    if {*found} != {*ARRAYS}:
-        raise ValueError("a summary without all of its arrays")
-    plain = {name: getattr(fields, name) for name in _Fields.__annotations__}
-    return RankSummary(**plain, **found)
+    return msgspec.msgpack.decode(content, type=RankSummary, dec_hook=_as_rows)
+
+
+def _as_differences(rows: Ints) -> tuple[tuple[int, ...], bytes]:
+    return rows.shape, np.diff(rows, axis=0, prepend=0).T.tobytes()
+
+
+def _as_rows(_type: type, packed: tuple[list[int], bytes]) -> Ints:
+    shape, data = packed
+    columns = np.frombuffer(data, dtype=np.int64).reshape(shape[::-1])
+    return np.cumsum(columns.T, axis=0)

@@ -8,17 +8,15 @@ whole nanoseconds.
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from tracekit import interval
-from tracekit.interval import Intervals
+from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import CauseShare, RankDigest
+from tracekit.model.digests import RankDigest
+from tracekit.model.ranks import CauseShare
 from tracekit.ranks.clocks import Clocks
 from tracekit.ranks.matching import Matching
 from tracekit.ranks.rows import Collective, times_of
-
-Ints = NDArray[np.int64]
 
 
 class Waits(Struct, frozen=True):

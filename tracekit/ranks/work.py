@@ -6,7 +6,8 @@ from statistics import median
 import polars as pl
 from msgspec import Struct
 
-from tracekit.model.ranks import RankDigest, UnevenKernel
+from tracekit.model.digests import RankDigest
+from tracekit.model.ranks import UnevenKernel
 
 #: A kernel's difference below this share of the window is not listed.
 LEAST_SHARE = 0.0005

@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
+from tracekit.model.digests import RankDigest, RankSummary
 from tracekit.model.note import Note
-from tracekit.model.ranks import RankDigest, RankSummary
 
 Recorded = TypeVar("Recorded", RankDigest, RankSummary)
 

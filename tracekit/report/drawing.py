@@ -110,7 +110,9 @@ def axis_of(labels: Sequence[str]) -> dict[str, Any]:
 def told_apart(labels: Sequence[str]) -> list[str]:
     """The labels on two lines at most, as simple HTML, which plotly reads. Of those that would look alike the second
     line is their end; if that is alike too they are numbered."""
-    wrapped = [_wrapped(printable(label)) for label in labels]
+    wrapped = [
+        tuple(textwrap.wrap(printable(label), LABEL_WIDTH, max_lines=2, placeholder="…")) or ("",) for label in labels
+    ]
     alike, seen = Counter(wrapped), Counter[tuple[str, ...]]()
     found = []
     for label, lines in zip(map(printable, labels), wrapped, strict=True):
@@ -120,10 +122,6 @@ def told_apart(labels: Sequence[str]) -> list[str]:
         number = f" ({seen[lines]})" if seen[lines] > 1 else ""
         found.append("<br>".join(map(escaped, lines)) + number)
     return found
-
-
-def _wrapped(text: str) -> tuple[str, ...]:
-    return tuple(textwrap.wrap(text, LABEL_WIDTH, max_lines=2, placeholder="…")) or ("",)
 
 
 def escaped(text: str) -> str:

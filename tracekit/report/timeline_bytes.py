@@ -10,8 +10,8 @@ import json
 
 import numpy as np
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
+from tracekit.interval import Ints
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.names import short_kernel_name
 from tracekit.report.words.common import family_kind
@@ -25,8 +25,6 @@ MOST_LANES = 5
 
 #: What is drawn together may have pauses of this share of its length.
 PAUSE = 0.1
-
-Ints = NDArray[np.int64]
 
 
 def bars_of(timeline: StepTimeline) -> tuple[Bars, Bars, Bars]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from tracekit.errors import TracekitError
-from tracekit.model.ranks import DigestsMade
+from tracekit.model.digests import DigestsMade
 from tracekit.ranks.digest_file import digest_bytes
 from tracekit.tracefile.places import is_url, put
 from tracekit.walks.finding_ranks import DIGEST, find_recordings, recording_name
@@ -57,7 +57,10 @@ def plan_digests(sources: Sequence[str], folder: str) -> list[ToDigest]:
             names.setdefault(_name(parts[source], depth[source]), []).append(source)
         clashing = [each for group in names.values() if len(group) > 1 for each in group]
         if not clashing:
-            return [ToDigest(group[0], _within(folder, name)) for name, group in names.items()]
+            return [
+                ToDigest(group[0], f"{folder.rstrip('/')}/{name}" if is_url(folder) else str(Path(folder) / name))
+                for name, group in names.items()
+            ]
         for source in clashing:
             depth[source] += 1
 
@@ -66,10 +69,6 @@ def _name(parts: tuple[str, ...], depth: int) -> str:
     """Of two files that differ in their ending alone it is a part of the name."""
     name = [*parts[-depth:-1], recording_name(parts[-1]) if depth <= len(parts) else parts[-1]]
     return "-".join(name) + DIGEST
-
-
-def _within(folder: str, name: str) -> str:
-    return f"{folder.rstrip('/')}/{name}" if is_url(folder) else str(Path(folder) / name)
 
 
 class Digesting(Struct, frozen=True):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
+from tracekit.workloads.own_errors import their_error
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -88,7 +89,12 @@ def _made(name: str) -> Executor:
         make = getattr(import_module(module), factory)
     except (ImportError, AttributeError) as error:
         raise TracekitError(f"--engine {name} cannot be imported: {error}") from error
-    executor: Executor = make()
+    except Exception as error:
+        raise TracekitError(str(their_error(f"--engine {name}: importing {module}", error))) from error
+    try:
+        executor: Executor = make()
+    except Exception as error:
+        raise TracekitError(str(their_error(f"--engine {name}", error, "it is called without arguments"))) from error
     if not callable(getattr(executor, "submit", None)):
         raise TracekitError(
             f"--engine {name} returned {type(executor).__name__}: it must return a concurrent.futures.Executor"

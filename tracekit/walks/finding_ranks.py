@@ -30,8 +30,8 @@ def find_recordings(places: Sequence[str], form: FormName | None = None) -> tupl
     for place in map(files.plain, places):
         path = Path(place)
         if files.is_url(place):
-            inside = files.files_at(place) if files.is_pattern(place) or _is_folder(place) else None
-            found += [place] if inside is None else _recordings_among(inside, place)
+            several = files.is_pattern(place) or (not place.endswith(ENDINGS) and files.is_folder_url(place))
+            found += _recordings_among(files.files_at(place), place) if several else [place]
         elif not path.exists() and files.is_pattern(place):
             matching = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) or [_none_at(place)]
             found += find_recordings([str(each) for each in matching if each.is_dir()], form)
@@ -46,10 +46,6 @@ def find_recordings(places: Sequence[str], form: FormName | None = None) -> tupl
                 raise TracekitError(f"--form is for run folders: {place} is none, leave it out")
             found += _recordings_among(map(str, path.iterdir()), place)
     return tuple(dict.fromkeys(found))
-
-
-def _is_folder(url: str) -> bool:
-    return not url.endswith(ENDINGS) and files.is_folder_url(url)
 
 
 def _recordings_among(paths: Iterable[str], place: str) -> list[str]:

@@ -24,8 +24,9 @@ from tracekit.walks.reading_ranks import UNPACKED_TO_PACKED
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
+    from tracekit.model.digests import RankDigest
     from tracekit.model.job import JobChange
-    from tracekit.model.ranks import RankDigest, Ranks
+    from tracekit.model.ranks import Ranks
     from tracekit.model.run import FormName, RankOfRun, RecordingKind, Run
     from tracekit.walks.reading import Reading
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from signal import SIGTERM, Signals
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from signal import Signals
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError, WorkerDiedError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
+    from concurrent.futures import Executor, Future
     from multiprocessing.process import BaseProcess
 
     from rich.progress import Progress
@@ -51,9 +51,10 @@ def ask_each(
         return _ask_executor(question, items, executor)
     workers = min(len(items), usable_cores())
     if workers > 1 and unpacked_bytes >= WORTH_A_PROCESS_BYTES * workers:
-        return _ask_processes(question, items, workers)
-    answers = (_answer(question.look, item) for item in items)
-    return _gathered(question, len(items), answers)
+        answers = _ask_processes(question, items, workers)
+        with closing(answers):
+            return _gathered(question, len(items), answers)
+    return _gathered(question, len(items), (_answer(question.look, item) for item in items))
 
 
 def usable_cores() -> int:
@@ -85,83 +86,105 @@ def _gathered(question: Question[T, Found], total: int, answers: Iterator[Found 
 
 
 def _ask_executor(question: Question[T, Found], items: Sequence[T], executor: Executor) -> list[Found]:
-    futures = [executor.submit(_answer, question.look, item) for item in items]
+    futures = []
+    for item in items:
+        with _said_of(question.named(item)):
+            futures.append(executor.submit(_answer, question.look, item))
 
     def answers() -> Iterator[Found | TracekitError]:
         for item, future in zip(items, futures, strict=True):
             try:
-                yield future.result()
+                with _said_of(question.named(item)):
+                    answer = future.result()
+                yield answer
             except WorkerDiedError as error:
                 unless = "" if error.out_of_memory else "if memory ran out, "
                 yield TracekitError(f"{question.named(item)}: {error}; {unless}{READ_ALONE}")
-            except TracekitError:
-                raise
-            except Exception as error:
-                raise TracekitError(
-                    f"{question.named(item)}: the engine gave no answer: {type(error).__name__}: {error}"
-                ) from error
 
     return _gathered(question, len(items), answers())
 
 
-#: In a process that reads: which process is at which item, 0 where none is.
-_at_work: Any = None
+@contextmanager
+def _said_of(name: str) -> Iterator[None]:
+    """What an engine raises by itself, as one line."""
+    try:
+        yield
+    except TracekitError:
+        raise
+    except Exception as error:
+        raise TracekitError(f"{name}: the engine gave no answer: {type(error).__name__}: {error}") from error
 
 
-def _begin(at_work: Any) -> None:
-    global _at_work
-    _at_work = at_work
+#: In a process that reads: a flag for each item, set while it is read.
+_being_read: Any = None
+
+
+def _begin(being_read: Any) -> None:
+    global _being_read
+    _being_read = being_read
 
 
 def _answer_at(look: Callable[[T], Found], at: int, item: T) -> Found | TracekitError:
-    _at_work[at] = os.getpid()
+    _being_read[at] = 1
     answer = _answer(look, item)
-    _at_work[at] = 0
+    _being_read[at] = 0
     return answer
 
 
-def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: int) -> list[Found]:
+def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: int) -> Generator[Found | TracekitError]:
+    """In the order of the items. Where a process dies, nobody says what it read: what was being read is read again,
+    each alone, then the rest. An error for one whose process dies then too."""
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import active_children, get_context
 
     # Forked processes would inherit polars' threads in the middle of their work.
     context = get_context("spawn")
-    at_work = context.RawArray("q", len(items))
+    being_read = context.RawArray("b", len(items))
     others = {each.pid for each in active_children()}
     children: list[BaseProcess] = []
-    with ProcessPoolExecutor(workers, context, _begin, (at_work,)) as pool:
+    futures: list[Future[Found | TracekitError]] = []
+    told = 0
+    with ProcessPoolExecutor(workers, context, _begin, (being_read,)) as pool:
         try:
-            futures = [pool.submit(_answer_at, question.look, at, item) for at, item in enumerate(items)]
+            for at, item in enumerate(items):
+                futures.append(pool.submit(_answer_at, question.look, at, item))
             children = [each for each in active_children() if each.pid not in others]
-            return _gathered(question, len(items), (future.result() for future in futures))
-        except BrokenProcessPool as error:
-            # The others are ended, and all have an exit code.
+            for future in futures:
+                yield future.result()
+                told += 1
+            return
+        except BrokenProcessPool:
+            # The others are ended.
             pool.shutdown()
-            names = [question.named(items[at]) for at in _abandoned(at_work, children)]
-            raise _died(names, children) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             # Or each would read what it has begun, and one more.
             for process in children:
                 process.terminate()
             raise
+    if len(items) == 1:
+        yield TracekitError(
+            f"{question.named(items[0])}: the process that read it alone {_how_ended(children)}; if memory ran out,"
+            " read it where there is more"
+        )
+        return
+    known = {at: future.result() for at, future in enumerate(futures) if future.exception() is None and at >= told}
+    begun = [at for at in range(told, len(items)) if being_read[at] and at not in known]
+    if not begun:
+        raise TracekitError(f"a process that was to read {_how_ended(children)} before it began")
+    for at in begun:
+        (known[at],) = _ask_processes(question, [items[at]], 1)
+    left = [items[at] for at in range(told, len(items)) if at not in known]
+    rest = _ask_processes(question, left, min(workers, len(left)))
+    with closing(rest):
+        for at in range(told, len(items)):
+            yield known[at] if at in known else next(rest)
 
 
-def _abandoned(at_work: Sequence[int], children: Sequence[BaseProcess]) -> list[int]:
-    """The items of processes that died by themselves; where no exit code tells them, all that were being read."""
-    open_ = [at for at, process in enumerate(at_work) if process]
-    ended = {each.pid for each in children if each.exitcode == -SIGTERM}
-    return [at for at in open_ if at_work[at] not in ended] or open_
-
-
-def _died(names: Sequence[str], children: Sequence[BaseProcess]) -> TracekitError:
-    codes = [each.exitcode for each in children if each.exitcode not in (None, 0, -SIGTERM)]
-    code = next(iter(codes), None) or 0
-    how = f"was ended by {Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-    if not names:
-        return TracekitError(f"a process that was to read {how} before it began")
-    return TracekitError(f"{', '.join(names)}: the process that read it {how}; if memory ran out, {READ_ALONE}")
+def _how_ended(children: Sequence[BaseProcess]) -> str:
+    code = next((each.exitcode for each in children if each.exitcode), 0)
+    return f"was ended by {Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
 @contextmanager

@@ -102,6 +102,8 @@ def _reach(address: str) -> None:
     place = urlsplit(address if "://" in address else f"//{address}")
     try:
         host, port = place.hostname, place.port
+        if place.scheme == "ray" and None in (host, port):
+            raise ValueError("it has no HOST:PORT")
         if host is not None and port is not None:
             socket.create_connection((host, port), REACH_SECONDS).close()
     except (OSError, ValueError) as error:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from tests.ranks.fleets.grown import MISSING, SHAPE, SLOW, SLOW_HOST, SLOW_LINK, make_fleet, told
 
 from benchmarks.fleet import found_of
-from tracekit.model.ranks import RankSummary
+from tracekit.model.digests import RankSummary
 from tracekit.ranks.digest_file import digest_bytes, read_digest, read_summary
 from tracekit.ranks.fleets.reduce import reduce_fleet
 from tracekit.ranks.summary import summarise

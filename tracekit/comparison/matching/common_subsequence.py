@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from tracekit.interval import Ints
+
 Pairs = list[tuple[int, int]]
 
 #: The two sequences are looked at through windows of this length: what is further apart is not found. A window in which

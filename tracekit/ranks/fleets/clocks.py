@@ -6,8 +6,8 @@ from collections import defaultdict
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from numpy.typing import NDArray
 
+from tracekit.interval import Floats
 from tracekit.model.ranks import ClockBasis
 from tracekit.ranks.clocks import (
     FAR,
@@ -18,8 +18,6 @@ from tracekit.ranks.clocks import (
     ONE_CLOCK_NS,
     slope,
 )
-
-Floats = NDArray[np.float64]
 
 #: How often hosts are moved onto the middle of all, and by how many of a host's collectives at most.
 TURNS, MOST_ENDS = 3, 80

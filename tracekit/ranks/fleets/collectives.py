@@ -6,16 +6,8 @@ from typing import Any
 import polars as pl
 from msgspec.structs import replace
 
-from tracekit.model.ranks import (
-    CollectiveClass,
-    CollectivePart,
-    CollectiveUse,
-    OneCollective,
-    RankSummary,
-    RankTimes,
-    RankWait,
-    Talk,
-)
+from tracekit.model.digests import RankSummary, Talk
+from tracekit.model.ranks import CollectiveClass, CollectivePart, CollectiveUse, OneCollective, RankTimes, RankWait
 from tracekit.ranks.collectives import BUS_FACTORS, HARDLY, MOST_WORST, MOSTLY, VARYING
 from tracekit.ranks.fleets.clocks import FleetClocks
 from tracekit.ranks.fleets.waits import FleetWaits

@@ -9,11 +9,9 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
-from tracekit.model.ranks import RankSummary, Talk
-
-Ints = NDArray[np.int64]
+from tracekit.interval import Ints
+from tracekit.model.digests import RankSummary, Talk
 
 OF_ALL = ("all", "from_root", "to_root")
 WHY = pl.Enum(["missing_rank", "counts_differ", "not_at_once", "peers_unknown", "one_sided", "clocks_unknown"])

@@ -7,9 +7,10 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
 
+from tracekit.interval import Bools, Floats, Ints
 from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.digests import RankSummary
 from tracekit.model.note import Note
 from tracekit.model.ranks import (
     CauseShare,
@@ -17,7 +18,6 @@ from tracekit.model.ranks import (
     LateRank,
     RankGroup,
     Ranks,
-    RankSummary,
     RankUse,
     StepRow,
     StepSpread,
@@ -38,9 +38,6 @@ from tracekit.ranks.fleets.tested import find_stragglers
 from tracekit.ranks.fleets.waits import FleetWaits, measure_fleet
 from tracekit.ranks.stages import Meeting, stages_of
 from tracekit.ranks.world import Job, count_steps, gather_job
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Rows of the picture of steps: stragglers, and bins of all others.
 MOST_STRAGGLERS, MOST_BINS = 24, 32
@@ -127,7 +124,7 @@ def lay_out_steps(summaries: dict[int, RankSummary]) -> Steps:
     some = span > 0
     for table in (span, compute, beside, idle):
         table[~some] = np.nan
-    had: NDArray[np.bool_] = np.any(some, axis=0)
+    had: Bools = np.any(some, axis=0)
     kept = tuple(number for number, one in zip(numbers, had.tolist(), strict=True) if one)
     ranks = np.array([*summaries], dtype=np.int64)
     return Steps(ranks, kept, span[:, had], compute[:, had], idle[:, had], beside[:, had])

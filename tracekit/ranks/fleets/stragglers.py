@@ -25,12 +25,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
+from tracekit.interval import Floats, Ints
 from tracekit.statistics.interval import t_quantile
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Of one job in so many something is told that is chance.
 FALSE_ALARMS = 0.01

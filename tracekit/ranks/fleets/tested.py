@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from tracekit.model.ranks import RankSummary, Straggler, StragglerRule, Talk
+from tracekit.interval import Floats, Ints
+from tracekit.model.digests import RankSummary, Talk
+from tracekit.model.ranks import Straggler, StragglerRule
 from tracekit.ranks.collectives import BUS_FACTORS, VARYING
 from tracekit.ranks.fleets.stragglers import (
     FALSE_ALARMS,
@@ -22,9 +23,6 @@ from tracekit.ranks.fleets.stragglers import (
     shares_of_steps,
 )
 from tracekit.ranks.fleets.waits import FleetWaits
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Smaller messages are all latency; of fewer collectives no link is judged.
 LEAST_BYTES, LEAST_COUNT = 1 << 20, 3
@@ -168,13 +166,13 @@ def _family(kind: tuple[object, ...], groups: dict[tuple[object, ...], list[floa
     lasting = np.full((len(some), most), np.nan)
     for row, values in enumerate(some.values()):
         lasting[row, : len(values)] = values
-    usual = float(known_median(known_median(lasting, axis=1)))
+    middles = known_median(lasting, axis=1)
+    usual = float(known_median(middles))
     shares = lasting / usual - 1
     factor, size = BUS_FACTORS.get(str(kind[0])), int(kind[3] or 0)  # type: ignore[call-overload]
     width = float(kind[2] or 0) * (factor(size) if factor and size else 1)  # type: ignore[arg-type]
     units: list[dict[str, object]] = []
-    for (name, ranks), own in zip(some, lasting, strict=True):
-        middle = float(known_median(own))
+    for (name, ranks), own, middle in zip(some, lasting, middles.tolist(), strict=True):
         units.append(
             {
                 "kind": "link",

@@ -3,12 +3,10 @@
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from numpy.typing import NDArray
 
+from tracekit.interval import Ints
 from tracekit.ranks.fleets.clocks import FleetClocks
 from tracekit.ranks.fleets.parts import WHY, Parts
-
-Ints = NDArray[np.int64]
 
 
 class FleetWaits(Struct, frozen=True):

@@ -11,7 +11,7 @@ from tracekit.numbers import MISSING, figure_change, scale_of
 from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sections.modules import MOST as MOST_PARTS
-from tracekit.report.sections.modules import GpuPart, main_child, main_parts, main_work, part_words
+from tracekit.report.sections.modules import main_child, main_parts, main_work, part_words
 from tracekit.report.sides import both_sides
 from tracekit.report.words import common as words
 from tracekit.report.words import job as job_words
@@ -109,17 +109,14 @@ def _row(name: str, a_us: float, b_us: float, what: str = "") -> AccountRow:
 def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
     rows = []
     for number, part in enumerate(main_parts(comparison, MOST_PARTS_OF_RANKS if comparison.job else MOST_PARTS)):
-        rows.append(_row(_part_name(part), part.a_us, part.b_us, part_words(part, comparison.groups)))
+        # Of what no one submodule does alone: `layers.*, across parts`.
+        name = f"{part.path}, across parts" if part.path and part.what else part.path or part.what
+        rows.append(_row(name, part.a_us, part.b_us, part_words(part, comparison.groups)))
         if not number and (child := main_child(part)) is not None:
             # Within the row above it.
             row = _row(f"of which {child.path}", child.a_us, child.b_us, main_work(child, comparison.groups))
             rows.append(replace(row, level=2))
     return tuple(rows)
-
-
-def _part_name(part: GpuPart) -> str:
-    """Of what no one submodule does alone: `layers.*, across parts`."""
-    return f"{part.path}, across parts" if part.path and part.what else part.path or part.what
 
 
 def _families(comparison: Comparison) -> tuple[AccountRow, ...]:

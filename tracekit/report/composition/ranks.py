@@ -78,7 +78,7 @@ def _nobody(told: Ranks) -> str:
         return f"No straggler: none of {told.straggler_rule.tested:,} ranks, hosts and links is slow beyond chance"
     slowed = " or kernels slowed by it (est.)" if _is_slowed(worst) else ""
     told_share = f"{percent(share, 1)} of rank {worst.rank}'s time is exposed waiting{slowed}"
-    unmatched, whose = max((sections.unmatched_us(use) / use.span_us, use.rank) for use in waits)
+    unmatched, whose = max((sections.unmatched_us(use) / (use.span_us or 1.0), use.rank) for use in waits)
     if unmatched >= LEAST_WAITING:
         return f"Late ranks cannot be told: {percent(unmatched, 0)} of rank {whose}'s time is unmatched communication"
     if share < LEAST_WAITING:
@@ -97,7 +97,7 @@ def _is_slowed(use: RankUse) -> bool:
 
 def _waiting_share(use: RankUse) -> float:
     """Of a rank's time what waiting costs."""
-    return (use.waiting_cost_us if _is_slowed(use) else use.exposed_waiting_us or 0.0) / use.span_us
+    return (use.waiting_cost_us if _is_slowed(use) else use.exposed_waiting_us or 0.0) / (use.span_us or 1.0)
 
 
 def _advice(told: Ranks) -> Iterator[doc.Advice]:

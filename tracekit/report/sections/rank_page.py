@@ -284,14 +284,11 @@ def lateness_account(told: Ranks) -> Account | None:
     late = told.late[0]
     kept = [each for each in late.causes[:MOST_CAUSES] if each.us >= LEAST_CAUSE * late.waited_for_us]
     rest = sum(each.us for each in late.causes[len(kept) :])
+    where = clipped_within(printable(late.where[0]), PLACE) if late.where else ""
     rows = [
-        AccountRow(words.cause_name(each.cause), 0, (each.us,), what=_place(late) if at == 0 else "")
+        AccountRow(words.cause_name(each.cause), 0, (each.us,), what=where if at == 0 else "")
         for at, each in enumerate(kept)
     ]
     rows += [AccountRow("other causes", 0, (rest,))] if rest >= LEAST_REST * late.waited_for_us else []
     title = f"What the waiting for rank {late.rank} comes from"
     return Account(title, ("waiting of all ranks",), tuple(rows)) if rows else None
-
-
-def _place(late: LateRank) -> str:
-    return clipped_within(printable(late.where[0]), PLACE) if late.where else ""

@@ -147,6 +147,8 @@ def axis_table(told: Ranks) -> Table | None:
     rows = []
     for axis in dict.fromkeys(each.axis for each in told.groups):
         some = [each for each in told.groups if each.axis == axis and each.excess is not None]
+        if not some:
+            continue
         slow, fast = (pick(some, key=lambda each: each.excess or 0.0) for pick in (max, min))
         ranks = f"{len(some):,} of {len(max(some, key=lambda each: len(each.ranks)).ranks):,} ranks"
         rows.append((f" {axis}", ranks, *(f"{printable(each.name)}: {_signed(each.excess)}" for each in (slow, fast))))
