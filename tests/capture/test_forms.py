@@ -7,6 +7,7 @@ import pytest
 import torch
 from tests.capture.conftest import make_settings, make_workload
 from torch._inductor import config
+from torch._inductor.utils import fresh_cache
 
 from tracekit.capture.compilation import watch_compilation
 from tracekit.capture.forms import MOST_CALLS, Form, Switch, compile_options, compiled_form, eager_form, warm_up
@@ -28,6 +29,19 @@ def test_a_form_is_called_until_two_calls_compile_nothing(workload: BuiltWorkloa
     assert watch.compilations == 0
     with form.ready():
         assert not config.cpp.enable_kernel_profile, "changing Inductor's configuration slows the calls that follow"
+
+
+@pytest.mark.usefixtures("without_kernels")
+def test_a_graph_that_trains_is_from_the_cache_where_its_backward_is_too(block: Any) -> None:
+    workload = make_workload(lambda: block(torch.ones(2, 8)).sum().backward(), (CompileTarget("block", block),))
+    held = []
+    with fresh_cache():
+        for _ in range(2):
+            torch.compiler.reset()
+            warm = warm_up(compiled_form(workload), Silent())
+            assert warm.compilation is not None
+            held.append((warm.compilation.cache_hits, warm.compilation.graphs))
+    assert held == [(0, 1), (1, 1)]
 
 
 @pytest.mark.parametrize(

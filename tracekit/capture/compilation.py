@@ -51,6 +51,12 @@ class CompilationWatch:
         """How much one of `read_counters()` has grown since the watch began."""
         return read_counters()[counter] - self._before[counter]
 
+    def graphs_from_cache(self) -> int:
+        """Those of which caches on disk held all: of a graph that trains Inductor compiles the backward apart.
+        AOTAutograd's cache knows both as one; where it takes no part, each of Inductor's misses spoils one graph."""
+        hits, misses, graphs = (self.since_start(each) for each in ("cache_hits", "cache_misses", "graphs"))
+        return min(graphs, max(self.since_start("graphs_cached"), graphs - misses if hits else 0))
+
 
 @contextmanager
 def watch_compilation(on_start: Callable[[int, bool], None] | None = None) -> Iterator[CompilationWatch]:
@@ -93,6 +99,8 @@ def read_counters() -> dict[str, int]:
         "graphs": int(counters["stats"]["unique_graphs"]),
         "graph_breaks": sum(counters["graph_break"].values()),
         "cache_hits": int(counters["inductor"]["fxgraph_cache_hit"]),
+        "cache_misses": sum(int(counters["inductor"][f"fxgraph_cache_{why}"]) for why in ("miss", "bypass")),
+        "graphs_cached": int(counters["aot_autograd"]["autograd_cache_hit"]),
     }
 
 

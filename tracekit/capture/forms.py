@@ -208,7 +208,7 @@ def _facts(
         graphs=watch.since_start("graphs"),
         graph_breaks=watch.since_start("graph_breaks"),
         seconds=compiling_us / 1e6,
-        cache_hits=watch.since_start("cache_hits"),
+        cache_hits=watch.graphs_from_cache(),
         during_timing=0,
         cache_was_empty=cache_was_empty,
     )

@@ -117,7 +117,7 @@ class CompileFacts(Struct, frozen=True):
     graphs: Count  #: Compiled frames' graphs.
     graph_breaks: Count
     seconds: Seconds  #: Wall time of the calls that compiled.
-    cache_hits: Count  #: Graphs from Inductor's cache on disk, which make `seconds` short.
+    cache_hits: Count  #: Graphs from caches on disk, backward and all, which make `seconds` short.
     during_timing: Count  #: Must be 0 for the timing to be of compiled code alone.
     diagnostics: Diagnostics | None = None  #: What torch said of it all; None in older runs.
     cache_was_empty: bool | None = None  #: Nothing was in the cache's folder before.
