@@ -1,5 +1,6 @@
 """Digests of many recordings in one folder: whole ones are kept, bad recordings are a line each."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -44,6 +45,16 @@ def test_a_folder_is_digested_once_and_bad_files_are_a_line_each(
     assert_refused(invoke("ranks", "digests", "--window", "whole", "-q"), "was made with other --window or --steps")
     # Alone, and as far as it goes.
     assert invoke("digest", "job/rank3.json").exit_code == 0 and Path("rank3.digest.parquet").exists()
+
+
+def test_of_several_recordings_one_that_cannot_be_read_is_left_out_and_said(tmp_path: Path) -> None:
+    job = record_ranks(tmp_path / "job", 3)
+    (job / "rank1.json").write_text("no trace")
+    told = json.loads(invoke("ranks", job, "--json", "-").stdout)
+    assert told["world"]["recorded"] == [0, 2]
+    (note,) = (each for each in told["notes"] if each["code"] == "unreadable")
+    assert "rank1.json" in note["facts"]["reason"]
+    assert_refused(invoke("ranks", job / "rank1.json"), "rank1.json")
 
 
 def test_a_digest_is_made_anew_where_it_is_damaged_or_the_recording_or_the_window_has_changed(tmp_path: Path) -> None:

@@ -90,16 +90,17 @@ def ranks(
         there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
     each_alone = None
+    unread: list[TracekitError] = []
     with opened_engine(engine, memory_to_read(found)) as executor:
         if len(found) > MOST_IN_FULL:
             if collectives == "all":
                 raise TracekitError(f"--collectives all is for {MOST_IN_FULL} ranks or fewer: name these")
-            summaries = read_fleet(found, reading, executor)
+            summaries = read_fleet(found, reading, executor, unread.append)
             from tracekit.ranks.fleets.reduce import reduce_fleet
 
             told = reduce_fleet(summaries)
         else:
-            digests = read_ranks(found, reading, executor)
+            digests = read_ranks(found, reading, executor, unread.append)
             from tracekit.ranks.collectives import list_collectives
             from tracekit.ranks.joining import match_ranks, tell_ranks
 
@@ -110,6 +111,8 @@ def ranks(
     from tracekit.report.composition.ranks import ranks_text
     from tracekit.report.terminal import shown
 
+    left_out = (Note("unreadable", "error", None, {"reason": str(error)}) for error in unread)
+    told = replace(told, notes=(*left_out, *told.notes))
     if with_operators(places, form):
         told = replace(told, notes=(*told.notes, Note("with_operators", "info")))
     if there is not None:

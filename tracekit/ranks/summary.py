@@ -92,7 +92,7 @@ def _talk(row: dict[str, Any], groups: dict[str, tuple[int, ...]]) -> Talk:
 def pack(summary: RankSummary) -> str:
     """As text, of arrays the differences from row to row."""
     content = msgspec.msgpack.encode(summary, enc_hook=_as_differences)
-    return base64.b64encode(zstandard.compress(content, 9)).decode()
+    return base64.b64encode(zstandard.ZstdCompressor(9, write_checksum=True).compress(content)).decode()
 
 
 def unpack(text: str) -> RankSummary:

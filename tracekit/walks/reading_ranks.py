@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from tracekit.model.digests import RankDigest, RankSummary
+
+Refused = Callable[[TracekitError], None]
 
 #: Of more ranks summaries are read, and reduced as a fleet.
 MOST_IN_FULL = 64
@@ -120,28 +122,45 @@ def _with_rank_of_name(recorded: Recorded, place: str) -> Recorded:
     return replace(recorded, rank=rank_in_name(Path(place)))
 
 
-def read_ranks(places: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> list[RankDigest]:
-    """The digest of each recording, in the order of `places`. Raises TracekitError for one that cannot be read, and
-    names it."""
-    return _ask_each_place(Question(reading.digest), places, unpacked_bytes(places), executor)
+def read_ranks(
+    places: Sequence[str], reading: RanksReading, executor: Executor | None = None, refused: Refused | None = None
+) -> list[RankDigest]:
+    """The digest of each recording, in the order of `places`. What cannot be read goes to `refused`, as long as
+    anything can. Raises TracekitError where nothing can; without `refused` for the first one."""
+    return _ask_each_place(reading.digest, places, unpacked_bytes(places), executor, refused)
 
 
-def read_fleet(places: Sequence[str], reading: RanksReading, executor: Executor | None = None) -> list[RankSummary]:
+def read_fleet(
+    places: Sequence[str], reading: RanksReading, executor: Executor | None = None, refused: Refused | None = None
+) -> list[RankSummary]:
     """The same of more ranks than can be held at once. Digests are read here: it takes no longer than to start a
     process."""
     traces = [place for place in places if not _is_digest(place)]
-    return _ask_each_place(Question(reading.summary), places, unpacked_bytes(traces), executor)
+    return _ask_each_place(reading.summary, places, unpacked_bytes(traces), executor, refused)
 
 
 def _ask_each_place(
-    question: Question[str, Found], places: Sequence[str], unpacked_bytes: int, executor: Executor | None
+    look: Callable[[str], Found],
+    places: Sequence[str],
+    unpacked_bytes: int,
+    executor: Executor | None,
+    refused: Refused | None,
 ) -> list[Found]:
+    errors: list[TracekitError] = []
+    question = Question(look, refused=errors.append) if refused else Question(look)
     if executor is None and len(places) > 1 and all(files.is_url(each) and each.endswith(DIGEST) for each in places):
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(FETCHED_AT_ONCE) as threads:
-            return ask_each(question, places, 0, threads)
-    return ask_each(question, places, unpacked_bytes, executor)
+            found = ask_each(question, places, 0, threads)
+    else:
+        found = ask_each(question, places, unpacked_bytes, executor)
+    if errors and not found:
+        raise errors[0]
+    if refused:
+        for error in errors:
+            refused(error)
+    return found
 
 
 def memory_to_read(places: Iterable[str]) -> int | None:

@@ -229,6 +229,7 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
 NO_COLLECTIVES = "no_collectives"
 NOTES: dict[str, Sentence] = {
     "other_job": "{subject} is of a job of {size} ranks, the others of {usual_size}: left out.",
+    "unreadable": "Left out: {reason}.",
     "rank_unknown": "{subject} does not say its rank, and its name does not: left out.",
     "rank_twice": "{subject} is rank {rank} too: left out, {kept} counts.",
     "ranks_numbered": "No recording says its rank: ranks are numbered in the order of the files.",
