@@ -130,7 +130,7 @@ def _named(trace: Trace, name: str) -> pl.DataFrame:
         pattern = re.compile(name)
     except re.error as error:
         raise TracekitError(
-            f"{trace.path} has no span named {name!r}, and that is no regular expression ({error})"
+            f"{trace.path}: --window {name!r} is neither the name of a span nor a regular expression ({error})"
         ) from None
     return host.filter(pl.col("name").is_in([each for each in host["name"].unique() if pattern.fullmatch(each)]))
 
