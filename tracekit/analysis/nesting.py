@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from tracekit.interval import NEVER, Ints
 
@@ -25,49 +26,73 @@ class Nesting(Struct, frozen=True):
 
 def nest(starts: Ints, ends: Ints) -> Nesting:
     """How events nest that are in order of their start, the longer first where two begin together. Nanoseconds."""
+    found = _nest_brackets(starts, ends)
+    if isinstance(found, Nesting):
+        return found
+    # Between two stretches without pause nothing is open, so what is wrong in one says nothing of the other: only
+    # stretches with an event that outlasts its parent are gone through one event after the other.
+    doubtful, others = found, ends.copy()
+    others[doubtful] = starts[doubtful]
+    sound, swept = nest(starts, others), _sweep(starts, ends, doubtful)
+    del others
+    # The two share no moment.
+    order = np.argsort(np.concatenate((sound.starts, swept.starts)), kind="stable")
+    both = {
+        key: np.concatenate((getattr(sound, key), getattr(swept, key)))[order] for key in ("starts", "ends", "rows")
+    }
+    return Nesting(np.maximum(sound.parents, swept.parents), **both)
+
+
+def _nest_brackets(starts: Ints, ends: Ints) -> Nesting | Ints:
+    """How they nest where no event outlasts the one it began in; else the rows of all that are in a stretch with one
+    that does."""
     rows = np.flatnonzero(ends > starts)
     begun, over = starts[rows], ends[rows]
+    parents, depths = _parents(begun, over)
+    outlasting = over > np.where(parents >= 0, over[parents], over)
+    if outlasting.any():
+        stretch = np.cumsum(np.concatenate(([True], begun[1:] >= np.maximum.accumulate(over)[:-1])))
+        return rows[np.isin(stretch, stretch[outlasting])]
+    del outlasting
+    stretches_from, stretches_to, innermost = _lay_flat(begun, over, parents, depths)
+    above = np.full(len(starts), -1, dtype=np.int64)
+    above[rows] = np.where(parents >= 0, rows[parents], -1)
+    return Nesting(above, stretches_from, stretches_to, rows[innermost])
+
+
+def _parents(starts: Ints, ends: Ints) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The position of the event that each began in, -1 for none, and how many are open where it begins. Right for every
+    event up to the first that outlasts the one it began in."""
     # How many are open when an event begins: those before it, less those that have ended by then.
-    depths = np.arange(len(begun), dtype=np.int64) - np.searchsorted(np.sort(over, kind="stable"), begun, side="right")
-    # Parents, by position: right for every event up to the first that outlasts the one it began in.
-    parents = np.full(len(begun), -1, dtype=np.int64)
-    order = np.argsort(depths, kind="stable")
+    ended = np.searchsorted(np.sort(ends, kind="stable"), starts, side="right").astype(np.int32)
+    depths = np.arange(len(starts), dtype=np.int32) - ended
+    del ended
+    parents = np.full(len(starts), -1, dtype=np.int32)
+    order = np.argsort(depths, kind="stable").astype(np.int32)
     levels = np.split(order, np.flatnonzero(np.diff(depths[order])) + 1) if len(order) else []
     for outer, inner in pairwise(levels):
         # The parent is the last event one level up that began before.
         at = np.searchsorted(outer, inner) - 1
         parents[inner] = np.where(at >= 0, outer[np.maximum(at, 0)], -1)
-    outlasting = over > np.where(parents >= 0, over[parents], over)
-    if not outlasting.any():
-        flat = _lay_flat(begun, over, parents, depths)
-        above = np.full(len(starts), -1, dtype=np.int64)
-        above[rows] = np.where(parents >= 0, rows[parents], -1)
-        return Nesting(above, *flat[:2], rows[flat[2]])
-    # Between two stretches without pause nothing is open, so what is wrong in one says nothing of the other: only
-    # stretches with an event that outlasts its parent are gone through one event after the other.
-    stretch = np.cumsum(np.concatenate(([True], begun[1:] >= np.maximum.accumulate(over)[:-1])))
-    doubtful = rows[np.isin(stretch, stretch[outlasting])]
-    others = ends.copy()
-    others[doubtful] = starts[doubtful]
-    sound, swept = nest(starts, others), _sweep(starts, ends, doubtful)
-    both = np.stack([np.concatenate((getattr(sound, key), getattr(swept, key))) for key in ("starts", "ends", "rows")])
-    # The two share no moment.
-    return Nesting(np.maximum(sound.parents, swept.parents), *both[:, np.argsort(both[0], kind="stable")])
+    return parents, depths
 
 
-def _lay_flat(starts: Ints, ends: Ints, parents: Ints, depths: Ints) -> tuple[Ints, Ints, Ints]:
+def _lay_flat(
+    starts: Ints, ends: Ints, parents: NDArray[np.int32], depths: NDArray[np.int32]
+) -> tuple[Ints, Ints, NDArray[np.int32]]:
     """Starts and ends of stretches, and the position of the innermost event of each."""
     # An event begins to be the innermost at its start; at its end its parent is it again. Where several begin or end at
     # one moment the last of these counts: first the ends, the deepest first, then the starts, which are in order.
     deepest = np.argsort((-depths).astype(np.int16) if depths.max(initial=0) < 2**15 else -depths, kind="stable")
     ending = deepest[np.argsort(ends[deepest], kind="stable")]
+    del deepest
     moments = np.concatenate((ends[ending], starts))
-    innermost = np.concatenate((parents[ending], np.arange(len(starts), dtype=np.int64)))
+    innermost = np.concatenate((parents[ending], np.arange(len(starts), dtype=np.int32)))
+    del ending
     # Both halves are in order already, which this sort makes use of.
     order = np.argsort(moments, kind="stable")
-    moments = moments[order]
-    innermost = innermost[order]
-    del deepest, ending, order
+    moments, innermost = moments[order], innermost[order]
+    del order
     some = (moments[1:] > moments[:-1]) & (innermost[:-1] >= 0)
     return moments[:-1][some], moments[1:][some], innermost[:-1][some]
 

@@ -1,10 +1,10 @@
 """What did the GPU do in one step, in the order in which it was asked to, and which operator asked?"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -25,6 +25,7 @@ from tracekit.model.trace import INPUT_COLUMNS, Trace
 #: them.
 ASKING = re.compile(r"(?!autograd::)\w+::\w|triton_")
 
+T = TypeVar("T")
 
 #: The operators around a launch, innermost and all, and the numbers of two of their calls: of the outermost one and of
 #: the innermost.
@@ -56,11 +57,9 @@ def order_work(trace: Trace, scope: Scope) -> OrderedWork:
     """What `list_work` gives, with where each activity stands in it."""
     work = in_launch_order(scope)
     asked = _find_askers(trace, work)
-    timed = work.select("name", "kind", pl.col("end_ns") - pl.col("start_ns")).iter_rows()
-    activities = tuple(
-        Activity(name, family_of(name, kind), nanoseconds / 1e3, *each)
-        for (name, kind, nanoseconds), each in zip(timed, asked, strict=True)
-    )
+    families = map(family_of, work["name"], work["kind"])
+    lengths_us = (np.subtract(*columns(work, "end_ns", "start_ns")) / 1e3).tolist()
+    activities = tuple(map(Activity, work["name"], families, lengths_us, *zip(*asked, strict=True)))
     is_known = 2 * sum(each is not NOBODY for each in asked) >= len(asked) > 0
     source: OperatorSource = "own" if is_known else "none"
     count = max(len(scope.spans), 1)
@@ -117,23 +116,48 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> list[Asked]:
     for thread in np.unique(threads[single]).tolist():
         own = operators.filter(pl.col("thread") == thread)
         nesting = nest(*columns(own, "start_ns", "end_ns"))
-        parents, named = nesting.parents.tolist(), own["name"].to_list()
         rows = np.flatnonzero((threads == thread) & single)
         at = interval.containing(nesting.starts, nesting.ends, moments[rows])
         rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
-        wanted = np.unique(innermost)
-        askers: dict[int, Asked] = {}
-        for row, stated in zip(wanted.tolist(), own[wanted].select("name", *shaped).iter_rows(), strict=True):
-            # From the innermost event to the outermost one.
-            chain = [row]
-            while (above := parents[chain[-1]]) >= 0:
-                chain.append(above)
-            around = tuple(named[each] for each in reversed(chain))
-            askers[row] = (as_operator(*stated), around, first + chain[-1], first + row)
-        for row, operator in zip(rows.tolist(), innermost.tolist(), strict=True):
-            found[row] = askers[operator]
+        wanted, which = np.unique(innermost, return_inverse=True)
+        operators_of = _each_once(own[wanted].select("name", *shaped), as_operator)
+        within, outermost = _chains(nesting.parents, wanted, own["name"])
+        askers = list(zip(operators_of, within, (first + outermost).tolist(), (first + wanted).tolist(), strict=True))
+        for row, asker in zip(rows.tolist(), which.tolist(), strict=True):
+            found[row] = askers[asker]
         first += own.height
     return found
+
+
+def _each_once(rows: pl.DataFrame, make: Callable[..., T]) -> list[T]:
+    """What is made of each row; of rows that are alike it is made once."""
+    distinct = rows.unique(maintain_order=True).with_row_index("made")
+    made = [make(*row) for row in distinct.drop("made").iter_rows()]
+    found = rows.join(distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
+    return [made[at] for at in found["made"]]
+
+
+def _chains(parents: Ints, rows: Ints, names: pl.Series) -> tuple[list[tuple[str, ...]], Ints]:
+    """The names of the events around each of these rows, the outermost first and its own last; and the row of the
+    outermost."""
+    codes = names.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
+    chains, outermost, above = codes[rows], rows, parents[rows]
+    # One round a level: the number of a chain and the next name around it make the number of a longer one.
+    while (some := above >= 0).any():
+        longer = chains * (len(codes) + 1) + np.where(some, codes[above] + 1, 0)
+        chains = np.unique(longer, return_inverse=True)[1]
+        outermost, above = np.where(some, above, outermost), np.where(some, parents[above], -1)
+    _, examples, which = np.unique(chains, return_index=True, return_inverse=True)
+    distinct = [_chain(parents, row, names) for row in rows[examples].tolist()]
+    return [distinct[at] for at in which.tolist()], outermost
+
+
+def _chain(parents: Ints, row: int, names: pl.Series) -> tuple[str, ...]:
+    found = []
+    while row >= 0:
+        found.append(names[row])
+        row = int(parents[row])
+    return tuple(reversed(found))
 
 
 @cache

@@ -70,10 +70,10 @@ def ranks(
     from msgspec.structs import replace
 
     from tracekit.model.note import Note
-    from tracekit.walks.engines import opened_engine
     from tracekit.walks.finding_ranks import find_recordings, with_operators
     from tracekit.walks.reading import parse_steps
-    from tracekit.walks.reading_ranks import MOST_IN_FULL, RanksReading, memory_to_read, read_fleet, read_ranks
+    from tracekit.walks.reading_ranks import RanksReading
+    from tracekit.walks.telling_ranks import tell_recordings
 
     if collectives == "all" and json_path is None:
         raise TracekitError("--collectives all applies only to the JSON: pass --json PATH; -v prints the worst")
@@ -89,30 +89,11 @@ def ranks(
         asked = Path(html_path) if html_path else None
         there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
-    each_alone = None
-    unread: list[TracekitError] = []
-    with opened_engine(engine, memory_to_read(found)) as executor:
-        if len(found) > MOST_IN_FULL:
-            if collectives == "all":
-                raise TracekitError(f"--collectives all is for {MOST_IN_FULL} ranks or fewer: name these")
-            summaries = read_fleet(found, reading, executor, unread.append)
-            from tracekit.ranks.fleets.reduce import reduce_fleet
-
-            told = reduce_fleet(summaries)
-        else:
-            digests = read_ranks(found, reading, executor, unread.append)
-            from tracekit.ranks.collectives import list_collectives
-            from tracekit.ranks.joining import match_ranks, tell_ranks
-
-            joined = match_ranks(digests)
-            told = tell_ranks(joined, drawn=there is not None)
-            each_alone = list_collectives(joined) if collectives == "all" else None
+    told, each_alone = tell_recordings(found, reading, engine, drawn=there is not None, each_alone=collectives == "all")
 
     from tracekit.report.composition.ranks import ranks_text
     from tracekit.report.terminal import shown
 
-    left_out = (Note("unreadable", "error", None, {"reason": str(error)}) for error in unread)
-    told = replace(told, notes=(*left_out, *told.notes))
     if with_operators(places, form):
         told = replace(told, notes=(*told.notes, Note("with_operators", "info")))
     if there is not None:

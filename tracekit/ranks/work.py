@@ -40,7 +40,11 @@ def _compare(digests: dict[int, RankDigest]) -> Work:
             # A recording may hold steps that others lack.
             own = own.filter(pl.col("step").is_in([at for at, step in enumerate(digest.steps) if step in common]))
         lasting = pl.col("end_ns") - pl.col("start_ns")
-        frames.append(own.group_by("name").agg(count=pl.len(), ns=lasting.sum()).with_columns(rank=pl.lit(rank)))
+        frames.append(
+            own.group_by("name", maintain_order=True)
+            .agg(count=pl.len(), ns=lasting.sum())
+            .with_columns(rank=pl.lit(rank))
+        )
     every, ranks = pl.concat(frames), [*digests]
     uneven: list[UnevenKernel] = []
     alike: dict[int, int] = dict.fromkeys(ranks, 0)

@@ -1,5 +1,7 @@
 """Events to columns, list by list: what is kept of a million events are arrays of numbers and each name once."""
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
@@ -157,6 +159,8 @@ class Columns(Struct):
     peak_allocated_bytes: int | None = None
     #: What the times are exact to: a double of microseconds since 1970 has no room for nanoseconds.
     resolution_ns: float = 1.0
+    #: Whether some event begins in one and ends in another.
+    paired: bool = False
     _open: dict[Hashable, Begun] = field(default_factory=lambda: defaultdict(Begun))
 
     def add(self, events: list[Event]) -> None:
@@ -179,8 +183,35 @@ class Columns(Struct):
                 unknown = sum(1 for event in some if event.ph not in PHASES)
                 self.skipped.update({"of no known phase": unknown} if unknown else {})
         if paired:
+            self.paired = True
             # In the order of the file: an end has no category, and belongs to the last beginning of its thread.
             self._add_pairs([event for event in events if event.ph in ("B", "E")])
+
+    def append(self, later: Columns) -> None:
+        """Adds what was made of the events behind these, and uses it up. Nothing begins in the ones and ends in the
+        others."""
+        names = self.names.of(later.names)
+        numbers: dict[str, NDArray[np.int32]] = {
+            "thread": self.threads.of(later.threads),
+            "signature": self.signatures.of(later.signatures),
+            "inputs": self.inputs.of(later.inputs),
+        }
+        numbers["grid"] = numbers["inputs"]
+        for table, blocks in later.tables.items():
+            for block in blocks:
+                block.names = names[block.names]
+                for key in numbers.keys() & block.more.keys():
+                    # What states no signature has none.
+                    own = block.more[key]
+                    block.more[key] = np.where(own >= 0, numbers[key][own], own) if len(numbers[key]) else own
+            self.tables[table] += blocks
+        self.skipped.update(later.skipped)
+        self.events += later.events
+        self.unplaced += later.unplaced
+        self.allocations += later.allocations
+        peaks = [each for each in (self.peak_allocated_bytes, later.peak_allocated_bytes) if each is not None]
+        self.peak_allocated_bytes = max(peaks, default=None)
+        self.resolution_ns = max(self.resolution_ns, later.resolution_ns)
 
     def finish(self) -> None:
         """All events are there: what began and never ended is counted."""

@@ -123,13 +123,13 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
             decoding.skipped["an event of over 16 MiB and all after it"] += 1
             decoding.truncated = True
             text = b"".join(held)
-            yield from _decode_stretch(_joined(b"", text[: last_end(text) or 0]), decoding).events
+            yield from _decode_stretch(as_list(b"", text[: last_end(text) or 0]), decoding).events
             return
         if end is None or size < wanted:
             if any(each.strip(BLANK_BYTES) for each in (piece, *held)):
                 held.append(piece)
             continue
-        stretch = _decode_stretch(_joined(b"".join(held), memoryview(piece)[:end]), decoding)
+        stretch = _decode_stretch(as_list(b"".join(held), memoryview(piece)[:end]), decoding)
         yield from stretch.events
         if stretch.tail is not None:
             _read_tail(stretch.tail + piece[end:], pieces, decoding)
@@ -137,10 +137,10 @@ def decode_events(pieces: Iterator[bytes], decoding: Decoding) -> Iterator[list[
         held = [stretch.left + piece[end:]]
         # What did not end is tried again when there is twice as much of it, so that no byte is read more than twice.
         wanted = 2 * len(stretch.left)
-    yield from _decode_ending(b"".join(held), decoding)
+    yield from decode_ending(b"".join(held), decoding)
 
 
-def _joined(rest: bytes, more: bytes | memoryview) -> bytes:
+def as_list(rest: bytes, more: bytes | memoryview) -> bytes:
     """A stretch as a JSON list: the comma that it begins with is taken off."""
     rest = rest.lstrip(BLANK_BYTES)
     return b"".join((b"[", rest, more if rest else bytes(more).lstrip(BLANK_BYTES), b"]"))
@@ -179,6 +179,10 @@ def read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
         # Raw: looked through, and not built.
         msgspec.json.decode(begun, type=msgspec.Raw)
     except DECODE_ERRORS:
+        if begun.startswith(b"PAR1"):
+            raise TracekitError(
+                f"{decoding.name} is no trace but a Parquet file: digests are for `tracekit ranks`"
+            ) from None
         raise TracekitError(
             f"{decoding.name} is not a trace; pass a Chrome JSON export of torch.profiler (.json, .json.gz)"
         ) from None
@@ -209,7 +213,7 @@ def _decode_stretch(stretch: bytes, decoding: Decoding) -> _Stretch:
         # As long again as what was left of the last one.
         following = BETWEEN_EVENTS.search(stretch, min(position + max(CHUNK_BYTES, len(left)), len(stretch)))
         end = following.start() + 1 if following else len(stretch)
-        chunk, position, left = _joined(left, stretch[position:end]), end, b""
+        chunk, position, left = as_list(left, stretch[position:end]), end, b""
         with contextlib.suppress(*DECODE_ERRORS):
             found.append(decoding.events(chunk))
             continue
@@ -225,7 +229,7 @@ def _decode_stretch(stretch: bytes, decoding: Decoding) -> _Stretch:
     return _Stretch(found, left)
 
 
-def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
+def decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
     """The last events, the end of their list, and what stands behind it."""
     rest = rest.lstrip(BLANK_BYTES)
     try:
@@ -243,7 +247,7 @@ def _decode_ending(rest: bytes, decoding: Decoding) -> Iterator[list[Event]]:
     except DECODE_ERRORS:
         # Decoded in parts below, the last of them event by event.
         end = last_end(rest) or 0
-    stretch = _decode_stretch(_joined(b"", rest[:end]), decoding) if end else _Stretch([])
+    stretch = _decode_stretch(as_list(b"", rest[:end]), decoding) if end else _Stretch([])
     yield from stretch.events
     if stretch.tail is None:
         stretch = _salvage(stretch.left + rest[end:], decoding, final=True)

@@ -1,5 +1,6 @@
 """A trace file to a Trace."""
 
+import sys
 from pathlib import Path
 
 from tracekit.errors import TracekitError
@@ -13,6 +14,13 @@ from tracekit.tracefile.source import Source, opened
 from tracekit.tracefile.tables import build_tables, list_devices, read_distributed, read_signatures
 from tracekit.tracefile.unpack import OnBytes, unpacked
 
+#: A process takes 0.1 s to start: in that time another one decodes a quarter of this.
+WORTH_A_PROCESS_BYTES = 24 << 20
+#: Packed JSON is so many times as large unpacked, about.
+PACKED = 12
+#: Each unpacks all of the file, which takes a tenth of the time that decoding takes.
+MOST_PROCESSES = 4
+
 
 def read_trace(
     place: Path | str,
@@ -21,6 +29,7 @@ def read_trace(
     cache_folder: Path | None = None,
     shapes: bool = False,
     collectives: bool = False,
+    processes: int = 1,
 ) -> Trace:
     """Reads a Chrome/Kineto JSON trace, plain or packed with gzip or zstd, in the object or the array form.
 
@@ -30,8 +39,8 @@ def read_trace(
     read; the total is None where nobody knows it. With a `cache_folder` a large local trace is read from there if it
     was read before, and put there if not. With `shapes` the host events have columns for the inputs of operators
     (`INPUT_COLUMNS`), which takes longer; or, with `collectives`, activities and host events have columns for what
-    collectives state. Raises TracekitError when there is no such file, it is no trace, it has no
-    events, or nothing of it can be read.
+    collectives state. A large file of this machine is decoded by so many `processes` at most. Raises TracekitError when
+    there is no such file, it is no trace, it has no events, or nothing of it can be read.
     """
     detail: Detail = "shapes" if shapes else "collectives" if collectives else "plain"
     with opened(place) as source:
@@ -39,7 +48,7 @@ def read_trace(
         cached = cache.load(entry, source.name) if entry else None
         if cached is not None:
             return cached
-        trace = _read(source, on_bytes, detail)
+        trace = _read(source, on_bytes, detail, processes)
     if entry and trace.bytes >= cache.SMALLEST_BYTES:
         cache.save_beside(trace, entry)
     return trace
@@ -51,11 +60,29 @@ def check_is_trace(path: Path) -> None:
         read_beginning(content.pieces, Decoding(source.name))
 
 
-def _read(source: Source, on_bytes: OnBytes | None, detail: Detail) -> Trace:
-    decoding, columns = Decoding(source.name, detail), Columns(detail)
-    with collector_paused(), unpacked(source, on_bytes) as content:
-        for events in decode_events(content.pieces, decoding):
-            columns.add(events)
+def _share(source: Source, processes: int) -> int:
+    """How many processes take less time than one, of so many at most."""
+    if source.path is None or source.bytes is None or sys.platform == "win32":
+        return 1
+    unpacked_bytes = source.bytes * (1 if source.name.endswith(".json") else PACKED)
+    return min(processes, MOST_PROCESSES) if unpacked_bytes >= WORTH_A_PROCESS_BYTES else 1
+
+
+def _read(source: Source, on_bytes: OnBytes | None, detail: Detail, processes: int) -> Trace:
+    columns: Columns | None = None
+    with collector_paused():
+        if (many := _share(source, processes)) > 1:
+            from tracekit.tracefile.together import decode_together
+
+            decoding = Decoding(source.name, detail)
+            with unpacked(source, on_bytes) as content:
+                columns = decode_together(source, content, decoding, many)
+            source.stream.seek(0)
+        if columns is None:
+            decoding, columns = Decoding(source.name, detail), Columns(detail)
+            with unpacked(source, on_bytes) as content:
+                for events in decode_events(content.pieces, decoding):
+                    columns.add(events)
     columns.finish()
     columns.skipped.update(decoding.skipped)
     if content.damaged and not decoding.truncated:

@@ -47,6 +47,7 @@ class Reading(Struct, frozen=True):
         """The trace at this place: a file, `-`, or a URL; a bar shows how far reading is after a second."""
         from tracekit.tracefile.cache import default_folder
         from tracekit.tracefile.read import read_trace
+        from tracekit.walks.many_files import usable_cores
 
         console, began = PrintableConsole(stderr=True), time.monotonic()
         bar: Progress | None = None
@@ -66,7 +67,9 @@ class Reading(Struct, frozen=True):
 
         try:
             folder = default_folder() if self.cached else None
-            return read_trace(place, on_bytes=on_bytes, cache_folder=folder, shapes=self.shapes)
+            return read_trace(
+                place, on_bytes=on_bytes, cache_folder=folder, shapes=self.shapes, processes=usable_cores()
+            )
         finally:
             if bar is not None:
                 bar.stop()

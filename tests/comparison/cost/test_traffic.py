@@ -10,7 +10,7 @@ from tests.sides import make_analysis, make_side
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.cost.flops import flops_of
 from tracekit.comparison.cost.operator_calls import Call, bytes_of_noted, find_calls, note_calls
-from tracekit.comparison.cost.roofline import limit_of, peak_of, rates_of
+from tracekit.comparison.cost.roofline import limits_of, peak_of, rates_of
 from tracekit.comparison.cost.traffic import bytes_of
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity, TensorShape
 from tracekit.model.sequence import Activity, NotedCall, Operator, Peak, Rates
@@ -191,7 +191,7 @@ def test_rates_stand_beside_the_published_peak() -> None:
     ],
 )
 def test_the_limit_of_a_product_depends_on_its_size(activity, peak, limit) -> None:
-    assert limit_of(activity, peak) == limit
+    assert list(limits_of([activity], peak)) == [limit]
 
 
 SINGLE = op("aten::mm", (4096, 4096), (4096, 4096), types="float")

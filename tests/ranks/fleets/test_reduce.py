@@ -17,6 +17,10 @@ def test_all_that_is_slow_is_found_and_nothing_else() -> None:
     assert found_of(told("planted")) == expected
 
 
+def test_the_same_fleet_is_told_alike_each_time() -> None:
+    assert reduce_fleet([*make_fleet("planted").summaries()]) == told("planted")
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_nothing_is_slow_in_a_clean_fleet(seed: int) -> None:
     assert not told(seed=seed).stragglers

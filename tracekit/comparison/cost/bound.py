@@ -7,7 +7,7 @@ gives the rules in full.
 import math
 from collections.abc import Mapping
 
-from tracekit.comparison.cost.roofline import limit_of, peak_of_side
+from tracekit.comparison.cost.roofline import limits_of, peak_of_side
 from tracekit.model.analysis import shrink_idle
 from tracekit.model.comparison import Bound, BoundIfSlowed, BoundKind, Side, UnknownLimit
 from tracekit.model.sequence import Activity, Sequence
@@ -105,15 +105,15 @@ def _work(side: Side, sequence: Sequence | None) -> Parts:
     times = dict.fromkeys(("copy", "memory", "compute", "neither", "unknown"), 0.0)
     peak = peak_of_side(side)
     if sequence is not None and sequence.activities:
-        work = [(activity, sequence.per_step) for activity in sequence.activities]
+        work, counts = sequence.activities, [sequence.per_step] * len(sequence.activities)
     else:
         kernels = side.analysis.kernels.by_name if side.analysis.kernels else ()
         copies = side.analysis.copies.by_name if side.analysis.copies else ()
-        work = [(Activity(each.name, each.family, each.mean_us, None), each.count) for each in (*kernels, *copies)]
-    for activity, count in work:
-        limit = limit_of(activity, peak) or "unknown"
+        work = tuple(Activity(each.name, each.family, each.mean_us, None) for each in (*kernels, *copies))
+        counts = [float(each.count) for each in (*kernels, *copies)]
+    for activity, count, limit in zip(work, counts, limits_of(work, peak), strict=True):
         if limit != "communication":
-            times[limit] += activity.duration_us * count
+            times[limit or "unknown"] += activity.duration_us * count
     total = math.fsum(times.values())
     parts = {part: us / total * (side.compute_us or 0.0) if total else 0.0 for part, us in times.items()}
     return {**parts, "communication": side.exposed_us} if side.analysis.communication else parts

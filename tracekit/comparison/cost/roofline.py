@@ -1,7 +1,7 @@
 """What could the device do at most, how near does a kernel come to it, and which limit does it meet first?"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -108,28 +108,40 @@ def rates_of(calls: Sequence[Call], peak: Peak | None) -> Rates:
     )
 
 
-def limit_of(activity: Activity, peak: Peak | None) -> Limit | None:
-    """Which limit of the device the activity meets first, by estimate; None where its sizes or the peak are not known.
+def limits_of(activities: Iterable[Activity], peak: Peak | None) -> Iterator[Limit | None]:
+    """Which limit of the device each activity meets first, by estimate; None where its sizes or the peak are not known.
     Communication meets none of the device's own: links between devices, and other ranks, limit it.
 
     A product is limited by compute if its operations take longer at the peak rate than its bytes do, and by neither if
     it takes far longer than both.
     """
+    # Of a million activities most are alike in all but their duration.
+    found: dict[tuple[str, str, int, int], tuple[Limit | None, float]] = {}
+    for each in activities:
+        key = (each.name, each.family, id(each.operator), id(each.noted))
+        known = found.get(key)
+        if known is None:
+            known = found[key] = _limit_and_time(each, peak)
+        limit, least_us = known
+        yield "neither" if each.duration_us >= max(LONG_US, FAR * least_us) else limit
+
+
+def _limit_and_time(activity: Activity, peak: Peak | None) -> tuple[Limit | None, float]:
+    """The limit, and the microseconds that the activity takes at it; infinitely many where it could not take far longer
+    or nobody knows."""
     if activity.family in COPYING:
-        return "copy"
+        return "copy", math.inf
     if activity.family == "communication":
-        return "communication"
+        return "communication", math.inf
     if activity.family in MOVING or (activity.family == "triton" and not TEMPLATE.match(activity.name)):
-        return "memory"
+        return "memory", math.inf
     call = Call((activity,))
     top = _arithmetic_peak(call, peak)
     flops, size = call.flops, call.bytes
     if peak is None or top is None or flops is None or size is None:
-        return None
+        return None, math.inf
     compute_us, memory_us = flops / top / 1e6, size / peak.gb_per_s / 1e3
-    if activity.duration_us >= max(LONG_US, FAR * max(compute_us, memory_us)):
-        return "neither"
-    return "compute" if compute_us > memory_us else "memory"
+    return ("compute", compute_us) if compute_us > memory_us else ("memory", memory_us)
 
 
 def _arithmetic_peak(call: Call, peak: Peak | None) -> float | None:

@@ -68,8 +68,9 @@ def _passed_on(shared: pl.DataFrame, hosts: int) -> Floats:
         other=pl.col("host").first().over("collective"), other_end=pl.col("end").first().over("collective")
     ).filter(pl.col("host") != pl.col("other"))
     edges = first.group_by("host", "other").agg((pl.col("other_end") - pl.col("end")).median().alias("ns"), pl.len())
+    enough = edges.filter(pl.col("len") >= LEAST_FOR_OFFSET).sort("host", "other")
     near: dict[int, list[tuple[int, float]]] = defaultdict(list)
-    for host, other, ns in edges.filter(pl.col("len") >= LEAST_FOR_OFFSET).select("host", "other", "ns").iter_rows():
+    for host, other, ns in enough.select("host", "other", "ns").iter_rows():
         near[other].append((host, ns))
         near[host].append((other, -ns))
     offsets, seen = np.zeros(hosts), set[int]()

@@ -33,7 +33,7 @@ def sum_kinds(talk: Sequence[Talk], waits: FleetWaits, clocks: FleetClocks) -> t
     spreads = dict(single.group_by("kind").agg(pl.col("spread").median()).iter_rows())
     lates: dict[int, list[RankTimes]] = {}
     late = single.filter((pl.col("spread") > 0) & (pl.col("last_rank") >= 0)).group_by("kind", "last_rank").len()
-    for kind, rank, count in late.sort("kind", "len", descending=[False, True]).iter_rows():
+    for kind, rank, count in late.sort("kind", "len", "last_rank", descending=[False, True, False]).iter_rows():
         lates.setdefault(kind, []).append(RankTimes(rank, count))
     waited: dict[int, list[RankWait]] = {}
     by_rank = rows.group_by("kind", "rank").agg(pl.col("waited").sum() / 1e3).sort("kind", "rank")

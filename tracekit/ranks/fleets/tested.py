@@ -7,10 +7,11 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 
-from tracekit.interval import Floats, Ints
+from tracekit.interval import Floats
 from tracekit.model.digests import RankSummary, Talk
 from tracekit.model.ranks import Straggler, StragglerRule
 from tracekit.ranks.collectives import BUS_FACTORS, VARYING
+from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.stragglers import (
     FALSE_ALARMS,
     LEAST_EXCESS,
@@ -50,21 +51,14 @@ class _Family(Struct, frozen=True):
 
 
 def find_stragglers(
-    summaries: dict[int, RankSummary],
-    own: Floats,
-    held: Floats,
-    peers: Ints,
-    ranks: Ints,
-    waits: FleetWaits,
-    talk: Sequence[Talk],
-    *,
-    aligned: bool,
+    summaries: dict[int, RankSummary], steps: Steps, waits: FleetWaits, talk: Sequence[Talk], *, aligned: bool
 ) -> Tested:
-    """`own` is what each rank (rows) does by itself in each step, `held` how much more of its compute than of its
-    peers' ran beside communication: at its worst price that is not counted. Links are tested where clocks are
-    `aligned`: when the last of a group came is unknown otherwise."""
-    families = [_ranks(own - MOST_PRICE * held, peers, ranks)]
-    families += _hosts(summaries, families[0].shares, ranks)
+    """Compute that ran beside more communication than the peers' is not counted at its worst price. Links are tested
+    where clocks are `aligned`: when the last of a group came is unknown otherwise."""
+    shares = shares_of_steps(steps.own - MOST_PRICE * steps.held, steps.peers)
+    units: list[dict[str, object]] = [{"kind": "rank", "name": None, "ranks": (int(rank),)} for rank in steps.ranks]
+    families = [_Family(units, shares, excess_of(shares, steps.peers), LEAST_EXCESS)]
+    families += _hosts(summaries, shares)
     if aligned:
         families += _links(waits, talk)
     chances = [float(each) for family in families for each in family.excess.chance]
@@ -103,13 +97,7 @@ def _told_once(found: list[Straggler]) -> list[Straggler]:
     return sorted(kept, key=lambda each: (each.kind == "link", -each.excess))
 
 
-def _ranks(own: Floats, peers: Ints, ranks: Ints) -> _Family:
-    shares = shares_of_steps(own, peers)
-    units: list[dict[str, object]] = [{"kind": "rank", "name": None, "ranks": (int(rank),)} for rank in ranks]
-    return _Family(units, shares, excess_of(shares, peers), LEAST_EXCESS)
-
-
-def _hosts(summaries: dict[int, RankSummary], shares: Floats, ranks: Ints) -> list[_Family]:
+def _hosts(summaries: dict[int, RankSummary], shares: Floats) -> list[_Family]:
     """A host is as slow as the median of its ranks."""
     rows: dict[str, list[int]] = defaultdict(list)
     for row, each in enumerate(summaries.values()):
@@ -119,8 +107,9 @@ def _hosts(summaries: dict[int, RankSummary], shares: Floats, ranks: Ints) -> li
     if len(some) < LEAST_PEERS:
         return []
     medians = np.stack([known_median(shares[own], axis=0) for own in some.values()])
+    ranks = [*summaries]
     units: list[dict[str, object]] = [
-        {"kind": "host", "name": name, "ranks": tuple(int(ranks[row]) for row in own)} for name, own in some.items()
+        {"kind": "host", "name": name, "ranks": tuple(ranks[row] for row in own)} for name, own in some.items()
     ]
     return [_Family(units, medians, excess_of(medians, np.zeros(len(some), dtype=np.int64)), LEAST_EXCESS)]
 
@@ -139,7 +128,7 @@ def _links(waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
     )
     links = (
         single.filter(pl.col("ns") > 0)
-        .sort("begun")
+        .sort("begun", "collective")
         .group_by("talk", "across", "first", "to", maintain_order=True)
         .agg("ns")
     )

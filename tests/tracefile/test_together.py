@@ -1,0 +1,90 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zstandard
+from tests.traces import DATA
+
+from tracekit.model.trace import Trace
+from tracekit.tracefile import read, together
+from tracekit.tracefile.read import read_trace
+from tracekit.tracefile.together import Batches, Claims, Parts
+
+from .test_cache import same
+
+SOURCE = DATA / "flux_eager.json.zst"
+
+
+@pytest.fixture(autouse=True)
+def _every_file_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "WORTH_A_PROCESS_BYTES", 1)
+
+
+@pytest.fixture(scope="module")
+def text() -> bytes:
+    return zstandard.decompress(SOURCE.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def alone() -> Trace:
+    return read_trace(SOURCE, shapes=True)
+
+
+def decode_nothing(batches: Batches, *_: object) -> Parts:
+    """Reads to the end, and leaves the batches to the others."""
+    for _ in batches:
+        pass
+    return iter(())
+
+
+def refuse(*_: object) -> Iterator[None]:
+    raise AssertionError("one process reads this")
+
+
+def test_two_processes_read_what_one_does(alone: Trace) -> None:
+    assert same(read_trace(SOURCE, shapes=True, processes=2), alone)
+
+
+def test_another_process_decodes_what_this_one_leaves(alone: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "decode_claimed", decode_nothing)
+    monkeypatch.setattr("tracekit.tracefile.read.decode_events", refuse)
+    assert same(read_trace(SOURCE, shapes=True, processes=3), alone)
+
+
+def test_a_process_that_dies_costs_time_alone(alone: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "decode_claimed", decode_nothing)
+    monkeypatch.setattr(together, "MODULE", "tracekit.no_such_module")
+    assert same(read_trace(SOURCE, shapes=True, processes=2), alone)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'"dur": ', b'"dur": NaN, "dur": '),
+        (b'"dur": ', b'"dur": oops'),
+        (b'"ph": "X"', b'"ph": "B"'),
+    ],
+)
+def test_damage_far_inside_is_told_as_one_process_does(
+    tmp_path: Path, text: bytes, before: bytes, after: bytes
+) -> None:
+    path = tmp_path / "trace.json"
+    at = text.index(before, len(text) // 2)
+    path.write_bytes(text[:at] + after + text[at + len(before) :])
+    assert same(read_trace(path, processes=2), read_trace(path))
+
+
+def test_a_file_that_was_cut_off_is_said_to_be(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(text[: len(text) // 2])
+    whole, shared = read_trace(path), read_trace(path, processes=2)
+    assert shared.truncated
+    assert same(shared, whole)
+
+
+def test_every_batch_is_claimed_once(tmp_path: Path) -> None:
+    with (tmp_path / "claims").open("w+b") as file:
+        claims, others = Claims(file.fileno()), Claims(file.fileno())
+        assert [claims.claim(), others.claim(), claims.claim()] == [0, 1, 2]
+        others.stop()
+        assert claims.claim() >= together.STOPPED

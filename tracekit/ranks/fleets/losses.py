@@ -1,0 +1,68 @@
+"""What do stragglers cost, whom, and why?"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+from msgspec.structs import replace
+
+from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.ranks import CauseShare, LateRank, Straggler, WaitedFor
+from tracekit.ranks.fleets.steps import Steps
+from tracekit.ranks.fleets.stragglers import known_median
+from tracekit.ranks.fleets.waits import FleetWaits
+
+
+def sum_waits(waits: FleetWaits) -> tuple[WaitedFor, ...]:
+    """How long each rank waited for each other."""
+    told = waits.parts.filter((pl.col("late") >= 0) & (pl.col("waiting") > 0))
+    sums = told.group_by("rank", "late").agg(pl.col("waiting").sum() / 1e3).sort("rank", "late")
+    return tuple(WaitedFor(*row) for row in sums.iter_rows())
+
+
+def sum_by_late(waited: Sequence[WaitedFor]) -> dict[int, float]:
+    """How long all others waited for each rank."""
+    found: dict[int, float] = {}
+    for each in waited:
+        found[each.late] = found.get(each.late, 0.0) + each.us
+    return found
+
+
+def explain_straggler(each: Straggler, steps: Steps, late_us: Mapping[int, float]) -> Straggler:
+    """With what it lost, and why: what it has more of than its peers."""
+    if each.kind == "link":
+        return each
+    causes = dict.fromkeys(("compute", *IDLE_CAUSES), 0.0)
+    lost = []
+    for row in np.flatnonzero(np.isin(steps.ranks, each.ranks)):
+        alike = steps.peers == steps.peers[row]
+        more = steps.compute[row] - known_median(steps.compute[alike], axis=0)
+        causes["compute"] += float(np.nansum(more))
+        idle = np.nansum(steps.idle[row] - known_median(steps.idle[alike], axis=0), axis=0)
+        for cause, us in zip(IDLE_CAUSES, idle, strict=True):
+            causes[cause] += float(us)
+        lost.append(float(np.nansum(more) + idle.sum()))
+    lost_us = float(np.median(lost))
+    made = sorted(((cause, us) for cause, us in causes.items() if us > 0), key=lambda one: -one[1])
+    whole = sum(us for _, us in made) or 1.0
+    shares = tuple(CauseShare(cause, lost_us * us / whole) for cause, us in made)
+    waited_us = sum(late_us.get(rank, 0.0) for rank in each.ranks)
+    return replace(each, lost_us=lost_us, causes=shares, waited_us=waited_us)
+
+
+def late_rank_of(each: Straggler, late_us: Mapping[int, float], waited: Sequence[WaitedFor]) -> LateRank:
+    """Of the straggler's ranks the one that others waited for longest."""
+    rank = max(each.ranks, key=lambda one: late_us.get(one, 0.0))
+    us = late_us.get(rank, 0.0)
+    whole = sum(share.us for share in each.causes) or 1.0
+    most = max((one for one in waited if one.late == rank), key=lambda one: one.us, default=None)
+    return LateRank(
+        rank,
+        us,
+        tuple(CauseShare(share.cause, us * share.us / whole) for share in each.causes),
+        (),
+        most_waited_us=most.us if most else 0.0,
+        waiter=most.rank if most else None,
+        behind_us=each.lost_us,
+        times_behind=each.steps_slower,
+    )

@@ -1,0 +1,99 @@
+"""What did each rank of a fleet do in each step, beside the ranks that do the same work?"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from tracekit.interval import Bools, Floats, Ints
+from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.digests import RankSummary
+from tracekit.ranks.fleets.stragglers import known_median, shares_of_steps
+
+
+class Steps(Struct, frozen=True):
+    """By rank (rows, as in `ranks`) and step (columns, as in `numbers`), in microseconds; NaN where not recorded.
+    Ranks of one number in `peers` do the same work: they are of one pipeline stage."""
+
+    ranks: Ints
+    peers: Ints
+    numbers: tuple[int, ...]
+    span: Floats
+    compute: Floats
+    idle: Floats  #: And by cause.
+    beside: Floats
+
+    @property
+    def own(self) -> Floats:
+        """What a rank does without others."""
+        whole: Floats = self.compute + self.idle.sum(axis=2)
+        return whole
+
+    @property
+    def shares(self) -> Floats:
+        """By how much a rank's own time exceeds its peers' median."""
+        return shares_of_steps(self.own, self.peers)
+
+    @property
+    def held(self) -> Floats:
+        """How much more compute each rank has beside communication than its peers: kernels are slower there, while
+        ranks wait for a late one, which is none of their fault."""
+        found = np.zeros_like(self.beside)
+        for each in np.unique(self.peers):
+            some = self.peers == each
+            found[some] = np.maximum(self.beside[some] - known_median(self.beside[some], axis=0), 0.0)
+        return found
+
+    @property
+    def slower(self) -> Floats:
+        """Each rank's compute in all steps over its peers' median, less one; NaN where it recorded none."""
+        return shares_of_steps(_as_if_whole(self.compute, self.peers)[:, np.newaxis], self.peers)[:, 0]
+
+    @property
+    def computed(self) -> dict[int, float]:
+        """Each rank's compute in those steps that every stage has recorded."""
+        stages = [self.peers == each for each in np.unique(self.peers)]
+        common = np.all([~np.isnan(self.compute[some]).all(axis=0) for some in stages], axis=0)
+        sums = _as_if_whole(self.compute[:, common], self.peers)
+        return {int(rank): float(us) for rank, us in zip(self.ranks, sums, strict=True) if not np.isnan(us)}
+
+
+def lay_out_steps(summaries: dict[int, RankSummary], stages: Sequence[Sequence[int]]) -> Steps:
+    """Ranks may have recorded some steps that others have not. A step that nobody recorded a stretch of is left out."""
+    numbers_of = {
+        rank: each.steps if len(each.steps) == len(each.windows) else range(len(each.windows))
+        for rank, each in summaries.items()
+    }
+    numbers = sorted({number for each in numbers_of.values() for number in each})
+    at = {number: place for place, number in enumerate(numbers)}
+    shape = (len(summaries), len(numbers))
+    span, compute, beside = (np.full(shape, np.nan) for _ in range(3))
+    idle = np.full((*shape, len(IDLE_CAUSES)), np.nan)
+    for row, (rank, each) in enumerate(summaries.items()):
+        columns = [at[number] for number in numbers_of[rank]]
+        span[row, columns] = each.spans_ns / 1e3
+        compute[row, columns] = each.compute_ns / 1e3
+        idle[row, columns] = each.idle_ns / 1e3
+        beside[row, columns] = each.beside_ns / 1e3
+    # Of a recording that was cut off some steps are empty.
+    some = span > 0
+    for table in (span, compute, beside, idle):
+        table[~some] = np.nan
+    had: Bools = np.any(some, axis=0)
+    kept = tuple(number for number, one in zip(numbers, had.tolist(), strict=True) if one)
+    of_stage = {rank: place for place, some_ranks in enumerate(stages) for rank in some_ranks}
+    peers = np.array([of_stage.get(rank, -1) for rank in summaries], dtype=np.int64)
+    ranks = np.array([*summaries], dtype=np.int64)
+    return Steps(ranks, peers, kept, span[:, had], compute[:, had], idle[:, had], beside[:, had])
+
+
+def _as_if_whole(values: Floats, peers: Ints) -> Floats:
+    """Each rank's sum over all steps, NaN where it recorded none. Those that it lacks took so long, beside those that
+    it has, as they took its peers."""
+    sums: Floats = np.where(np.isnan(values).all(axis=1), np.nan, np.nansum(values, axis=1))
+    for each in np.unique(peers):
+        some = peers == each
+        usual = np.nan_to_num(known_median(values[some], axis=0))
+        of_known = np.where(np.isnan(values[some]), 0.0, usual).sum(axis=1)
+        sums[some] *= np.divide(usual.sum(), of_known, out=np.ones_like(of_known), where=of_known > 0)
+    return sums

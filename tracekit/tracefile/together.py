@@ -1,0 +1,201 @@
+"""One file decoded by several processes at once.
+
+Each reads all of the file, and cuts it into the same batches of whole events; it decodes those that it is the first to
+claim. Nothing but their columns goes from process to process. Files that are not sound throughout are left to
+`decode_events`, which knows what to do about damage.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import heapq
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from operator import itemgetter
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, get_args
+
+from tracekit.interpreter import collector_paused
+from tracekit.shell import environment_with
+from tracekit.tracefile.columns import Columns
+from tracekit.tracefile.decode import (
+    DECODE_ERRORS,
+    LONGEST_BYTES,
+    Decoding,
+    as_list,
+    decode_ending,
+    last_end,
+    read_beginning,
+)
+from tracekit.tracefile.events import Detail
+from tracekit.tracefile.source import opened
+from tracekit.tracefile.unpack import unpacked
+
+if TYPE_CHECKING:
+    from tracekit.tracefile.source import Source
+    from tracekit.tracefile.unpack import Unpacked
+
+
+MODULE = "tracekit.tracefile.together"
+
+#: Small enough that no process waits long for another one's last batch.
+BATCH_BYTES = 4 << 20
+#: No file has so many batches: who claims this number has nothing to do.
+STOPPED = 1 << 60
+
+#: The columns of some batches, by number.
+Parts = Iterator[tuple[int, Columns]]
+
+
+class UnsoundError(Exception):
+    """The file must be read from one end to the other by one process."""
+
+
+class Claims:
+    """The number of the next batch that nobody has claimed, in a file that all processes have open."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def claim(self) -> int:
+        """The batch that is the caller's; `STOPPED` or more where there is nothing to do any more."""
+        fcntl.lockf(self._number, fcntl.LOCK_EX)
+        try:
+            found = int.from_bytes(os.pread(self._number, 8, 0), "big")
+            os.pwrite(self._number, (found + 1).to_bytes(8, "big"), 0)
+        finally:
+            fcntl.lockf(self._number, fcntl.LOCK_UN)
+        return found
+
+    def stop(self) -> None:
+        """Whoever claims from now on has nothing to do."""
+        os.pwrite(self._number, STOPPED.to_bytes(8, "big"), 0)
+
+
+class Batches:
+    """The batches of a file. Once they are over, `count` is how many there are, and `rest` what follows the last one:
+    the last events and what stands behind them."""
+
+    def __init__(self, pieces: Iterator[bytes], begun: bytes) -> None:
+        self._pieces = pieces
+        self.rest = begun
+        self.count = 0
+
+    def __iter__(self) -> Iterator[list[bytes]]:
+        """Each in parts. Raises UnsoundError where an event does not end."""
+        held = [self.rest]
+        size = len(self.rest)
+        for piece in self._pieces:
+            size += len(piece)
+            end = last_end(piece) if size >= BATCH_BYTES else None
+            if end is None:
+                if size > LONGEST_BYTES:
+                    raise UnsoundError
+                held.append(piece)
+                continue
+            self.count += 1
+            yield [*held, piece[:end]]
+            held = [piece[end:]]
+            size = len(piece) - end
+        self.rest = b"".join(held)
+
+
+def decode_claimed(batches: Batches, claims: Claims, detail: Detail) -> Parts:
+    """The columns of the batches that this process claims. Raises UnsoundError, there and where the others claim next,
+    where the events of a batch are no list of JSON, or one of them begins in one event and ends in another."""
+    decoding = Decoding("", detail)
+    mine = claims.claim()
+    for number, parts in enumerate(batches):
+        if mine >= STOPPED:
+            raise UnsoundError
+        if number < mine:
+            continue
+        columns = Columns(detail)
+        try:
+            columns.add(decoding.events(as_list(b"", b"".join(parts))))
+        except DECODE_ERRORS:
+            columns.paired = True
+        if columns.paired:
+            claims.stop()
+            raise UnsoundError
+        yield number, columns
+        mine = claims.claim()
+
+
+def decode_together(source: Source, content: Unpacked, decoding: Decoding, processes: int) -> Columns | None:
+    """What `decode_events` gives of the source's content, in columns, by so many processes; None where one must read
+    all of it. The source is a file of this machine, and that is no Windows, which has other locks. Raises TracekitError
+    for what is no trace."""
+    begun = read_beginning(content.pieces, decoding)
+    with tempfile.TemporaryFile() as claimed, contextlib.ExitStack() as stack:
+        claims = Claims(claimed.fileno())
+        helpers = [stack.enter_context(_helper(source, decoding.detail, claimed)) for _ in range(processes - 1)]
+        batches = Batches(content.pieces, begun)
+        try:
+            own = list(decode_claimed(batches, claims, decoding.detail))
+            if content.damaged:
+                raise UnsoundError
+            # Where this process was first everywhere nobody is waited for.
+            others = [parts() for parts in helpers] if len(own) < batches.count else []
+            columns, done = Columns(decoding.detail), 0
+            for number, part in heapq.merge(own, *others, key=itemgetter(0)):
+                if number != done:
+                    raise UnsoundError
+                columns.append(part)
+                done += 1
+            if done != batches.count:
+                raise UnsoundError
+        except UnsoundError:
+            return None
+    for events in decode_ending(batches.rest, decoding):
+        columns.add(events)
+    return columns
+
+
+@contextmanager
+def _helper(source: Source, detail: Detail, claimed: IO[bytes]) -> Iterator[Callable[[], Parts]]:
+    """A process that takes part; gives what waits for its end and then gives what it decoded. That raises UnsoundError
+    where it did not come to an end of its own."""
+    with tempfile.TemporaryFile() as decoded:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", MODULE, str(source.path), detail],
+            env=environment_with({}),
+            stdin=claimed,
+            stdout=decoded,
+            stderr=subprocess.DEVNULL,
+        )
+
+        def parts() -> Parts:
+            if process.wait():
+                raise UnsoundError
+            decoded.seek(0)
+            with contextlib.suppress(EOFError):
+                while True:
+                    yield pickle.load(decoded)
+
+        try:
+            yield parts
+        finally:
+            process.kill()
+            process.wait()
+
+
+def main(path: str, word: str) -> None:
+    """Takes part in decoding the file in this detail: the claims are this process's standard input, its columns its
+    output."""
+    detail = next(each for each in get_args(Detail) if each == word)
+    with collector_paused(), opened(Path(path)) as source, unpacked(source) as content:
+        batches = Batches(content.pieces, read_beginning(content.pieces, Decoding(source.name, detail)))
+        for part in decode_claimed(batches, Claims(sys.stdin.fileno()), detail):
+            pickle.dump(part, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
