@@ -104,3 +104,11 @@ def write_named(path: Path, content: bytes) -> None:
             file.write(content)
     except OSError as error:
         raise TracekitError(f"cannot write {path}: {error.strerror}; pass another path") from error
+
+
+def why_unwritable(path: Path) -> str | None:
+    """Why no file can be made there, as far as its folder tells; None where one can."""
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if not nearest.is_dir():
+        return f"{nearest} is a file, not a folder"
+    return None if os.access(nearest, os.W_OK) else f"{nearest} is not writable"

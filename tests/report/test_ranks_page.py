@@ -15,9 +15,10 @@ from tests.ranks.jobs import make_digest, simulate
 from tests.report.showing import printed, written
 from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, violations, was_quiet
 
+from tracekit.model.note import Note
 from tracekit.model.ranks import Ranks
 from tracekit.ranks.joining import match_ranks, tell_ranks
-from tracekit.report.composition.ranks import ranks_text
+from tracekit.report.composition.ranks import ranks_overview, ranks_text
 from tracekit.report.composition.ranks_page import ranks_report
 from tracekit.report.document import Explorer, HeatMap, Timelines
 from tracekit.report.markdown import LONGEST, markdown_of, stacked
@@ -25,7 +26,7 @@ from tracekit.report.page import page_of
 from tracekit.report.sections.rank_page import matrix, rank_explorer, span_bars, worst_explorer
 from tracekit.report.sections.ranks import UNMATCHED, account_table, unmatched_us
 from tracekit.report.thirty_lines import MOST_LINES
-from tracekit.report.words.ranks import ADVICE, FINDINGS
+from tracekit.report.words.ranks import ADVICE, FINDINGS, NO_COLLECTIVES, note_sentence
 
 from ..browser import opened
 
@@ -186,7 +187,16 @@ def test_where_clocks_are_unknown_no_rank_is_named() -> None:
     told = tell_ranks(match_ranks([make_digest(rank, 2, talk=talk) for rank, talk in enumerate((lasting, brief))]))
     assert told.clock.basis == "bound" and not told.waits
     assert told.ranks[0].exposed_waiting_us == pytest.approx(6 * 200)
+    # Waiting is a lower bound there.
+    assert "at most" not in ranks_overview(told).headline
     assert printed(ranks_text(told, None, (), "brief", 100), 100)
+
+
+def test_a_recording_without_communication_is_said_to_have_none_once() -> None:
+    told = tell_ranks(match_ranks([make_digest(None, None, talk=[], kernels=[(0, 800, "gemm")])]))
+    shown = ranks_overview(told)
+    assert note_sentence(Note(NO_COLLECTIVES, "warning")).startswith(shown.headline)
+    assert len(shown.notes) == len(told.notes) - 1
 
 
 def test_communication_that_matches_nothing_has_a_column_and_stands_in_the_headline() -> None:

@@ -134,8 +134,9 @@ def test_patterns_and_folders_and_urls_of_this_machine_are_found(
 def test_where_no_digest_can_be_written_the_first_says_so(tmp_path: Path) -> None:
     job = record_ranks(tmp_path / "job")
     (tmp_path / "file").touch()
-    for out in (tmp_path / "file", tmp_path / "one.parquet"):
+    for out in (tmp_path / "file", tmp_path / "one.parquet", "", "-"):
         assert_refused(invoke("digest", job, "--out", out), "--out")
+    assert_refused(invoke("ranks", job, "--html", tmp_path / "file"), str(tmp_path / "file"))
     tasks = plan_digests(find_traces([str(job)]), str(tmp_path / "file"))
     with pytest.raises(UnwritableError, match="cannot write"):
         make_digests(tasks, RanksReading(cached=False), refuse)

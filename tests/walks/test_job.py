@@ -16,6 +16,7 @@ from tracekit.errors import KilledRankError, TheirCodeError, TracekitError
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
+from tracekit.nvml import Driver, NoDriver
 from tracekit.tracefile.read import read_trace
 from tracekit.walks.job import RankJob, decoded, encoded, failure_of, refuse_unshared
 from tracekit.walks.plan import Plan, TimingPlan
@@ -23,6 +24,7 @@ from tracekit.walks.sides import compare_forms
 from tracekit.walks.sweep_cells import make_cell
 from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.walks.sweeping import SweepPlan, find_left, run_cell
+from tracekit.workloads import sizes
 
 #: A layer whose outputs are all-reduced; compiled it needs no C++. Rank 1 comes late, or has a graph break
 #: and compiles again, once in a timed call, when it is told to.
@@ -162,7 +164,9 @@ def test_what_cannot_be_asked_of_ranks_is_refused(folder: Path, monkeypatch: pyt
     refused = invoke("profile", "vit", "--nproc", 2)
     for part in ("vit has no --nproc", "causal-lm, gpt"):
         assert_refused(refused, part)
-    assert_refused(invoke("profile", "causal-lm", "--nproc", 3), "--parallel tp splits 8 or 2 heads")
+    for driver, heads in ((Driver("580", (13, 0), ("H200",)), "8 or 2"), (NoDriver("no_driver"), "2")):
+        monkeypatch.setattr(sizes, "read_driver", lambda driver=driver: driver)
+        assert_refused(invoke("profile", "causal-lm", "--nproc", 3), f"--parallel tp splits {heads} heads")
     assert_refused(invoke("profile", "gpt", "--parallel", "tp"), "--parallel tp is for several ranks: pass --nproc N")
     gpt = ("profile", "gpt", "--nproc", 2, "--compiled")
     for more, refusal in {

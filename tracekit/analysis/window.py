@@ -85,14 +85,11 @@ def find_named_or_steps(
             raise TracekitError(f"--steps selects marked steps: leave --window {window} out")
         marked = find_steps(trace)
         if not marked:
-            raise TracekitError(
-                f"{trace.path} has no steps {first} to {last}: it has no marked steps; pass --window whole"
-            )
+            raise TracekitError(f"{trace.path} has no marked steps: leave --steps out, or pass --window NAME")
         numbers = [span.index for span in marked]
         if not any(first <= number <= last for number in numbers):
-            raise TracekitError(
-                f"{trace.path} has no steps {first} to {last}: its steps are {min(numbers)} to {max(numbers)}"
-            )
+            asked = f"step {first}" if first == last else f"steps {first} to {last}"
+            raise TracekitError(f"{trace.path} has no {asked}: its steps are {min(numbers)} to {max(numbers)}")
         return "steps", tuple(span for span in marked if first <= span.index <= last)
     if window == "whole":
         return "whole", ()
@@ -133,7 +130,7 @@ def _named(trace: Trace, name: str) -> pl.DataFrame:
         pattern = re.compile(name)
     except re.error as error:
         raise TracekitError(
-            f"--window {name!r} is neither the name of a span nor a regular expression ({error})"
+            f"{trace.path}: --window {name!r} is neither the name of a span nor a regular expression ({error})"
         ) from None
     return host.filter(pl.col("name").is_in([each for each in host["name"].unique() if pattern.fullmatch(each)]))
 

@@ -40,6 +40,10 @@ def digest(
     from tracekit.walks.reading_ranks import RanksReading, memory_to_read
 
     traces, steps_asked = find_traces(places), parse_steps(steps)
+    if out in ("", "-"):
+        raise TracekitError(
+            f"--out {out!r} is no folder and no file: leave it out, or pass a folder, as in --out digests"
+        )
     out = plain(out) if out is not None else None
     if out is None or out.endswith(".parquet") or is_stream(Path(out)):
         if len(traces) > 1:

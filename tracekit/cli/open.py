@@ -72,6 +72,7 @@ def open_(
     press Ctrl-C. It does not leave this machine (docs/security.md).
     """
     from tracekit import store
+    from tracekit.tracefile.places import is_url
     from tracekit.walks.finding_ranks import are_ranks, is_run_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
     from tracekit.walks.reading_ranks import RanksReading
@@ -79,6 +80,8 @@ def open_(
     # Of a run the variants beside each other are more than the ranks of one.
     run_of_ranks = form is not None and recording is None and is_run_of_ranks(places)
     of_ranks = run_of_ranks or are_ranks(places)
+    if not of_ranks and any(map(is_url, places)):
+        raise TracekitError("one URL, or two sides that are URLs, cannot be opened: copy the files here")
     if of_ranks and not run_of_ranks and (form or recording):
         raise TracekitError("these are recordings of ranks: leave --form and --recording out")
     if len(places) > 2 and not of_ranks:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
-from tracekit.files import write_named
+from tracekit.files import why_unwritable, write_named
 from tracekit.names import printable
 from tracekit.printing import hand_over
 from tracekit.shell import steering_variables, with_variables
@@ -44,9 +44,8 @@ def check_output_path(option: str, path_text: str | None, *inputs: str | None) -
         raise TracekitError(f"{option} {path_text!r} is a folder: pass a file name, or - for standard output")
     if is_stream(path):
         return
-    nearest = next(folder for folder in path.absolute().parents if folder.exists())
-    if not (nearest.is_dir() and os.access(nearest, os.W_OK)):
-        raise TracekitError(f"{option} {path_text}: {nearest} is not writable; pass another path")
+    if why := why_unwritable(path):
+        raise TracekitError(f"{option} {path_text}: {why}; pass another path")
     resolved = path.resolve()
     for each in (Path(given).resolve() for given in inputs if given):
         if resolved.exists() and (resolved == each or each in resolved.parents):

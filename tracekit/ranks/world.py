@@ -45,7 +45,7 @@ def gather_job(digests: Sequence[Recorded]) -> Job[Recorded]:
             notes.append(Note("rank_twice", "error", each.path, {"rank": rank, "kept": found[rank].path}))
         else:
             found[rank] = each
-    if found and all(each.rank is None for each in digests):
+    if len(found) > 1 and all(each.rank is None for each in digests):
         notes.append(Note("ranks_numbered", "warning", None, {"count": len(found)}))
     damaged = {rank: each for rank, each in found.items() if each.truncated or each.skipped}
     for rank, each in damaged.items():

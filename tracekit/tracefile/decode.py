@@ -179,6 +179,10 @@ def read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
         # Raw: looked through, and not built.
         msgspec.json.decode(begun, type=msgspec.Raw)
     except DECODE_ERRORS:
+        if begun.startswith(b"PAR1"):
+            raise TracekitError(
+                f"{decoding.name} is no trace but a Parquet file: digests are for `tracekit ranks`"
+            ) from None
         raise TracekitError(
             f"{decoding.name} is not a trace; pass a Chrome JSON export of torch.profiler (.json, .json.gz)"
         ) from None

@@ -105,18 +105,18 @@ def put(place: str, content: bytes) -> None:
     if not is_url(place):
         write_named(Path(place), content)
         return
-    fs, path = _system(place)
+    fs, path = _system(place, "written")
     with said_in_one_line(place, "written"):
         fs.pipe_file(path, content)
 
 
-def _system(url: str) -> tuple[Any, str]:
+def _system(url: str, done: str = "read") -> tuple[Any, str]:
     """The file system of a URL, and the path in it."""
     try:
         from fsspec.core import url_to_fs
     except ImportError:
         raise TracekitError(f"{url} is a URL, which needs fsspec: {INSTALL}") from None
-    with said_in_one_line(url):
+    with said_in_one_line(url, done):
         fs, path = url_to_fs(url)
         return fs, str(path)
 

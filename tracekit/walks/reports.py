@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from tracekit import store
 from tracekit.errors import TracekitError
-from tracekit.files import write_replaced
+from tracekit.files import why_unwritable, write_replaced
 from tracekit.report.marks import REACH, find_mark, marked_page, marked_twin
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class Destination(Struct, frozen=True):
     def check(self, *inputs: str | None) -> None:
         """Raises TracekitError where anything would be replaced but a report of the same, and for an input even where
         that is forced."""
+        if why := why_unwritable(self.page):
+            raise TracekitError(f"cannot write {self.page}: {why}; pass {self.ways.out}")
         read = [Path(each).resolve() for each in inputs if each]
         for path in (self.page, self.twin):
             if not path.is_symlink() and path.resolve() in read:

@@ -2,16 +2,20 @@
 
 import importlib
 from collections.abc import Collection
+from pathlib import Path
 
 from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.model.option import OPTIONS, OWN_WEIGHTS
 from tracekit.model.run import Settings
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.numbers import parameter_count
+from tracekit.nvml import NoDriver, read_driver
 from tracekit.workloads.registry import all_workloads
 from tracekit.workloads.unlisted import check_module, is_own
 
 GIB = 2**30
+#: What AMD's driver is reached by.
+AMD = Path("/dev/kfd")
 #: Beside weights and activations: workspaces of libraries, what compiling tries out. A round figure.
 ALLOWANCE_BYTES = GIB // 2
 #: Of the weights, for activations that only a real call can tell. A guess.
@@ -66,10 +70,19 @@ def _check_heads(info: WorkloadInfo, request: Request) -> None:
     parallel = request.parallel or next(iter(info.parallel), None)
     if request.pretrained or request.nproc is None or parallel not in OF_HEADS:
         return
-    heads = [count for size, count in info.heads.items() if request.size in ("auto", size)]
+    sizes = [request.size] if request.size != "auto" else [*info.heads]
+    if request.size == "auto" and _has_no_gpu():
+        sizes = [*info.sizes][-1:]
+    heads = [info.heads[size] for size in sizes if size in info.heads]
     if heads and all(count % request.nproc for count in heads):
         counts = " or ".join(map(str, dict.fromkeys(heads)))
         raise TracekitError(f"--parallel {parallel} splits {counts} heads: pass an --nproc that divides them")
+
+
+def _has_no_gpu() -> bool:
+    """Whether that is sure without torch: no driver of NVIDIA's, and none of AMD's."""
+    driver = read_driver()
+    return isinstance(driver, NoDriver) and driver.code == "no_driver" and not AMD.exists()
 
 
 def check_pixels(info: WorkloadInfo, request: Request, written: str) -> None:

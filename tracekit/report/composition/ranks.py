@@ -61,14 +61,16 @@ def ranks_overview(told: Ranks) -> Overview:
 
 
 def _notes(told: Ranks) -> Iterator[str]:
-    """Of many files with one fault the first, and how many more."""
-    for code in dict.fromkeys(each.code for each in told.notes):
+    """Of many files with one fault the first, and how many more. What is the answer is not said again."""
+    for code in dict.fromkeys(each.code for each in told.notes if each.code != words.NO_COLLECTIVES):
         first, *more = (each for each in told.notes if each.code == code)
         yield words.note_sentence(first) + (words.MORE_ALIKE.format(count=len(more)) if more else "")
 
 
 def _nobody(told: Ranks) -> str:
     """The answer where no rank is late by itself."""
+    if silent := next((each for each in told.notes if each.code == words.NO_COLLECTIVES), None):
+        return words.note_sentence(silent).rstrip(".")
     waits = [each for each in told.ranks if each.exposed_waiting_us is not None]
     if not waits or len(told.ranks) < 2:
         return "Waiting cannot be told from transfer"
@@ -81,6 +83,8 @@ def _nobody(told: Ranks) -> str:
     unmatched, whose = max((sections.unmatched_us(use) / (use.span_us or 1.0), use.rank) for use in waits)
     if unmatched >= LEAST_WAITING:
         return f"Late ranks cannot be told: {percent(unmatched, 0)} of rank {whose}'s time is unmatched communication"
+    if told.clock.basis == "bound":
+        return f"Late ranks cannot be told: at least {told_share}"
     if share < LEAST_WAITING:
         return f"No late rank: at most {told_share}"
     waited = [each for each in told.waits if each.rank == worst.rank]

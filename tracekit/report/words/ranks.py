@@ -225,6 +225,8 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
         "Merge them: larger buckets, coalesced calls, or fewer tensors.",
     ),
 }
+#: A note that is the answer where there is no other.
+NO_COLLECTIVES = "no_collectives"
 NOTES: dict[str, Sentence] = {
     "other_job": "{subject} is of a job of {size} ranks, the others of {usual_size}: left out.",
     "unreadable": "Left out: {reason}.",
@@ -232,8 +234,8 @@ NOTES: dict[str, Sentence] = {
     "rank_twice": "{subject} is rank {rank} too: left out, {kept} counts.",
     "ranks_numbered": "No recording says its rank: ranks are numbered in the order of the files.",
     "rank_damaged": lambda subject, rank, truncated, skipped: (
-        f"Rank {rank}'s recording is {'cut off' if truncated else 'damaged'} ({subject};"
-        f" {counted(skipped, 'event')} left out)."
+        f"Rank {rank}'s recording is {'cut off' if truncated else 'damaged'} ({subject}"
+        + (f"; {counted(skipped, 'event')} left out)." if skipped else ").")
     ),
     "with_operators": (
         "Read are the recordings with operators, which slow the host more; `tracekit compare` takes waiting from those"
@@ -246,7 +248,7 @@ NOTES: dict[str, Sentence] = {
         f"{missing} of {size:,} ranks are missing ({ranges(ranks)}): who is late among the others is told, no more."
     ),
     "one_rank": ("One rank alone cannot tell transfer from waiting for other ranks: name the recordings of all ranks."),
-    "no_collectives": "No communication kernels: nothing is known of waiting.",
+    NO_COLLECTIVES: "No communication kernels: nothing is known of waiting.",
     "clocks_unknown": "Clocks of the ranks could not be aligned: waiting is a lower bound, nobody is called late.",
     "start_skew": ("Rank {rank} waited {most_us:duration} for others to start recording; that is in no figure."),
     "parts_missing": (
