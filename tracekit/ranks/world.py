@@ -1,7 +1,7 @@
 """Which recordings are of one job, and which ranks of it are there?"""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -103,6 +103,11 @@ def _apart_ns(digests: Sequence[RankDigest | RankSummary]) -> dict[str, int]:
         return {}
     middle = int(np.median(begun[most]))
     return {digests[at].path: int(begun[at]) - middle for at in order.tolist() if at not in most}
+
+
+def notes_of_unread(errors: Iterable[TracekitError]) -> list[Note]:
+    """Of recordings that are left out because they could not be read."""
+    return [Note("unreadable", "error", None, {"reason": str(error)}) for error in errors]
 
 
 def count_steps(recorded: RankDigest | RankSummary) -> int:
