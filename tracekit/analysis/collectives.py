@@ -185,7 +185,7 @@ def _describe(
     ranks = next((each.group_ranks for each in records if each.group_ranks), ())
     told = _Described(names[0], first.group, ranks, first.group_size or len(ranks) or None, first.dtype)
     if names == ["send_recv"]:
-        return _pairs(trace, told, records, kinds)
+        return _pairs(told, records, kinds)
     sent, received = _total(records, "elements_in"), _total(records, "elements_out")
     sizes = [size for size in (sent, received) if size is not None]
     elements = tuple(each for each in (first.elements_in, first.elements_out) if each is not None)
@@ -230,7 +230,7 @@ def _by_name(trace: Trace, kernel: str, annotation: str | None) -> _Described:
     return _Described(name, signature=name, exchange=exchange)
 
 
-def _pairs(trace: Trace, told: _Described, records: tuple[CollectiveSignature, ...], kinds: list[str]) -> _Described:
+def _pairs(told: _Described, records: tuple[CollectiveSignature, ...], kinds: list[str]) -> _Described:
     """Sends and receives, of one kernel."""
     targets = [
         _peer(each, each.target, told.ranks) for each, kind in zip(records, kinds, strict=True) if kind == "send"

@@ -40,8 +40,7 @@ class Clock(Struct, frozen=True):
     """How the times of ranks were put on one clock."""
 
     basis: ClockBasis  #: `bound`: they were not, and waiting is a lower bound.
-    #: By how much the ends of one collective lie apart, the median; None: nothing matched.
-    uncertainty_us: float | None
+    uncertainty_us: float | None  #: By how much ends of one collective lie apart, the median; None: nothing matched.
 
 
 class CauseShare(Struct, frozen=True):

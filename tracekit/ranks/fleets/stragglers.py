@@ -119,9 +119,9 @@ def _by_chance(t: float, freedom: float) -> float:
     return 0.5 * math.erfc(normal / math.sqrt(2))
 
 
-def holm(chances: Sequence[float], level: float = FALSE_ALARMS) -> list[float]:
-    """Probabilities that hold for all of them together: of those that are no larger than `level` not one is by chance,
-    with a probability of 1 - `level`."""
+def holm(chances: Sequence[float]) -> list[float]:
+    """Probabilities that hold for all of them together: of those that are no larger than a level not one is by chance,
+    with a probability of 1 less that level."""
     order = np.argsort(chances, kind="stable")
     found, most = [1.0] * len(chances), 0.0
     for place, at in enumerate(order):
