@@ -45,9 +45,9 @@ US = 1000
 GPU_SPREAD, CLOCK_OFFSET_NS, CLOCK_DRIFT = 0.005, 400_000, 2e-6
 #: Gaps between kernels are no longer; what is longer is the host's doing, and sampled apart.
 LONGEST_GAP_NS = 20_000
-TENSOR_BYTES, PAIR_BYTES, DATA_BYTES, NORM_BYTES = 16 << 20, 8 << 20, 256 << 20, 4
+TENSOR_BYTES, PAIR_BYTES, DATA_BYTES, NORM_BYTES, EXPERT_BYTES = 16 << 20, 8 << 20, 256 << 20, 4, 12 << 20
 #: Transfer of each, in nanoseconds, and how much it scatters.
-TRANSFER_NS = {"tensor": 70_000, "pair": 45_000, "data": 5_200_000, "norm": 30_000}
+TRANSFER_NS = {"tensor": 70_000, "pair": 45_000, "data": 5_200_000, "norm": 30_000, "expert": 60_000}
 TRANSFER_SPREAD = 0.03
 #: Ranks of the job that foreign recordings are of; processes that read JSON.
 FOREIGN_SIZE, WORKERS = 64, 2
@@ -69,6 +69,7 @@ class Shape:
     microbatches: int = 4
     segments: int = 6  #: Between two tensor-parallel all-reduces, of a microbatch's forward.
     kernels: int = 12  #: Of a segment.
+    expert: int = 1  #: Ranks, neighbours in their data-parallel group, that have one part of the experts each.
 
     @property
     def size(self) -> int:
@@ -79,11 +80,14 @@ class Shape:
         tensor, data = rank % self.tensor, rank // self.tensor % self.data
         stage = rank // (self.tensor * self.data)
         whole = self.tensor * self.data
+        block = data // self.expert
+        experts = (stage * whole + (block * self.expert + at) * self.tensor + tensor for at in range(self.expert))
         return {
             "0": tuple(range(self.size)),
             f"tp{rank // self.tensor}": tuple(rank - tensor + at for at in range(self.tensor)),
             f"dp{stage}_{tensor}": tuple(stage * whole + at * self.tensor + tensor for at in range(self.data)),
             f"pp{data}_{tensor}": tuple(rank - stage * whole + at * whole for at in range(self.pipeline)),
+            **({f"ep{stage}_{block}_{tensor}": tuple(experts)} if self.expert > 1 else {}),
         }
 
     def purposes(self, rank: int) -> dict[str, str]:
@@ -92,6 +96,7 @@ class Shape:
             "t": "TENSOR_MODEL_PARALLEL_GROUP",
             "d": "DATA_PARALLEL_GROUP",
             "p": "PIPELINE_MODEL_PARALLEL_GROUP",
+            "e": "EXPERT_MODEL_PARALLEL_GROUP",
         }
         return {name: about[name[0]] for name in self.groups(rank)}
 
@@ -99,11 +104,13 @@ class Shape:
 @dataclass(frozen=True)
 class Truth:
     """What was planted: ranks whose kernels take so many times as long, hosts that launch later by a share of the step,
-    data-parallel groups (stage, tensor rank) whose transfer takes so many times as long, ranks without recording."""
+    data-parallel groups (stage, tensor rank) and expert groups (stage, block, tensor rank) whose transfer takes so many
+    times as long, ranks without recording."""
 
     slow_ranks: dict[int, float] = field(default_factory=dict)
     slow_hosts: dict[int, float] = field(default_factory=dict)
     slow_links: dict[tuple[int, int], float] = field(default_factory=dict)
+    slow_experts: dict[tuple[int, int, int], float] = field(default_factory=dict)
     missing: tuple[int, ...] = ()
     cut_off: tuple[int, ...] = ()
     foreign: tuple[int, ...] = ()
@@ -159,6 +166,7 @@ class _Stage:
         self.starts: list[Floats] = []
         self.ends: list[Floats] = []
         self.steps: list[int] = []
+        self.widths: list[Ints] = []  #: Of each exchange of experts, by rank.
 
     def add(self, kind: str, number: int, step: int, starts: Floats, ends: Floats) -> None:
         self.kinds.append((kind, number))
@@ -212,6 +220,8 @@ class Fleet:
                         self._compute(number, step, segment)
                         if segment < shape.segments:
                             self._meet(number, step, "tensor", axis=1)
+                    if shape.expert > 1:
+                        self._exchange(number, step)
                     if 0 <= after < shape.pipeline:
                         stage = self.stages[number]
                         begun = stage.now + self._gap(stage.now)
@@ -256,6 +266,21 @@ class Fleet:
                     lasting[0, tensor] *= times
         ends = last + lasting + np.abs(self.random.normal(0, 500, begun.shape))
         stage.add(kind, 0, step, begun, np.broadcast_to(ends, begun.shape))
+
+    def _exchange(self, number: int, step: int) -> None:
+        """All-to-all of each expert group, of as much as the step has for its experts."""
+        stage, shape = self.stages[number], self.shape
+        begun = stage.now + self._gap(stage.now)
+        groups = (shape.data // shape.expert, shape.expert, shape.tensor)
+        each = (groups[0], 1, groups[2])
+        widths = np.rint(EXPERT_BYTES * np.exp(0.3 * self.random.standard_normal(each)))
+        lasting = self._transfer("expert", each) * widths / EXPERT_BYTES
+        for (slow, block, tensor), times in self.truth.slow_experts.items():
+            if slow == number:
+                lasting[block, 0, tensor] *= times
+        ends = begun.reshape(groups).max(axis=1, keepdims=True) + lasting
+        stage.add("expert", len(stage.widths), step, begun, np.broadcast_to(ends, groups).reshape(begun.shape))
+        stage.widths.append(np.broadcast_to(widths, groups).reshape(begun.shape).astype(np.int64))
 
     def digests(self) -> Iterator[RankDigest]:
         """Of every rank that was recorded, in order; cut off or of another job where that was planted."""
@@ -311,7 +336,7 @@ class Fleet:
 
     def _talk(self, rank: int, stage: _Stage) -> list[Talk]:
         """Of each of its communication kernels what it is."""
-        _, tensor, data, pipeline = groups = [*self.shape.groups(rank)]
+        _, tensor, data, pipeline, *expert = groups = [*self.shape.groups(rank)]
         ranks = self.shape.groups(rank)
         known: dict[str, Talk] = {}
         for what, group, width in (
@@ -329,7 +354,14 @@ class Fleet:
             given, taken = (peer, ()) if way == "send" else ((), peer)
             of = (len(ranks[pipeline]), "BFloat16", PAIR_BYTES, f"{way} BFloat16 {PAIR_BYTES}")
             known[what] = Talk(way, pipeline, (), *of, "pairs", None, given, taken)
-        return [known[kind] for kind, _ in stage.kinds if kind != "kernel"]
+        place = divmod(rank % (self.shape.data * self.shape.tensor), self.shape.tensor)
+        for at, widths in enumerate(stage.widths):
+            width = int(widths[place])
+            signature = f"all_to_all BFloat16 {width}"
+            of_all = (len(ranks[expert[0]]), "BFloat16", width, signature, "all", None, (), ())
+            known[f"expert {at}"] = Talk("all_to_all", expert[0], (), *of_all)
+        kinds = (f"{kind} {at}" if kind == "expert" else kind for kind, at in stage.kinds)
+        return [known[kind] for kind in kinds if kind != "kernel"]
 
     def _sequences(self, talk: list[Talk]) -> list[int]:
         """Numbers in the group's sequence; sends and receives have none."""
@@ -479,7 +511,7 @@ def trace_text(digest: RankDigest, size: int) -> bytes:
 
 def _known_of(row: dict[str, Any]) -> dict[str, Any]:
     """What `record_param_comms` states of it on the kernel."""
-    names = {"all_reduce": "allreduce", "send": "send", "recv": "recv"}
+    names = {"all_reduce": "allreduce", "all_to_all": "all_to_allv", "send": "send", "recv": "recv"}
     known = {
         "Collective name": names[row["collective"]],
         "In msg nelems": row["bytes"] // 2,
@@ -519,7 +551,9 @@ def found_of(told: Ranks) -> set[tuple[str, object]]:
 def planted_of(truth: Truth) -> set[tuple[str, object]]:
     ranks: set[tuple[str, object]] = {("rank", rank) for rank in truth.slow_ranks}
     hosts = {("host", f"host{host:03d}") for host in truth.slow_hosts}
-    return ranks | hosts | {("link", f"dp{stage}_{tensor}") for stage, tensor in truth.slow_links}
+    links = {("link", f"dp{stage}_{tensor}") for stage, tensor in truth.slow_links}
+    experts = {("link", f"ep{stage}_{block}_{tensor}") for stage, block, tensor in truth.slow_experts}
+    return ranks | hosts | links | experts
 
 
 def judge(shape: Shape, recorded: Recorded, seeds: range, *, clean: bool) -> None:

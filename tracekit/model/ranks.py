@@ -233,7 +233,9 @@ class StepsRead(Struct, frozen=True):
 class RankGroup(Struct, frozen=True):
     """Ranks that share a host, or a place on an axis of the job's parallelism; figures are medians over them."""
 
-    axis: str  #: host, tensor, data, pipeline, expert or context; `groups of 16` where process groups state none.
+    #: host, tensor, data, pipeline, expert or context; `expert tensor` and `expert data` of experts' own groups;
+    #: `groups of 16` where process groups state none.
+    axis: str
     name: str  #: The host's, or the place.
     ranks: tuple[int, ...]
     span_us: float

@@ -1,5 +1,6 @@
 """Fleets with known truth, grown from made-up kernels; `benchmarks/fleet.py` does the same with recorded ones."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from tracekit.ranks.fleets.reduce import reduce_fleet
 
 #: 96 ranks of 24 hosts.
 SHAPE = Shape(tensor=4, data=6, pipeline=4, steps=7, microbatches=1, segments=2, kernels=6)
-SLOW, SLOW_HOST, SLOW_LINK, MISSING = 29, 5, (1, 2), (0, 61, 62, 63)
+SLOW, SLOW_HOST, SLOW_LINK, SLOW_EXPERT, MISSING = 29, 5, (1, 2), (2, 1, 0), (0, 61, 62, 63)
 
 
 @cache
@@ -28,6 +29,12 @@ def make_fleet(truth: str = "clean", seed: int = 0) -> Fleet:
     recorded = Recorded(
         kernels, random.lognormal(0, 0.02, 500), random.uniform(1_000, 3_000, 500), random.uniform(3e4, 2e5, 100)
     )
+    if truth in ("experts", "slow experts"):
+        shape = replace(SHAPE, expert=3)
+        # What goes to the last part of the experts takes each of its ranks longer.
+        more = {rank: 1.1 for rank in range(shape.size) if rank // shape.tensor % shape.data % shape.expert == 2}
+        slow = Truth(more, slow_experts={SLOW_EXPERT: 1.8}) if truth == "slow experts" else Truth()
+        return Fleet(shape, slow, recorded, seed)
     planted = Truth({SLOW: 1.2}, {SLOW_HOST: 0.2}, {SLOW_LINK: 1.8}, missing=MISSING)
     return Fleet(SHAPE, planted if truth == "planted" else Truth(), recorded, seed)
 

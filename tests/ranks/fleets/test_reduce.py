@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.ranks.fleets.grown import MISSING, SHAPE, SLOW, SLOW_HOST, SLOW_LINK, make_fleet, told
+from tests.ranks.fleets.grown import MISSING, SHAPE, SLOW, SLOW_EXPERT, SLOW_HOST, SLOW_LINK, make_fleet, told
 
 from benchmarks.fleet import found_of
 from tracekit.model.digests import RankSummary
@@ -25,6 +25,15 @@ def test_the_same_fleet_is_told_alike_each_time() -> None:
 def test_nothing_is_slow_in_a_clean_fleet(seed: int) -> None:
     assert not told(seed=seed).stragglers
     assert told(seed=seed).straggler_rule is not None
+
+
+def test_a_slow_expert_group_is_found_and_experts_with_more_to_do_are_no_stragglers() -> None:
+    assert not told("experts").stragglers
+    found = told("slow experts")
+    assert found_of(found) == {("link", "ep{}_{}_{}".format(*SLOW_EXPERT))}
+    assert found.stragglers[0].excess == pytest.approx(0.8, abs=0.1)
+    experts = [each.excess for each in found.groups if each.axis == "expert"]
+    assert experts == pytest.approx([0, 0, 0.09], abs=0.015)
 
 
 def test_a_straggler_says_by_how_much_and_why() -> None:

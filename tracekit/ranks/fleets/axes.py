@@ -11,18 +11,21 @@ from tracekit.model.digests import RankSummary
 
 #: By what jobs call their groups (Megatron's, DeepSpeed's, and names of a DeviceMesh: `mesh_tp`), the first that fits.
 NAMES = (
-    ("expert", re.compile(r"expert|(^|_)(ep|moe)(_|$)", re.IGNORECASE)),
+    ("expert", re.compile(r"expert|(^|_)(ep|moe|etp|edp|efsdp)(_|$)", re.IGNORECASE)),
     ("pipeline", re.compile(r"pipeline|(^|_)(pp|pipe)(_|$)", re.IGNORECASE)),
     ("context", re.compile(r"context|sequence|(^|_)(cp|sp)(_|$)", re.IGNORECASE)),
-    ("tensor", re.compile(r"tensor|(^|_)tp(_|$)", re.IGNORECASE)),
-    ("data", re.compile(r"data|(^|_)(dp|ddp|fsdp|dp_shard|dp_replicate|shard|replicate)(_|$)", re.IGNORECASE)),
+    ("tensor", re.compile(r"tensor|(^|_)e?tp(_|$)", re.IGNORECASE)),
+    ("data", re.compile(r"data|(^|_)(dp|ddp|e?fsdp|edp|dp_shard|dp_replicate|shard|replicate)(_|$)", re.IGNORECASE)),
 )
+
+#: Groups of several axes at once, or of a part of one.
+OF_SEVERAL = re.compile(r"_and_|_in_|partial", re.IGNORECASE)
 
 
 class Axis(Struct, frozen=True):
     """`places` has each rank's place in its group."""
 
-    name: str  #: tensor, data, pipeline, expert, context; else `groups of 16`.
+    name: str  #: tensor, data, pipeline, expert, context; of experts alone `expert tensor`; else `groups of 16`.
     places: dict[int, int]
 
 
@@ -52,11 +55,12 @@ def find_axes(summaries: dict[int, RankSummary], size: int) -> tuple[Axis, ...]:
 
 def _purpose(text: str) -> str | None:
     plain = re.sub(r"_(model_)?parallel_group$", "", text, flags=re.IGNORECASE)
-    if not plain or "_and_" in plain.lower() or plain.lower() in ("default_pg", "undefined", "world", "model"):
+    if not plain or OF_SEVERAL.search(text) or plain.lower() in ("default_pg", "undefined", "world", "model"):
         return None
     found = [name for name, pattern in NAMES if pattern.search(plain)]
-    # `data_context` groups are of both.
-    return found[0] if len(found) == 1 or found[:1] == ["expert"] else None
+    # Experts have tensor and data parallel groups of their own; `data_context` groups are of both.
+    most = 2 if found[:1] == ["expert"] else 1
+    return " ".join(found) if 0 < len(found) <= most else None
 
 
 def _only_pairs(summaries: Iterable[RankSummary]) -> set[tuple[int, ...]]:

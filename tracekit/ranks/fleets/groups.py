@@ -16,13 +16,12 @@ from tracekit.ranks.fleets.stragglers import known_median, shares_of_steps
 def group_ranks(
     summaries: dict[int, RankSummary], uses: Sequence[RankUse], axes: Sequence[Axis], steps: Steps
 ) -> tuple[RankGroup, ...]:
-    """Ranks by host, and by their place on each axis. Of a pipeline the places are compared with each other; else
-    ranks with those of their stage."""
+    """Ranks by host, and by their place on each axis. Of a pipeline the places are compared with each other, of experts
+    with the stage; else ranks with those that do the same work."""
     hosts = {rank: each.host_name for rank, each in summaries.items() if each.host_name is not None}
-    of_stage, of_all = (
-        known_median(shares, axis=1)
-        for shares in (steps.shares, shares_of_steps(steps.own, np.zeros_like(steps.peers)))
-    )
+    others = {"pipeline": np.zeros_like(steps.peers), "expert": steps.stages}
+    usual = known_median(steps.shares, axis=1)
+    apart = {name: known_median(shares_of_steps(steps.own, some), axis=1) for name, some in others.items()}
     found = []
     every: list[tuple[str, Mapping[int, str | int]]] = [("host", hosts)]
     every += [(axis.name, axis.places) for axis in axes]
@@ -33,7 +32,7 @@ def group_ranks(
                 members[places[rank]].append(row)
         if len(members) < 2:
             continue
-        excesses = of_all if name == "pipeline" else of_stage
+        excesses = apart.get(name, usual)
         for place, rows in sorted(members.items(), key=lambda item: f"{item[0]:0>9}"):
             some = [uses[row] for row in rows]
             found.append(

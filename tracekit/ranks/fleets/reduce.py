@@ -35,7 +35,8 @@ def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
     summaries = job.digests
     waits = measure_fleet(parts, clocks)
     stages = _find_stages(summaries)
-    steps = lay_out_steps(summaries, stages)
+    axes = find_axes(summaries, job.size or len(summaries))
+    steps = lay_out_steps(summaries, stages, next((axis.places for axis in axes if axis.name == "expert"), {}))
     aligned = clocks.basis != "bound"
     tested = find_stragglers(summaries, steps, waits, parts.talk, aligned=aligned)
     uses = account_ranks(summaries, steps, waits)
@@ -55,7 +56,7 @@ def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
         findings=find_in_fleet(stragglers, uses, steps.computed, collectives, stages),
         notes=_notes(job, waits, clocks),
         worst=list_worst(parts.talk, waits, clocks, summaries) if aligned else (),
-        groups=group_ranks(summaries, uses, find_axes(summaries, job.size or len(summaries)), steps),
+        groups=group_ranks(summaries, uses, axes, steps),
         stragglers=stragglers,
         straggler_rule=tested.rule,
         by_step=spread_by_step(steps),

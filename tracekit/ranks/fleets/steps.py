@@ -1,6 +1,6 @@
 """What did each rank of a fleet do in each step, beside the ranks that do the same work?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -13,9 +13,10 @@ from tracekit.ranks.fleets.stragglers import known_median, shares_of_steps
 
 class Steps(Struct, frozen=True):
     """By rank (rows, as in `ranks`) and step (columns, as in `numbers`), in microseconds; NaN where not recorded.
-    Ranks of one number in `peers` do the same work: they are of one pipeline stage."""
+    Ranks of one number in `stages` are of one pipeline stage; those of one in `peers` do the same work."""
 
     ranks: Ints
+    stages: Ints
     peers: Ints
     numbers: tuple[int, ...]
     span: Floats
@@ -58,8 +59,11 @@ class Steps(Struct, frozen=True):
         return {int(rank): float(us) for rank, us in zip(self.ranks, sums, strict=True) if not np.isnan(us)}
 
 
-def lay_out_steps(summaries: dict[int, RankSummary], stages: Sequence[Sequence[int]]) -> Steps:
-    """Ranks may have recorded some steps that others have not. A step that nobody recorded a stretch of is left out."""
+def lay_out_steps(
+    summaries: dict[int, RankSummary], stages: Sequence[Sequence[int]], experts: Mapping[int, int]
+) -> Steps:
+    """Ranks of one stage do the same work, where they have the same `experts`: those are sent unequally much. Ranks may
+    have recorded some steps that others have not. A step that nobody recorded a stretch of is left out."""
     numbers_of = {
         rank: each.steps if len(each.steps) == len(each.windows) else range(len(each.windows))
         for rank, each in summaries.items()
@@ -82,9 +86,11 @@ def lay_out_steps(summaries: dict[int, RankSummary], stages: Sequence[Sequence[i
     had: Bools = np.any(some, axis=0)
     kept = tuple(number for number, one in zip(numbers, had.tolist(), strict=True) if one)
     of_stage = {rank: place for place, some_ranks in enumerate(stages) for rank in some_ranks}
-    peers = np.array([of_stage.get(rank, -1) for rank in summaries], dtype=np.int64)
+    staged = np.array([of_stage.get(rank, -1) for rank in summaries], dtype=np.int64)
+    placed = np.array([experts.get(rank, -1) for rank in summaries], dtype=np.int64)
+    peers: Ints = np.unique(np.stack((staged, placed)), axis=1, return_inverse=True)[1]
     ranks = np.array([*summaries], dtype=np.int64)
-    return Steps(ranks, peers, kept, span[:, had], compute[:, had], idle[:, had], beside[:, had])
+    return Steps(ranks, staged, peers, kept, span[:, had], compute[:, had], idle[:, had], beside[:, had])
 
 
 def _as_if_whole(values: Floats, peers: Ints) -> Floats:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.interval import Floats
 from tracekit.model.digests import RankSummary, Talk
@@ -32,6 +33,10 @@ LEAST_ON_HOST = 3
 #: Compute beside communication takes so much longer at most: DDP's buckets that wait for a late rank cost the kernels
 #: beside them a fifth of the time they share.
 MOST_PRICE = 0.35
+
+
+#: By process group, or pair: nanoseconds and bytes of each transfer.
+_Links = dict[tuple[object, ...], list[tuple[float, int]]]
 
 
 class Tested(Struct, frozen=True):
@@ -115,33 +120,46 @@ def _hosts(summaries: dict[int, RankSummary], shares: Floats) -> list[_Family]:
 
 
 def _links(waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
-    """Process groups, and pairs of ranks, by the time their transfers take once all have come: nobody is late there."""
-    large = [at for at, each in enumerate(talk) if (each.bytes or 0) >= LEAST_BYTES and each.collective != VARYING]
+    """Process groups, and pairs of ranks, by the time their transfers take once all have come: nobody is late there.
+    All-to-alls, which may be of other bytes each time, by the time for as many as is usual."""
+    large = [at for at, each in enumerate(talk) if (each.bytes or 0) >= LEAST_BYTES]
+    known: dict[object, int] = {}
+    numbers = [
+        known.setdefault(replace(each, bytes=None, signature="") if each.collective == VARYING else each, at)
+        for at, each in enumerate(talk)
+    ]
     rows = waits.joined("rank", "host", "end", "talk").filter(pl.col("talk").is_in(large))
-    single = rows.group_by("collective").agg(
-        ns=(pl.col("end") - pl.col("last")).median(),
-        talk=pl.col("talk").min(),
-        begun=pl.col("last").first(),
-        first=pl.col("rank").min(),
-        to=pl.col("rank").max(),
-        across=pl.col("host").min() != pl.col("host").max(),
+    widths = pl.Series([each.bytes for each in talk], dtype=pl.Int64).gather(rows["talk"])
+    talks = pl.Series(numbers, dtype=pl.Int64).gather(rows["talk"])
+    single = (
+        rows.with_columns(talk=talks, width=widths)
+        .group_by("collective")
+        .agg(
+            ns=(pl.col("end") - pl.col("last")).median(),
+            width=pl.col("width").max(),
+            talk=pl.col("talk").min(),
+            begun=pl.col("last").first(),
+            first=pl.col("rank").min(),
+            to=pl.col("rank").max(),
+            across=pl.col("host").min() != pl.col("host").max(),
+        )
     )
     links = (
         single.filter(pl.col("ns") > 0)
         .sort("begun", "collective")
         .group_by("talk", "across", "first", "to", maintain_order=True)
-        .agg("ns")
+        .agg("ns", "width")
     )
-    kinds: dict[tuple[object, ...], dict[tuple[object, ...], list[float]]] = defaultdict(dict)
+    kinds: dict[tuple[object, ...], _Links] = defaultdict(dict)
     for row in links.iter_rows(named=True):
         each = talk[row["talk"]]
         is_pair = each.exchange == "pairs"
         ranks = (row["first"], row["to"]) if is_pair else each.ranks
         kind = (
             "send" if is_pair else each.collective,
-            *(each.dtype, each.bytes, len(ranks) or each.size, row["across"]),
+            *(each.dtype, None if each.collective == VARYING else each.bytes, len(ranks) or each.size, row["across"]),
         )
-        kinds[kind].setdefault((each.group, ranks), []).extend(row["ns"])
+        kinds[kind].setdefault((each.group, ranks), []).extend(zip(row["ns"], row["width"], strict=True))
     return [
         _family(kind, groups)
         for kind, groups in kinds.items()
@@ -149,17 +167,18 @@ def _links(waits: FleetWaits, talk: Sequence[Talk]) -> list[_Family]:
     ]
 
 
-def _family(kind: tuple[object, ...], groups: dict[tuple[object, ...], list[float]]) -> _Family:
+def _family(kind: tuple[object, ...], groups: _Links) -> _Family:
     some = {key: own for key, own in groups.items() if len(own) >= LEAST_COUNT}
     most = max(map(len, some.values()))
+    usual_bytes = float(np.median([width for transfers in some.values() for _, width in transfers]))
     lasting = np.full((len(some), most), np.nan)
-    for row, values in enumerate(some.values()):
-        lasting[row, : len(values)] = values
+    for row, transfers in enumerate(some.values()):
+        lasting[row, : len(transfers)] = [ns * usual_bytes / width for ns, width in transfers]
     middles = known_median(lasting, axis=1)
     usual = float(known_median(middles))
     shares = lasting / usual - 1
     factor, size = BUS_FACTORS.get(str(kind[0])), int(kind[3] or 0)  # type: ignore[call-overload]
-    width = float(kind[2] or 0) * (factor(size) if factor and size else 1)  # type: ignore[arg-type]
+    width = usual_bytes * (factor(size) if factor and size else 1)
     units: list[dict[str, object]] = []
     for (name, ranks), own, middle in zip(some, lasting, middles.tolist(), strict=True):
         units.append(
@@ -168,7 +187,7 @@ def _family(kind: tuple[object, ...], groups: dict[tuple[object, ...], list[floa
                 "name": name,
                 "ranks": ranks,
                 "collective": kind[0],
-                "bytes": kind[2],
+                "bytes": round(usual_bytes),
                 "busbw_gbps": width / middle,
                 "usual_gbps": width / usual,
                 "lost_us": float(np.nansum(own - usual)) / 1e3,
