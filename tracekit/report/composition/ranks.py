@@ -122,6 +122,8 @@ def _advice(told: Ranks) -> Iterator[doc.Advice]:
         if each.code in words.ADVICE and each.rank not in late:
             what, why = words.ADVICE[each.code]
             command = words.COMMANDS.get(each.code, "")
+            if what == words.LOOK:
+                command = f"tracekit analyze {paths[each.rank or 0]}"
             yield doc.Advice(what.format(rank=each.rank), why, saved_words(each.saving_us), False, command)
     worst = max(map(_waiting_share, told.ranks))
     if not late and worst >= LEAST_WAITING and told.late and (first := told.late[0]).causes:

@@ -26,6 +26,7 @@ from tracekit.report.sections.ranks import (
     PLACE,
     account_figures,
     account_heads,
+    account_note,
     collective_name,
     foremost,
     last_words,
@@ -36,7 +37,7 @@ from tracekit.report.words import ranks as words
 
 T = TypeVar("T")
 #: What a rank's span consists of; less than the second was lost in rounding.
-SEGMENTS, LEAST_PART_US = ("compute", "transfer", "waiting", "communication", "idle"), 0.01
+SEGMENTS, LEAST_PART_US = ("compute", "transfer", "waiting", "unmatched", "idle"), 0.01
 LATE, LAST = "late", ", last most often"
 #: Ranks in the table; ranks in a row of words, and waits by rank.
 MOST_ROWS, MOST_NAMED, MOST_LISTED = 500, 4, 128
@@ -87,7 +88,7 @@ def _parts(use: RankUse) -> dict[str, float]:
         "compute": use.compute_us,
         "transfer": transfer,
         "waiting": waiting,
-        "communication": rest if rest >= LEAST_PART_US else 0.0,
+        "unmatched": rest if rest >= LEAST_PART_US else 0.0,
         "idle": use.idle_us,
     }
 
@@ -128,7 +129,7 @@ def rank_explorer(told: Ranks) -> Explorer:
         words=("waits mostly for",),
         figures=heads,
         rows=tuple(rows),
-        note=f"{words.ACCOUNT_NOTE}{left}",
+        note=f"{account_note(heads)}{left}",
         anchor="rank",
     )
 
@@ -162,8 +163,10 @@ def matrix(told: Ranks, rows: int = MOST_WAITERS, heads: int = MOST_LATES) -> He
     if found is None:
         return None
     lates, lines = found
-    most = max(us for _, cells, _ in lines for us in cells) or 1.0
-    unit, scale, decimals = scale_of(most)
+    # Of all other columns together there is a sum behind those of single ranks: no colour compares with it.
+    single = min(heads, len({each.late for each in told.waits}))
+    most = max(us for _, cells, _ in lines for us in cells[:single]) or 1.0
+    unit, scale, decimals = scale_of(max(us for _, cells, _ in lines for us in cells))
 
     def written(us: float) -> str:
         return f"{us / scale:,.{decimals}f}"
@@ -175,7 +178,10 @@ def matrix(told: Ranks, rows: int = MOST_WAITERS, heads: int = MOST_LATES) -> He
     return HeatMap(
         caption=f"Waiting of each rank (rows) for each rank (columns), {unit}",
         columns=(*lates, "all"),
-        rows=tuple((name, (*map(cell, cells), HeatCell(written(whole), "even"))) for name, cells, whole in lines),
+        rows=tuple(
+            (name, (*map(cell, cells[:single]), *(HeatCell(written(us), "even") for us in (*cells[single:], whole))))
+            for name, cells, whole in lines
+        ),
         keys=(("loss", "longest", MOST_PERCENT), ("loss", "shortest", LEAST_PERCENT)),
         note=words.MATRIX_NOTE,
         head="waits",
@@ -195,9 +201,10 @@ def step_map(told: Ranks) -> HeatMap | None:
         for some in in_bins(row.excess, MOST_COLUMNS):
             known = [share for share in some if share is not None]
             cells.append(_step_cell(fmean(known)) if known else HeatCell(MISSING, "missing"))
-        rows.append((printable(row.name), tuple(cells)))
+        # Narrow: their head says what they are.
+        rows.append((printable(row.name.removeprefix("ranks ").removeprefix("rank ")), tuple(cells)))
     return HeatMap(
-        caption="Own time of ranks beyond their peers', step by step, %",
+        caption="Own time beyond peers', by step, %",
         columns=tuple(heads),
         rows=tuple(rows),
         keys=(

@@ -17,7 +17,7 @@ from tracekit.report.document import (
 )
 from tracekit.report.words import ranks as words
 
-UNMATCHED, PRICE = "exposed, unmatched", "overlap price"
+UNMATCHED, PRICE = words.PARTS["unmatched"], "overlap price"
 ACCOUNT = (
     *("span", "compute", "exposed transfer", "exposed waiting", UNMATCHED, "idle"),
     *("waiting", PRICE, words.CAME_LAST),
@@ -37,7 +37,7 @@ MOST_DETAILS = 60
 OF_ONE = ("arrival_spread_us", "algbw_gbps", "busbw_gbps")
 #: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
 MOSTLY, HARDLY = 2 / 3, 1 / 3
-QUANTILES = (0, 0.01, 0.25, 0.5, 0.75, 0.99, 1)
+QUANTILES = {"min": 0, "p1": 0.01, "p25": 0.25, "median": 0.5, "p75": 0.75, "p99": 0.99, "max": 1}
 
 
 def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
@@ -59,10 +59,12 @@ def account_table(told: Ranks, most: int, *, arrivals: bool = True) -> Table:
     rank's are neither transfer nor waiting: they have a column, where there are any. Without `arrivals` it does not say
     how often ranks came last."""
     shown = foremost(told, most)
-    heads = account_heads(told)
-    heads = heads if arrivals else heads[:-1]
     taken = {use.rank for use in shown}
     others = [use for use in told.ranks if use.rank not in taken]
+    heads = account_heads(told)
+    if not any(map(unmatched_us, shown)) and not (others and median(map(unmatched_us, others))):
+        heads = tuple(head for head in heads if head != UNMATCHED)
+    heads = heads if arrivals else heads[:-1]
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
 
     def written(us: float | None) -> str:
@@ -79,7 +81,7 @@ def account_table(told: Ranks, most: int, *, arrivals: bool = True) -> Table:
         known = ([us for us in each if us is not None] for each in zip(*map(figures, others), strict=True))
         medians = (median(each) if each else None for each in known)
         last = [f"{median(use.last_arrivals for use in others):,.0f}"] if arrivals else []
-        rows.append((f" median of {len(others)} others", *map(written, medians), *last))
+        rows.append((f" median of {len(others):,} others", *map(written, medians), *last))
     return Table("", columns(f"Time, {unit}", figures=heads), tuple(rows))
 
 
@@ -88,6 +90,13 @@ def account_heads(told: Ranks) -> tuple[str, ...]:
     left_out = {UNMATCHED} if not any(map(unmatched_us, told.ranks)) else set()
     left_out |= {PRICE} if told.step_rows else set()
     return tuple(head for head in ACCOUNT if head not in left_out)
+
+
+def account_note(heads: Sequence[str]) -> str:
+    """What adds up, and what is within the others."""
+    parts, within = (" + ".join(heads[1 : heads.index("idle") + 1]), heads[heads.index("idle") + 1 : -1])
+    are = f"“{within[0]}” is" if len(within) == 1 else f"{' and '.join(f'“{each}”' for each in within)} are"
+    return f"span = {parts}. {are} within these; {words.ACCOUNT_NOTE}"
 
 
 def account_figures(use: RankUse, heads: tuple[str, ...]) -> tuple[float | None, ...]:
@@ -122,7 +131,11 @@ def late_table(told: Ranks, most: int) -> Table | None:
         )
         for each in told.late[:most]
     )
-    return filled_table("", columns("Late", "others waited", "because of", "mostly at"), rows)
+    heads = columns("Late", "others waited", "because of", "mostly at")
+    if any(each.where for each in told.late[:most]):
+        return filled_table("", heads, rows)
+    # Summaries hold no places.
+    return filled_table("", heads[:-1], (row[:-1] for row in rows))
 
 
 def straggler_table(told: Ranks, most: int) -> Table | None:
@@ -173,7 +186,9 @@ def group_table(told: Ranks, axis: str, most: int) -> Table | None:
     figures = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "longer")
     left = f" {len(every) - most:,} that differ less are left out." if len(every) > most else ""
     heads = (*columns(axis, "ranks"), *columns(figures=figures))
-    return filled_table(f"By {axis}", heads, rows, words.GROUPS_NOTE + left)
+    # Said once, below the last of the tables.
+    note = words.GROUPS_NOTE if axis == told.groups[-1].axis else ""
+    return filled_table(f"By {axis}", heads, rows, note + left)
 
 
 def distribution_table(told: Ranks) -> Table:
@@ -184,14 +199,17 @@ def distribution_table(told: Ranks) -> Table:
     for at, head in enumerate(heads[: len(every[0])]):
         known = sorted(us for each in every if (us := each[at]) is not None)
         if known:
-            rows.append((head, *(duration(known[round(share * (len(known) - 1))]) for share in QUANTILES)))
-    figures = ("least", *(percent(share, 0) for share in QUANTILES[1:-1]), "most")
-    caption = f"Time of {len(told.ranks):,} ranks"
-    return Table(caption, columns("", figures=figures), tuple(rows), words.DISTRIBUTION_NOTE)
+            rows.append((head, *(duration(known[round(share * (len(known) - 1))]) for share in QUANTILES.values())))
+    caption = f"Percentiles over {len(told.ranks):,} ranks"
+    return Table(caption, columns("", figures=QUANTILES), tuple(rows), "")
 
 
 def _signed(share: float | None) -> str:
-    return MISSING if share is None else f"{share * 100:+.1f} %".replace("-", MINUS)
+    if share is None:
+        return MISSING
+    # Without a sign where it rounds to nothing.
+    percents = round(share * 100, 1)
+    return f"{percents:+.1f} %".replace("-", MINUS) if percents else "0.0 %"
 
 
 def collective_table(told: Ranks, most: int) -> Table | None:

@@ -64,9 +64,16 @@ DTYPES = {"BFloat16": "bf16", "Half": "fp16", "Float": "fp32", "Double": "fp64"}
 NAME, MOST_LISTED = 48, 4
 #: Ranges of missing ranks in a note; less probable is not worth a figure.
 MOST_RANGES, LEAST_CHANCE = 8, 1e-4
+#: Of all causes of a delay: less is not told.
+LEAST_SHARE = 0.005
 
-#: What a rank's span consists of, as legends call it; `communication` where it cannot be told apart.
-PARTS = {"compute": "compute", "transfer": "exposed transfer", "waiting": "exposed waiting"}
+#: What a rank's span consists of, as legends call it; `unmatched` is what cannot be told apart.
+PARTS = {
+    "compute": "compute",
+    "transfer": "exposed transfer",
+    "waiting": "exposed waiting",
+    "unmatched": "exposed, unmatched",
+}
 #: What its timeline shows.
 LANES = {
     "compute": "compute",
@@ -79,10 +86,7 @@ TIMELINES = (
     "Each rank has a row: compute above, communication below, both on one clock. The dashed line is the arrival of the"
     " last rank, whose name is bold. Outlines mark the collective on all ranks."
 )
-ACCOUNT_NOTE = (
-    "span = compute + exposed transfer + exposed waiting + idle. “waiting” and “overlap price” are within these; “came"
-    " last” is in how many collectives the rank was the last to arrive."
-)
+ACCOUNT_NOTE = "“came last” counts collectives to which the rank was the last to arrive."
 MATRIX_NOTE = "In each collective all ranks wait for the last to arrive."
 WORST_NOTE = (
     "Waiting is the sum over the ranks, “late by” the time from the first arrival to the last. A row opens to the"
@@ -91,18 +95,17 @@ WORST_NOTE = (
 STRETCH, FROM_THE_BEGINNING = "The drawing begins {begin} into the window.", "The drawing begins with the window."
 
 STEPS_NOTE = (
-    "Own time is compute and idle, without communication: a rank that waits for a slow one is not slow. Each cell says"
-    " by how much it is longer than the median of the same pipeline stage in that step."
+    "Own time is compute and idle, without communication: a rank that waits for a slow one is not slow. Peers are the"
+    " ranks of the same pipeline stage, of which the median counts."
 )
-GROUPS_NOTE = "Medians over the ranks of each. “Longer” is own time, compute and idle, against ranks of the same stage."
-DISTRIBUTION_NOTE = "Shares of ranks that have no more than the figure."
+GROUPS_NOTE = "Medians over the ranks of a group. “Longer” is own time against ranks of the same pipeline stage."
 FLEET_HOW = (
     "Of more than 64 ranks collectives are joined by names alone.",
     "Their exposed waiting is waiting by the share of each collective that no compute covers.",
 )
 HOW = (
     "A rank waits in a collective from its kernel's start to the last rank's start; the rest is transfer.",
-    "Exposed is what no other GPU work covers. span = compute + exposed transfer + exposed waiting + idle.",
+    "Exposed is what no other GPU work covers.",
     "The price of overlap is how much longer kernels took beside a collective than alone. A dash: too few ran alone.",
     "A late rank is followed back to where it was not yet behind the rank that waited longest for it.",
     "What it did more of since then is the cause of its lateness.",
@@ -122,13 +125,11 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
         ),
         lambda last, of, cause, cause_share, where, waiter, exposed_us, price_of_waiting_us, share, **_: (
             f"Last in {last:,} of {counted(of, 'collective')}. Largest cause: {cause_name(cause)},"
-            f" {percent(cause_share, 0)}{_at(where)}. Of rank {waiter}'s time its waiting takes"
+            f" {percent(cause_share, 0)}{_at(where)}. Of rank {waiter}'s time {duration(exposed_us)}"
             + (
-                f" {duration(exposed_us)} with no compute beside it, and {duration(price_of_waiting_us)} by slower"
-                " kernels beside it."
+                f" is exposed waiting, and {duration(price_of_waiting_us)} the price of overlap with it."
                 if price_of_waiting_us is not None
-                else f" {duration(exposed_us)} ({percent(share, 1)}) with no compute beside it; by how much it slows"
-                " kernels is unknown."
+                else f" ({percent(share, 1)}) is exposed waiting; the price of overlap with it is unknown."
             )
         ),
     ),
@@ -144,10 +145,10 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
         lambda **facts: _straggler(**facts),
     ),
     "straggler_link": (
-        "Link of {name} is slow: {busbw_gbps:.0f} GB/s, usually {usual_gbps:.0f} GB/s, with nobody late",
+        "Link of {name} is slow: {busbw_gbps:.0f} GB/s, usually {usual_gbps:.0f} GB/s",
         lambda collective, message_bytes, ranks, ci95, chance, **_: (
-            f"{collective} of {size(message_bytes)}, ranks {listed(ranks)}: transfer {percent(ci95[0], 0)} to"
-            f" {percent(ci95[1], 0)} longer than in groups alike{_by_chance(chance)}."
+            f"{collective} of {size(message_bytes)}, ranks {listed(ranks)}: transfer, waiting excluded, is"
+            f" {percent(ci95[0], 0)} to {percent(ci95[1], 0)} longer than in like groups{_by_chance(chance)}."
         ),
     ),
     "slow_host": (
@@ -228,7 +229,7 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
 #: A note that is the answer where there is no other.
 NO_COLLECTIVES = "no_collectives"
 NOTES: dict[str, Sentence] = {
-    "other_job": "{subject} is of a job of {size} ranks, the others of {usual_size}: left out.",
+    "other_job": "{subject} is of a job of {size:,} ranks, the others of {usual_size:,}: left out.",
     "unreadable": "Left out: {reason}.",
     "rank_unknown": "{subject} does not say its rank, and its name does not: left out.",
     "rank_twice": "{subject} is rank {rank} too: left out, {kept} counts.",
@@ -245,14 +246,14 @@ NOTES: dict[str, Sentence] = {
         f"Ranks recorded unequally many steps: {usual} usually, not ranks {ranges(ranks)}."
     ),
     "ranks_missing": lambda missing, size, ranks: (
-        f"{missing} of {size:,} ranks are missing ({ranges(ranks)}): who is late among the others is told, no more."
+        f"{missing:,} of {size:,} ranks are missing ({ranges(ranks)}): lateness is relative to the recorded ranks."
     ),
     "one_rank": ("One rank alone cannot tell transfer from waiting for other ranks: name the recordings of all ranks."),
     NO_COLLECTIVES: "No communication kernels: nothing is known of waiting.",
     "clocks_unknown": "Clocks of the ranks could not be aligned: waiting is a lower bound, nobody is called late.",
     "start_skew": ("Rank {rank} waited {most_us:duration} for others to start recording; that is in no figure."),
     "parts_missing": (
-        "{count} of {of:counted collective} lack a recorded rank's part: who is late among the others is told, no more."
+        "{count} of {of:counted collective} lack a recorded rank's part: lateness there is relative to the other ranks."
     ),
     "unmatched_collectives": lambda count, total_us, reason, of: (
         f"{counted(count, 'collective')} ({duration(total_us)}) matched with no other rank: {UNMATCHED[reason]}."
@@ -278,11 +279,11 @@ REMEDIES = {
     "uneven_work": "Give rank {rank} as much work as the others",
     "slow_gpu": "Check the clocks and the power limit of rank {rank}'s GPU",
 }
-LOOK = "Look at rank {rank} by itself"
+LOOK = "Analyze rank {rank} alone"
 #: By the code of a finding: what to do, and why.
 ADVICE = {
-    "straggler_rank": ("Look at rank {rank} by itself", "all others wait for it"),
-    "straggler_host": ("Look at the slow host: clocks, power, other work on it", "all others wait for it"),
+    "straggler_rank": (LOOK, "all others wait for it"),
+    "straggler_host": ("Check the slow host: clocks, power, other processes", "all others wait for it"),
     "straggler_link": ("Check the links of the slow group", ""),
     "slow_host": ("Time steps without the profiler, on each rank", "recording slows hosts unequally"),
     "uneven_work": (REMEDIES["uneven_work"], ""),
@@ -369,9 +370,9 @@ def straggler_cause(each: Straggler) -> str:
 def rule_words(rule: StragglerRule) -> str:
     """When a straggler is called one."""
     return (
-        f"{rule.tested:,} ranks, hosts and links were tested together: any false alarm in a job has a probability of at"
-        f" most {percent(rule.false_alarms, 0)} (Holm). Less than {percent(rule.least_excess, 0)} of own time, or"
-        f" {percent(rule.least_excess_of_link, 0)} of a link's transfer, is not told."
+        f"{rule.tested:,} ranks, hosts and links tested; chance of any false alarm at most"
+        f" {percent(rule.false_alarms, 0)} (Holm). Excess below {percent(rule.least_excess, 0)} of own time, or"
+        f" {percent(rule.least_excess_of_link, 0)} of a link's transfer, is not reported."
     )
 
 
@@ -406,9 +407,10 @@ def note_sentence(note: Note) -> str:
 
 
 def causes_told(causes: Sequence[CauseShare], most: int) -> str:
-    """`Python 63 %, kernels 10 %`."""
+    """`Python 63 %, kernels 10 %`; no cause that rounds to nothing."""
     total = sum(each.us for each in causes)
-    return ", ".join(f"{cause_name(each.cause)} {percent(each.us / total, 0)}" for each in causes[:most])
+    kept = [each for each in causes[:most] if each.us >= LEAST_SHARE * total]
+    return ", ".join(f"{cause_name(each.cause)} {percent(each.us / total, 0)}" for each in kept)
 
 
 def digested(came: DigestsMade, folder: str) -> str:
