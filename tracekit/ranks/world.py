@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tracekit.errors import TracekitError
 from tracekit.model.digests import RankDigest, RankSummary
 from tracekit.model.note import Note
+from tracekit.model.ranks import Ranks
 
 Recorded = TypeVar("Recorded", RankDigest, RankSummary)
 
@@ -62,6 +63,12 @@ def gather_job(digests: Sequence[Recorded]) -> Job[Recorded]:
     if len(found) == 1:
         notes.append(Note("one_rank", "warning", None, {"rank": next(iter(found)), "size": size}))
     return Job(dict(sorted(found.items())), size, missing, tuple(notes))
+
+
+def without_unread(told: Ranks, unread: Sequence[TracekitError]) -> Ranks:
+    """What is told of the others, first of all which recordings could not be read."""
+    left_out = (Note("unreadable", "error", None, {"reason": str(each)}) for each in unread)
+    return replace(told, notes=(*left_out, *told.notes))
 
 
 def count_steps(recorded: RankDigest | RankSummary) -> int:
