@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from tracekit.errors import TracekitError
-from tracekit.ranks.world import without_unread
+from tracekit.ranks.world import notes_of_unread
 from tracekit.walks.engines import opened_engine
 from tracekit.walks.reading_ranks import MOST_IN_FULL, RanksReading, memory_to_read, read_fleet, read_ranks
 
@@ -37,4 +39,4 @@ def tell_recordings(
             joined = match_ranks(digests)
             told = tell_ranks(joined, drawn=drawn)
             alone = list_collectives(joined) if each_alone else None
-    return without_unread(told, unread), alone
+    return replace(told, notes=(*notes_of_unread(unread), *told.notes)), alone
