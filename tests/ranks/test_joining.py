@@ -224,6 +224,35 @@ def test_what_is_wrong_with_a_recording_is_said(change: dict[str, object], code:
     assert {each.rank for each in told.ranks} <= {0, 1, 2}
 
 
+@pytest.mark.parametrize("offset_us", [7_000.0, 0.0])
+def test_a_rank_of_another_run_is_left_out_and_the_late_one_of_this_is_found(offset_us: float) -> None:
+    def draws(seed: int) -> list[RankDigest]:
+        draw = random.Random(seed)
+        work = [[draw.uniform(200, 400) + 300 * (rank == 1) for rank in range(6)] for _ in range(30)]
+        return simulate(6, 30, lambda rank, step: work[step][rank], sequenced=True, origin_us=1e6)
+
+    whole, others = draws(1), draws(2)
+    stranger = replace(others[4], origin_ns=others[4].origin_ns + round(offset_us * 1e3))
+    told = join_ranks([*whole[:4], stranger, whole[5]])
+    assert [each.facts["rank"] for each in told.notes if each.code == "foreign"] == [4]
+    assert told.world.missing == (4,) and told.clock.basis == "one_host" and not told.unmatched
+    assert told.late[0].rank == 1 and sum(each.count for each in told.collectives) == 30
+
+
+def test_what_was_recorded_at_another_time_on_a_host_of_the_job_is_left_out() -> None:
+    day = 86_400 * 10**9
+    ranks = [replace(each, host_name="a") for each in simulate(3, 4, lambda rank, step: 300.0)]
+    before = [replace(each, origin_ns=each.origin_ns - day, path=f"old{each.rank}.json") for each in ranks]
+    told = join_ranks([before[0], *ranks[:2]])
+    assert [each.subject for each in told.notes if each.code == "other_time"] == ["old0.json"]
+    assert [each.path for each in told.ranks] == ["rank0.json", "rank1.json"]
+    filling = join_ranks([before[2], *ranks[:2]])
+    assert filling.world.missing == (2,) and "other_time" in codes(filling)
+    # Of a host of its own the clock may be wrong.
+    elsewhere = join_ranks([replace(before[2], host_name="b"), *ranks[:2]])
+    assert not elsewhere.world.missing and elsewhere.clock.basis == "aligned"
+
+
 def test_one_rank_alone_says_that_waiting_cannot_be_told() -> None:
     told = join_ranks(two_ranks()[:1])
     assert "one_rank" in codes(told) and told.ranks[0].waiting_us is None

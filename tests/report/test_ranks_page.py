@@ -26,7 +26,8 @@ from tracekit.report.page import page_of
 from tracekit.report.sections.rank_page import MOST_PERCENT, matrix, rank_explorer, span_bars, worst_explorer
 from tracekit.report.sections.ranks import UNMATCHED, account_table, unmatched_us
 from tracekit.report.thirty_lines import MOST_LINES
-from tracekit.report.words.ranks import ADVICE, FINDINGS, NO_COLLECTIVES, note_sentence
+from tracekit.report.words.rank_findings import ADVICE, FINDINGS
+from tracekit.report.words.ranks import NO_COLLECTIVES, note_sentence
 
 from ..browser import opened
 

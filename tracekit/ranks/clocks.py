@@ -60,6 +60,8 @@ class Clocks(Struct, frozen=True):
     tolerance_ns: float = field(default=float("inf"))
     #: Whether each collective that names join was under way on all its ranks at one moment.
     at_once: bool = False
+    #: Where they are not known: ranks whose ends fit no line through the others'.
+    unaligned: tuple[int, ...] = ()
 
     @property
     def known(self) -> bool:
@@ -112,6 +114,7 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, tuple
     middles = {at: median(some) for at, some in _by_collective(largest, by_rank).items()}
     offsets: dict[int, Offset] = {}
     aligned = True
+    unaligned: list[int] = []
     for host in hosts:
         if host is largest:
             continue
@@ -120,6 +123,7 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, tuple
             offsets |= dict.fromkeys(host, found)
         elif any(set(each) & set(host) and not set(each) <= set(host) for each in known):
             aligned = False
+            unaligned += host
         # Ranks that share no collective with others need no common clock with them.
     moved = Clocks(plain.base_ns, plain.origins, offsets, "aligned", None, len(hosts))
     spreads = [_spread(moved, each) for each in known]
@@ -127,7 +131,8 @@ def align_clocks(digests: dict[int, RankDigest], pairs: Iterable[dict[int, tuple
     # Ends of one collective that lie apart by more than all others do are of two.
     if not aligned or usual > ONE_CLOCK_NS * (1 if len(hosts) == 1 else 4):
         # In a ring over a slow network some ranks end before others each time: as uncertain as that is their clock.
-        return unmoved or Clocks(plain.base_ns, plain.origins, {}, "bound", None, len(hosts))
+        bound = Clocks(plain.base_ns, plain.origins, {}, "bound", None, len(hosts), unaligned=tuple(unaligned))
+        return unmoved or bound
     basis: ClockBasis = "one_host" if len(hosts) == 1 else "aligned"
     at_once = len(hosts) == 1 and unmoved is not None
     return Clocks(plain.base_ns, plain.origins, offsets, basis, usual, len(hosts), _tolerance_ns(usual), at_once)

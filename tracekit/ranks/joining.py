@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import polars as pl
 from msgspec.structs import replace
 
 from tracekit.model.digests import RankDigest
@@ -13,6 +14,7 @@ from tracekit.ranks import findings
 from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.collectives import sum_collectives, worst_collectives
 from tracekit.ranks.ends import share_a_clock
+from tracekit.ranks.foreign import find_foreign
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.late_ranks import explain_lateness
 from tracekit.ranks.lateness import find_lateness
@@ -23,7 +25,7 @@ from tracekit.ranks.stages import find_stages
 from tracekit.ranks.stretches import draw_stretches
 from tracekit.ranks.waiting import Account, Waits, account_of, measure_waits
 from tracekit.ranks.work import compare_work
-from tracekit.ranks.world import begin_at, count_steps, gather_job
+from tracekit.ranks.world import Job, begin_at, count_steps, gather_job
 
 #: So many of a rank's collectives are none of the others' where recordings are of different stretches of the job.
 MOSTLY_OTHER = 0.5
@@ -39,11 +41,36 @@ def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
 
 def match_ranks(recordings: Sequence[RankDigest]) -> Joined:
     """One job's ranks on one clock, and their collectives. Raises TracekitError where no recording can be used."""
-    job = gather_job(recordings)
+    joined = _match(gather_job(recordings))
+    foreign = _foreign(joined)
+    return _match(joined.job.without(foreign)) if foreign else joined
+
+
+def _match(job: Job[RankDigest]) -> Joined:
     clocks = _clocks(job.digests)
     digests, skews_us = _cut_start(job.digests, clocks)
     matching = match_collectives(digests, clocks)
     return Joined(job, digests, skews_us, clocks, matching, measure_waits(digests, matching, clocks))
+
+
+def _foreign(joined: Joined) -> tuple[int, ...]:
+    """Ranks whose collectives are not the others', by their numbers; or without which all clocks are known."""
+    digests, clocks = joined.job.digests, joined.clocks
+    if not clocks.known:
+        rest = {rank: each for rank, each in digests.items() if rank not in clocks.unaligned}
+        found = len(clocks.unaligned) < len(rest) < len(digests) and _clocks(rest).known
+        return clocks.unaligned if found else ()
+    if not any("not_at_once" in some.values() for some in joined.matching.unmatched.values()):
+        return ()
+    sure = [each for each in named_collectives(digests) if each.flow is None and each.matched_by == "sequence"]
+    starts, ends = (times_of(digests, clocks, column) for column in ("start_ns", "end_ns"))
+    parts = (
+        (k, it.rank, int(starts[it.rank][it.row]), int(ends[it.rank][it.row]))
+        for k, each in enumerate(sure)
+        for it in each.members
+    )
+    names = dict.fromkeys(("collective", "rank", "start", "end"), pl.Int64)
+    return find_foreign(pl.DataFrame(parts, schema=names, orient="row"), clocks.tolerance_ns)
 
 
 def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:

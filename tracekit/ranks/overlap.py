@@ -86,7 +86,7 @@ def _alone(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_kind(kernels: pl.DataFrame) -> pl.DataFrame:
-    return _alone(kernels).group_by(SAME).agg(pl.col("ns").median())
+    return _alone(kernels).group_by(SAME, maintain_order=True).agg(pl.col("ns").median())
 
 
 def _usual_speed(alone: dict[int, pl.DataFrame]) -> pl.DataFrame:
@@ -97,17 +97,17 @@ def _usual_speed(alone: dict[int, pl.DataFrame]) -> pl.DataFrame:
     for _ in range(TURNS):
         every = every.with_columns(usual=(pl.col("ns") / pl.col("speed")).median().over(SAME))
         every = every.with_columns(speed=(pl.col("ns") / pl.col("usual")).median().over("rank"))
-    return every.select(*SAME, usual=(pl.col("ns") / pl.col("speed")).median().over(SAME)).unique()
+    return every.select(*SAME, usual=(pl.col("ns") / pl.col("speed")).median().over(SAME)).unique(maintain_order=True)
 
 
 def _measure_speed(mine: pl.DataFrame, usual: pl.DataFrame) -> _Speed:
-    ratios = mine.join(usual, on=SAME).select(pl.col("ns") / pl.col("usual")).to_series()
+    ratios = mine.join(usual, on=SAME, maintain_order="left").select(pl.col("ns") / pl.col("usual")).to_series()
     return _Speed(float(np.median(ratios)), len(ratios)) if len(ratios) >= LEAST_ALONE else _Speed(1.0, 0)
 
 
 def _look_elsewhere(every: pl.DataFrame) -> _Elsewhere:
-    alone = _agreed(_alone(every).group_by(SAME))
-    apart = _alone(every).join(alone.filter(pl.col("n") > 1), on=SAME)
+    alone = _agreed(_alone(every).group_by(SAME, maintain_order=True))
+    apart = _alone(every).join(alone.filter(pl.col("n") > 1), on=SAME, maintain_order="left")
     freedom = int(apart["n"].len() - apart.select(SAME).n_unique())
     partly = every.filter((pl.col("beside") > 0) & (pl.col("beside") < BESIDE))
     return _Elsewhere(
@@ -149,12 +149,12 @@ def _kernels(digest: RankDigest) -> pl.DataFrame:
 def _price(mine: pl.DataFrame, speed: _Speed, elsewhere: _Elsewhere) -> OverlapPrice | None:
     mine = mine.with_columns(ns=pl.col("ns") / speed.times)
     beside = mine.filter(pl.col("beside") >= BESIDE)
-    own = _agreed(_alone(mine).group_by(SAME)).rename({"usual": "own", "n": "own_n"})
+    own = _agreed(_alone(mine).group_by(SAME, maintain_order=True)).rename({"usual": "own", "n": "own_n"})
     found = (
-        beside.join(own, on=SAME, how="left")
-        .join(elsewhere.alone, on=SAME, how="left")
-        .join(_of_name(mine), on=["name", "grid"], how="left")
-        .join(elsewhere.partly, on=SAME, how="left")
+        beside.join(own, on=SAME, how="left", maintain_order="left")
+        .join(elsewhere.alone, on=SAME, how="left", maintain_order="left")
+        .join(_of_name(mine), on=["name", "grid"], how="left", maintain_order="left")
+        .join(elsewhere.partly, on=SAME, how="left", maintain_order="left")
         .with_columns(known=pl.coalesce("own", "usual", "of_name"))
     )
     sure, rest = found.drop_nulls("known"), found.filter(pl.col("known").is_null())
@@ -172,7 +172,9 @@ def _price(mine: pl.DataFrame, speed: _Speed, elsewhere: _Elsewhere) -> OverlapP
     by_name = sure.filter(pl.col("own").is_null() & pl.col("usual").is_null())["known"].sum()
     # Each kernel scatters by itself; the usual duration is wrong for all kernels that are the same, the ratio of the
     # GPUs' speeds for all. So may be what is taken from kernels of the name alone, or from how others were slowed.
-    same = sure.group_by(SAME).agg(pl.col("known").sum(), pl.len(), n=pl.coalesce("own_n", "n", pl.lit(1)).first())
+    same = sure.group_by(SAME, maintain_order=True).agg(
+        pl.col("known").sum(), pl.len(), n=pl.coalesce("own_n", "n", pl.lit(1)).first()
+    )
     wrong = [
         elsewhere.scatter * math.sqrt((same["known"] ** 2 * (1 / same["len"] + OF_MEDIAN**2 / same["n"])).sum()),
         (elsewhere.scatter * OF_MEDIAN / speed.kernels**0.5 if speed.kernels else MOST_SPREAD) * float(by_rank),
@@ -195,7 +197,7 @@ def _of_name(mine: pl.DataFrame) -> pl.DataFrame:
     alone = pl.col("beside") == 0
     places = pl.col("around").filter(alone & pl.col("surrounded")).n_unique()
     ns = pl.col("ns").filter(alone)
-    found = mine.group_by("name", "grid").agg(
+    found = mine.group_by("name", "grid", maintain_order=True).agg(
         of_name=ns.median(), spread=_spread(ns), alone=ns.len(), all=pl.len(), places=places
     )
     often = (pl.col("places") >= LEAST_ALONE) & (pl.col("alone") >= MOSTLY_ALONE * pl.col("all"))

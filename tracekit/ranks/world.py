@@ -1,9 +1,10 @@
 """Which recordings are of one job, and which ranks of it are there?"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Generic, TypeVar
 
+import numpy as np
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,13 +16,47 @@ from tracekit.model.note import Note
 Recorded = TypeVar("Recorded", RankDigest, RankSummary)
 
 
+#: Recordings of one job are begun at about the same time, by clocks of hosts that differ by less.
+APART_NS = 600 * 10**9
+
+
 class Job(Struct, Generic[Recorded], frozen=True):
     """The recordings of one job by rank, and what a reader must know of those that are left out, or are no whole."""
 
     digests: dict[int, Recorded]
     size: int | None
-    missing: tuple[int, ...]
-    notes: tuple[Note, ...]
+    left_out: tuple[Note, ...]
+
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Ranks of the job that are not there."""
+        return tuple(rank for rank in range(self.size or 0) if rank not in self.digests)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was left out, and what is wrong with the others."""
+        notes: list[Note] = [*self.left_out]
+        for rank, each in self.digests.items():
+            if each.truncated or each.skipped:
+                facts = {"rank": rank, "truncated": each.truncated, "skipped": each.skipped}
+                notes.append(Note("rank_damaged", "warning", each.path, facts))
+        steps = {rank: count_steps(each) for rank, each in self.digests.items()}
+        if len(set(steps.values())) > 1:
+            usual = Counter(steps.values()).most_common(1)[0][0]
+            others = [rank for rank, count in steps.items() if count != usual]
+            notes.append(Note("steps_differ", "warning", None, {"usual": usual, "ranks": others}))
+        if self.missing and len(self.digests) > 1:
+            missing = {"missing": len(self.missing), "size": self.size, "ranks": self.missing}
+            notes.append(Note("ranks_missing", "warning", None, missing))
+        if len(self.digests) == 1:
+            notes.append(Note("one_rank", "warning", None, {"rank": next(iter(self.digests)), "size": self.size}))
+        return tuple(notes)
+
+    def without(self, foreign: Collection[int]) -> "Job[Recorded]":
+        """The job without ranks that turned out to be of another one."""
+        told: list[Note] = [Note("foreign", "error", self.digests[rank].path, {"rank": rank}) for rank in foreign]
+        kept = {rank: each for rank, each in self.digests.items() if rank not in foreign}
+        return Job(kept, self.size, (*self.left_out, *told))
 
 
 def gather_job(digests: Sequence[Recorded]) -> Job[Recorded]:
@@ -32,11 +67,16 @@ def gather_job(digests: Sequence[Recorded]) -> Job[Recorded]:
     sizes = Counter(each.world_size for each in digests if each.world_size is not None)
     size = sizes.most_common(1)[0][0] if sizes else None
     found: dict[int, Recorded] = {}
-    for place, each in enumerate(digests):
+    apart_ns = _apart_ns([each for each in digests if each.world_size in (None, size)])
+    now = {each.host_name for each in digests if each.path not in apart_ns}
+    # Of two recordings of a rank the one counts that was made with the others.
+    for place, each in sorted(enumerate(digests), key=lambda one: one[1].path in apart_ns):
         rank = each.rank
         if each.world_size not in (None, size):
             facts = {"rank": rank, "size": each.world_size, "usual_size": size}
             notes.append(Note("other_job", "error", each.path, facts))
+        elif each.path in apart_ns and each.host_name is not None and each.host_name in now:
+            notes.append(Note("other_time", "error", each.path, {"rank": rank, "apart_us": apart_ns[each.path] / 1e3}))
         elif rank is None and any(other.rank is not None for other in digests):
             notes.append(Note("rank_unknown", "error", each.path))
         elif rank is None:
@@ -47,21 +87,27 @@ def gather_job(digests: Sequence[Recorded]) -> Job[Recorded]:
             found[rank] = each
     if len(found) > 1 and all(each.rank is None for each in digests):
         notes.append(Note("ranks_numbered", "warning", None, {"count": len(found)}))
-    damaged = {rank: each for rank, each in found.items() if each.truncated or each.skipped}
-    for rank, each in damaged.items():
-        facts = {"rank": rank, "truncated": each.truncated, "skipped": each.skipped}
-        notes.append(Note("rank_damaged", "warning", each.path, facts))
-    steps = {rank: count_steps(each) for rank, each in found.items()}
-    if len(set(steps.values())) > 1:
-        usual = Counter(steps.values()).most_common(1)[0][0]
-        others = [rank for rank, count in sorted(steps.items()) if count != usual]
-        notes.append(Note("steps_differ", "warning", None, {"usual": usual, "ranks": others}))
-    missing = tuple(rank for rank in range(size) if rank not in found) if size is not None else ()
-    if missing and len(found) > 1:
-        notes.append(Note("ranks_missing", "warning", None, {"missing": len(missing), "size": size, "ranks": missing}))
-    if len(found) == 1:
-        notes.append(Note("one_rank", "warning", None, {"rank": next(iter(found)), "size": size}))
-    return Job(dict(sorted(found.items())), size, missing, tuple(notes))
+    return Job(dict(sorted(found.items())), size, tuple(notes))
+
+
+def _apart_ns(digests: Sequence[RankDigest | RankSummary]) -> dict[str, int]:
+    """By path those that were begun at another time than most, and how much later by their clocks; none where no time
+    has most of them."""
+    if not digests:
+        return {}
+    begun = np.array([each.origin_ns + each.first_ns for each in digests], dtype=np.int64)
+    order = np.argsort(begun, kind="stable")
+    times = np.split(order, np.flatnonzero(np.diff(begun[order]) > APART_NS) + 1)
+    most = max(times, key=len)
+    if 2 * len(most) <= len(digests):
+        return {}
+    middle = int(np.median(begun[most]))
+    return {digests[at].path: int(begun[at]) - middle for at in order.tolist() if at not in most}
+
+
+def notes_of_unread(errors: Iterable[TracekitError]) -> list[Note]:
+    """Of recordings that are left out because they could not be read."""
+    return [Note("unreadable", "error", None, {"reason": str(error)}) for error in errors]
 
 
 def count_steps(recorded: RankDigest | RankSummary) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
-from tracekit.model.note import Note
+from tracekit.ranks.world import notes_of_unread
 from tracekit.walks.engines import opened_engine
 from tracekit.walks.reading_ranks import MOST_IN_FULL, RanksReading, memory_to_read, read_fleet, read_ranks
 
@@ -39,5 +39,4 @@ def tell_recordings(
             joined = match_ranks(digests)
             told = tell_ranks(joined, drawn=drawn)
             alone = list_collectives(joined) if each_alone else None
-    left_out = (Note("unreadable", "error", None, {"reason": str(error)}) for error in unread)
-    return replace(told, notes=(*left_out, *told.notes)), alone
+    return replace(told, notes=(*notes_of_unread(unread), *told.notes)), alone

@@ -126,6 +126,23 @@ def test_who_recorded_fewer_steps_is_neither_fast_nor_slow_and_a_step_without_ti
     assert all(each.excess == pytest.approx(excess[each.axis, each.name], abs=0.01) for each in found.groups)
 
 
+def test_a_rank_of_another_run_of_the_same_size_is_left_out() -> None:
+    """As if its recording filled the gap of one that is missing: on a host of the job at the same time, and elsewhere a
+    day later."""
+    own, other = 30, 77
+    some = [each for each in make_fleet("planted").summaries() if each.rank not in (own, other)]
+    for each in make_fleet(seed=3).summaries():
+        if each.rank == own:
+            some.append(replace(each, origin_ns=each.origin_ns + 37_000_000))
+        if each.rank == other:
+            some.append(replace(each, origin_ns=each.origin_ns + 86_400 * 10**9, host_name="elsewhere"))
+    found = reduce_fleet(some)
+    assert {each.facts["rank"] for each in found.notes if each.code == "foreign"} == {own, other}
+    assert found.world.missing == tuple(sorted((*MISSING, own, other)))
+    assert found_of(found) == found_of(told("planted"))
+    assert {each.reason for each in found.unmatched} == {"missing_rank"}
+
+
 @pytest.mark.filterwarnings("error")
 def test_ranks_without_any_step_are_told_all_the_same() -> None:
     none = [replace(each, spans_ns=each.spans_ns * 0) for each in make_fleet().summaries()]

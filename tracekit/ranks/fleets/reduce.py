@@ -15,11 +15,12 @@ from tracekit.ranks.fleets.collectives import list_worst, sum_kinds
 from tracekit.ranks.fleets.findings import find_in_fleet
 from tracekit.ranks.fleets.groups import group_ranks
 from tracekit.ranks.fleets.losses import explain_straggler, late_rank_of, sum_by_late, sum_waits
-from tracekit.ranks.fleets.parts import join_parts
+from tracekit.ranks.fleets.parts import Parts, join_parts
 from tracekit.ranks.fleets.step_rows import list_step_rows, spread_by_step
 from tracekit.ranks.fleets.steps import lay_out_steps
 from tracekit.ranks.fleets.tested import find_stragglers
 from tracekit.ranks.fleets.waits import FleetWaits, measure_fleet
+from tracekit.ranks.foreign import find_foreign
 from tracekit.ranks.stages import Meeting, stages_of
 from tracekit.ranks.world import Job, count_steps, gather_job
 
@@ -27,9 +28,11 @@ from tracekit.ranks.world import Job, count_steps, gather_job
 def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
     """What a thousand recordings of one job's ranks say together. Raises TracekitError where none can be used."""
     job = gather_job(recordings)
+    parts, clocks = _join(job)
+    if foreign := find_foreign(_barriers(parts, clocks), clocks.tolerance_ns) if clocks.basis != "bound" else ():
+        job = job.without(foreign)
+        parts, clocks = _join(job)
     summaries = job.digests
-    parts = join_parts(summaries)
-    clocks = align_hosts(parts.every, parts.barriers)
     waits = measure_fleet(parts, clocks)
     stages = _find_stages(summaries)
     steps = lay_out_steps(summaries, stages)
@@ -58,6 +61,20 @@ def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
         by_step=spread_by_step(steps),
         step_rows=list_step_rows(steps, stragglers),
     )
+
+
+def _join(job: Job[RankSummary]) -> tuple[Parts, FleetClocks]:
+    parts = join_parts(job.digests)
+    return parts, align_hosts(parts.every, parts.barriers)
+
+
+def _barriers(parts: Parts, clocks: FleetClocks) -> pl.DataFrame:
+    """Of collectives that all leave at once each rank's part, on one clock."""
+    moved = pl.Series(clocks.moved_ns)
+    every = parts.every.select("part", "rank", "talk", start=pl.col("start") + moved, end=pl.col("end") + moved)
+    exchanges = pl.Series([each.exchange for each in parts.talk], dtype=pl.String)
+    rows = parts.barriers.join(every, on="part")
+    return rows.filter(exchanges.gather(rows["talk"]) == "all")
 
 
 def _find_stages(summaries: dict[int, RankSummary]) -> tuple[tuple[int, ...], ...]:

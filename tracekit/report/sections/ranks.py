@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tracekit.model.ranks import CollectiveClass, CollectiveUse, OneCollective, Ranks, RankTimes, RankUse
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MINUS, MISSING, duration, percent, scale_of, size
+from tracekit.numbers import MISSING, duration, scale_of, size
 from tracekit.report.document import (
     Table,
     columns,
@@ -37,7 +37,6 @@ MOST_DETAILS = 60
 OF_ONE = ("arrival_spread_us", "algbw_gbps", "busbw_gbps")
 #: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
 MOSTLY, HARDLY = 2 / 3, 1 / 3
-QUANTILES = {"min": 0, "p1": 0.01, "p25": 0.25, "median": 0.5, "p75": 0.75, "p99": 0.99, "max": 1}
 
 
 def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
@@ -136,80 +135,6 @@ def late_table(told: Ranks, most: int) -> Table | None:
         return filled_table("", heads, rows)
     # Summaries hold no places.
     return filled_table("", heads[:-1], (row[:-1] for row in rows))
-
-
-def straggler_table(told: Ranks, most: int) -> Table | None:
-    """What is slower than its peers beyond chance, with its 95 % interval."""
-    rows = (
-        (
-            f" {words.straggler_name(each)}",
-            percent(each.excess, 1),
-            f"{percent(each.ci95[0], 1)} to {percent(each.ci95[1], 1)}",
-            duration(each.lost_us),
-            duration(each.waited_us),
-            words.straggler_cause(each),
-        )
-        for each in told.stragglers[:most]
-    )
-    heads = columns("Slow", figures=("longer by", "95 % CI", "loses", "others waited"))
-    return filled_table("", (*heads, *columns("because of")), rows)
-
-
-def axis_table(told: Ranks) -> Table | None:
-    """Of each way in which ranks are grouped the groups with most and least own time."""
-    rows = []
-    for axis in dict.fromkeys(each.axis for each in told.groups):
-        some = [each for each in told.groups if each.axis == axis and each.excess is not None]
-        if not some:
-            continue
-        slow, fast = (pick(some, key=lambda each: each.excess or 0.0) for pick in (max, min))
-        ranks = f"{len(some):,} of {len(max(some, key=lambda each: len(each.ranks)).ranks):,} ranks"
-        rows.append((f" {axis}", ranks, *(f"{printable(each.name)}: {_signed(each.excess)}" for each in (slow, fast))))
-    return filled_table("", columns("Groups", "", "most own time", "least own time"), rows)
-
-
-def group_table(told: Ranks, axis: str, most: int) -> Table | None:
-    """The groups of one axis, those that differ most where not all find room."""
-    every = [each for each in told.groups if each.axis == axis]
-    chosen = {each.name for each in sorted(every, key=lambda each: -abs(each.excess or 0.0))[:most]}
-    rows = (
-        (
-            printable(each.name),
-            words.ranges(each.ranks, 3),
-            *map(duration, (each.span_us, each.compute_us, each.exposed_transfer_us, each.exposed_waiting_us)),
-            duration(each.idle_us),
-            _signed(each.excess),
-        )
-        for each in every
-        if each.name in chosen
-    )
-    figures = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "longer")
-    left = f" {len(every) - most:,} that differ less are left out." if len(every) > most else ""
-    heads = (*columns(axis, "ranks"), *columns(figures=figures))
-    # Said once, below the last of the tables.
-    note = words.GROUPS_NOTE if axis == told.groups[-1].axis else ""
-    return filled_table(f"By {axis}", heads, rows, note + left)
-
-
-def distribution_table(told: Ranks) -> Table:
-    """How each part of the account is distributed over all ranks."""
-    heads = account_heads(told)
-    every = [account_figures(use, heads) for use in told.ranks]
-    rows = []
-    for at, head in enumerate(heads[: len(every[0])]):
-        known = sorted(us for each in every if (us := each[at]) is not None)
-        if known:
-            rows.append((head, *(duration(known[round(share * (len(known) - 1))]) for share in QUANTILES.values())))
-    caption = f"Percentiles over {len(told.ranks):,} ranks"
-    return Table(caption, columns("", figures=QUANTILES), tuple(rows), "")
-
-
-def _signed(share: float | None) -> str:
-    if share is None:
-        return MISSING
-    # Without a sign where it rounds to nothing.
-    percents = round(share * 100, 1)
-    return f"{percents:+.1f} %".replace("-", MINUS) if percents else "0.0 %"
 
 
 def collective_table(told: Ranks, most: int) -> Table | None:
