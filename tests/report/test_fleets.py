@@ -13,7 +13,7 @@ from tracekit.report.composition.ranks_page import ranks_report
 from tracekit.report.contract import ranks_json
 from tracekit.report.page import page_of
 from tracekit.report.schemas import schema
-from tracekit.report.sections.rank_page import MOST_COLUMNS, step_map
+from tracekit.report.sections.fleet import MOST_COLUMNS, step_map
 from tracekit.report.thirty_lines import MOST_LINES
 from tracekit.report.words.ranks import ranges
 

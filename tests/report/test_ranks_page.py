@@ -16,17 +16,18 @@ from tests.report.showing import printed, written
 from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, violations, was_quiet
 
 from tracekit.model.note import Note
-from tracekit.model.ranks import Ranks
+from tracekit.model.ranks import Ranks, WaitedFor
 from tracekit.ranks.joining import match_ranks, tell_ranks
 from tracekit.report.composition.ranks import ranks_overview, ranks_text
 from tracekit.report.composition.ranks_page import ranks_report
 from tracekit.report.document import Explorer, HeatMap, Timelines
 from tracekit.report.markdown import LONGEST, markdown_of, stacked
 from tracekit.report.page import page_of
-from tracekit.report.sections.rank_page import matrix, rank_explorer, span_bars, worst_explorer
+from tracekit.report.sections.rank_page import MOST_PERCENT, matrix, rank_explorer, span_bars, worst_explorer
 from tracekit.report.sections.ranks import UNMATCHED, account_table, unmatched_us
 from tracekit.report.thirty_lines import MOST_LINES
-from tracekit.report.words.ranks import ADVICE, FINDINGS, NO_COLLECTIVES, note_sentence
+from tracekit.report.words.rank_findings import ADVICE, FINDINGS
+from tracekit.report.words.ranks import NO_COLLECTIVES, note_sentence
 
 from ..browser import opened
 
@@ -66,7 +67,7 @@ def test_what_was_joined_to_nothing_is_a_segment_of_its_own() -> None:
     told = job(2)
     torn = replace(told.ranks[0], exposed_waiting_us=None, exposed_transfer_us=None)
     first, _ = span_bars(replace(told, ranks=(torn, told.ranks[1])), 8)
-    assert dict(first.segments)["communication"] == pytest.approx(torn.exposed_us)
+    assert dict(first.segments)["unmatched"] == pytest.approx(torn.exposed_us)
     assert sum(us for _, us in first.segments) == pytest.approx(first.total_us, abs=0.05)
 
 
@@ -190,6 +191,16 @@ def test_where_clocks_are_unknown_no_rank_is_named() -> None:
     # Waiting is a lower bound there.
     assert "at most" not in ranks_overview(told).headline
     assert printed(ranks_text(told, None, (), "brief", 100), 100)
+
+
+def test_the_colours_of_the_matrix_are_of_single_ranks_and_sums_have_none() -> None:
+    some = job(16)
+    told = replace(some, waits=tuple(WaitedFor(rank, late, 100.0) for rank in range(16) for late in range(16)))
+    shown = matrix(told, 16, 4)
+    assert shown is not None and len(shown.columns) == 4 + 2
+    for _, cells in shown.rows:
+        assert [each.tone for each in cells] == ["loss"] * 4 + ["even"] * 2
+        assert max(each.percent for each in cells[:4]) == MOST_PERCENT
 
 
 def test_a_recording_without_communication_is_said_to_have_none_once() -> None:

@@ -26,36 +26,36 @@ class Nesting(Struct, frozen=True):
 
 def nest(starts: Ints, ends: Ints) -> Nesting:
     """How events nest that are in order of their start, the longer first where two begin together. Nanoseconds."""
-    found = _nest_brackets(starts, ends)
-    if isinstance(found, Nesting):
-        return found
-    # Between two stretches without pause nothing is open, so what is wrong in one says nothing of the other: only
-    # stretches with an event that outlasts its parent are gone through one event after the other.
-    doubtful, others = found, ends.copy()
-    others[doubtful] = starts[doubtful]
-    sound, swept = nest(starts, others), _sweep(starts, ends, doubtful)
-    del others
-    # The two share no moment.
-    order = np.argsort(np.concatenate((sound.starts, swept.starts)), kind="stable")
-    both = {
-        key: np.concatenate((getattr(sound, key), getattr(swept, key)))[order] for key in ("starts", "ends", "rows")
-    }
-    return Nesting(np.maximum(sound.parents, swept.parents), **both)
-
-
-def _nest_brackets(starts: Ints, ends: Ints) -> Nesting | Ints:
-    """How they nest where no event outlasts the one it began in; else the rows of all that are in a stretch with one
-    that does."""
     rows = np.flatnonzero(ends > starts)
     begun, over = starts[rows], ends[rows]
     parents, depths = _parents(begun, over)
     outlasting = over > np.where(parents >= 0, over[parents], over)
-    if outlasting.any():
-        stretch = np.cumsum(np.concatenate(([True], begun[1:] >= np.maximum.accumulate(over)[:-1])))
-        return rows[np.isin(stretch, stretch[outlasting])]
-    del outlasting
-    stretches_from, stretches_to, innermost = _lay_flat(begun, over, parents, depths)
-    above = np.full(len(starts), -1, dtype=np.int64)
+    if not outlasting.any():
+        return _nesting(len(starts), rows, begun, over, parents, depths)
+    # Between two stretches without pause nothing is open, so what is wrong in one says nothing of the other: only
+    # stretches with an event that outlasts its parent are gone through one event after the other.
+    stretch = np.cumsum(np.concatenate(([True], begun[1:] >= np.maximum.accumulate(over)[:-1])))
+    wrong = np.zeros(stretch[-1] + 1, dtype=bool)
+    wrong[stretch[outlasting]] = True
+    right = ~wrong[stretch]
+    swept = _sweep(starts, ends, rows[~right])
+    places = np.cumsum(right, dtype=np.int32) - 1
+    parents = np.where(parents >= 0, places[parents], -1)[right]
+    del stretch, outlasting, places
+    sound = _nesting(len(starts), rows[right], begun[right], over[right], parents, depths[right])
+    # The two share no moment.
+    order = np.argsort(np.concatenate((sound.starts, swept.starts)), kind="stable")
+    keys = ("starts", "ends", "rows")
+    both = {key: np.concatenate((getattr(sound, key), getattr(swept, key)))[order] for key in keys}
+    return Nesting(np.maximum(sound.parents, swept.parents), **both)
+
+
+def _nesting(
+    count: int, rows: Ints, starts: Ints, ends: Ints, parents: NDArray[np.int32], depths: NDArray[np.int32]
+) -> Nesting:
+    """That of so many events, of which these rows have a length and lie in each other as brackets do."""
+    stretches_from, stretches_to, innermost = _lay_flat(starts, ends, parents, depths)
+    above = np.full(count, -1, dtype=np.int64)
     above[rows] = np.where(parents >= 0, rows[parents], -1)
     return Nesting(above, stretches_from, stretches_to, rows[innermost])
 
@@ -68,7 +68,7 @@ def _parents(starts: Ints, ends: Ints) -> tuple[NDArray[np.int32], NDArray[np.in
     depths = np.arange(len(starts), dtype=np.int32) - ended
     del ended
     parents = np.full(len(starts), -1, dtype=np.int32)
-    order = np.argsort(depths, kind="stable").astype(np.int32)
+    order = np.argsort(_short(depths), kind="stable").astype(np.int32)
     levels = np.split(order, np.flatnonzero(np.diff(depths[order])) + 1) if len(order) else []
     for outer, inner in pairwise(levels):
         # The parent is the last event one level up that began before.
@@ -83,7 +83,7 @@ def _lay_flat(
     """Starts and ends of stretches, and the position of the innermost event of each."""
     # An event begins to be the innermost at its start; at its end its parent is it again. Where several begin or end at
     # one moment the last of these counts: first the ends, the deepest first, then the starts, which are in order.
-    deepest = np.argsort((-depths).astype(np.int16) if depths.max(initial=0) < 2**15 else -depths, kind="stable")
+    deepest = np.argsort(-_short(depths), kind="stable")
     ending = deepest[np.argsort(ends[deepest], kind="stable")]
     del deepest
     moments = np.concatenate((ends[ending], starts))
@@ -95,6 +95,11 @@ def _lay_flat(
     del order
     some = (moments[1:] > moments[:-1]) & (innermost[:-1] >= 0)
     return moments[:-1][some], moments[1:][some], innermost[:-1][some]
+
+
+def _short(depths: NDArray[np.int32]) -> NDArray[np.int16] | NDArray[np.int32]:
+    """Numbers of 16 bits, where they fit, are sorted in a tenth of the time."""
+    return depths.astype(np.int16) if depths.max(initial=0) < 2**15 else depths
 
 
 def _sweep(starts: Ints, ends: Ints, rows: Ints) -> Nesting:

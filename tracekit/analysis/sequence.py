@@ -16,6 +16,7 @@ from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of, in_launch_order
 from tracekit.analysis.nesting import nest
 from tracekit.analysis.window import Scope, columns, find_scope
+from tracekit.interpreter import collector_paused
 from tracekit.interval import Ints
 from tracekit.model.sequence import Activity, Operator, OperatorSource, Sequence
 from tracekit.model.trace import INPUT_COLUMNS, Trace
@@ -59,7 +60,8 @@ def order_work(trace: Trace, scope: Scope) -> OrderedWork:
     asked = _find_askers(trace, work)
     families = map(family_of, work["name"], work["kind"])
     lengths_us = (np.subtract(*columns(work, "end_ns", "start_ns")) / 1e3).tolist()
-    activities = tuple(map(Activity, work["name"], families, lengths_us, *zip(*asked, strict=True)))
+    with collector_paused():
+        activities = tuple(map(Activity, work["name"], families, lengths_us, *zip(*asked, strict=True)))
     is_known = 2 * sum(each is not NOBODY for each in asked) >= len(asked) > 0
     source: OperatorSource = "own" if is_known else "none"
     count = max(len(scope.spans), 1)

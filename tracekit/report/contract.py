@@ -19,7 +19,7 @@ from tracekit.model.ranks import OneCollective, Ranks
 from tracekit.model.single_run import SingleRun, per_step
 from tracekit.model.waterfall import Waterfall
 from tracekit.names import encodable
-from tracekit.report.words import ranks
+from tracekit.report.words import rank_findings, ranks
 from tracekit.report.words.common import made_at_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.groups import evidence_sentences, label_words
@@ -86,7 +86,7 @@ def ranks_json(told: Ranks, each_alone: Iterable[OneCollective] | None = None) -
     for each in (*fields["collectives"], *fields["worst"]):
         each["class"] = each.pop("kind")
     for each, finding in zip(fields["findings"], told.findings, strict=True):
-        each |= {"title": ranks.finding_title(finding), "evidence": ranks.finding_evidence(finding)}
+        each |= {"title": rank_findings.finding_title(finding), "evidence": rank_findings.finding_evidence(finding)}
     fields["warnings"] = list(map(ranks.note_sentence, told.notes))
     return _text({"schema": "tracekit.ranks/1", **fields})
 

@@ -11,7 +11,9 @@ from tracekit.numbers import counted, duration, percent
 from tracekit.report import document as doc
 from tracekit.report.document import Line, Overview, Summary
 from tracekit.report.sections import ranks as sections
+from tracekit.report.sections.fleet import axis_table, straggler_table
 from tracekit.report.thirty_lines import Detail, shown_overview
+from tracekit.report.words import rank_findings as findings
 from tracekit.report.words import ranks as words
 
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.
@@ -31,7 +33,7 @@ def ranks_overview(told: Ranks) -> Overview:
     first = next((each for each in warned if each.code == "late_rank" or each.code in STRAGGLERS), None)
     notes = tuple(_notes(told))
     # Stragglers have a table.
-    more = [words.finding_title(each) for each in told.findings if each is not first and each.code not in STRAGGLERS]
+    more = [findings.finding_title(each) for each in told.findings if each is not first and each.code not in STRAGGLERS]
     world = told.world
     size = f"{len(world.recorded):,} of {world.size:,} ranks" if world.size else counted(len(world.recorded), "rank")
     steps = counted(told.steps.count, "step")
@@ -40,18 +42,18 @@ def ranks_overview(told: Ranks) -> Overview:
     if told.straggler_rule and not told.stragglers:
         notes = (*notes, words.rule_words(told.straggler_rule))
     tables = (
-        sections.straggler_table(told, MOST_STRAGGLERS),
+        straggler_table(told, MOST_STRAGGLERS),
         # Who came last stands with the answer, and with each kind of collective.
         sections.account_table(told, MOST_OF_FLEET if fleet else MOST_RANKS, arrivals=False),
-        sections.axis_table(told),
+        axis_table(told),
         None if fleet else sections.late_table(told, MOST_LATE),
         sections.collective_table(told, MOST_OF_FLEET if fleet else MOST_COLLECTIVES),
     )
     return Overview(
         subject=f"{size} · {stretch} · {sections.spread_words(told)}",
-        headline=words.finding_title(first) if first else _nobody(told),
+        headline=findings.finding_title(first) if first else _nobody(told),
         result=("", "slower" if first else ""),
-        evidence=words.finding_evidence(first) if first else words.last_words(told),
+        evidence=findings.finding_evidence(first) if first else words.last_words(told),
         notes=notes[:MOST_NOTES],
         tables=tuple(each for each in tables if each),
         advice=tuple(_advice(told))[:MOST_ADVICE],
@@ -111,17 +113,19 @@ def _advice(told: Ranks) -> Iterator[doc.Advice]:
     late = {each.rank: each for each in told.findings if each.code == "late_rank"}
     for rank, facts in ((each.rank or 0, each.facts) for each in late.values()):
         waited, exposed, cost = (duration(facts[name]) for name in ("most_waited_us", "exposed_us", "cost_us"))
-        gain = words.SAVES_WAITING.format(waiter=facts["waiter"], us=waited, exposed=exposed)
+        gain = findings.SAVES_WAITING.format(waiter=facts["waiter"], us=waited, exposed=exposed)
         if facts["price_of_waiting_us"] is not None:
-            gain = words.SAVES_TIME.format(waiter=facts["waiter"], us=cost)
+            gain = findings.SAVES_TIME.format(waiter=facts["waiter"], us=cost)
         codes = {each.code for each in told.findings if each.rank == rank}
         compute = facts["cause"] == "compute"
         cause = next((code for code in ("slow_gpu", "uneven_work") if compute and code in codes), facts["cause"])
         yield _remedy(cause, rank, facts["waiter"], paths, gain)
     for each in told.findings:
-        if each.code in words.ADVICE and each.rank not in late:
-            what, why = words.ADVICE[each.code]
-            command = words.COMMANDS.get(each.code, "")
+        if each.code in findings.ADVICE and each.rank not in late:
+            what, why = findings.ADVICE[each.code]
+            command = findings.COMMANDS.get(each.code, "")
+            if what == findings.LOOK:
+                command = f"tracekit analyze {paths[each.rank or 0]}"
             yield doc.Advice(what.format(rank=each.rank), why, saved_words(each.saving_us), False, command)
     worst = max(map(_waiting_share, told.ranks))
     if not late and worst >= LEAST_WAITING and told.late and (first := told.late[0]).causes:
@@ -133,9 +137,9 @@ def _remedy(cause: str, rank: int, waiter: int, paths: dict[int, str], gain: str
     command = f"tracekit analyze {paths[rank]}"
     if cause in ("compute", "uneven_work"):
         command = f"tracekit compare {paths[waiter]} {paths[rank]}"
-    elif cause in words.COMMANDS:
-        command = words.COMMANDS[cause]
-    return doc.Advice(words.remedy(cause, rank, waiter), "", gain, False, command)
+    elif cause in findings.COMMANDS:
+        command = findings.COMMANDS[cause]
+    return doc.Advice(findings.remedy(cause, rank, waiter), "", gain, False, command)
 
 
 def saved_words(us: float | None) -> str:
@@ -146,7 +150,9 @@ def ranks_text(told: Ranks, page: Path | None, more: tuple[str, ...], detail: De
     """Thirty lines, or the verdict, or all there is."""
     tables: Summary = ()
     if detail == "all":
-        found = tuple(Line(f"{words.finding_title(each)}. {words.finding_evidence(each)}") for each in told.findings)
+        found = tuple(
+            Line(f"{findings.finding_title(each)}. {findings.finding_evidence(each)}") for each in told.findings
+        )
         listed = (
             sections.matrix_table(told),
             sections.worst_table(told),

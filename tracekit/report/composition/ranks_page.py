@@ -9,9 +9,10 @@ from tracekit.report import document as doc
 from tracekit.report.composition.ranks import ranks_overview, saved_words
 from tracekit.report.composition.shared import folded
 from tracekit.report.rank_timelines import rank_timelines
-from tracekit.report.sections import rank_page
+from tracekit.report.sections import fleet, rank_page
 from tracekit.report.sections import ranks as sections
 from tracekit.report.sections.call import CALL_PARTS
+from tracekit.report.words import rank_findings as findings
 from tracekit.report.words import ranks as words
 
 #: Of a fleet there may be a finding for each of many hosts; the JSON has them all.
@@ -37,15 +38,15 @@ def ranks_report(told: Ranks) -> doc.Report:
             "Ranks",
             doc.Part(None, bars, doc.FIRST, unfolded=True),
             doc.Part(rank_page.rank_explorer(told), whole, doc.TABLES, unfolded=True),
-            sections.distribution_table(told) if told.step_rows else None,
+            fleet.distribution_table(told) if told.step_rows else None,
         ),
         doc.section("timelines", "Timelines", rank_timelines(told)),
         doc.section(
             "stragglers",
             "Stragglers",
-            doc.both(_captioned(sections.straggler_table(told, MOST_KINDS), "Slower than their peers"), doc.TABLES),
+            doc.both(_captioned(fleet.straggler_table(told, MOST_KINDS), "Slower than their peers"), doc.TABLES),
             doc.both(words.rule_words(told.straggler_rule) if told.straggler_rule else None),
-            rank_page.step_map(told),
+            fleet.step_map(told),
         ),
         doc.section("groups", "Groups", *_groups(told)),
         doc.section(
@@ -82,7 +83,7 @@ def _groups(told: Ranks) -> tuple[doc.Block | None, ...]:
     """A table for each axis; long ones are folded."""
     found: list[doc.Block | None] = []
     for axis in dict.fromkeys(each.axis for each in told.groups):
-        table = sections.group_table(told, axis, MOST_MATRIX_ROWS)
+        table = fleet.group_table(told, axis, MOST_MATRIX_ROWS)
         long = table is not None and len(table.rows) > MOST_IN_TWIN
         found.append(doc.Fold(f"By {axis}", (table,)) if table and long else table)
     return tuple(found)
@@ -101,8 +102,8 @@ def _findings(told: Ranks) -> doc.Findings | None:
         doc.FindingText(
             id=f"finding-{each.code}{_whose(each)}",
             severity=each.severity,
-            title=words.finding_title(each),
-            evidence=words.finding_evidence(each),
+            title=findings.finding_title(each),
+            evidence=findings.finding_evidence(each),
             saving=saved_words(each.saving_us),
             savings=(),
             advice="",

@@ -1,14 +1,12 @@
 """What the page of many ranks alone shows: bars, tables that open, and the matrix."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 from statistics import fmean
-from typing import TypeVar
 
 from tracekit.model.ranks import LateRank, OneCollective, Ranks, RankUse, WaitedFor
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MINUS, MISSING, counted, duration, percent, scale_of, size
+from tracekit.numbers import MISSING, counted, duration, scale_of, size
 from tracekit.report.document import (
     Account,
     AccountRow,
@@ -26,6 +24,7 @@ from tracekit.report.sections.ranks import (
     PLACE,
     account_figures,
     account_heads,
+    account_note,
     collective_name,
     foremost,
     last_words,
@@ -34,14 +33,11 @@ from tracekit.report.sections.ranks import (
 )
 from tracekit.report.words import ranks as words
 
-T = TypeVar("T")
 #: What a rank's span consists of; less than the second was lost in rounding.
-SEGMENTS, LEAST_PART_US = ("compute", "transfer", "waiting", "communication", "idle"), 0.01
+SEGMENTS, LEAST_PART_US = ("compute", "transfer", "waiting", "unmatched", "idle"), 0.01
 LATE, LAST = "late", ", last most often"
 #: Ranks in the table; ranks in a row of words, and waits by rank.
 MOST_ROWS, MOST_NAMED, MOST_LISTED = 500, 4, 128
-#: Columns of steps; shares that are coloured, and the strongest.
-MOST_COLUMNS, LEAST_LONGER, MOST_LONGER = 24, 0.02, 0.2
 #: How strong the matrix's colours are.
 LEAST_PERCENT, MOST_PERCENT = 6, 42
 #: Causes of one rank's lateness, and the share of it that one has; that all others have together.
@@ -87,7 +83,7 @@ def _parts(use: RankUse) -> dict[str, float]:
         "compute": use.compute_us,
         "transfer": transfer,
         "waiting": waiting,
-        "communication": rest if rest >= LEAST_PART_US else 0.0,
+        "unmatched": rest if rest >= LEAST_PART_US else 0.0,
         "idle": use.idle_us,
     }
 
@@ -128,7 +124,7 @@ def rank_explorer(told: Ranks) -> Explorer:
         words=("waits mostly for",),
         figures=heads,
         rows=tuple(rows),
-        note=f"{words.ACCOUNT_NOTE}{left}",
+        note=f"{account_note(heads)}{left}",
         anchor="rank",
     )
 
@@ -162,8 +158,10 @@ def matrix(told: Ranks, rows: int = MOST_WAITERS, heads: int = MOST_LATES) -> He
     if found is None:
         return None
     lates, lines = found
-    most = max(us for _, cells, _ in lines for us in cells) or 1.0
-    unit, scale, decimals = scale_of(most)
+    # Of all other columns together there is a sum behind those of single ranks: no colour compares with it.
+    single = min(heads, len({each.late for each in told.waits}))
+    most = max(us for _, cells, _ in lines for us in cells[:single]) or 1.0
+    unit, scale, decimals = scale_of(max(us for _, cells, _ in lines for us in cells))
 
     def written(us: float) -> str:
         return f"{us / scale:,.{decimals}f}"
@@ -175,54 +173,14 @@ def matrix(told: Ranks, rows: int = MOST_WAITERS, heads: int = MOST_LATES) -> He
     return HeatMap(
         caption=f"Waiting of each rank (rows) for each rank (columns), {unit}",
         columns=(*lates, "all"),
-        rows=tuple((name, (*map(cell, cells), HeatCell(written(whole), "even"))) for name, cells, whole in lines),
+        rows=tuple(
+            (name, (*map(cell, cells[:single]), *(HeatCell(written(us), "even") for us in (*cells[single:], whole))))
+            for name, cells, whole in lines
+        ),
         keys=(("loss", "longest", MOST_PERCENT), ("loss", "shortest", LEAST_PERCENT)),
         note=words.MATRIX_NOTE,
         head="waits",
     )
-
-
-def step_map(told: Ranks) -> HeatMap | None:
-    """By how much own time is longer than the peers', step by step: stragglers, and the others by neighbours."""
-    if not told.step_rows:
-        return None
-    bins = [each for each in in_bins(told.by_step, MOST_COLUMNS) if each]
-    heads = [str(each[0].step) if len(each) == 1 else f"{each[0].step} to {each[-1].step}" for each in bins]
-    strongest = f"{percent(MOST_LONGER, 0)} longer, or more"
-    rows = []
-    for row in told.step_rows:
-        cells = []
-        for some in in_bins(row.excess, MOST_COLUMNS):
-            known = [share for share in some if share is not None]
-            cells.append(_step_cell(fmean(known)) if known else HeatCell(MISSING, "missing"))
-        rows.append((printable(row.name), tuple(cells)))
-    return HeatMap(
-        caption="Own time of ranks beyond their peers', step by step, %",
-        columns=tuple(heads),
-        rows=tuple(rows),
-        keys=(
-            ("loss", strongest, MOST_PERCENT),
-            ("even", "as others", 0),
-        ),
-        note=words.STEPS_NOTE,
-        head="ranks",
-    )
-
-
-def _step_cell(share: float) -> HeatCell:
-    # Without a sign where it rounds to nothing.
-    text = f"{round(share * 100, 1) + 0.0:.1f}".replace("-", MINUS)
-    if share < LEAST_LONGER:
-        return HeatCell(text, "even")
-    strength = LEAST_PERCENT + min(share / MOST_LONGER, 1.0) * (MOST_PERCENT - LEAST_PERCENT)
-    return HeatCell(text, "loss", round(strength))
-
-
-def in_bins(values: Sequence[T], most: int) -> list[Sequence[T]]:
-    """Neighbours together, in at most so many bins."""
-    parts = min(most, len(values)) or 1
-    edges = [round(at * len(values) / parts) for at in range(parts + 1)]
-    return [values[a:b] for a, b in pairwise(edges)]
 
 
 def worst_explorer(told: Ranks) -> Explorer | None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tracekit.model.ranks import CollectiveClass, CollectiveUse, OneCollective, Ranks, RankTimes, RankUse
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MINUS, MISSING, duration, percent, scale_of, size
+from tracekit.numbers import MISSING, duration, scale_of, size
 from tracekit.report.document import (
     Table,
     columns,
@@ -17,7 +17,7 @@ from tracekit.report.document import (
 )
 from tracekit.report.words import ranks as words
 
-UNMATCHED, PRICE = "exposed, unmatched", "overlap price"
+UNMATCHED, PRICE = words.PARTS["unmatched"], "overlap price"
 ACCOUNT = (
     *("span", "compute", "exposed transfer", "exposed waiting", UNMATCHED, "idle"),
     *("waiting", PRICE, words.CAME_LAST),
@@ -37,7 +37,6 @@ MOST_DETAILS = 60
 OF_ONE = ("arrival_spread_us", "algbw_gbps", "busbw_gbps")
 #: Of a collective's time over its ranks: more is waiting, less than the second is transfer.
 MOSTLY, HARDLY = 2 / 3, 1 / 3
-QUANTILES = (0, 0.01, 0.25, 0.5, 0.75, 0.99, 1)
 
 
 def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
@@ -59,10 +58,12 @@ def account_table(told: Ranks, most: int, *, arrivals: bool = True) -> Table:
     rank's are neither transfer nor waiting: they have a column, where there are any. Without `arrivals` it does not say
     how often ranks came last."""
     shown = foremost(told, most)
-    heads = account_heads(told)
-    heads = heads if arrivals else heads[:-1]
     taken = {use.rank for use in shown}
     others = [use for use in told.ranks if use.rank not in taken]
+    heads = account_heads(told)
+    if not any(map(unmatched_us, shown)) and not (others and median(map(unmatched_us, others))):
+        heads = tuple(head for head in heads if head != UNMATCHED)
+    heads = heads if arrivals else heads[:-1]
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
 
     def written(us: float | None) -> str:
@@ -79,7 +80,7 @@ def account_table(told: Ranks, most: int, *, arrivals: bool = True) -> Table:
         known = ([us for us in each if us is not None] for each in zip(*map(figures, others), strict=True))
         medians = (median(each) if each else None for each in known)
         last = [f"{median(use.last_arrivals for use in others):,.0f}"] if arrivals else []
-        rows.append((f" median of {len(others)} others", *map(written, medians), *last))
+        rows.append((f" median of {len(others):,} others", *map(written, medians), *last))
     return Table("", columns(f"Time, {unit}", figures=heads), tuple(rows))
 
 
@@ -88,6 +89,13 @@ def account_heads(told: Ranks) -> tuple[str, ...]:
     left_out = {UNMATCHED} if not any(map(unmatched_us, told.ranks)) else set()
     left_out |= {PRICE} if told.step_rows else set()
     return tuple(head for head in ACCOUNT if head not in left_out)
+
+
+def account_note(heads: Sequence[str]) -> str:
+    """What adds up, and what is within the others."""
+    parts, within = (" + ".join(heads[1 : heads.index("idle") + 1]), heads[heads.index("idle") + 1 : -1])
+    are = f"“{within[0]}” is" if len(within) == 1 else f"{' and '.join(f'“{each}”' for each in within)} are"
+    return f"span = {parts}. {are} within these; {words.ACCOUNT_NOTE}"
 
 
 def account_figures(use: RankUse, heads: tuple[str, ...]) -> tuple[float | None, ...]:
@@ -122,76 +130,11 @@ def late_table(told: Ranks, most: int) -> Table | None:
         )
         for each in told.late[:most]
     )
-    return filled_table("", columns("Late", "others waited", "because of", "mostly at"), rows)
-
-
-def straggler_table(told: Ranks, most: int) -> Table | None:
-    """What is slower than its peers beyond chance, with its 95 % interval."""
-    rows = (
-        (
-            f" {words.straggler_name(each)}",
-            percent(each.excess, 1),
-            f"{percent(each.ci95[0], 1)} to {percent(each.ci95[1], 1)}",
-            duration(each.lost_us),
-            duration(each.waited_us),
-            words.straggler_cause(each),
-        )
-        for each in told.stragglers[:most]
-    )
-    heads = columns("Slow", figures=("longer by", "95 % CI", "loses", "others waited"))
-    return filled_table("", (*heads, *columns("because of")), rows)
-
-
-def axis_table(told: Ranks) -> Table | None:
-    """Of each way in which ranks are grouped the groups with most and least own time."""
-    rows = []
-    for axis in dict.fromkeys(each.axis for each in told.groups):
-        some = [each for each in told.groups if each.axis == axis and each.excess is not None]
-        if not some:
-            continue
-        slow, fast = (pick(some, key=lambda each: each.excess or 0.0) for pick in (max, min))
-        ranks = f"{len(some):,} of {len(max(some, key=lambda each: len(each.ranks)).ranks):,} ranks"
-        rows.append((f" {axis}", ranks, *(f"{printable(each.name)}: {_signed(each.excess)}" for each in (slow, fast))))
-    return filled_table("", columns("Groups", "", "most own time", "least own time"), rows)
-
-
-def group_table(told: Ranks, axis: str, most: int) -> Table | None:
-    """The groups of one axis, those that differ most where not all find room."""
-    every = [each for each in told.groups if each.axis == axis]
-    chosen = {each.name for each in sorted(every, key=lambda each: -abs(each.excess or 0.0))[:most]}
-    rows = (
-        (
-            printable(each.name),
-            words.ranges(each.ranks, 3),
-            *map(duration, (each.span_us, each.compute_us, each.exposed_transfer_us, each.exposed_waiting_us)),
-            duration(each.idle_us),
-            _signed(each.excess),
-        )
-        for each in every
-        if each.name in chosen
-    )
-    figures = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "longer")
-    left = f" {len(every) - most:,} that differ less are left out." if len(every) > most else ""
-    heads = (*columns(axis, "ranks"), *columns(figures=figures))
-    return filled_table(f"By {axis}", heads, rows, words.GROUPS_NOTE + left)
-
-
-def distribution_table(told: Ranks) -> Table:
-    """How each part of the account is distributed over all ranks."""
-    heads = account_heads(told)
-    every = [account_figures(use, heads) for use in told.ranks]
-    rows = []
-    for at, head in enumerate(heads[: len(every[0])]):
-        known = sorted(us for each in every if (us := each[at]) is not None)
-        if known:
-            rows.append((head, *(duration(known[round(share * (len(known) - 1))]) for share in QUANTILES)))
-    figures = ("least", *(percent(share, 0) for share in QUANTILES[1:-1]), "most")
-    caption = f"Time of {len(told.ranks):,} ranks"
-    return Table(caption, columns("", figures=figures), tuple(rows), words.DISTRIBUTION_NOTE)
-
-
-def _signed(share: float | None) -> str:
-    return MISSING if share is None else f"{share * 100:+.1f} %".replace("-", MINUS)
+    heads = columns("Late", "others waited", "because of", "mostly at")
+    if any(each.where for each in told.late[:most]):
+        return filled_table("", heads, rows)
+    # Summaries hold no places.
+    return filled_table("", heads[:-1], (row[:-1] for row in rows))
 
 
 def collective_table(told: Ranks, most: int) -> Table | None:

@@ -1,0 +1,137 @@
+"""What many ranks at once are told by: stragglers, groups, distributions, and own time step by step."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import fmean
+from typing import TypeVar
+
+from tracekit.model.ranks import Ranks
+from tracekit.names import printable
+from tracekit.numbers import MINUS, MISSING, duration, percent
+from tracekit.report.document import HeatCell, HeatMap, Table, columns, filled_table
+from tracekit.report.sections.rank_page import LEAST_PERCENT, MOST_PERCENT
+from tracekit.report.sections.ranks import account_figures, account_heads
+from tracekit.report.words import ranks as words
+
+T = TypeVar("T")
+QUANTILES = {"min": 0, "p1": 0.01, "p25": 0.25, "median": 0.5, "p75": 0.75, "p99": 0.99, "max": 1}
+#: Columns of steps; shares that are coloured, and the strongest.
+MOST_COLUMNS, LEAST_LONGER, MOST_LONGER = 24, 0.02, 0.2
+
+
+def straggler_table(told: Ranks, most: int) -> Table | None:
+    """What is slower than its peers beyond chance, with its 95 % interval."""
+    rows = (
+        (
+            f" {words.straggler_name(each)}",
+            percent(each.excess, 1),
+            f"{percent(each.ci95[0], 1)} to {percent(each.ci95[1], 1)}",
+            duration(each.lost_us),
+            duration(each.waited_us),
+            words.straggler_cause(each),
+        )
+        for each in told.stragglers[:most]
+    )
+    heads = columns("Slow", figures=("longer by", "95 % CI", "loses", "others waited"))
+    return filled_table("", (*heads, *columns("because of")), rows)
+
+
+def axis_table(told: Ranks) -> Table | None:
+    """Of each way in which ranks are grouped the groups with most and least own time."""
+    rows = []
+    for axis in dict.fromkeys(each.axis for each in told.groups):
+        some = [each for each in told.groups if each.axis == axis and each.excess is not None]
+        if not some:
+            continue
+        slow, fast = (pick(some, key=lambda each: each.excess or 0.0) for pick in (max, min))
+        ranks = f"{len(some):,} of {len(max(some, key=lambda each: len(each.ranks)).ranks):,} ranks"
+        rows.append((f" {axis}", ranks, *(f"{printable(each.name)}: {_signed(each.excess)}" for each in (slow, fast))))
+    return filled_table("", columns("Groups", "", "most own time", "least own time"), rows)
+
+
+def group_table(told: Ranks, axis: str, most: int) -> Table | None:
+    """The groups of one axis, those that differ most where not all find room."""
+    every = [each for each in told.groups if each.axis == axis]
+    chosen = {each.name for each in sorted(every, key=lambda each: -abs(each.excess or 0.0))[:most]}
+    rows = (
+        (
+            printable(each.name),
+            words.ranges(each.ranks, 3),
+            *map(duration, (each.span_us, each.compute_us, each.exposed_transfer_us, each.exposed_waiting_us)),
+            duration(each.idle_us),
+            _signed(each.excess),
+        )
+        for each in every
+        if each.name in chosen
+    )
+    figures = ("span", "compute", "exposed transfer", "exposed waiting", "idle", "longer")
+    left = f" {len(every) - most:,} that differ less are left out." if len(every) > most else ""
+    heads = (*columns(axis, "ranks"), *columns(figures=figures))
+    # Said once, below the last of the tables.
+    note = words.GROUPS_NOTE if axis == told.groups[-1].axis else ""
+    return filled_table(f"By {axis}", heads, rows, note + left)
+
+
+def distribution_table(told: Ranks) -> Table:
+    """How each part of the account is distributed over all ranks."""
+    heads = account_heads(told)
+    every = [account_figures(use, heads) for use in told.ranks]
+    rows = []
+    for at, head in enumerate(heads[: len(every[0])]):
+        known = sorted(us for each in every if (us := each[at]) is not None)
+        if known:
+            rows.append((head, *(duration(known[round(share * (len(known) - 1))]) for share in QUANTILES.values())))
+    caption = f"Percentiles over {len(told.ranks):,} ranks"
+    return Table(caption, columns("", figures=QUANTILES), tuple(rows), "")
+
+
+def _signed(share: float | None) -> str:
+    if share is None:
+        return MISSING
+    # Without a sign where it rounds to nothing.
+    percents = round(share * 100, 1)
+    return f"{percents:+.1f} %".replace("-", MINUS) if percents else "0.0 %"
+
+
+def step_map(told: Ranks) -> HeatMap | None:
+    """By how much own time is longer than the peers', step by step: stragglers, and the others by neighbours."""
+    if not told.step_rows:
+        return None
+    bins = [each for each in in_bins(told.by_step, MOST_COLUMNS) if each]
+    heads = [str(each[0].step) if len(each) == 1 else f"{each[0].step} to {each[-1].step}" for each in bins]
+    strongest = f"{percent(MOST_LONGER, 0)} longer, or more"
+    rows = []
+    for row in told.step_rows:
+        cells = []
+        for some in in_bins(row.excess, MOST_COLUMNS):
+            known = [share for share in some if share is not None]
+            cells.append(_step_cell(fmean(known)) if known else HeatCell(MISSING, "missing"))
+        # Narrow: their head says what they are.
+        rows.append((printable(row.name.removeprefix("ranks ").removeprefix("rank ")), tuple(cells)))
+    return HeatMap(
+        caption="Own time beyond peers', by step, %",
+        columns=tuple(heads),
+        rows=tuple(rows),
+        keys=(
+            ("loss", strongest, MOST_PERCENT),
+            ("even", "as others", 0),
+        ),
+        note=words.STEPS_NOTE,
+        head="ranks",
+    )
+
+
+def _step_cell(share: float) -> HeatCell:
+    # Without a sign where it rounds to nothing.
+    text = f"{round(share * 100, 1) + 0.0:.1f}".replace("-", MINUS)
+    if share < LEAST_LONGER:
+        return HeatCell(text, "even")
+    strength = LEAST_PERCENT + min(share / MOST_LONGER, 1.0) * (MOST_PERCENT - LEAST_PERCENT)
+    return HeatCell(text, "loss", round(strength))
+
+
+def in_bins(values: Sequence[T], most: int) -> list[Sequence[T]]:
+    """Neighbours together, in at most so many bins."""
+    parts = min(most, len(values)) or 1
+    edges = [round(at * len(values) / parts) for at in range(parts + 1)]
+    return [values[a:b] for a, b in pairwise(edges)]
