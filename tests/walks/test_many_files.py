@@ -30,6 +30,9 @@ def nothing():
 def down():
     raise ConnectionError("no scheduler\\nat 10.0.0.7")
 
+def ended():
+    raise SystemExit(3)
+
 def sized(workers):
     return ThreadPoolExecutor(workers)
 """
@@ -68,6 +71,7 @@ def test_whichever_engine_reads_the_json_is_the_same(tmp_path: Path) -> None:
         ("my_engines:nothing", "returned NoneType"),
         ("my_engines:down", "raised ConnectionError: no scheduler, at my_engines.py:11"),
         ("my_engines:sized", "without arguments"),
+        ("my_engines:ended", "raised SystemExit"),
         ("my_mistake:make", "SyntaxError"),
     ],
 )

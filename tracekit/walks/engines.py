@@ -89,11 +89,11 @@ def _made(name: str) -> Executor:
         make = getattr(import_module(module), factory)
     except (ImportError, AttributeError) as error:
         raise TracekitError(f"--engine {name} cannot be imported: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TracekitError(str(their_error(f"--engine {name}: importing {module}", error))) from error
     try:
         executor: Executor = make()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TracekitError(str(their_error(f"--engine {name}", error, "it is called without arguments"))) from error
     if not callable(getattr(executor, "submit", None)):
         raise TracekitError(

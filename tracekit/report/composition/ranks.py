@@ -24,6 +24,8 @@ MOST_OF_FLEET, MOST_STRAGGLERS = 2, 5
 STRAGGLERS = ("straggler_rank", "straggler_host", "straggler_link")
 #: Of a rank's time: exposed waiting that is worth a headline.
 LEAST_WAITING = 0.1
+#: And that is worth a figure.
+LEAST_SHARE = 0.0005
 #: And kernels slowed beside collectives that wait.
 LEAST_PRICE = 0.001
 
@@ -86,7 +88,7 @@ def _nobody(told: Ranks) -> str:
     if unmatched >= LEAST_WAITING:
         return f"Late ranks cannot be told: {percent(unmatched, 0)} of rank {whose}'s time is unmatched communication"
     if told.clock.basis == "bound":
-        return f"Late ranks cannot be told: at least {told_share}"
+        return f"Late ranks cannot be told{f': at least {told_share}' if share >= LEAST_SHARE else ''}"
     if share < LEAST_WAITING:
         return f"No late rank: at most {told_share}"
     waited = [each for each in told.waits if each.rank == worst.rank]
