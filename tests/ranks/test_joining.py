@@ -242,10 +242,10 @@ def test_a_rank_of_another_run_is_left_out_and_the_late_one_of_this_is_found(off
 def test_what_was_recorded_at_another_time_on_a_host_of_the_job_is_left_out() -> None:
     day = 86_400 * 10**9
     ranks = [replace(each, host_name="a") for each in simulate(3, 4, lambda rank, step: 300.0)]
-    before = [replace(each, origin_ns=each.origin_ns - day, path=f"old{each.rank}.json") for each in ranks]
+    before = [replace(each, origin_ns=each.origin_ns - day) for each in ranks]
     told = join_ranks([before[0], *ranks[:2]])
-    assert [each.subject for each in told.notes if each.code == "other_time"] == ["old0.json"]
-    assert [each.path for each in told.ranks] == ["rank0.json", "rank1.json"]
+    assert [each.facts["apart_us"] for each in told.notes if each.code == "other_time"] == [-day / 1e3]
+    assert [each.rank for each in told.ranks] == [0, 1] and told.clock.basis == "one_host"
     filling = join_ranks([before[2], *ranks[:2]])
     assert filling.world.missing == (2,) and "other_time" in codes(filling)
     # Of a host of its own the clock may be wrong.

@@ -89,7 +89,7 @@ def test_beside_its_trace_a_digest_is_read_as_long_as_it_agrees(
     read: list[str] = []
     monkeypatch.setattr("tracekit.walks.reading_ranks.read_digest", lambda content, place: read.append(place))
     monkeypatch.setattr("tracekit.walks.reading_ranks.read_trace", lambda place, **_: read.append(place))
-    monkeypatch.setattr("tracekit.walks.reading_ranks.digest_rank", lambda *_, **__: None)
+    monkeypatch.setattr("tracekit.analysis.digest.digest_rank", lambda *_, **__: None)
     monkeypatch.setattr("tracekit.walks.reading_ranks._with_rank_of_name", lambda digest, place: digest)
     for reading, kind in ((RanksReading(), "digest.parquet"), (RanksReading(steps=(1, 1)), "json")):
         read_ranks(found, reading)

@@ -67,16 +67,17 @@ def gather_job(digests: Sequence[Recorded]) -> Job[Recorded]:
     sizes = Counter(each.world_size for each in digests if each.world_size is not None)
     size = sizes.most_common(1)[0][0] if sizes else None
     found: dict[int, Recorded] = {}
-    apart_ns = _apart_ns([each for each in digests if each.world_size in (None, size)])
-    now = {each.host_name for each in digests if each.path not in apart_ns}
+    alike = [place for place, each in enumerate(digests) if each.world_size in (None, size)]
+    apart_ns = {alike[at]: ns for at, ns in _apart_ns([digests[place] for place in alike]).items()}
+    now = {digests[place].host_name for place in alike if place not in apart_ns}
     # Of two recordings of a rank the one counts that was made with the others.
-    for place, each in sorted(enumerate(digests), key=lambda one: one[1].path in apart_ns):
+    for place, each in sorted(enumerate(digests), key=lambda one: one[0] in apart_ns):
         rank = each.rank
         if each.world_size not in (None, size):
             facts = {"rank": rank, "size": each.world_size, "usual_size": size}
             notes.append(Note("other_job", "error", each.path, facts))
-        elif each.path in apart_ns and each.host_name is not None and each.host_name in now:
-            notes.append(Note("other_time", "error", each.path, {"rank": rank, "apart_us": apart_ns[each.path] / 1e3}))
+        elif place in apart_ns and each.host_name is not None and each.host_name in now:
+            notes.append(Note("other_time", "error", each.path, {"rank": rank, "apart_us": apart_ns[place] / 1e3}))
         elif rank is None and any(other.rank is not None for other in digests):
             notes.append(Note("rank_unknown", "error", each.path))
         elif rank is None:
@@ -90,9 +91,9 @@ def gather_job(digests: Sequence[Recorded]) -> Job[Recorded]:
     return Job(dict(sorted(found.items())), size, tuple(notes))
 
 
-def _apart_ns(digests: Sequence[RankDigest | RankSummary]) -> dict[str, int]:
-    """By path those that were begun at another time than most, and how much later by their clocks; none where no time
-    has most of them."""
+def _apart_ns(digests: Sequence[RankDigest | RankSummary]) -> dict[int, int]:
+    """By their places those that were begun at another time than most, and how much later by their clocks; none where
+    no time has most of them."""
     if not digests:
         return {}
     begun = np.array([each.origin_ns + each.first_ns for each in digests], dtype=np.int64)
@@ -102,7 +103,7 @@ def _apart_ns(digests: Sequence[RankDigest | RankSummary]) -> dict[str, int]:
     if 2 * len(most) <= len(digests):
         return {}
     middle = int(np.median(begun[most]))
-    return {digests[at].path: int(begun[at]) - middle for at in order.tolist() if at not in most}
+    return {at: int(begun[at]) - middle for at in order.tolist() if at not in most}
 
 
 def notes_of_unread(errors: Iterable[TracekitError]) -> list[Note]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.analysis.digest import digest_rank
 from tracekit.errors import TracekitError
 from tracekit.model.digests import DigestOrigin
 from tracekit.ranks.digest_file import MAGIC, footer_bytes, read_digest, read_origin, read_summary
@@ -65,6 +64,9 @@ class RanksReading(Struct, frozen=True):
 
     def made(self, place: str) -> RankDigest:
         """The digest of a trace."""
+        # Digests are read in less time than this takes to load.
+        from tracekit.analysis.digest import digest_rank
+
         folder = default_folder() if self.cached else None
         trace = read_trace(place, cache_folder=folder, collectives=True)
         return _with_rank_of_name(digest_rank(trace, window=self.window, steps=self.steps), place)
