@@ -178,6 +178,9 @@ def test_the_table_of_collectives_has_a_row_for_each_rank(dlrm: Path, tmp_path: 
     assert [int(row["last_rank"]) for row in rows[::8]] == [7, 7, 7, 7, 7, 5, 5, 4]
     assert {row["step"] for row in rows} == {"10"}
     assert invoke("export", str(dlrm), "--collectives", str(tmp_path / "c.parquet")).exit_code == 0
+    first = map(str, sorted(dlrm.iterdir())[:3])
+    few = invoke("export", *first, "--collectives", str(tmp_path / "f.csv"))
+    assert (few.exit_code, few.stdout.count("\n")) == (0, 1) and few.stderr.startswith("note: ")
     kept = pl.read_parquet(tmp_path / "c.parquet")
     assert kept.columns == list(PART_SCHEMA) == list(rows[0])
     assert (kept["waiting_us"] + kept["transfer_us"]).to_list() == pytest.approx(kept["duration_us"].to_list())

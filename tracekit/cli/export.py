@@ -147,8 +147,9 @@ def _export_ranks(
     perfetto: Path | None,
 ) -> None:
     from tracekit.cli.merged_ranks import write_ranks
-    from tracekit.ranks.joining import match_ranks
+    from tracekit.ranks.joining import match_ranks, notes_of
     from tracekit.ranks.listing import list_parts
+    from tracekit.report.words.ranks import note_sentence
     from tracekit.walks.finding_ranks import find_recordings
     from tracekit.walks.reading_ranks import read_ranks
 
@@ -162,6 +163,9 @@ def _export_ranks(
         _write_table(list_parts(joined), collectives, console_beside(collectives))
     if perfetto is not None:
         write_ranks(joined, perfetto, is_named=True)
+    else:
+        for note in notes_of(joined):
+            echo(f"note: {note_sentence(note)}", err=True)
 
 
 def _export_sides(
