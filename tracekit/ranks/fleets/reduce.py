@@ -28,12 +28,11 @@ from tracekit.ranks.world import Job, count_steps, gather_job
 def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
     """What a thousand recordings of one job's ranks say together. Raises TracekitError where none can be used."""
     job = gather_job(recordings)
-    parts, clocks = _join(job)
-    if foreign := find_foreign(_barriers(parts, clocks), clocks.tolerance_ns) if clocks.basis != "bound" else ():
+    parts, clocks, waits = _join(job)
+    if foreign := _foreign(parts, clocks, waits):
         job = job.without(foreign)
-        parts, clocks = _join(job)
+        parts, clocks, waits = _join(job)
     summaries = job.digests
-    waits = measure_fleet(parts, clocks)
     stages = _find_stages(summaries)
     axes = find_axes(summaries, job.size or len(summaries))
     steps = lay_out_steps(summaries, stages, next((axis.places for axis in axes if axis.name == "expert"), {}))
@@ -64,18 +63,19 @@ def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
     )
 
 
-def _join(job: Job[RankSummary]) -> tuple[Parts, FleetClocks]:
+def _join(job: Job[RankSummary]) -> tuple[Parts, FleetClocks, FleetWaits]:
     parts = join_parts(job.digests)
-    return parts, align_hosts(parts.every, parts.barriers)
+    clocks = align_hosts(parts.every, parts.barriers)
+    return parts, clocks, measure_fleet(parts, clocks)
 
 
-def _barriers(parts: Parts, clocks: FleetClocks) -> pl.DataFrame:
-    """Of collectives that all leave at once each rank's part, on one clock."""
-    moved = pl.Series(clocks.moved_ns)
-    every = parts.every.select("part", "rank", "talk", start=pl.col("start") + moved, end=pl.col("end") + moved)
+def _foreign(parts: Parts, clocks: FleetClocks, waits: FleetWaits) -> tuple[int, ...]:
+    """Ranks whose collectives are not the others', where clocks tell."""
+    if clocks.basis == "bound" or "not_at_once" not in waits.left["why"].unique():
+        return ()
+    rows = parts.barriers.join(waits.parts.select("part", "rank", "talk", "start", "end"), on="part")
     exchanges = pl.Series([each.exchange for each in parts.talk], dtype=pl.String)
-    rows = parts.barriers.join(every, on="part")
-    return rows.filter(exchanges.gather(rows["talk"]) == "all")
+    return find_foreign(rows.filter(exchanges.gather(rows["talk"]) == "all"), clocks.tolerance_ns)
 
 
 def _find_stages(summaries: dict[int, RankSummary]) -> tuple[tuple[int, ...], ...]:

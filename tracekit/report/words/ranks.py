@@ -114,12 +114,12 @@ NO_COLLECTIVES = "no_collectives"
 NOTES: dict[str, Sentence] = {
     "other_job": "{subject} is of a job of {size:,} ranks, the others of {usual_size:,}: left out.",
     "other_time": lambda subject, rank, apart_us: (
-        f"{subject} was recorded {duration(abs(apart_us))} {'before' if apart_us < 0 else 'after'} the others of its"
-        " host: left out."
+        f"{subject} was recorded {abs(apart_us) / 60e6:,.0f} min {'before' if apart_us < 0 else 'after'} the others of"
+        " its host: left out."
     ),
     "foreign": (
-        "{subject} ends its collectives at other times than the ranks it calls its group: another job, or another part"
-        " of this one. Left out."
+        "{subject} shares no collective with its group at one moment: it is left out, of another job or another part of"
+        " this one."
     ),
     "unreadable": "Left out: {reason}.",
     "rank_unknown": "{subject} does not say its rank, and its name does not: left out.",
