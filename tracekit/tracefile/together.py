@@ -44,11 +44,13 @@ if TYPE_CHECKING:
 
 MODULE = "tracekit.tracefile.together"
 
-#: Small enough that no process waits long for another one's last batch.
-BATCH_BYTES = 4 << 20
+#: So few that no process waits long for another one's last batch.
+STRETCHES = 4
 #: No file has so many batches: who claims this number has nothing to do.
 STOPPED = 1 << 60
 
+#: What decodes as one list: the caches of a processor hold it. The parts that end in it, and the one it ends in.
+Stretch = tuple[list[bytes], memoryview]
 #: The columns of some batches, by number.
 Parts = Iterator[tuple[int, Columns]]
 
@@ -87,22 +89,27 @@ class Batches:
         self.rest = begun
         self.count = 0
 
-    def __iter__(self) -> Iterator[list[bytes]]:
-        """Each in parts. Raises UnsoundError where an event does not end."""
-        held = [self.rest]
-        size = len(self.rest)
+    def __iter__(self) -> Iterator[list[Stretch]]:
+        """Some stretches each. Raises UnsoundError where an event does not end."""
+        batch: list[Stretch] = []
+        held, size = [self.rest], len(self.rest)
         for piece in self._pieces:
-            size += len(piece)
-            end = last_end(piece) if size >= BATCH_BYTES else None
+            end = last_end(piece)
             if end is None:
+                held.append(piece)
+                size += len(piece)
                 if size > LONGEST_BYTES:
                     raise UnsoundError
-                held.append(piece)
                 continue
+            batch.append((held, memoryview(piece)[:end]))
+            held, size = [piece[end:]], len(piece) - end
+            if len(batch) == STRETCHES:
+                self.count += 1
+                yield batch
+                batch = []
+        if batch:
             self.count += 1
-            yield [*held, piece[:end]]
-            held = [piece[end:]]
-            size = len(piece) - end
+            yield batch
         self.rest = b"".join(held)
 
 
@@ -111,14 +118,15 @@ def decode_claimed(batches: Batches, claims: Claims, detail: Detail) -> Parts:
     where the events of a batch are no list of JSON, or one of them begins in one event and ends in another."""
     decoding = Decoding("", detail)
     mine = claims.claim()
-    for number, parts in enumerate(batches):
+    for number, batch in enumerate(batches):
         if mine >= STOPPED:
             raise UnsoundError
         if number < mine:
             continue
         columns = Columns(detail)
         try:
-            columns.add(decoding.events(as_list(b"", b"".join(parts))))
+            for held, more in batch:
+                columns.add(decoding.events(as_list(b"".join(held), more)))
         except DECODE_ERRORS:
             columns.paired = True
         if columns.paired:
