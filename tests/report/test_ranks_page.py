@@ -193,6 +193,14 @@ def test_where_clocks_are_unknown_no_rank_is_named() -> None:
     assert printed(ranks_text(told, None, (), "brief", 100), 100)
 
 
+def test_collectives_of_whose_lateness_nobody_knows_a_cause_have_no_column_for_it() -> None:
+    told = job(2)
+    bare = replace(told, worst=tuple(replace(each, causes=()) for each in told.worst))
+    for some, columns in ((told, 2), (bare, 1)):
+        explorer = worst_explorer(some)
+        assert explorer is not None and {len(explorer.words), *(len(row.words) for row in explorer.rows)} == {columns}
+
+
 def test_the_colours_of_the_matrix_are_of_single_ranks_and_sums_have_none() -> None:
     some = job(16)
     told = replace(some, waits=tuple(WaitedFor(rank, late, 100.0) for rank in range(16) for late in range(16)))

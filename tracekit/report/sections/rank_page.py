@@ -25,9 +25,11 @@ from tracekit.report.sections.ranks import (
     account_figures,
     account_heads,
     account_note,
+    because_heads,
     collective_name,
     foremost,
     last_words,
+    late_because,
     matrix_of,
     unmatched_us,
 )
@@ -193,10 +195,7 @@ def worst_explorer(told: Ranks) -> Explorer | None:
             number=each.number,
             label=f"{each.number:,}: {collective_name(each)}",
             is_code=False,
-            words=(
-                last_words(each),
-                words.causes_told(each.causes, 1) or NO_CAUSE,
-            ),
+            words=(last_words(each), *late_because(told, each)),
             figures=(
                 Figure(duration(each.start_us), each.start_us or 0.0),
                 Figure(size(each.bytes), each.bytes or -1.0),
@@ -213,7 +212,7 @@ def worst_explorer(told: Ranks) -> Explorer | None:
         noun="collectives",
         hint="rank, cause or place",
         head="Collective",
-        words=(words.CAME_LAST, "late because of"),
+        words=(words.CAME_LAST, *because_heads(told)),
         figures=("begins at", "bytes", words.LATE_BY, "waiting"),
         rows=rows,
         note=words.WORST_NOTE,

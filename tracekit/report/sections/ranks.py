@@ -202,10 +202,13 @@ def matrix_table(told: Ranks) -> Table | None:
     if found is None:
         return None
     lates, lines = found
+    # One unit, or columns of nine ranks would not stand beside each other.
+    unit, scale, decimals = scale_of(max(us for _, cells, _ in lines for us in cells))
     rows = tuple(
-        (name, *(duration(us) if us else MISSING for us in cells), duration(whole)) for name, cells, whole in lines
+        (name, *(f"{us / scale:,.{decimals}f}" if us else MISSING for us in cells), f"{whole / scale:,.{decimals}f}")
+        for name, cells, whole in lines
     )
-    return Table("Who waits for whom", columns("waits", figures=(*lates, "all")), rows)
+    return Table(f"Who waits for whom, {unit}", columns("waits", figures=(*lates, "all")), rows)
 
 
 def matrix_of(told: Ranks, rows: int, heads: int) -> tuple[list[str], list[tuple[str, list[float], float]]] | None:
@@ -254,12 +257,22 @@ def worst_table(told: Ranks, most: int = 10) -> Table | None:
             duration(each.arrival_spread_us),
             duration(sum(one.us for one in each.waiting_us)),
             last_words(each),
-            words.causes_told(each.causes, 1) or NO_CAUSE,
+            *late_because(told, each),
         )
         for each in told.worst[:most]
     )
     heads = columns("collective", figures=("begins at", "bytes", words.LATE_BY, "waiting"))
-    return filled_table("Worst collectives", (*heads, *columns(words.CAME_LAST, "late because of")), rows)
+    return filled_table("Worst collectives", (*heads, *columns(words.CAME_LAST, *because_heads(told))), rows)
+
+
+def because_heads(told: Ranks) -> tuple[str, ...]:
+    """Of why the last rank came late; none where nobody knows of any, as of fleets."""
+    return ("late because of",) if any(each.causes for each in told.worst) else ()
+
+
+def late_because(told: Ranks, each: OneCollective) -> tuple[str, ...]:
+    """What stands below it."""
+    return tuple(words.causes_told(each.causes, 1) or NO_CAUSE for _ in because_heads(told))
 
 
 def idle_table(told: Ranks) -> Table | None:
