@@ -233,9 +233,7 @@ class StepsRead(Struct, frozen=True):
 class RankGroup(Struct, frozen=True):
     """Ranks that share a host, or a place on an axis of the job's parallelism; figures are medians over them."""
 
-    #: host, tensor, data, pipeline, expert or context; `expert tensor` and `expert data` of experts' own groups;
-    #: `groups of 16` where process groups state none.
-    axis: str
+    axis: str  #: host, tensor, data, pipeline, expert, context, `expert data`; `groups of 16` where groups state none.
     name: str  #: The host's, or the place.
     ranks: tuple[int, ...]
     span_us: float

@@ -15,6 +15,7 @@ from tracekit.errors import TracekitError, WorkerDiedError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
+    from multiprocessing.context import SpawnContext
     from multiprocessing.process import BaseProcess
 
     from rich.progress import Progress
@@ -134,52 +135,70 @@ def _answer_at(look: Callable[[T], Found], at: int, item: T) -> Found | Tracekit
 def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: int) -> Generator[Found | TracekitError]:
     """In the order of the items. Where a process dies, nobody says what it read: what was being read is read again,
     each alone, then the rest. An error for one whose process dies then too."""
-    from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import active_children, get_context
+    from multiprocessing import get_context
 
     # Forked processes would inherit polars' threads in the middle of their work.
     context = get_context("spawn")
-    being_read = context.RawArray("b", len(items))
-    others = {each.pid for each in active_children()}
-    children: list[BaseProcess] = []
-    futures: list[Future[Found | TracekitError]] = []
+    known: dict[int, Found | TracekitError] = {}
     told = 0
-    with ProcessPoolExecutor(workers, context, _begin, (being_read,)) as pool:
+    while told < len(items):
+        being_read = context.RawArray("b", len(items))
+        futures: dict[int, Future[Found | TracekitError]] = {}
+        left = [at for at in range(told, len(items)) if at not in known]
+        children: list[BaseProcess] = []
         try:
-            for at, item in enumerate(items):
-                futures.append(pool.submit(_answer_at, question.look, at, item))
-            children = [each for each in active_children() if each.pid not in others]
-            for future in futures:
-                yield future.result()
-                told += 1
-            return
+            with _pool(context, min(workers, len(left)) or 1, being_read, children) as submit:
+                for at in left:
+                    futures[at] = submit(_answer_at, question.look, at, items[at])
+                while told < len(items):
+                    yield known.pop(told) if told in known else futures[told].result()
+                    told += 1
         except BrokenProcessPool:
-            # The others are ended.
+            if len(items) == 1:
+                yield TracekitError(
+                    f"{question.named(items[0])}: the process that read it alone {_how_ended(children)}; if memory ran"
+                    " out, read it where there is more"
+                )
+                return
+            known |= {at: each.result() for at, each in futures.items() if at >= told and each.exception() is None}
+            begun = [at for at in left if being_read[at] and at >= told and at not in known]
+            if not begun:
+                raise TracekitError(f"a process that was to read {_how_ended(children)} before it began") from None
+            for at in begun:
+                (known[at],) = _ask_processes(question, [items[at]], 1)
+
+
+@contextmanager
+def _pool(
+    context: SpawnContext, workers: int, being_read: Any, children: list[BaseProcess]
+) -> Iterator[Callable[..., Future[Any]]]:
+    """Gives what submits a call to processes; these go into `children`, and end with the block, at once after an
+    error."""
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import active_children
+
+    others = {each.pid for each in active_children()}
+    with ProcessPoolExecutor(workers, context, _begin, (being_read,)) as pool:
+
+        def submit(call: Callable[..., Any], *args: Any) -> Future[Any]:
+            future = pool.submit(call, *args)
+            children[:] = [each for each in active_children() if each.pid not in others]
+            return future
+
+        try:
+            yield submit
+        except BrokenProcessPool:
+            # The others are ended, and all have an exit code.
             pool.shutdown()
+            raise
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             # Or each would read what it has begun, and one more.
             for process in children:
                 process.terminate()
             raise
-    if len(items) == 1:
-        yield TracekitError(
-            f"{question.named(items[0])}: the process that read it alone {_how_ended(children)}; if memory ran out,"
-            " read it where there is more"
-        )
-        return
-    known = {at: future.result() for at, future in enumerate(futures) if future.exception() is None and at >= told}
-    begun = [at for at in range(told, len(items)) if being_read[at] and at not in known]
-    if not begun:
-        raise TracekitError(f"a process that was to read {_how_ended(children)} before it began")
-    for at in begun:
-        (known[at],) = _ask_processes(question, [items[at]], 1)
-    left = [items[at] for at in range(told, len(items)) if at not in known]
-    rest = _ask_processes(question, left, min(workers, len(left)))
-    with closing(rest):
-        for at in range(told, len(items)):
-            yield known[at] if at in known else next(rest)
 
 
 def _how_ended(children: Sequence[BaseProcess]) -> str:

@@ -144,7 +144,7 @@ def startup_table(comparison: Comparison) -> Table | None:
     for each in starts:
         cached = MISSING if each.cache_hits is None else f"{each.cache_hits} of {each.graphs}"
         if (each.cache_hits or 0) > (each.graphs or 0):
-            # Of a graph that trains the backward is read apart.
+            # Older runs of training count the backward apart.
             cached = f"{each.cache_hits}, {counted(each.graphs or 0, 'graph')}"
         times = (duration(each.first_call_us), duration(each.startup_us))
         rows.append((KINDS[each.kind], *times, cached, pays_after(each)))

@@ -86,7 +86,7 @@ def compiling(cell: CellFigures) -> str:
     told = seconds(cell.compile_seconds)
     if not cell.cache_hits:
         return told
-    # Of a graph that trains the backward is read apart.
+    # Older runs of training count the backward apart.
     of = f" of {cell.graphs}" if cell.cache_hits <= (cell.graphs or 0) else ""
     return f"{told}, {cell.cache_hits}{of} cached"
 

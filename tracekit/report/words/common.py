@@ -123,7 +123,7 @@ def made_at_words(place: Place | None, lines: Mapping[str, int], *, in_eager_cod
 
 
 def cached_words(hits: int, graphs: int) -> str:
-    """`3 of 4 graphs from a cache`. In training a graph's backward is compiled too, and read from the cache apart."""
+    """`3 of 4 graphs from a cache`. Older runs of training count a graph's backward apart."""
     if hits <= graphs:
         return f"{hits} of {counted(graphs, 'graph')} from a cache"
     return f"{counted(graphs, 'graph')}; {hits} cache hits, backward counted apart"

@@ -118,8 +118,8 @@ NOTES: dict[str, Sentence] = {
         " its host: left out."
     ),
     "foreign": (
-        "{subject} shares no collective with its group at one moment: it is left out, of another job or another part of"
-        " this one."
+        "{subject} shares no collective with its group at one moment: another job, another part of this one, or a clock"
+        " that jumped. Left out."
     ),
     "unreadable": "Left out: {reason}.",
     "rank_unknown": "{subject} does not say its rank, and its name does not: left out.",
