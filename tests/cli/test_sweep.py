@@ -381,6 +381,16 @@ def test_what_cannot_be_is_said_in_a_line_before_anything_runs(
     assert not Path("sweeps").exists()
 
 
+def test_a_folder_of_something_else_is_refused_before_anything_runs(children: Children) -> None:
+    Path("other").mkdir()
+    Path("other/notes.txt").touch()
+    result = sweep("vit", "--out", "other")
+    assert (result.exit_code, children.jobs) == (1, [])
+    assert "other exists and is not a sweep folder" in result.stderr
+    assert "checking" not in result.stderr
+    assert [each.name for each in Path("other").iterdir()] == ["notes.txt"]
+
+
 @pytest.mark.parametrize(("option", "value"), [("--batch-size", "1,none"), ("--mode", "eager,fast"), ("--height", "0")])
 def test_a_list_with_a_wrong_value_is_a_wrong_option(option: str, value: str) -> None:
     assert sweep("vit", option, value).exit_code == 2

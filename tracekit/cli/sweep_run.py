@@ -48,6 +48,8 @@ def sweep_and_show(
     end, where none of those that were asked for has times.
     """
     folder, plan = planned.folder, planned.plan
+    # Before the cells' requirements are checked, which takes seconds.
+    folder.check_content()
     asked = folder.asked()
     identity, reports = identity_of_sweep(asked, ()) if asked else None, reports_of_sweep(folder.path)
     destination(f"sweep-{folder.name}", identity, reports, json_path, force=force)

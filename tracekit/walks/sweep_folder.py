@@ -46,8 +46,8 @@ class SweepFolder:
     def name(self) -> str:
         return self.path.resolve().name
 
-    def check(self) -> None:
-        """Raises TracekitError for a folder that holds something else, and where nothing can be written."""
+    def check_content(self) -> None:
+        """Raises TracekitError for a folder that holds something else."""
         if self.path.exists() and not self.path.is_dir():
             raise TracekitError(f"{self.path} is a file: pass a folder to --out")
         there = self.path.is_dir() and any(self.path.iterdir())
@@ -56,6 +56,10 @@ class SweepFolder:
         if links := [name for name in (CELLS, LOCKS) if (self.path / name).is_symlink()]:
             # A sweep that came from elsewhere would have its cells written wherever its maker wished.
             raise TracekitError(f"{self.path / links[0]} is a link: replace it by its target")
+
+    def check(self) -> None:
+        """The same, and where nothing can be written."""
+        self.check_content()
         try:
             (self.path / CELLS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
