@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.ranks.digest_packing import LEAST_VALUES, packed, unpacked
+from tracekit.ranks.digest_packing import packed, unpacked
 
 
 def test_what_is_packed_is_unpacked_whatever_the_times_are() -> None:
@@ -19,10 +19,9 @@ def test_what_is_packed_is_unpacked_whatever_the_times_are() -> None:
         assert unpacked(packed(few))["gaps"].equals(some)
 
 
-def test_so_are_times_that_are_packed_byte_by_byte() -> None:
-    """Of either sign, and some far apart."""
+def test_so_are_many_that_are_far_apart() -> None:
     draw = np.random.default_rng(3)
-    times = draw.integers(-(2**40), 2**40, (LEAST_VALUES, 3 + len(IDLE_CAUSES)))
+    times = draw.integers(-(2**40), 2**40, (200, 3 + len(IDLE_CAUSES)))
     names = ("start_ns", "end_ns", "ready_ns", *IDLE_CAUSES)
     every = pl.DataFrame({name: times[:, at] for at, name in enumerate(names)})
     tables = {name: every.select("start_ns", "end_ns", "ready_ns") for name in ("activities", "collectives")}

@@ -12,12 +12,14 @@ from msgspec import Struct
 
 from tracekit.errors import TracekitError
 from tracekit.model.digests import DigestOrigin, RankDigest, RankRecording, RankSummary
-from tracekit.ranks.digest_packing import LEVEL, packed, unpacked
+from tracekit.ranks.digest_packing import packed, unpacked
 from tracekit.ranks.summary import pack, summarise, unpack
 
 #: To be raised when the tables, or how they are filled, change.
-SCHEMA = "tracekit.digest/8"
+SCHEMA = "tracekit.digest/9"
 TABLES = ("activities", "collectives", "gaps", "places")
+#: Of zstd: what is written once is read often.
+LEVEL = 19
 #: What a Parquet file begins with.
 MAGIC = b"PAR1"
 #: What reading another file, or a damaged one, raises.

@@ -1,23 +1,18 @@
 """A digest's tables with times that pack well: a rank has tens of thousands of them, and two of three say again what
-another has said. What is left is mostly noise in the low bytes, which spoils the others unless it is apart."""
+another has said."""
 
 from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
-import zstandard
 
 from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
 
 #: How many of the moments lie between a gap's start and that of the gap before.
 MOMENTS = "moments"
-#: What is added to the name of a cause that is told by what the others leave of a gap, and of a column in bytes.
-REST, BYTES = ".rest", ".bytes"
-#: Columns of fewer values pack well as they are.
-LEAST_VALUES = 256
-#: Of zstd: what is written once is read often.
-LEVEL = 19
+#: What is added to the name of a cause that is told by what the others leave of a gap.
+REST = ".rest"
 
 
 def packed(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -36,16 +31,14 @@ def packed(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     dearest = max(IDLE_CAUSES, key=lambda cause: gaps[cause].n_unique())
     rest = pl.sum_horizontal(IDLE_CAUSES) - pl.Series(ends - starts, dtype=pl.Int64)
     told = told.with_columns(rest.alias(dearest)).rename({dearest: dearest + REST})
-    differences = {name: told if name == "gaps" else _as_differences(table) for name, table in tables.items()}
-    return {name: _in_bytes(table) for name, table in differences.items()}
+    return {name: told if name == "gaps" else _as_differences(table) for name, table in tables.items()}
 
 
 def unpacked(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The tables that were packed so."""
-    whole = {name: _from_bytes(table) for name, table in tables.items()}
-    made = {name: _as_times(table) for name, table in whole.items() if name != "gaps"}
+    made = {name: _as_times(table) for name, table in tables.items() if name != "gaps"}
     overs, begins = _moments(made["activities"], made["collectives"])
-    told = whole["gaps"]
+    told = tables["gaps"]
     starts = overs[np.cumsum(told[MOMENTS].to_numpy())] + told["start_ns"].to_numpy()
     ends = _next(begins, starts) + told["end_ns"].to_numpy()
     known = [cause for cause in IDLE_CAUSES if cause in told.columns]
@@ -84,30 +77,3 @@ def _as_times(table: pl.DataFrame) -> pl.DataFrame:
     start = (pl.col("start_ns") + pl.col("end_ns").shift(fill_value=0)).cum_sum()
     ready = [pl.col(name) + start for name in table.columns if name == "ready_ns"]
     return table.with_columns(start, pl.col("end_ns") + start, *ready)
-
-
-def _in_bytes(table: pl.DataFrame) -> pl.DataFrame:
-    """Numbers of many values as their lowest bytes, the next ones and so on, each compressed by itself, in the first
-    rows."""
-    columns = []
-    for column in table.iter_columns():
-        if column.dtype == pl.Int64 and not column.null_count() and column.n_unique() >= LEAST_VALUES:
-            values = column.to_numpy()
-            # Small ones of either sign have zeros above.
-            planes = np.ascontiguousarray((values << 1) ^ (values >> 63)).view(np.uint8).reshape(-1, 8).T
-            cells = [zstandard.compress(plane.tobytes(), LEVEL) for plane in planes]
-            rest = [None] * (table.height - len(cells))
-            column = pl.Series(column.name + BYTES, [*cells, *rest], dtype=pl.Binary)
-        columns.append(column)
-    return pl.DataFrame(columns)
-
-
-def _from_bytes(table: pl.DataFrame) -> pl.DataFrame:
-    columns = []
-    for column in table.iter_columns():
-        if column.name.endswith(BYTES):
-            planes = [np.frombuffer(zstandard.decompress(cell), np.uint8) for cell in column.head(8)]
-            values = np.stack(planes, axis=1).view(np.int64)[:, 0]
-            column = pl.Series(column.name.removesuffix(BYTES), (values >> 1) ^ -(values & 1), dtype=pl.Int64)
-        columns.append(column)
-    return pl.DataFrame(columns)
