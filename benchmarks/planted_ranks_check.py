@@ -22,9 +22,9 @@ ROOT = Path(__file__).parents[1]
 #: What names each plant: a cause of lateness, or a finding about the rank.
 NAMED = {
     "gpu": ({"compute"}, {"uneven_work"}),
-    "host": ({"python"}, set()),
-    "item": ({"sync_wait", "compute", "launch_call"}, {"uneven_work"}),
-    "loader": ({"python"}, set()),
+    "host": ({"python"}, {"held_up"}),
+    "item": ({"sync_wait", "compute", "launch_call"}, {"uneven_work", "lone_sync"}),
+    "loader": ({"python"}, {"held_up"}),
     "batch": ({"compute"}, {"uneven_work", "slow_gpu"}),
     "work": ({"compute"}, {"uneven_work", "slow_gpu"}),
     "recompile": ({"compile", "python", "guards"}, {"recompiled"}),

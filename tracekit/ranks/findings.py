@@ -9,7 +9,10 @@ import polars as pl
 from tracekit.model.digests import RankDigest
 from tracekit.model.ranks import CollectiveUse, LateRank, RankFinding, RankUse, UnevenKernel
 from tracekit.ranks.exposure import find_exposed, find_small
+from tracekit.ranks.host_pauses import find_pauses
 from tracekit.ranks.links import find_slow_links
+from tracekit.ranks.lone_syncs import find_lone_syncs
+from tracekit.ranks.stages import peers_of
 from tracekit.ranks.world import count_steps
 
 #: Of a waiting rank's window: less is no straggler's doing.
@@ -42,7 +45,10 @@ def find(
     alike: bool,
 ) -> tuple[RankFinding, ...]:
     """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
-    told = (_late_ranks(ranks, late, uneven), _recompiled(ranks, digests), _uneven_work(ranks, uneven))
+    slow = tuple(_late_ranks(ranks, late, uneven))
+    peers = peers_of(digests, stages)
+    held_up = (_held_up(ranks, late, slow, digests, peers), _lone_syncs(digests, peers))
+    told = (slow, *held_up, _recompiled(ranks, digests), _uneven_work(ranks, uneven))
     counts = {rank: count_steps(digest) for rank, digest in digests.items()}
     # As if each had recorded as many steps as the one with most.
     computed = {each.rank: each.compute_us * max(counts.values()) / counts[each.rank] for each in ranks}
@@ -97,6 +103,37 @@ def _late_ranks(
             yield RankFinding("late_rank", "warning", each.rank, facts, cost_us)
         elif of_host:
             yield RankFinding("slow_host", "info", each.rank, facts)
+
+
+def _held_up(
+    ranks: tuple[RankUse, ...],
+    late: tuple[LateRank, ...],
+    slow: tuple[RankFinding, ...],
+    digests: dict[int, RankDigest],
+    peers: tuple[tuple[int, ...], ...],
+) -> Iterator[RankFinding]:
+    """Ranks whose host is held up in every step, where a late rank's own finding does not say so."""
+    said = {(each.rank, each.facts["cause"]) for each in slow if each.code == "late_rank"}
+    waited = {each.rank: each.most_waited_us for each in late}
+    span_us = max(each.span_us for each in ranks)
+    for pause in find_pauses(digests, peers):
+        if (pause.rank, pause.cause) in said:
+            continue
+        waited_us = waited.get(pause.rank, 0.0)
+        grave = waited_us >= LEAST_WAITED * span_us
+        saving_us = min(pause.more_us * pause.steps, waited_us) if grave else None
+        facts = {name: getattr(pause, name) for name in pause.__struct_fields__ if name != "rank"}
+        yield RankFinding("held_up", "warning" if grave else "info", pause.rank, facts, saving_us)
+
+
+def _lone_syncs(digests: dict[int, RankDigest], peers: tuple[tuple[int, ...], ...]) -> Iterator[RankFinding]:
+    """Ranks that wait for their GPU alone."""
+    for sync in find_lone_syncs(digests, peers):
+        grave = sync.share >= LEAST_WAITED
+        facts = {name: getattr(sync, name) for name in sync.__struct_fields__ if name != "rank"}
+        yield RankFinding(
+            "lone_sync", "warning" if grave else "info", sync.rank, facts, sync.idle_us if grave else None
+        )
 
 
 def _uneven_work(ranks: tuple[RankUse, ...], uneven: tuple[UnevenKernel, ...]) -> Iterator[RankFinding]:

@@ -57,6 +57,13 @@ def stages_of(meetings: Mapping[int, Sequence[Meeting]]) -> tuple[Ranks, ...]:
     return tuple(each for each in recorded if each)
 
 
+def peers_of(ranks: Iterable[int], stages: Sequence[Ranks]) -> tuple[Ranks, ...]:
+    """Ranks that are held against each other: those of each stage, and those of none. One alone differs from nobody."""
+    staged = {rank for stage in stages for rank in stage}
+    parts = (*stages, tuple(rank for rank in ranks if rank not in staged))
+    return tuple(tuple(sorted(part)) for part in parts if part)
+
+
 def _in_a_row(ranks: Ranks, pairs: set[Ranks]) -> bool:
     met = [pair for pair in pairs if pair[0] in ranks]
     return len(met) == len(ranks) - 1 and all(sum(rank in pair for pair in met) <= 2 for rank in ranks)

@@ -1,6 +1,5 @@
 """Do all ranks do the same work? Kernels that one rank runs more often, or slower, than the others."""
 
-from collections.abc import Sequence
 from statistics import median
 
 import polars as pl
@@ -8,6 +7,7 @@ from msgspec import Struct
 
 from tracekit.model.digests import RankDigest
 from tracekit.model.ranks import UnevenKernel
+from tracekit.ranks.stages import Ranks, peers_of
 
 #: A kernel's difference below this share of the window is not listed.
 LEAST_SHARE = 0.0005
@@ -21,12 +21,10 @@ class Work(Struct, frozen=True):
     slower: dict[int, float]
 
 
-def compare_work(digests: dict[int, RankDigest], stages: Sequence[Sequence[int]]) -> Work:
+def compare_work(digests: dict[int, RankDigest], stages: tuple[Ranks, ...]) -> Work:
     """Kernels that ranks ran unequally often, and how fast each ran those that all ran alike. Of a pipeline ranks are
     held against those of their own stage, of which one alone differs from nobody."""
-    staged = {rank for stage in stages for rank in stage}
-    parts = [*stages, [rank for rank in digests if rank not in staged]]
-    found = [_compare({rank: digests[rank] for rank in sorted(part)}) for part in parts if part]
+    found = [_compare({rank: digests[rank] for rank in part}) for part in peers_of(digests, stages)]
     uneven = sorted((one for each in found for one in each.uneven), key=lambda one: -abs(one.more_us))
     return Work(tuple(uneven), {rank: slower for each in found for rank, slower in each.slower.items()})
 

@@ -54,6 +54,20 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
             " unequally: steps without it may have no late rank."
         ),
     ),
+    "held_up": (
+        "Rank {rank}'s host is held up in each step, {more_us:duration} longer than other ranks'",
+        lambda cause, own_us, usual_us, steps, kernel, where, **_: (
+            f"{cause_name(cause)}{_at(where or kernel)}: {duration(own_us)}, usually {duration(usual_us)}."
+            f" Median of {counted(steps, 'step')}."
+        ),
+    ),
+    "lone_sync": (
+        "Rank {rank} alone waits for its GPU: {count} {count:copy|copies} to the host, usually {usual_count:.0f}",
+        lambda idle_us, share, where, **_: (
+            f"The GPU is idle for {duration(idle_us)} after that ({percent(share, 1)} of the window){_at(where)}."
+            " .item(), .cpu() and printing a tensor do it."
+        ),
+    ),
     "uneven_work": (
         "Rank {rank} runs {more_us:duration} of kernels that other ranks do not, {share:percent 1} of the window",
         lambda kernel, count, usual_count, kernels, **_: (
@@ -145,6 +159,8 @@ ADVICE = {
     "straggler_host": ("Check the slow host: clocks, power, other processes", "all others wait for it"),
     "straggler_link": ("Check the links of the slow group", ""),
     "slow_host": ("Time steps without the profiler, on each rank", "recording slows hosts unequally"),
+    "held_up": (REMEDIES["python"], ""),
+    "lone_sync": (REMEDIES["sync_wait"], ""),
     "uneven_work": (REMEDIES["uneven_work"], ""),
     "slow_gpu": (REMEDIES["slow_gpu"], ""),
     "uneven_stages": ("Move layers from the longest pipeline stage to the others", "they wait for it"),

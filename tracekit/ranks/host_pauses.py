@@ -1,0 +1,120 @@
+"""Is a rank's host held up at one place in every step, where the hosts of others are not?
+
+Sums over a step hide it: a host that launches slowly throughout, mostly for being recorded, is behind by more. So each
+idle gap is held against the same gap of the other ranks, step by step, less what the host is slower everywhere.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from tracekit.model.analysis import IDLE_CAUSES, NOT_THE_HOST
+from tracekit.model.digests import RankDigest
+from tracekit.ranks.gaps import whole_gaps
+
+#: `compile` has a finding of its own; `unattributed` is nobody's.
+CAUSES = tuple(cause for cause in IDLE_CAUSES if cause not in (*NOT_THE_HOST, "compile", "unattributed"))
+#: Of a step: less is not told.
+LEAST_SHARE = 0.01
+#: Where the hosts of others are not late by so much, their GPUs had work in store: what their hosts did nobody sees.
+LEAST_STARVED_NS = 5_000
+#: So many times what it takes others at that place.
+LEAST_LONGER = 1.75
+#: In fewer steps, or at fewer places, nobody can say what is usual.
+LEAST_STEPS, LEAST_PLACES = 3, 5
+#: At least half of the pause in this share of the steps.
+MOST_STEPS = 0.8
+#: What a gap is known by over ranks and steps: what ended it, which of that name, and what ran before it.
+PLACE = ("name", "number", "before")
+
+Cube = NDArray[np.float64]
+
+
+class HostPause(Struct, frozen=True):
+    """What a rank's host does longer at one place of a step than the others' hosts, in microseconds of a step."""
+
+    rank: int
+    cause: str
+    more_us: float
+    own_us: float
+    usual_us: float
+    steps: int
+    kernel: str  #: What the GPU ran next.
+    where: str | None
+
+
+def find_pauses(digests: dict[int, RankDigest], parts: Sequence[Sequence[int]]) -> tuple[HostPause, ...]:
+    """The longest one of each rank that has any. Ranks are held against others of their part: those of one pipeline
+    stage."""
+    found = (_of_part({rank: digests[rank] for rank in part}) for part in parts if len(part) > 1)
+    return tuple(pause for some in found for pause in some)
+
+
+def _of_part(digests: dict[int, RankDigest]) -> Iterator[HostPause]:
+    steps = sorted(set.intersection(*({*each.steps} for each in digests.values())))
+    if len(steps) < LEAST_STEPS:
+        return
+    every = pl.concat([_starved(digest, steps).with_columns(rank=rank) for rank, digest in digests.items()])
+    cells = len(digests) * len(steps)
+    # Gaps that all ranks have in all steps.
+    shared = every.filter(pl.len().over(PLACE) == cells).sort(*PLACE, "rank", "step")
+    ns = shared.select(CAUSES).to_numpy().astype(np.float64).reshape(-1, len(digests), len(steps), len(CAUSES))
+    starts = shared["start_ns"].to_numpy().reshape(ns.shape[:3])
+    kernels = shared["name"].gather_every(cells).to_list()
+    lasting = (end - start for digest in digests.values() for start, end in digest.windows)
+    least_ns = LEAST_SHARE * float(np.median([*lasting]))
+    for at, rank in enumerate(sorted(digests)):
+        more, own, usual = _beyond(ns, at)
+        told = np.where(more >= least_ns, more, 0.0)
+        if told.any():
+            place, cause = np.unravel_index(int(told.argmax()), told.shape)
+            yield HostPause(
+                rank=rank,
+                cause=CAUSES[cause],
+                more_us=float(more[place, cause]) / 1e3,
+                own_us=float(own[place, cause]) / 1e3,
+                usual_us=float(usual[place, cause]) / 1e3,
+                steps=len(steps),
+                kernel=kernels[place],
+                where=_where(digests[rank], starts[place, at]),
+            )
+
+
+def _beyond(ns: Cube, at: int) -> tuple[Cube, Cube, Cube]:
+    """Of a rank by place and cause, in a step: how much longer than the others it is held up, 0 where that is not so
+    in most steps; how long it is itself; and how long others are."""
+    own, others = ns[:, at], np.median(np.delete(ns, at, axis=1), axis=1)
+    slower = 1.0
+    if len(ns) >= LEAST_PLACES:
+        whole = np.median(own.sum(axis=2), axis=1) / np.median(others.sum(axis=2), axis=1)
+        slower = max(1.0, float(np.median(whole)))
+    beyond = own - slower * others
+    more, usual_own, usual = (np.median(each, axis=1) for each in (beyond, own, others))
+    steady = (beyond >= more[:, None] / 2).mean(axis=1) >= MOST_STEPS
+    # Hosts may differ in what they do there and take as long in all.
+    in_all = np.median(beyond.sum(axis=2), axis=1)[:, None] >= more / 2
+    longer = usual_own >= LEAST_LONGER * slower * usual
+    return np.where(steady & in_all & longer, more, 0.0), usual_own, usual
+
+
+def _starved(digest: RankDigest, steps: Sequence[int]) -> pl.DataFrame:
+    """The rank's gaps in these steps in which its host was late: start, place, step, and nanoseconds of each cause."""
+    late = whole_gaps(digest).filter(pl.sum_horizontal(CAUSES) >= LEAST_STARVED_NS)
+    known = {step: at for at, step in enumerate(digest.steps)}
+    own = digest.activities.filter(pl.col("step").is_in([known[step] for step in steps]))
+    next_ones = own.with_columns(number=pl.int_range(pl.len()).over("step", "name")).unique("start_ns", keep="first")
+    last_ones = own.select(before="name", start_ns="end_ns").unique("start_ns", keep="last", maintain_order=True)
+    named = late.join(last_ones, on="start_ns", how="left").with_columns(pl.col("before").fill_null(""))
+    return named.join(next_ones.select("name", "number", "step", end_ns="start_ns"), on="end_ns").select(
+        "start_ns", *PLACE, "step", *CAUSES
+    )
+
+
+def _where(digest: RankDigest, starts: NDArray[np.int64]) -> str | None:
+    """The place of most of these gaps, where they are long enough to have one."""
+    found = digest.places.filter(pl.col("start_ns").is_in(starts.tolist()) & pl.col("where").is_not_null())
+    return Counter(found["where"].to_list()).most_common(1)[0][0] if found.height else None

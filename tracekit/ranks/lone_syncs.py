@@ -1,0 +1,59 @@
+"""Does a rank's host wait for its GPU where others' hosts do not: `.item()` on one rank?"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+import polars as pl
+from msgspec import Struct
+
+from tracekit.model.digests import RankDigest
+from tracekit.ranks.gaps import whole_gaps
+
+#: What a copy to the host is called.
+TO_HOST = "Memcpy DtoH"
+#: Of the window: less idle time after them is not told.
+LEAST_SHARE = 0.001
+
+
+class LoneSync(Struct, frozen=True):
+    """A rank's copies to the host that others do not make, and its GPU's idle time after them."""
+
+    rank: int
+    count: int
+    usual_count: float
+    idle_us: float
+    share: float  #: Of the window.
+    where: str | None
+
+
+def find_lone_syncs(digests: dict[int, RankDigest], parts: Sequence[Sequence[int]]) -> Iterator[LoneSync]:
+    """Ranks are held against others of their part: those of one pipeline stage."""
+    for part in parts:
+        copies = {rank: _copies(digests[rank], [digests[other] for other in part]) for rank in part}
+        for rank in part if len(part) > 1 else ():
+            usual = median(each.height for other, each in copies.items() if other != rank)
+            if (more := copies[rank].height - usual) <= 0:
+                continue
+            waited = _waited(digests[rank], copies[rank])
+            idle_us = sum(waited["idle_ns"]) / 1e3 * more / copies[rank].height
+            share = idle_us * 1e3 / sum(end - start for start, end in digests[rank].windows)
+            if share >= LEAST_SHARE:
+                places = digests[rank].places.join(waited, on="start_ns").filter(pl.col("where").is_not_null())
+                where = Counter(places["where"].to_list()).most_common(1)
+                yield LoneSync(rank, copies[rank].height, usual, idle_us, share, where[0][0] if where else None)
+
+
+def _copies(digest: RankDigest, others: Sequence[RankDigest]) -> pl.DataFrame:
+    """The rank's copies to the host in the steps that all recorded."""
+    found = digest.activities.filter(pl.col("name").str.starts_with(TO_HOST))
+    common = set.intersection(*({*each.steps} for each in others))
+    steps = [at for at, step in enumerate(digest.steps) if step in common]
+    return found.filter(pl.col("step").is_in(steps)) if common else found
+
+
+def _waited(digest: RankDigest, copies: pl.DataFrame) -> pl.DataFrame:
+    """The gaps that begin where one of them ends, for which the host had waited."""
+    idle = (pl.col("end_ns") - pl.col("start_ns")).alias("idle_ns")
+    after = whole_gaps(digest).filter((pl.col("sync_wait") > 0) & pl.col("start_ns").is_in(copies["end_ns"].to_list()))
+    return after.select("start_ns", idle)
