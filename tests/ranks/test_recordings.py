@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from msgspec.structs import replace
 from tests.cli.runs import assert_refused, invoke, make_run_folder
-from tests.ranks.recorded import DATA, unpack_dlrm
+from tests.ranks.recorded import DATA, unpack, unpack_dlrm
 from tests.traces import make_kernel, write_trace
 
 from tracekit import store
@@ -251,3 +251,20 @@ def test_of_a_run_of_ranks_the_recordings_of_one_form_are_found(tmp_path: Path) 
     assert is_run_of_ranks([str(folder)]) and not are_ranks([str(folder)]) and not is_run_of_ranks([str(other)])
     with pytest.raises(TracekitError, match="--form is for run folders"):
         find_recordings([str(tmp_path)], "eager")
+
+
+@pytest.mark.parametrize(
+    ("job", "planted_us", "is_late"), [("tp-graphed-gpu_250", 250, True), ("ddp-eager-gpu_1000", 1000, False)]
+)
+def test_the_rank_with_a_planted_kernel_is_found(job: str, planted_us: float, is_late: bool, tmp_path: Path) -> None:
+    unpack("shared_gpu", tmp_path)
+    told = join_ranks(read_ranks(find_recordings([str(tmp_path / job)]), RanksReading(cached=False)))
+    found = {each.code: each for each in told.findings}
+    more, late = found["uneven_work"], found.get("late_rank")
+    assert (more.rank, more.facts["count"], more.facts["usual_count"]) == (1, 3, 0)
+    assert "spin_kernel" in more.facts["kernel"]
+    assert more.saving_us == pytest.approx(told.steps.count * planted_us, rel=0.02)
+    # Hosts of the other job are later than that, by themselves.
+    assert (late is not None) is is_late
+    if late:
+        assert (late.rank, late.facts["cause"]) == (1, "compute") and "spin_kernel" in late.facts["where"]
