@@ -14,8 +14,8 @@ from tracekit.tracefile.source import Source, opened
 from tracekit.tracefile.tables import build_tables, list_devices, read_distributed, read_signatures
 from tracekit.tracefile.unpack import OnBytes, unpacked
 
-#: A process takes 0.1 s to start: in that time another one decodes a quarter of this.
-WORTH_A_PROCESS_BYTES = 24 << 20
+#: A process takes 0.1 to 0.4 s to start: in that time another one decodes 30 to 80 MB.
+WORTH_A_PROCESS_BYTES = 128 << 20
 #: Packed JSON is so many times as large unpacked, about.
 PACKED = 12
 #: Each unpacks all of the file, which takes a tenth of the time that decoding takes.
