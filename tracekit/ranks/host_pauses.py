@@ -104,14 +104,17 @@ def _beyond(ns: Cube, at: int) -> tuple[Cube, Cube, Cube]:
 def _starved(digest: RankDigest, steps: Sequence[int]) -> pl.DataFrame:
     """The rank's gaps in these steps in which its host was late: start, place, step, and nanoseconds of each cause."""
     late = whole_gaps(digest).filter(pl.sum_horizontal(CAUSES) >= LEAST_STARVED_NS)
-    known = {step: at for at, step in enumerate(digest.steps)}
-    own = digest.activities.filter(pl.col("step").is_in([known[step] for step in steps]))
-    next_ones = own.with_columns(number=pl.int_range(pl.len()).over("step", "name")).unique("start_ns", keep="first")
-    last_ones = own.select(before="name", start_ns="end_ns").unique("start_ns", keep="last", maintain_order=True)
-    named = late.join(last_ones, on="start_ns", how="left").with_columns(pl.col("before").fill_null(""))
-    return named.join(next_ones.select("name", "number", "step", end_ns="start_ns"), on="end_ns").select(
-        "start_ns", *PLACE, "step", *CAUSES
+    own = digest.activities.with_columns(step=pl.Series(digest.steps, dtype=pl.Int64).gather(digest.activities["step"]))
+    own = own.filter(pl.col("step").is_in(steps)).unique("start_ns", keep="first", maintain_order=True)
+    # Where steps follow on each other, the first gap of one begins in the one before.
+    first = pl.int_range(pl.len()).over("step") == 0
+    next_ones = own.select(
+        "name", "step", first.alias("first"), number=pl.int_range(pl.len()).over("step", "name"), end_ns="start_ns"
     )
+    last_ones = digest.activities.select(before="name", start_ns="end_ns").unique("start_ns", keep="last")
+    named = late.join(last_ones, on="start_ns", how="left").join(next_ones, on="end_ns")
+    before = pl.when("first").then(pl.lit("")).otherwise(pl.col("before").fill_null(""))
+    return named.select("start_ns", "name", "number", before.alias("before"), "step", *CAUSES)
 
 
 def _where(digest: RankDigest, starts: NDArray[np.int64]) -> str | None:

@@ -53,7 +53,9 @@ def _copies(digest: RankDigest, others: Sequence[RankDigest]) -> pl.DataFrame:
 
 
 def _waited(digest: RankDigest, copies: pl.DataFrame) -> pl.DataFrame:
-    """The gaps that begin where one of them ends, for which the host had waited."""
-    idle = (pl.col("end_ns") - pl.col("start_ns")).alias("idle_ns")
-    after = whole_gaps(digest).filter((pl.col("sync_wait") > 0) & pl.col("start_ns").is_in(copies["end_ns"].to_list()))
-    return after.select("start_ns", idle)
+    """The gaps that begin while the host waits for one of them, or for what communicates beside it."""
+    compute = digest.activities.filter(pl.col("family") != "communication").select(begun="start_ns")
+    gaps = whole_gaps(digest).filter(pl.col("sync_wait") > 0)
+    after = gaps.join_asof(compute.sort("begun"), left_on="start_ns", right_on="begun")
+    waited = after.filter(pl.col("begun").is_in(copies["start_ns"].to_list()))
+    return waited.select("start_ns", idle_ns=pl.col("end_ns") - pl.col("start_ns"))
