@@ -23,10 +23,10 @@ ROOT = Path(__file__).parents[1]
 NAMED = {
     "gpu": ({"compute"}, {"uneven_work"}),
     "host": ({"python"}, {"held_up"}),
-    "item": ({"sync_wait", "compute", "launch_call"}, {"uneven_work", "lone_sync"}),
+    "item": ({"sync_wait", "compute", "launch_call"}, {"uneven_work", "more_launches", "lone_sync"}),
     "loader": ({"python"}, {"held_up"}),
     "batch": ({"compute"}, {"uneven_work", "slow_gpu"}),
-    "work": ({"compute"}, {"uneven_work", "slow_gpu"}),
+    "work": ({"compute"}, {"uneven_work", "more_launches", "slow_gpu"}),
     "recompile": ({"compile", "python", "guards"}, {"recompiled"}),
 }
 

@@ -133,3 +133,16 @@ def test_a_rank_that_is_slow_throughout_is_told_what_holds_it_up():
     assert (late["late_rank"].rank, late["late_rank"].facts["cause"]) == (1, "python") and "held_up" not in late
     told = found_of(waiting(job(usual, usual, copies=(1,)), 1))
     assert (told["lone_sync"].rank, told["lone_sync"].severity) == (1, "info")
+
+
+def test_a_slow_host_that_has_more_to_launch_is_told_so():
+    digests = job(usual, lambda step, place: 3 * usual(step, place))
+    assert "slow_host" in (alike := found_of(digests)) and "more_launches" not in alike
+    fewer = digests[0].activities.filter((pl.col("name") != "gemm7") | (pl.col("step") == 0))
+    told = found_of({**digests, 0: replace(digests[0], activities=fewer)})
+    assert told["more_launches"].rank == 1
+    assert told["more_launches"].facts == {
+        "more": STEPS - 1,
+        "count": STEPS * PLACES,
+        "usual_count": STEPS * PLACES - STEPS + 1,
+    }

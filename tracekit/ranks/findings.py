@@ -12,7 +12,8 @@ from tracekit.ranks.exposure import find_exposed, find_small
 from tracekit.ranks.host_pauses import find_pauses
 from tracekit.ranks.links import find_slow_links
 from tracekit.ranks.lone_syncs import find_lone_syncs
-from tracekit.ranks.stages import peers_of
+from tracekit.ranks.stages import Ranks, peers_of
+from tracekit.ranks.work import count_launches
 from tracekit.ranks.world import count_steps
 
 #: Of a waiting rank's window: less is no straggler's doing.
@@ -28,6 +29,8 @@ LEAST_UNEVEN = 0.01
 #: Of the window: compute of one pipeline stage beyond the mean stage's.
 LEAST_UNEVEN_STAGE = 0.03
 LEAST_COMPILED, LEAST_COMPILED_US = 0.01, 1000.0
+#: Kernels that a host launches beyond what others do, as a share of that.
+LEAST_MORE_LAUNCHES = 0.05
 #: Of an all-to-all a rank gives or takes so many times the mean.
 LEAST_UNEVEN_SPLIT = 1.25
 #: Causes that the profiler itself makes longer, call by call: a host that it slows more than others is late.
@@ -47,8 +50,15 @@ def find(
     """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
     slow = tuple(_late_ranks(ranks, late, uneven))
     peers = peers_of(digests, stages)
-    held_up = (_held_up(ranks, late, slow, digests, peers), _lone_syncs(digests, peers))
-    told = (slow, *held_up, _recompiled(ranks, digests), _uneven_work(ranks, uneven))
+    work = tuple(_uneven_work(ranks, uneven))
+    # More work that takes the GPU no time is the host's.
+    launching = tuple(each for each in slow if each.code == "slow_host" and each.rank not in {one.rank for one in work})
+    hosts = (
+        _held_up(ranks, late, slow, digests, peers),
+        _lone_syncs(digests, peers),
+        _more_launches(launching, digests, peers),
+    )
+    told = (slow, *hosts, _recompiled(ranks, digests), work)
     counts = {rank: count_steps(digest) for rank, digest in digests.items()}
     # As if each had recorded as many steps as the one with most.
     computed = {each.rank: each.compute_us * max(counts.values()) / counts[each.rank] for each in ranks}
@@ -110,7 +120,7 @@ def _held_up(
     late: tuple[LateRank, ...],
     slow: tuple[RankFinding, ...],
     digests: dict[int, RankDigest],
-    peers: tuple[tuple[int, ...], ...],
+    peers: tuple[Ranks, ...],
 ) -> Iterator[RankFinding]:
     """Ranks whose host is held up in every step, where a late rank's own finding does not say so."""
     said = {(each.rank, each.facts["cause"]) for each in slow if each.code == "late_rank"}
@@ -126,7 +136,7 @@ def _held_up(
         yield RankFinding("held_up", "warning" if grave else "info", pause.rank, facts, saving_us)
 
 
-def _lone_syncs(digests: dict[int, RankDigest], peers: tuple[tuple[int, ...], ...]) -> Iterator[RankFinding]:
+def _lone_syncs(digests: dict[int, RankDigest], peers: tuple[Ranks, ...]) -> Iterator[RankFinding]:
     """Ranks that wait for their GPU alone."""
     for sync in find_lone_syncs(digests, peers):
         grave = sync.share >= LEAST_WAITED
@@ -134,6 +144,18 @@ def _lone_syncs(digests: dict[int, RankDigest], peers: tuple[tuple[int, ...], ..
         yield RankFinding(
             "lone_sync", "warning" if grave else "info", sync.rank, facts, sync.idle_us if grave else None
         )
+
+
+def _more_launches(
+    launching: tuple[RankFinding, ...], digests: dict[int, RankDigest], peers: tuple[Ranks, ...]
+) -> Iterator[RankFinding]:
+    """Ranks whose hosts launch later and have more to launch: recording alone is not the reason."""
+    counts = count_launches(digests, peers)
+    for each in launching:
+        count, usual = counts[each.rank] if each.rank is not None else (0, 0)
+        if count - usual >= LEAST_MORE_LAUNCHES * usual > 0:
+            facts = {"more": count - usual, "count": count, "usual_count": usual}
+            yield RankFinding("more_launches", "warning", each.rank, facts)
 
 
 def _uneven_work(ranks: tuple[RankUse, ...], uneven: tuple[UnevenKernel, ...]) -> Iterator[RankFinding]:

@@ -29,14 +29,30 @@ def compare_work(digests: dict[int, RankDigest], stages: tuple[Ranks, ...]) -> W
     return Work(tuple(uneven), {rank: slower for each in found for rank, slower in each.slower.items()})
 
 
+def count_launches(digests: dict[int, RankDigest], peers: tuple[Ranks, ...]) -> dict[int, tuple[int, float]]:
+    """Of each rank how many kernels were launched one by one, and of the median one of its peers."""
+    counts: dict[int, tuple[int, float]] = {}
+    for part in peers:
+        own = {rank: each.filter(~pl.col("in_graph")).height for rank, each in _kernels(digests, part).items()}
+        for rank, count in own.items():
+            counts[rank] = count, median([n for other, n in own.items() if other != rank] or [count])
+    return counts
+
+
+def _kernels(digests: dict[int, RankDigest], ranks: Ranks) -> dict[int, pl.DataFrame]:
+    """Kernels but communication. A recording may hold steps that others lack."""
+    common = set.intersection(*({*digests[rank].steps} for rank in ranks))
+    found: dict[int, pl.DataFrame] = {}
+    for rank in ranks:
+        own = digests[rank].activities.filter((pl.col("kind") == "kernel") & (pl.col("family") != "communication"))
+        steps = [at for at, step in enumerate(digests[rank].steps) if step in common]
+        found[rank] = own.filter(pl.col("step").is_in(steps)) if common else own
+    return found
+
+
 def _compare(digests: dict[int, RankDigest]) -> Work:
     frames = []
-    common = set.intersection(*({*each.steps} for each in digests.values()))
-    for rank, digest in digests.items():
-        own = digest.activities.filter((pl.col("kind") == "kernel") & (pl.col("family") != "communication"))
-        if common:
-            # A recording may hold steps that others lack.
-            own = own.filter(pl.col("step").is_in([at for at, step in enumerate(digest.steps) if step in common]))
+    for rank, own in _kernels(digests, tuple(digests)).items():
         lasting = pl.col("end_ns") - pl.col("start_ns")
         frames.append(
             own.group_by("name", maintain_order=True)

@@ -68,6 +68,10 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
             " .item(), .cpu() and printing a tensor do it."
         ),
     ),
+    "more_launches": (
+        "Rank {rank}'s host launches {more:.0f} kernels more than others and is late",
+        "{count:,} against {usual_count:,.0f}. Find the operators that other ranks do not call.",
+    ),
     "uneven_work": (
         "Rank {rank} runs {more_us:duration} of kernels that other ranks do not, {share:percent 1} of the window",
         lambda kernel, count, usual_count, kernels, **_: (
@@ -161,6 +165,7 @@ ADVICE = {
     "slow_host": ("Time steps without the profiler, on each rank", "recording slows hosts unequally"),
     "held_up": (REMEDIES["python"], ""),
     "lone_sync": (REMEDIES["sync_wait"], ""),
+    "more_launches": (REMEDIES["uneven_work"], ""),
     "uneven_work": (REMEDIES["uneven_work"], ""),
     "slow_gpu": (REMEDIES["slow_gpu"], ""),
     "uneven_stages": ("Move layers from the longest pipeline stage to the others", "they wait for it"),
