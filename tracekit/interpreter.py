@@ -1,4 +1,4 @@
-"""What Python does beside the program: it looks for garbage, and at its end takes everything apart."""
+"""What Python does beside the program: it looks for garbage, uses some cores, and at its end takes everything apart."""
 
 import atexit
 import gc
@@ -20,6 +20,14 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def usable_cores() -> int:
+    """Of this machine, those that this process may use: Slurm, for one, gives a job a few of them."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    # More processes than these a pool of Windows cannot wait for.
+    return min(os.cpu_count() or 1, 61)
 
 
 def end_at_once(code: int) -> NoReturn:

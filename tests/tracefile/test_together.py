@@ -6,7 +6,7 @@ import zstandard
 from tests.traces import DATA
 
 from tracekit.model.trace import Trace
-from tracekit.tracefile import read, together
+from tracekit.tracefile import helpers, together
 from tracekit.tracefile.read import read_trace
 from tracekit.tracefile.together import Batches, Claims, Parts
 
@@ -17,7 +17,7 @@ SOURCE = DATA / "flux_eager.json.zst"
 
 @pytest.fixture(autouse=True)
 def _every_file_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read, "WORTH_A_PROCESS_BYTES", 1)
+    monkeypatch.setattr(helpers, "LEAST_BYTES", 1)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def test_another_process_decodes_what_this_one_leaves(alone: Trace, monkeypatch:
 
 def test_a_process_that_dies_costs_time_alone(alone: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(together, "decode_claimed", decode_nothing)
-    monkeypatch.setattr(together, "MODULE", "tracekit.no_such_module")
+    monkeypatch.setattr(helpers, "MODULE", "tracekit.no_such_module")
     assert same(read_trace(SOURCE, shapes=True, processes=2), alone)
 
 

@@ -68,6 +68,11 @@ def analyze(
     TRACE is a Chrome JSON trace of torch.profiler (plain, gzip or zstd), its URL, - for standard input, or a run folder
     of `tracekit profile`.
     """
+    from tracekit.tracefile.helpers import start_early
+
+    # Before the imports below: sizes are read with the trace.
+    start_early(trace, "shapes")
+
     from tracekit import store
     from tracekit.comparison.looking import look_at
     from tracekit.report.composition.detail import analysis_text

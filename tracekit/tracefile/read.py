@@ -1,6 +1,6 @@
 """A trace file to a Trace."""
 
-import sys
+from contextlib import closing
 from pathlib import Path
 
 from tracekit.errors import TracekitError
@@ -10,16 +10,10 @@ from tracekit.tracefile import cache
 from tracekit.tracefile.columns import Columns
 from tracekit.tracefile.decode import Decoding, decode_events, read_beginning
 from tracekit.tracefile.events import RECORD_FLAGS, Detail, whole
+from tracekit.tracefile.helpers import end_early, helpers_of
 from tracekit.tracefile.source import Source, opened
 from tracekit.tracefile.tables import build_tables, list_devices, read_distributed, read_signatures
 from tracekit.tracefile.unpack import OnBytes, unpacked
-
-#: A process takes 0.1 to 0.4 s to start: in that time another one decodes 30 to 80 MB.
-WORTH_A_PROCESS_BYTES = 128 << 20
-#: Packed JSON is so many times as large unpacked, about.
-PACKED = 12
-#: Each unpacks all of the file, which takes a tenth of the time that decoding takes.
-MOST_PROCESSES = 4
 
 
 def read_trace(
@@ -47,6 +41,7 @@ def read_trace(
         entry = cache.entry_of(source.path, cache_folder, detail) if cache_folder and source.path else None
         cached = cache.load(entry, source.name) if entry else None
         if cached is not None:
+            end_early(source.path, detail)
             return cached
         trace = _read(source, on_bytes, detail, processes)
     if entry and trace.bytes >= cache.SMALLEST_BYTES:
@@ -60,23 +55,15 @@ def check_is_trace(path: Path) -> None:
         read_beginning(content.pieces, Decoding(source.name))
 
 
-def _share(source: Source, processes: int) -> int:
-    """How many processes take less time than one, of so many at most."""
-    if source.path is None or source.bytes is None or sys.platform == "win32":
-        return 1
-    unpacked_bytes = source.bytes * (1 if source.name.endswith(".json") else PACKED)
-    return min(processes, MOST_PROCESSES) if unpacked_bytes >= WORTH_A_PROCESS_BYTES else 1
-
-
 def _read(source: Source, on_bytes: OnBytes | None, detail: Detail, processes: int) -> Trace:
     columns: Columns | None = None
     with collector_paused():
-        if (many := _share(source, processes)) > 1:
+        if (helpers := helpers_of(source.path, detail, processes)) is not None:
             from tracekit.tracefile.together import decode_together
 
             decoding = Decoding(source.name, detail)
-            with unpacked(source, on_bytes) as content:
-                columns = decode_together(source, content, decoding, many)
+            with closing(helpers), unpacked(source, on_bytes) as content:
+                columns = decode_together(content, decoding, helpers)
             source.stream.seek(0)
         if columns is None:
             decoding, columns = Decoding(source.name, detail), Columns(detail)

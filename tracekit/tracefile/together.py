@@ -12,17 +12,13 @@ import fcntl
 import heapq
 import os
 import pickle
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, get_args
 
 from tracekit.interpreter import collector_paused
-from tracekit.shell import environment_with
 from tracekit.tracefile.columns import Columns
 from tracekit.tracefile.decode import (
     DECODE_ERRORS,
@@ -38,11 +34,9 @@ from tracekit.tracefile.source import opened
 from tracekit.tracefile.unpack import unpacked
 
 if TYPE_CHECKING:
-    from tracekit.tracefile.source import Source
+    from tracekit.tracefile.helpers import Helpers
     from tracekit.tracefile.unpack import Unpacked
 
-
-MODULE = "tracekit.tracefile.together"
 
 #: So few that no process waits long for another one's last batch.
 STRETCHES = 4
@@ -136,62 +130,36 @@ def decode_claimed(batches: Batches, claims: Claims, detail: Detail) -> Parts:
         mine = claims.claim()
 
 
-def decode_together(source: Source, content: Unpacked, decoding: Decoding, processes: int) -> Columns | None:
-    """What `decode_events` gives of the source's content, in columns, by so many processes; None where one must read
-    all of it. The source is a file of this machine, and that is no Windows, which has other locks. Raises TracekitError
-    for what is no trace."""
-    begun = read_beginning(content.pieces, decoding)
-    with tempfile.TemporaryFile() as claimed, contextlib.ExitStack() as stack:
-        claims = Claims(claimed.fileno())
-        helpers = [stack.enter_context(_helper(source, decoding.detail, claimed)) for _ in range(processes - 1)]
-        batches = Batches(content.pieces, begun)
-        try:
-            own = list(decode_claimed(batches, claims, decoding.detail))
-            if content.damaged:
-                raise UnsoundError
-            # Where this process was first everywhere nobody is waited for.
-            others = [parts() for parts in helpers] if len(own) < batches.count else []
-            columns, done = Columns(decoding.detail), 0
-            for number, part in heapq.merge(own, *others, key=itemgetter(0)):
-                if number != done:
-                    raise UnsoundError
-                columns.append(part)
-                done += 1
-            if done != batches.count:
-                raise UnsoundError
-        except UnsoundError:
+def decode_together(content: Unpacked, decoding: Decoding, helpers: Helpers) -> Columns | None:
+    """What `decode_events` gives of the content, in columns, made with the helpers; None where one process must read
+    all of it. Raises TracekitError for what is no trace."""
+    batches = Batches(content.pieces, read_beginning(content.pieces, decoding))
+    try:
+        own = list(decode_claimed(batches, Claims(helpers.claimed.fileno()), decoding.detail))
+        # Where this process was first everywhere nobody is waited for.
+        others = helpers.decoded if len(own) < batches.count else []
+        if content.damaged or (others and not helpers.wait()):
             return None
+    except UnsoundError:
+        return None
+    columns, done = Columns(decoding.detail), 0
+    for number, part in heapq.merge(own, *map(_parts_in, others), key=itemgetter(0)):
+        if number != done:
+            return None
+        columns.append(part)
+        done += 1
+    if done != batches.count:
+        return None
     for events in decode_ending(batches.rest, decoding):
         columns.add(events)
     return columns
 
 
-@contextmanager
-def _helper(source: Source, detail: Detail, claimed: IO[bytes]) -> Iterator[Callable[[], Parts]]:
-    """A process that takes part; gives what waits for its end and then gives what it decoded. That raises UnsoundError
-    where it did not come to an end of its own."""
-    with tempfile.TemporaryFile() as decoded:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", MODULE, str(source.path), detail],
-            env=environment_with({}),
-            stdin=claimed,
-            stdout=decoded,
-            stderr=subprocess.DEVNULL,
-        )
-
-        def parts() -> Parts:
-            if process.wait():
-                raise UnsoundError
-            decoded.seek(0)
-            with contextlib.suppress(EOFError):
-                while True:
-                    yield pickle.load(decoded)
-
-        try:
-            yield parts
-        finally:
-            process.kill()
-            process.wait()
+def _parts_in(decoded: IO[bytes]) -> Parts:
+    decoded.seek(0)
+    with contextlib.suppress(EOFError):
+        while True:
+            yield pickle.load(decoded)
 
 
 def main(path: str, word: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from signal import Signals
@@ -12,6 +11,7 @@ from msgspec import Struct
 
 from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError, WorkerDiedError
+from tracekit.interpreter import usable_cores
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -56,14 +56,6 @@ def ask_each(
         with closing(answers):
             return _gathered(question, len(items), answers)
     return _gathered(question, len(items), (_answer(question.look, item) for item in items))
-
-
-def usable_cores() -> int:
-    """Of this machine, those that this process may use: Slurm, for one, gives a job a few of them."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    # More processes than these a pool of Windows cannot wait for.
-    return min(os.cpu_count() or 1, 61)
 
 
 def _answer(look: Callable[[T], Found], item: T) -> Found | TracekitError:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from tracekit.console import PrintableConsole
 from tracekit.errors import TracekitError
+from tracekit.interpreter import usable_cores
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -47,7 +48,6 @@ class Reading(Struct, frozen=True):
         """The trace at this place: a file, `-`, or a URL; a bar shows how far reading is after a second."""
         from tracekit.tracefile.cache import default_folder
         from tracekit.tracefile.read import read_trace
-        from tracekit.walks.many_files import usable_cores
 
         console, began = PrintableConsole(stderr=True), time.monotonic()
         bar: Progress | None = None
