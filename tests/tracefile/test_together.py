@@ -51,6 +51,26 @@ def test_another_process_decodes_what_this_one_leaves(alone: Trace, monkeypatch:
     assert same(read_trace(SOURCE, shapes=True, processes=3), alone)
 
 
+def test_processes_that_were_started_early_take_part(alone: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helpers, "LEAST_BYTES_EARLY", 1)
+    helpers.start_early(str(SOURCE), "shapes", 2)
+    monkeypatch.setattr(together, "decode_claimed", decode_nothing)
+    monkeypatch.setattr("tracekit.tracefile.read.decode_events", refuse)
+    assert same(read_trace(SOURCE, shapes=True), alone)
+
+
+def test_processes_that_nobody_needs_end(tmp_path: Path, alone: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helpers, "LEAST_BYTES_EARLY", 1)
+    helpers.start_early(str(SOURCE), "shapes", 2)
+    (early,) = helpers._early.values()
+    monkeypatch.setattr("tracekit.tracefile.cache.load", lambda *_: alone)
+    assert read_trace(SOURCE, shapes=True, cache_folder=tmp_path) is alone
+    assert early.claimed.closed
+    assert not helpers._early
+    helpers.start_early(str(tmp_path / "none.json"), "shapes", 2)
+    assert not helpers._early
+
+
 def test_a_process_that_dies_costs_time_alone(alone: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(together, "decode_claimed", decode_nothing)
     monkeypatch.setattr(helpers, "MODULE", "tracekit.no_such_module")
