@@ -55,9 +55,11 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
         ),
     ),
     "held_up": (
-        "Rank {rank}'s host is held up in each step, {more_us:duration} longer than other ranks'",
-        lambda cause, own_us, usual_us, steps, kernel, where, **_: (
-            f"{cause_name(cause)}{_at(where or kernel)}: {duration(own_us)}, usually {duration(usual_us)}."
+        lambda rank, more_us, cause, where, **_: (
+            f"Rank {rank}'s host is held up for {duration(more_us)} in each step: {cause_name(cause)}{_at(where)}"
+        ),
+        lambda own_us, usual_us, steps, kernel, **_: (
+            f"{duration(own_us)} before {clipped_within(printable(kernel), NAME)}, on other ranks {duration(usual_us)}."
             f" Median of {counted(steps, 'step')}."
         ),
     ),
