@@ -133,14 +133,15 @@ def join_helpers(pairing: Pairing) -> None:
     """Kernels that got no operator but belong to one that did: part of a norm, of attention, of a product."""
     left = [j for j in pairing.fused.left() if pairing.fused.units[j].fused]
     while left:
-        found = {j: helped for j in left if (helped := _helped_by(pairing, j)) is not None}
+        decomposed = {each for tie in pairing.ties if len(tie.b) > 1 for each in tie.b}
+        found = {j: helped for j in left if (helped := _helped_by(pairing, j, decomposed)) is not None}
         for j, (other, exact) in found.items():
             pairing.join([], [j, other], exact=exact)
         # Of several that do a row together the next stands beside one that is placed now.
         left = [j for j in left if j not in found] if found else []
 
 
-def _helped_by(pairing: Pairing, j: int) -> tuple[int, bool] | None:
+def _helped_by(pairing: Pairing, j: int, decomposed: set[int]) -> tuple[int, bool] | None:
     """The unit whose work kernel j has a part in, of those within reach, those behind it first, and whether that is
     sure; None where nothing says so."""
     unit, segments, listed = pairing.fused.units[j], pairing.fused.segments, pairing.fused.units[j].fused or ""
@@ -157,7 +158,6 @@ def _helped_by(pairing: Pairing, j: int) -> tuple[int, bool] | None:
         if words & spread_words(pairing.fused.units[other].fused or ""):
             return other, True
     # A product of attention that was decomposed, which this kernel prepares or finishes.
-    decomposed = {each for tie in pairing.ties if len(tie.b) > 1 for each in tie.b}
     if (part := next((other for other in around if other in decomposed), None)) is not None:
         return part, True
     # The library call whose operator the kernel's name lists: it lays out inputs, or adds what the call no longer does.
