@@ -1,6 +1,8 @@
 import math
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 from tests.traces import (
     Json,
@@ -17,7 +19,7 @@ from tests.traces import (
     write_trace,
 )
 
-from tracekit.analysis.sequence import list_work
+from tracekit.analysis.sequence import _chains, list_work
 from tracekit.model.sequence import Operator, Sequence
 from tracekit.tracefile.read import read_trace
 
@@ -197,3 +199,12 @@ def test_steps_that_differ_stand_one_after_the_other_and_each_says_where_it_begi
     ]
     found = work(tmp_path, [event for some in made for event in some])
     assert (named(found), found.per_step, found.starts) == (names, 1 / len(steps), starts)
+
+
+def test_operators_around_a_launch_are_told_apart_whatever_other_tables_hold() -> None:
+    """polars numbers names over all tables: those of this one may lie as far apart as it has rows, and farther."""
+    others = pl.Series([f"name {i}" for i in range(10)]).cast(pl.Categorical)
+    names = pl.Series(["name 2", "name 1", "name 7", "name 0"])
+    around, outermost = _chains(np.array([-1, 0, -1, 2]), np.array([1, 3]), names)
+    assert around == [("name 2", "name 1"), ("name 7", "name 0")]
+    assert (outermost.tolist(), others.len()) == ([0, 2], 10)

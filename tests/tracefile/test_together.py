@@ -71,6 +71,13 @@ def test_processes_that_nobody_needs_end(tmp_path: Path, alone: Trace, monkeypat
     assert not helpers._early
 
 
+def test_without_room_for_files_one_process_reads(alone: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/no/such/folder")
+    monkeypatch.setattr(helpers, "LEAST_BYTES_EARLY", 1)
+    helpers.start_early(str(SOURCE), "shapes", 2)
+    assert same(read_trace(SOURCE, shapes=True, processes=2), alone)
+
+
 def test_a_process_that_dies_costs_time_alone(alone: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(together, "decode_claimed", decode_nothing)
     monkeypatch.setattr(helpers, "MODULE", "tracekit.no_such_module")

@@ -142,11 +142,12 @@ def _each_once(rows: pl.DataFrame, make: Callable[..., T]) -> list[T]:
 def _chains(parents: Ints, rows: Ints, names: pl.Series) -> tuple[list[tuple[str, ...]], Ints]:
     """The names of the events around each of these rows, the outermost first and its own last; and the row of the
     outermost."""
+    # Numbers that other tables' names have a part in: they may be larger than this one is long.
     codes = names.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
-    chains, outermost, above = codes[rows], rows, parents[rows]
+    chains, outermost, above = np.unique(codes[rows], return_inverse=True)[1], rows, parents[rows]
     # One round a level: the number of a chain and the next name around it make the number of a longer one.
     while (some := above >= 0).any():
-        longer = chains * (len(codes) + 1) + np.where(some, codes[above] + 1, 0)
+        longer = chains * (int(codes.max()) + 2) + np.where(some, codes[above] + 1, 0)
         chains = np.unique(longer, return_inverse=True)[1]
         outermost, above = np.where(some, above, outermost), np.where(some, parents[above], -1)
     _, examples, which = np.unique(chains, return_index=True, return_inverse=True)

@@ -32,19 +32,17 @@ class Helpers:
     are through, or by `close`."""
 
     def __init__(self, path: Path, detail: Detail, count: int) -> None:
+        command = [sys.executable, "-P", "-m", MODULE, str(path), detail]
         self.claimed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (see `close`)
         self.decoded: list[IO[bytes]] = [tempfile.TemporaryFile() for _ in range(count)]  # noqa: SIM115
-        self._processes = [
-            subprocess.Popen(
-                [sys.executable, "-P", "-m", MODULE, str(path), detail],
-                env=environment_with({}),
-                stdin=self.claimed,
-                stdout=each,
-                stderr=subprocess.DEVNULL,
-            )
-            for each in self.decoded
-        ]
+        self._processes: list[subprocess.Popen[bytes]] = []
         atexit.register(self.close)
+        for each in self.decoded:
+            self._processes.append(
+                subprocess.Popen(
+                    command, env=environment_with({}), stdin=self.claimed, stdout=each, stderr=subprocess.DEVNULL
+                )
+            )
 
     def wait(self) -> bool:
         """Whether all came to an end of their own."""
@@ -79,8 +77,11 @@ def helpers_of(path: Path | None, detail: Detail, processes: int) -> Helpers | N
         return None
     if (early := _early.pop((os.path.realpath(path), detail), None)) is not None:
         return early
-    count = _worth(path, LEAST_BYTES, processes)
-    return Helpers(path, detail, count) if count else None
+    # Without room for files or processes one process reads.
+    with suppress(OSError):
+        if count := _worth(path, LEAST_BYTES, processes):
+            return Helpers(path, detail, count)
+    return None
 
 
 def end_early(path: Path | None, detail: Detail) -> None:

@@ -121,11 +121,11 @@ def decode_claimed(batches: Batches, claims: Claims, detail: Detail) -> Parts:
         try:
             for held, more in batch:
                 columns.add(decoding.events(as_list(b"".join(held), more)))
-        except DECODE_ERRORS:
-            columns.paired = True
-        if columns.paired:
+            if columns.paired:
+                raise UnsoundError
+        except (UnsoundError, *DECODE_ERRORS):
             claims.stop()
-            raise UnsoundError
+            raise UnsoundError from None
         yield number, columns
         mine = claims.claim()
 

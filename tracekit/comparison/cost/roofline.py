@@ -1,7 +1,7 @@
 """What could the device do at most, how near does a kernel come to it, and which limit does it meet first?"""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -108,7 +108,7 @@ def rates_of(calls: Sequence[Call], peak: Peak | None) -> Rates:
     )
 
 
-def limits_of(activities: Iterable[Activity], peak: Peak | None) -> Iterator[Limit | None]:
+def limits_of(activities: Sequence[Activity], peak: Peak | None) -> Iterator[Limit | None]:
     """Which limit of the device each activity meets first, by estimate; None where its sizes or the peak are not known.
     Communication meets none of the device's own: links between devices, and other ranks, limit it.
 
