@@ -17,6 +17,7 @@ from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, viol
 
 from tracekit.model.note import Note
 from tracekit.model.ranks import Ranks, WaitedFor
+from tracekit.numbers import MISSING
 from tracekit.ranks.joining import match_ranks, tell_ranks
 from tracekit.report.composition.ranks import ranks_overview, ranks_text
 from tracekit.report.composition.ranks_page import ranks_report
@@ -190,7 +191,9 @@ def test_where_clocks_are_unknown_no_rank_is_named() -> None:
     assert told.ranks[0].exposed_waiting_us == pytest.approx(6 * 200)
     # Waiting is a lower bound there.
     assert "at most" not in ranks_overview(told).headline
-    assert printed(ranks_text(told, None, (), "brief", 100), 100)
+    lines = printed(ranks_text(told, None, (), "brief", 100), 100).splitlines()
+    # Neither by how much somebody was late nor who.
+    assert [line.count(MISSING) for line in lines if "all_reduce" in line] == [2]
 
 
 def test_collectives_of_whose_lateness_nobody_knows_a_cause_have_no_column_for_it() -> None:

@@ -199,7 +199,7 @@ def test_pointing_at_a_fused_kernel_lights_up_the_eager_ones_it_replaced(tmp_pat
 @pytest.mark.parametrize(
     ("report", "begin", "lit"),
     [
-        (lambda: side_page(look_at(matched_comparison().b)), "", r"\d of this"),
+        (lambda: side_page(look_at(matched_comparison().b)), "vit_default", r"\d of this"),
         (lambda: comparisons_page(three_times_matched()), "D: max-autotune", r"\d of B, \d of C, \d of D of this"),
     ],
     ids=["one", "several"],
