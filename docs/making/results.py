@@ -66,8 +66,8 @@ SWEEPS = """
 ## Sweeps
 
 A cell is one process, which times eager too; cells of several batch sizes stand together. "—" failed or was not
-measured, `?` is inconclusive, `~` is within eager's spread between processes. Only the vision suite's batch 1 and 4, and
-BEiT, were timed [with room on the stack](timing.md#room-on-pythons-stack).
+measured, `?` is inconclusive, `~` is within eager's spread between processes. Only the vision suite's batch 1 and 4,
+and BEiT, were timed [with room on the stack](timing.md#room-on-pythons-stack).
 """
 
 
