@@ -33,7 +33,8 @@ LEAST_PRICE = 0.001
 def ranks_overview(told: Ranks) -> Overview:
     warned = [each for each in told.findings if each.severity != "info"]
     first = next((each for each in warned if each.code == "late_rank" or each.code in STRAGGLERS), None)
-    notes = tuple(_notes(told))
+    # What is the answer is not said again.
+    notes = tuple(words.note_sentences([each for each in told.notes if each.code != words.NO_COLLECTIVES]))
     # Stragglers have a table.
     more = [findings.finding_title(each) for each in told.findings if each is not first and each.code not in STRAGGLERS]
     world = told.world
@@ -62,13 +63,6 @@ def ranks_overview(told: Ranks) -> Overview:
         checks=tuple(doc.Check("", each) for each in more[:MOST_FINDINGS]),
         hidden=len(notes[MOST_NOTES:]) + len(more[MOST_FINDINGS:]),
     )
-
-
-def _notes(told: Ranks) -> Iterator[str]:
-    """Of many files with one fault the first, and how many more. What is the answer is not said again."""
-    for code in dict.fromkeys(each.code for each in told.notes if each.code != words.NO_COLLECTIVES):
-        first, *more = (each for each in told.notes if each.code == code)
-        yield words.note_sentence(first) + (words.MORE_ALIKE.format(count=len(more)) if more else "")
 
 
 def _nobody(told: Ranks) -> str:

@@ -1,6 +1,6 @@
 """What is said of many ranks: collectives, causes of lateness, findings and notes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tracekit.model.digests import DigestsMade
 from tracekit.model.note import Note
@@ -153,9 +153,6 @@ NOTES: dict[str, Sentence] = {
 }
 
 
-MORE_ALIKE = " {count} more alike."
-
-
 def collective_words(each: OneCollective) -> str:
     """`7: all_reduce of 32.0 MiB, arrivals 5.91 ms apart, rank 1 last`."""
     width = f" of {size(each.bytes)}" if each.bytes is not None else ""
@@ -220,6 +217,13 @@ def rule_words(rule: StragglerRule) -> str:
 
 def note_sentence(note: Note) -> str:
     return say(NOTES[note.code], note.facts, printable(note.subject) if note.subject else None)
+
+
+def note_sentences(notes: Sequence[Note]) -> Iterator[str]:
+    """Of many files with one fault the first, and how many more."""
+    for code in dict.fromkeys(each.code for each in notes):
+        first, *more = (each for each in notes if each.code == code)
+        yield note_sentence(first) + (f" {len(more)} more alike." if more else "")
 
 
 def causes_told(causes: Sequence[CauseShare], most: int) -> str:
