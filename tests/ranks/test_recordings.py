@@ -162,6 +162,7 @@ def test_a_recording_that_cannot_be_read_is_left_out_wherever_ranks_are_read(tmp
         told = invoke(command, str(tmp_path), *options)
         assert told.exit_code == 0, told.output
         assert "rank2.json" in told.output and "rank3.json" not in told.output
+    assert len(invoke("ranks", str(tmp_path), "-q").stdout.splitlines()) == 3
     events = json.loads(gzip.decompress(drawn.read_bytes()))["traceEvents"]
     names = [each["args"]["name"] for each in events if each["name"] == "process_name"]
     assert [each.partition(",")[0] for each in names] == ["rank 0", "rank 1"]

@@ -1,5 +1,6 @@
 """What is said of many ranks: collectives, causes of lateness, findings and notes."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tracekit.model.digests import DigestsMade
@@ -11,6 +12,7 @@ from tracekit.model.ranks import (
     Ranks,
     Straggler,
     StragglerRule,
+    World,
 )
 from tracekit.names import printable
 from tracekit.numbers import MISSING, counted, duration, percent, size
@@ -151,6 +153,31 @@ NOTES: dict[str, Sentence] = {
         + (" Are all recordings of one job and the same steps?" if count > of / 2 else "")
     ),
 }
+
+#: What is wrong with recordings that are left out, as they are counted.
+LEFT_OUT = {
+    "unreadable": "unreadable",
+    "other_job": "foreign",
+    "other_time": "foreign",
+    "foreign": "foreign",
+    "rank_unknown": "of no known rank",
+    "rank_twice": "duplicate",
+}
+
+
+def ranks_read(world: World) -> str:
+    """`6 of 8 ranks`, or as many as there are where nobody says how many the job has."""
+    read = len(world.recorded)
+    return f"{read:,} of {world.size:,} ranks" if world.size else counted(read, "rank")
+
+
+def left_out(told: Ranks) -> str:
+    """`6 of 8 ranks read. Recordings left out: 1 unreadable, 2 foreign.` Empty where all are there."""
+    faults = Counter(LEFT_OUT[each.code] for each in told.notes if each.code in LEFT_OUT)
+    if not (faults or told.world.missing):
+        return ""
+    counts = ", ".join(f"{count:,} {fault}" for fault, count in faults.items())
+    return f"{ranks_read(told.world)} read.{f' Recordings left out: {counts}.' if counts else ''}"
 
 
 def collective_words(each: OneCollective) -> str:
