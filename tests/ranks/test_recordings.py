@@ -161,7 +161,9 @@ def test_a_recording_that_cannot_be_read_is_left_out_wherever_ranks_are_read(tmp
     for command, *options in commands:
         told = invoke(command, str(tmp_path), *options)
         assert told.exit_code == 0, told.output
-        assert "rank2.json" in told.output and "rank3.json" not in told.output
+        # A line may break within a name.
+        output = "".join(told.output.split())
+        assert "rank2.json" in output and "rank3.json" not in output
     assert len(invoke("ranks", str(tmp_path), "-q").stdout.splitlines()) == 3
     events = json.loads(gzip.decompress(drawn.read_bytes()))["traceEvents"]
     names = [each["args"]["name"] for each in events if each["name"] == "process_name"]
