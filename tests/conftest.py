@@ -3,6 +3,7 @@ import contextlib
 import gc
 import os
 import pickle
+import random
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -43,6 +44,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """A worker that has told its results ends at once: to take apart what it imported would take it seconds."""
     if hasattr(config, "workerinput"):
         atexit.register(os._exit, 0)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Every test, and whatever is set up for it, draws the same random numbers, whichever ran before it."""
+    random.seed(0)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
 
 
 @pytest.hookimpl(trylast=True)

@@ -70,7 +70,7 @@ def test_a_pipe_and_a_device_are_written_into(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
     reader.start()
     write_named(pipe, b"through the pipe")
-    reader.join(10)
+    reader.join(60)
     assert got == [b"through the pipe"]
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
     # As a shell names its `>(...)`.

@@ -271,7 +271,7 @@ def test_a_pipe_that_was_asked_for_is_written_into_and_a_link_followed_to_a_file
     reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
     reader.start()
     result = merge(run, "--out", pipe)
-    reader.join(10)
+    reader.join(60)
     assert b'"/eager/GPU 0 stream 7"' in gzip.decompress(got[0])
     # The pipe may be standard output.
     assert (pipe.is_fifo(), result.stdout, result.stderr.count("written:")) == (True, "", 1)

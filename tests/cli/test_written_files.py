@@ -149,7 +149,7 @@ def test_a_file_is_replaced_with_its_mode_a_link_followed_a_pipe_written_into_an
     for place in ("link", "pipe", os.devnull):
         result = run(*typed[:-1], place)
         assert result.exit_code == 0, result.output
-    reader.join(10)
+    reader.join(60)
     assert (folder / "link").is_symlink() and stat.S_IMODE(target.stat().st_mode) == 0o600
     assert stat.S_ISFIFO(pipe.lstat().st_mode) and got == [target.read_bytes()]
     text = target.read_text()
