@@ -100,7 +100,9 @@ def test_what_is_imported_is_kept_quiet_and_asks_nvml_and_the_first_is_told_how_
     # To import takes an hour, and nothing else takes any time.
     clock = SimpleNamespace(sleep=time.sleep, monotonic=lambda: 3600.0 * (notes / "over").exists())
     monkeypatch.setattr(processes, "time", clock)
-    code = "import json, slow; answer.write_text(json.dumps([slow.environment, dict(os.environ), sys.argv[3]]))"
+    # It is still there when it is looked whether its time is up.
+    told = "answer.write_text(json.dumps([slow.environment, dict(os.environ), sys.argv[3]]))"
+    code = f"import json, slow, time; {told}; time.sleep(0.3)"
     with forking("slow") as server:
         ended = run(code, start=server.start, limit=60.0)
     assert not ended.late and ended.answer is not None
