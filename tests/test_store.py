@@ -291,6 +291,7 @@ def test_what_leads_out_of_the_folder_or_is_no_file_is_one_line(
 @pytest.mark.parametrize("name", READS)
 def test_hard_links_and_links_within_the_folder_are_its_own_files(folder: Path, tmp_path: Path, name: str) -> None:
     whole = READS[name](folder)
+    assert whole
     (folder / name).rename(folder / "kept")
     (folder / name).symlink_to("kept")
     assert READS[name](folder) == whole
