@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 from tests.sweeps import GIB, compiled_cell, eager_cell, make_failure, make_result
 
-from tracekit.comparison.sweeping.cells import command_of, ends, read_cell, until_done_us
+from tracekit.comparison.sweeping.calls import ends, until_done_us
+from tracekit.comparison.sweeping.cells import command_of, read_cell
 from tracekit.comparison.sweeping.pooling import pool_eager
 from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.model.child import ChildForm
@@ -33,8 +34,8 @@ def test_mean_and_median_come_with_their_intervals_and_an_outlier_moves_the_mean
     result = make_result(eager_cell(), 1000.0, seed=3)
     times = form(result, 0).times
     disturbed = replace(times, wall_us=(*times.wall_us[:-1], 50_000.0), device_us=None)
-    found = read_cell(result, 1000).eager
-    slow = read_cell(changed(result, 0, times=disturbed), 1).eager
+    found = read_cell((result,), 1000).eager
+    slow = read_cell((changed(result, 0, times=disturbed),), 1).eager
     assert (found.calls, found.mean_us) == (40, pytest.approx(fmean(times.wall_us)))
     assert (found.median_us, found.device_median_us) == (median(times.wall_us), pytest.approx(0.9 * found.median_us))
     widths = []
@@ -54,20 +55,20 @@ def test_a_cold_start_is_the_calls_that_were_made_and_then_steady_ones() -> None
 
 def test_eager_memory_beside_a_compiled_form_is_known_of_its_warm_up_alone() -> None:
     for cell, steady in ((compiled_cell(), None), (eager_cell(), 2 * GIB)):
-        found = read_cell(make_result(cell), 1000).eager
+        found = read_cell((make_result(cell),), 1000).eager
         assert (found.memory_bytes, found.warmup_memory_bytes) == (steady, 2 * GIB)
     # A warm-up that held more is told besides.
     result = make_result(compiled_cell(), reserved=2.0)
     memory = form(result, 1).memory
     heavy = replace(memory, warmup=replace(memory.warmup, reserved_bytes=9))
-    found = read_cell(changed(result, 1, memory=heavy), 1000).compiled
+    found = read_cell((changed(result, 1, memory=heavy),), 1000).compiled
     assert (found.memory_bytes, found.warmup_memory_bytes) == (2 * GIB, 9)
 
 
 def test_a_compiled_cell_that_failed_before_it_was_warm_has_no_start_of_its_own() -> None:
     result = make_result(compiled_cell())
     half = replace(result, outcome="failed", run=replace(result.run, forms=result.run.forms[:1]))
-    found = read_cell(half, 1000)
+    found = read_cell((half,), 1000)
     assert (found.first_call_us, found.soon_us, found.conditions.sm_clock_mhz) == (None, None, None)
 
 
@@ -83,7 +84,7 @@ def test_what_came_from_a_cache_is_told(hits: int, empty: bool, notes: tuple[Not
     result = make_result(compiled_cell())
     facts = form(result, 1).compilation
     facts = replace(facts, graphs=3, cache_hits=hits, cache_was_empty=empty)
-    found = read_cell(changed(result, 1, compilation=facts), 1000)
+    found = read_cell((changed(result, 1, compilation=facts),), 1000)
     assert (found.cache_hits, found.cache_was_empty, found.load_seconds) == (hits, empty, 3.0)
     assert (found.size_reason, found.notes) == ("as asked", notes)
 
