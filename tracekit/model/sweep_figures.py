@@ -47,7 +47,7 @@ class Conditions(Struct, frozen=True):
 
 
 class ProcessFigures(Struct, frozen=True):
-    """One of several processes that measured a cell. What was not measured is None."""
+    """One of the processes that measured a cell. What was not measured is None."""
 
     process: int  #: From 1.
     outcome: CellOutcome
@@ -118,7 +118,7 @@ class CellFigures(Struct, frozen=True):
     notes: tuple[Note, ...]
     command: str
     within_eager_spread: bool | None = None  #: No more than eager processes differ by.
-    processes: tuple[ProcessFigures, ...] = ()  #: Each of several; empty for one.
+    processes: tuple[ProcessFigures, ...] = ()  #: Each of those on machines that are alike.
 
 
 class Candidate(Struct, frozen=True):
@@ -208,3 +208,8 @@ class Sweep(Struct, frozen=True):
     def cells(self) -> tuple[CellFigures, ...]:
         """Every cell of every work."""
         return tuple(cell for work in self.works for cell in work.cells)
+
+    @property
+    def has_processes(self) -> bool:
+        """Whether a cell was measured in several."""
+        return any(each.process > 1 for cell in self.cells for each in cell.processes)

@@ -113,7 +113,7 @@ class SweepFolder:
         return any(is_outdated(each, before.anew_since[key]) for each in found)
 
     def load_processes(self, key: str, asked: int) -> dict[int, CellResult | None]:
-        """What came of each process of the cell, by number: of so many that were asked for, and of others that there are."""
+        """What came of each process of the cell, by number: of so many asked for, and of others that are there."""
         rest = (path.name[len(key) + 1 : -len(".json")] for path in (self.path / CELLS).glob(f"{escape(key)}.*.json"))
         there = {int(each) for each in rest if each.isascii() and each.isdecimal()}
         return {number: self.load(key, number) for number in sorted({*range(1, asked + 1), *there})}

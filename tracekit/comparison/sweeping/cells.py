@@ -77,7 +77,7 @@ def read_cell(processes: Sequence[CellResult], calls: int, concurrent: Sequence[
         conditions=conditions[first],
         notes=notes,
         command=command_of(result, result.cell.form),
-        processes=tuple(map(_read_process, processes, conditions)) if len(processes) > 1 else (),
+        processes=tuple(map(_read_process, processes, conditions)),
     )
 
 

@@ -199,8 +199,7 @@ def _find_notes(
                 yield Note("same_cell_in_files", facts={"key": key, "files": number})
     yield from find_side_by_side(results)
     timed = [cell for work in works for cell in work.cells if cell.failure is None]
-    seen = ([cell.conditions, *(each.conditions for each in cell.processes)] for cell in timed)
-    if held := sum(any(conditions.limits for conditions in each) for each in seen):
+    if held := sum(any(each.conditions.limits for each in cell.processes) for cell in timed):
         yield Note("cells_throttled", facts={"cells": held, "of_cells": len(timed)})
 
 
