@@ -27,7 +27,7 @@ from tracekit.report.sections.rank_page import MOST_PERCENT, matrix, rank_explor
 from tracekit.report.sections.ranks import UNMATCHED, account_table, unmatched_us
 from tracekit.report.thirty_lines import MOST_LINES
 from tracekit.report.words.rank_findings import ADVICE, FINDINGS
-from tracekit.report.words.ranks import NO_COLLECTIVES, note_sentence
+from tracekit.report.words.ranks import LEFT_OUT, NO_COLLECTIVES, NOTES, note_sentence
 
 from ..browser import opened
 
@@ -193,6 +193,19 @@ def test_where_clocks_are_unknown_no_rank_is_named() -> None:
     # Waiting is a lower bound there.
     assert "at most" not in ranks_overview(told).headline
     assert printed(ranks_text(told, None, (), "brief", 100), 100)
+
+
+def test_the_verdict_alone_says_which_ranks_and_recordings_it_lacks() -> None:
+    told = job(8)
+    lines = printed(ranks_text(told, None, (), "verdict", 100), 100).splitlines()
+    sizes = {"size": 4, "usual_size": 8}
+    notes = (Note("unreadable", "error", None, {"reason": "it is empty"}), Note("foreign", "error", "a.json"))
+    notes = (*notes, Note("other_job", "error", "b.json", sizes))
+    few = replace(told, world=replace(told.world, recorded=(0, 1, 2), missing=(3, 4, 5, 6, 7)), notes=notes)
+    *verdict, lacking = printed(ranks_text(few, None, (), "verdict", 100), 100).splitlines()
+    assert verdict == lines
+    assert re.findall(r"\d+", lacking) == ["3", "8", "1", "2"]
+    assert set(LEFT_OUT) < set(NOTES)
 
 
 def test_collectives_of_whose_lateness_nobody_knows_a_cause_have_no_column_for_it() -> None:
