@@ -65,7 +65,7 @@ def _repeat_process(metavar: str, text: str) -> Callable[[Function], Function]:
 
 
 with_repeat_process = _repeat_process("K", "Repeat timing in K more processes.")
-with_processes = _repeat_process("N", "Measure each cell in N processes, with --engine ray on different hosts.")
+with_processes = _repeat_process("N", "Measure each cell in N processes; ray: on N hosts.")
 with_pretrained = click.option(
     "--pretrained",
     is_flag=False,
