@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .chromium import CHARTS, FLAGS, MISSING, find_program
+from .chromium import DRAWN, FLAGS, MISSING, READY, find_program
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ def opened(
     script: str = "",
     media: str = "screen",
 ) -> Iterator[Opened]:
-    """A page opened from its file, at a place in it, when its charts are drawn, or found to be none; with a script of
-    the test's own that runs before the page's."""
+    """A page opened from its file, at a place in it, when all is drawn and laid out; with a script of the test's own
+    that runs before the page's."""
     own = path.resolve().as_uri()
     complaints: list[str] = []
     requests: list[str] = []
@@ -102,12 +102,17 @@ def opened(
         page.add_init_script(script)
         page.goto(own + at)
         if scripts:
-            page.wait_for_selector(CHARTS, timeout=60_000)
+            page.wait_for_function(READY, timeout=60_000)
         yield Opened(page, complaints, requests)
 
 
+def settle(page: Any) -> None:
+    """Waits until the page has drawn what it was asked for."""
+    page.evaluate(DRAWN)
+
+
 def open_page(path: Path, *, width: int = 1280, dark: bool = False, scripts: bool = True) -> Visit:
-    """Opens a page from its file and waits until its charts are drawn, or found to be none."""
+    """Opens a page from its file and waits until all is drawn and laid out."""
     with opened(path, width=width, dark=dark, scripts=scripts) as visited:
         page = visited.page
         drawn = page.query_selector_all("figure > .js-plotly-plot")

@@ -1,12 +1,17 @@
-"""Where Chromium is, and how it is started here: of the browser tests, `make report-check` and `make pictures`."""
+"""Where Chromium is, how it is started here and waited for: of the browser tests, `make report-check` and `make
+pictures`."""
 
 import shutil
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 MISSING = f"no browser found ({', '.join(PROGRAMS)}); on Debian and Ubuntu: apt install chromium"
-#: A page has drawn its charts, or found to have none.
-CHARTS = "html[data-charts]:not([data-charts=drawing])"
+#: A page has drawn its charts and timelines, unpacked what its rows open to, and laid out its sections.
+READY = """() => !document.querySelector(
+  "[data-charts=drawing], [data-timelines=drawing], .explorer .packed, main > section:not(.laid)"
+)"""
+#: Ends when the page has drawn all it was asked for before: it draws in the next frame, and again where that moved it.
+DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 def find_program() -> str | None:

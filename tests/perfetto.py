@@ -118,7 +118,7 @@ def show(path: Path, link: str) -> Loaded:
     # From the second trace on only what follows the # is new: the page stays.
     page.goto(link)
     page.wait_for_function(READ, timeout=120_000)
-    page.wait_for_timeout(1500)
+    page.evaluate("waitForPerfettoIdle()")
     page.unroute(TRACES)
     page.evaluate("(path) => { window.shown = path; }", str(path))
     return Loaded(page)

@@ -290,14 +290,15 @@ def test_what_leads_out_of_the_folder_or_is_no_file_is_one_line(
 
 @pytest.mark.parametrize("name", READS)
 def test_hard_links_and_links_within_the_folder_are_its_own_files(folder: Path, tmp_path: Path, name: str) -> None:
+    whole = READS[name](folder)
     (folder / name).rename(folder / "kept")
     (folder / name).symlink_to("kept")
-    READS[name](folder)
+    assert READS[name](folder) == whole
     (folder / name).unlink()
     os.link(tmp_path / name, folder / name)
-    READS[name](folder)
+    assert READS[name](folder) == whole
     (tmp_path / "link").symlink_to(folder, target_is_directory=True)
-    READS[name](tmp_path / "link")
+    assert READS[name](tmp_path / "link") == (tmp_path / "link" / name if whole == folder / name else whole)
 
 
 OUTSIDE = ["/etc/passwd", "../eager-light.json", "sub/eager-light.json", "linked/eager-light.json"]

@@ -47,6 +47,10 @@ class TheirCodeError(TracekitError):
         self.traceback = traceback
 
 
+class EngineError(TracekitError):
+    """An engine that gives no answer, or another one than was asked for."""
+
+
 class WorkerDiedError(TracekitError):
     """What worked on one item elsewhere died, whatever of; that of others may be well."""
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image
-from tests.chromium import CHARTS, FLAGS, MISSING, find_program
+from tests.chromium import DRAWN, FLAGS, MISSING, READY, find_program
 
 from docs.making.samples import write_sample
 
@@ -63,7 +63,7 @@ def cut(browser: Any, asked: Cut, page_path: Path) -> bytes:
     screen = {"width": asked.width, "height": 1000} if asked.first else SCREEN
     page = browser.new_page(viewport=screen, color_scheme="light")
     page.goto(page_path.as_uri())
-    page.wait_for_selector(CHARTS, state="attached", timeout=60_000)
+    page.wait_for_function(READY, timeout=60_000)
     if asked.lit:
         _light_up(page, asked)
     shot = page.screenshot(full_page=True, clip=_stretch(page, asked)) if asked.first else page.screenshot()
@@ -78,6 +78,7 @@ def _light_up(page: Any, asked: Cut) -> None:
         canvas.press("+")
     for _ in range(MOST_KERNELS):
         canvas.press("n")
+        page.evaluate(DRAWN)
         if asked.lit in readout.inner_text():
             return
     raise LookupError(f"no kernel near the middle of {asked.page} has {asked.lit!r} in its readout")

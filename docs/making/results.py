@@ -31,11 +31,11 @@ HEADER = (
 )
 BEGIN = """# Results
 
-Measured on NVIDIA H200s in November 2026: torch 2.11, CUDA 13.0, triton 3.6, diffusers 0.42, transformers 5.17.
+NVIDIA H200s, November 2026: torch 2.11, CUDA 13.0, triton 3.6, diffusers 0.42, transformers 5.17.
 Architectures have their full size and random weights. Batch 1 and bfloat16 unless a row says more; MaskFormer is
-float32. This page is written from `results/*.json`, which also hold settings, environments, memory and commands.
+float32. `results/*.json` also hold settings, environments, memory and commands.
 
-Pages of the runs in the checkout: [FLUX.1-dev](../samples/h200-flux-compiled.md),
+Reports: [FLUX.1-dev](../samples/h200-flux-compiled.md),
 [Qwen2.5-VL, one token](../samples/h200-qwen2.5-vl-decode.md), ViT-B/16 in [default mode](../samples/h200-vit.md) and
 [with CUDA graphs](../samples/h200-vit-reduce-overhead.md),
 [a sweep of Qwen2.5-VL](../samples/sweep-h200-qwen2.5-vl.md).
@@ -55,18 +55,19 @@ Pages of the runs in the checkout: [FLUX.1-dev](../samples/h200-flux-compiled.md
 
 ## Runs
 
-A row is one run of `tracekit profile ... --compiled`. Its interval is of one process, that of `beit` of five:
+A row is one run of `tracekit profile ... --compiled`. Its interval is of one process (`beit`: five);
 host-bound speed-ups [differ more between processes](timing.md#several-processes). GPU busy and idle are
 changes per call. Compile time and break-even are of an empty cache. FLUX was power-capped. FLUX and Qwen's `generate`
-were timed before [a change to the stack](timing.md#room-on-pythons-stack).
+were timed [without room on Python's stack](timing.md#room-on-pythons-stack), with which
+compiled calls of others were at most 12 % shorter, BEiT's up to half.
 
 """
 SWEEPS = """
 ## Sweeps
 
-A cell is one process, which times eager too. "—" failed or was not measured, `?` is inconclusive, `~` is within eager's
-spread between processes. Batch 16 of the vision suite, but for BEiT,
-and the other three sweeps were timed before [that change](timing.md#room-on-pythons-stack).
+A cell is one process, which times eager too; cells of several batch sizes stand together. "—" failed or was not
+measured, `?` is inconclusive, `~` is within eager's spread between processes. Only the vision suite's batch 1 and 4,
+and BEiT, were timed [with room on the stack](timing.md#room-on-pythons-stack).
 """
 
 
@@ -127,18 +128,24 @@ def short_table() -> str:
 
 
 def sweep(name: str) -> str:
-    """One row a work, one column for each combination of mode and scope."""
+    """One row a work, its batch sizes together, one column for each combination of mode and scope."""
     told = read(f"{name}.json")
-    columns = list(
-        dict.fromkeys(_column(cell) for work in told["works"] for cell in work["cells"] if cell["form"] != "eager")
-    )
+    columns = list(dict.fromkeys(column for work in told["works"] for column in _cells(work)))
     lines = [f"\n### {told['name']}\n\n"]
     lines.append("| work | eager | " + " | ".join(columns) + " |\n|---|--:|" + "--:|" * len(columns) + "\n")
+    rows: dict[str, list[dict[str, Any]]] = {}
     for work in told["works"]:
-        by = {_column(cell): cell for cell in work["cells"] if cell["form"] != "eager"}
-        eager = duration(work["eager"]["median_us"]) if work["eager"] else "—"
-        lines.append(f"| {_work(work)} | {eager} | " + " | ".join(_gain(by.get(each)) for each in columns) + " |\n")
+        rows.setdefault(_work(work, "N"), []).append(work)
+    for works in rows.values():
+        batches = "/".join(str(_batch(work)) for work in works)
+        eager = ", ".join(duration(work["eager"]["median_us"]) if work["eager"] else "—" for work in works)
+        gains = (", ".join(_gain(_cells(work).get(each)) for work in works) for each in columns)
+        lines.append(f"| {_work(works[0], batches)} | {eager} | " + " | ".join(gains) + " |\n")
     return "".join(lines)
+
+
+def _cells(work: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {_column(cell): cell for cell in work["cells"] if cell["form"] != "eager"}
 
 
 def _column(cell: dict[str, Any]) -> str:
@@ -146,12 +153,16 @@ def _column(cell: dict[str, Any]) -> str:
     return cell["mode"] + (f", {scope}" if scope not in (None, "model") else "")
 
 
-def _work(work: dict[str, Any]) -> str:
+def _batch(work: dict[str, Any]) -> object:
+    return (work["settings"] or {}).get("batch_size", "—")
+
+
+def _work(work: dict[str, Any], batch: str) -> str:
     settings = work["settings"] or {}
     size = f", {settings['width']}×{settings['height']}" if settings.get("width") else ""
     generation = settings.get("generation") or {}
     text = "".join(f", {generation[key]}" for key in ("phase", "cache") if generation.get(key))
-    return f"{work['workload']}, batch {settings.get('batch_size', '—')}{size}{text}"
+    return f"{work['workload']}, batch {batch}{size}{text}"
 
 
 def _gain(cell: dict[str, Any] | None) -> str:

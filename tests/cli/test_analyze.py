@@ -71,7 +71,7 @@ def test_ctrl_c_ends_waiting_for_standard_input() -> None:
         process.stdin.flush()
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(timeout=20)
+            process.wait(timeout=60)
         finally:
             process.kill()
         assert (process.returncode, process.stderr.read()) == (130, "stopped\n")

@@ -22,12 +22,16 @@ from tracekit.serving import perfetto
 
 @pytest.fixture(autouse=True)
 def port(monkeypatch: pytest.MonkeyPatch) -> int:
-    """A port of the test's own, as the real one may be in use."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        free = int(probe.getsockname()[1])
+    """A port of the test's own, as the real one may be in use: none of those that are given to whoever asks for any,
+    from 32768 on, and in another process another."""
+    free = next(filter(is_free, range(20_000 + os.getpid() % 10_000, 32_768)))
     monkeypatch.setattr(perfetto, "PORT", free)
     return free
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 @pytest.fixture
@@ -172,7 +176,7 @@ def test_ctrl_c_stops_serving_with_one_line(trace: Path, port: int) -> None:
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         try:
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=60)
         finally:
             # Else leaving the block would wait for it for ever.
             process.kill()

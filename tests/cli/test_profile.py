@@ -97,24 +97,45 @@ def test_a_wrong_request_is_one_line_before_anything_is_loaded(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+#: Notes each call, of which so many as are asked for would take minutes.
+COUNTED = """
+import pathlib, time, torch
+
+class Counted(torch.nn.Module):
+    def forward(self, x):
+        with pathlib.Path("calls").open("a") as file:
+            file.write(".")
+        time.sleep(0.01)
+        return x
+
+def build():
+    return Counted().eval(), (torch.ones(1),)
+"""
+
+
 @pytest.mark.slow
 def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    command = [sys.executable, "-m", "tracekit", "profile", "mlp", "--iterations", "20000"]
+    (tmp_path / "model.py").write_text(COUNTED)
+    command = [sys.executable, "-m", "tracekit", "profile", "model.py:build", "--iterations", "20000"]
     surroundings = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
     process = subprocess.Popen(command, cwd=tmp_path, env=surroundings, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     for line in process.stderr:
-        if "timing" in line:
+        if line.endswith("timing ...\n"):
             break
-    time.sleep(1)
+    calls = tmp_path / "calls"
+    before = calls.stat().st_size
+    while calls.stat().st_size < before + 5:
+        assert process.poll() is None
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130, told
-    run = store.load(tmp_path / "traces" / "mlp-eager.incomplete")
+    run = store.load(tmp_path / "traces" / "model-build-eager.incomplete")
     assert run.status == "incomplete"
     assert len(run.forms[0].wall_us) > 0
-    assert not (tmp_path / "traces" / "mlp-eager").exists()
+    assert not (tmp_path / "traces" / "model-build-eager").exists()
     assert ".incomplete" in told and "Traceback" not in told
 
 

@@ -150,6 +150,31 @@ def test_ranks_open_as_one_trace_that_is_no_recording_of_a_rank(tmp_path: Path) 
     assert merged.read_bytes() == (tmp_path / "two.json.gz").read_bytes() == (tmp_path / "three.json.gz").read_bytes()
 
 
+def test_a_recording_that_cannot_be_read_is_left_out_wherever_ranks_are_read(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        talk = make_kernel(100 + rank, 200, name="ncclDevKernel_AllReduce_Sum")
+        write_trace(tmp_path, [make_kernel(0, 100), talk]).rename(tmp_path / f"rank{rank}.json")
+    for rank in (2, 3):
+        (tmp_path / f"rank{rank}.json").write_text("no trace")
+    drawn, table = tmp_path / "drawn.json.gz", tmp_path / "table.csv"
+    commands = (("ranks",), ("open", "--no-serve", "--out", str(drawn)), ("export", "--collectives", str(table)))
+    for command, *options in commands:
+        told = invoke(command, str(tmp_path), *options)
+        assert told.exit_code == 0, told.output
+        # A line may break within a name.
+        output = "".join(told.output.split())
+        assert "rank2.json" in output and "rank3.json" not in output
+    assert len(invoke("ranks", str(tmp_path), "-q").stdout.splitlines()) == 3
+    events = json.loads(gzip.decompress(drawn.read_bytes()))["traceEvents"]
+    names = [each["args"]["name"] for each in events if each["name"] == "process_name"]
+    assert [each.partition(",")[0] for each in names] == ["rank 0", "rank 1"]
+    assert {row["rank"] for row in csv.DictReader(table.open())} == {"0", "1"}
+    for rank in (0, 1):
+        (tmp_path / f"rank{rank}.json").write_text("no trace")
+    for command, *options in commands:
+        assert_refused(invoke(command, str(tmp_path), *options), "rank0.json")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -94,7 +94,6 @@ def test_a_page_is_quiet_answers_at_once_is_a_few_screens_a_few_sheets_and_not_h
     assert pages(name).stat().st_size < BYTES
     with opened(pages(name), width=1300) as visited:
         page = visited.page
-        page.wait_for_selector("main > section:last-of-type.laid")
         assert page.locator("figure > .js-plotly-plot").count() >= 3
         assert page.evaluate(CHARTS_WITHIN, [1, 1300])
         if name in ("vit", "flux", "qwen"):
@@ -112,7 +111,6 @@ def test_a_page_is_quiet_answers_at_once_is_a_few_screens_a_few_sheets_and_not_h
 def test_on_a_wide_screen_no_table_has_to_be_scrolled_and_paper_takes_the_page_at_its_full_size(pages, name):
     with opened(pages(name)) as visited:
         page = visited.page
-        page.wait_for_selector("main > section:last-of-type.laid")
         assert page.evaluate(SCROLLING) == []
         # As a browser does when it prints a page that was looked at: a sheet of A4 within its margins.
         page.emulate_media(media="print")
@@ -145,5 +143,4 @@ def test_on_a_phone_the_figures_of_several_forms_stand_in_lines_and_are_whole(pa
 
 def test_on_a_phone_words_and_figures_of_a_kernel_group_stand_in_lines(pages):
     with opened(pages("vit"), width=400) as visited:
-        visited.page.wait_for_selector("main > section:last-of-type.laid")
         assert visited.page.evaluate(HEIGHTS, ".explorer tbody tr") == [1, 1, 1]

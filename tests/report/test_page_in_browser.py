@@ -11,7 +11,7 @@ from tests.report.showing import comparison_page, comparisons_page, side_page, w
 
 from tracekit.comparison.looking import look_at
 
-from ..browser import Opened, opened
+from ..browser import Opened, opened, settle
 from ..sides import make_run
 from .conftest import (
     hostile_comparison,
@@ -36,6 +36,10 @@ UNREACHABLE = """() => [...document.querySelectorAll("th, td, caption")].filter(
   return edge.right > innerWidth + 1 || (!scrolls && cut);
 }).map((cell) => cell.textContent.trim().slice(0, 60))"""
 
+#: Whether every chart in sight is as wide as its place: Plotly draws it anew a moment after that has changed.
+FITTED = """() => [...document.querySelectorAll(".js-plotly-plot")].every((place) => !place.clientWidth
+  || Math.abs(place.querySelector(".main-svg").getBoundingClientRect().width - place.clientWidth) < 2)"""
+
 #: Which parts are unfolded, and the page as it was then, but for the order of its tables.
 REMEMBER = "window.folds = new Map([...document.querySelectorAll('details')].map((each) => [each, each.open]))"
 PUT_BACK = """() => {
@@ -57,7 +61,6 @@ def matched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shared(matched: Path) -> Iterator[Opened]:
     """That page, opened once for the tests that leave it as it can be put back."""
     with opened(matched) as visited:
-        visited.page.wait_for_selector("main > section:last-of-type.laid")
         visited.page.evaluate(REMEMBER)
         yield visited
 
@@ -107,7 +110,6 @@ def test_kernel_groups_are_sorted_by_any_column_both_ways(page):
 
 
 def test_kernel_groups_are_searched_by_every_word_in_names_places_and_members(page):
-    page.wait_for_selector(".opens")
     every = page.locator(ROWS).count()
     page.fill(".explorer input", "DEFUSED anchors")
     assert columns(page, 1) == ["defused"]
@@ -165,7 +167,6 @@ def test_a_group_opens_by_a_click_and_tells_the_timeline(page):
 
 def test_on_a_narrow_screen_the_row_stays_in_view_above_its_drawer(page):
     page.set_viewport_size({"width": 390, "height": 800})
-    page.wait_for_selector(".opens")
     row, drawer = page.locator("#group-1"), page.locator(".drawer")
     row.evaluate("(each) => each.scrollIntoView({ block: 'end' })")
     row.locator(".opens").click()
@@ -190,7 +191,6 @@ def test_a_kernel_pinned_in_the_timeline_opens_its_group_and_nothing_moves(page)
 def test_the_address_of_a_group_opens_it_though_its_row_was_not_shown(tmp_path):
     with opened(written(tmp_path, comparison_page(many_groups_comparison())), at="#group-57") as visited:
         page = visited.page
-        page.wait_for_selector("main > section:last-of-type.laid")
         assert page.is_visible("#group-57") and page.get_attribute(".explorer tr.chosen", "id") == "group-57"
         assert 0 < page.evaluate("document.querySelector('#group-57').getBoundingClientRect().top") < 900
         assert was_quiet(visited)
@@ -260,7 +260,8 @@ def assert_all_in_reach(page: Any) -> None:
 
 def unfold(page: Any) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
-    page.wait_for_timeout(100)
+    settle(page)
+    page.wait_for_function(FITTED)
 
 
 @cache
@@ -376,8 +377,6 @@ SHOWN = "[...document.querySelectorAll('main > section')].map((each) => getCompu
 def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_they_are(matched):
     with opened(matched, script=WHEN_READ) as visited:
         page = visited.page
-        page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
-        page.wait_for_selector("main > section:last-of-type.laid")
         before = page.evaluate("whenRead")
         assert (before["charts"], before["plotly"], before["sorted"]) == ("drawing", "undefined", True)
         after = page.evaluate("[...document.querySelectorAll('figure')].map((each) => each.offsetHeight)")
@@ -393,8 +392,6 @@ def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_the
 def test_whoever_comes_for_one_section_finds_it_when_all_are_laid_out(matched):
     with opened(matched, at="#method") as visited:
         page = visited.page
-        page.wait_for_selector("main > section:last-of-type.laid")
-        page.wait_for_selector("html[data-charts=drawn][data-timelines=drawn]")
         top = page.evaluate("document.getElementById('method').getBoundingClientRect().top")
         assert 0 <= top < 90
         assert page.evaluate("scrollY") > 1000

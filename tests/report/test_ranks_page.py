@@ -17,6 +17,7 @@ from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, viol
 
 from tracekit.model.note import Note
 from tracekit.model.ranks import Ranks, WaitedFor
+from tracekit.numbers import MISSING
 from tracekit.ranks.joining import match_ranks, tell_ranks
 from tracekit.report.composition.ranks import ranks_overview, ranks_text
 from tracekit.report.composition.ranks_page import ranks_report
@@ -27,9 +28,9 @@ from tracekit.report.sections.rank_page import MOST_PERCENT, matrix, rank_explor
 from tracekit.report.sections.ranks import UNMATCHED, account_table, unmatched_us
 from tracekit.report.thirty_lines import MOST_LINES
 from tracekit.report.words.rank_findings import ADVICE, FINDINGS
-from tracekit.report.words.ranks import NO_COLLECTIVES, note_sentence
+from tracekit.report.words.ranks import LEFT_OUT, NO_COLLECTIVES, NOTES, note_sentence
 
-from ..browser import opened
+from ..browser import opened, settle
 
 MOST_BYTES = 2_000_000
 RENAMED = "(before) => document.querySelector('.timelines canvas').ariaLabel !== before"
@@ -144,8 +145,7 @@ def test_the_page_is_in_reach_on_any_screen_and_a_few_screens_long(
     tmp_path: Path, size: int, width: int, dark: bool, screens: int
 ) -> None:
     with opened(written(tmp_path, page(size)), width=width, dark=dark) as visited:
-        visited.page.wait_for_selector("html[data-timelines=drawn]")
-        visited.page.wait_for_selector("main > section:last-of-type.laid")
+        assert visited.page.get_attribute("html", "data-timelines") == "drawn"
         assert visited.page.evaluate("document.documentElement.scrollHeight") <= screens * 900
         if width > 900:
             assert visited.page.locator("nav").bounding_box()["y"] < 900, "the answer takes one screen"
@@ -160,13 +160,12 @@ def test_the_page_is_in_reach_on_any_screen_and_a_few_screens_long(
 def test_timelines_are_read_by_keys_and_another_collective_is_chosen(tmp_path: Path) -> None:
     with opened(written(tmp_path, page(8))) as visited:
         drawn = visited.page
-        drawn.wait_for_selector("html[data-timelines=drawn]")
         canvas, readout = drawn.locator(".timelines canvas"), drawn.locator(".readout")
         canvas.focus()
         told = []
         for key in ("n", "ArrowDown", "ArrowDown", "n", "n"):
             drawn.keyboard.press(key)
-            drawn.wait_for_timeout(60)
+            settle(drawn)
             told.append(readout.inner_text())
         assert [words.split(" \u00b7 ")[0] for words in told] == ["rank 0", "rank 1", "rank 2", "rank 2", "rank 2"]
         assert any("gemm" in words for words in told) and any("ncclDevKernel" in words for words in told)
@@ -192,7 +191,22 @@ def test_where_clocks_are_unknown_no_rank_is_named() -> None:
     assert told.ranks[0].exposed_waiting_us == pytest.approx(6 * 200)
     # Waiting is a lower bound there.
     assert "at most" not in ranks_overview(told).headline
-    assert printed(ranks_text(told, None, (), "brief", 100), 100)
+    lines = printed(ranks_text(told, None, (), "brief", 100), 100).splitlines()
+    # Neither by how much somebody was late nor who.
+    assert [line.count(MISSING) for line in lines if "all_reduce" in line] == [2]
+
+
+def test_the_verdict_alone_says_which_ranks_and_recordings_it_lacks() -> None:
+    told = job(8)
+    lines = printed(ranks_text(told, None, (), "verdict", 100), 100).splitlines()
+    sizes = {"size": 4, "usual_size": 8}
+    notes = (Note("unreadable", "error", None, {"reason": "it is empty"}), Note("foreign", "error", "a.json"))
+    notes = (*notes, Note("other_job", "error", "b.json", sizes))
+    few = replace(told, world=replace(told.world, recorded=(0, 1, 2), missing=(3, 4, 5, 6, 7)), notes=notes)
+    *verdict, lacking = printed(ranks_text(few, None, (), "verdict", 100), 100).splitlines()
+    assert verdict == lines
+    assert re.findall(r"\d+", lacking) == ["3", "8", "1", "2"]
+    assert set(LEFT_OUT) < set(NOTES)
 
 
 def test_collectives_of_whose_lateness_nobody_knows_a_cause_have_no_column_for_it() -> None:

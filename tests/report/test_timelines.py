@@ -35,7 +35,7 @@ from tracekit.report.timelines import (
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
-from ..browser import opened
+from ..browser import opened, settle
 from .conftest import HOSTILE_NAMES, matched_comparison, three_times_matched, timed_comparison
 
 RUN = Path(__file__).parents[2] / "traces" / "h200-vit"
@@ -160,7 +160,7 @@ def test_without_recordings_of_both_sides_there_is_nothing_to_draw():
 def drawn(tmp_path: Path, page: str, **screen: Any) -> Iterator[Any]:
     """The page, opened, when its timelines are drawn; it asks for nothing and complains of nothing."""
     with opened(written(tmp_path, page), **screen) as visited:
-        visited.page.wait_for_selector("html[data-timelines=drawn]")
+        assert visited.page.get_attribute("html", "data-timelines") == "drawn"
         yield visited.page
         assert visited.complaints == visited.requests == []
 
@@ -185,10 +185,9 @@ def test_pointing_at_a_fused_kernel_lights_up_the_eager_ones_it_replaced(tmp_pat
         page.keyboard.down("Control")
         for _ in range(12):
             page.mouse.wheel(0, -400)
-            page.wait_for_timeout(30)
         page.keyboard.up("Control")
         page.mouse.move(box["x"] + x + 0.2, box["y"] + y)
-        page.wait_for_timeout(100)
+        settle(page)
         lit = f"{len(group.a_at)} of A, {len(group.b_at)} of B "
         assert all(told in page.inner_text(".readout") for told in ("B: vit_default", "(triton)", lit))
         page.click("[data-do=all]")
@@ -200,7 +199,7 @@ def test_pointing_at_a_fused_kernel_lights_up_the_eager_ones_it_replaced(tmp_pat
 @pytest.mark.parametrize(
     ("report", "begin", "lit"),
     [
-        (lambda: side_page(look_at(matched_comparison().b)), "", r"\d of this"),
+        (lambda: side_page(look_at(matched_comparison().b)), "vit_default", r"\d of this"),
         (lambda: comparisons_page(three_times_matched()), "D: max-autotune", r"\d of B, \d of C, \d of D of this"),
     ],
     ids=["one", "several"],
@@ -215,7 +214,7 @@ def after_next(page) -> str:
     """What is said of the bar that the key for the next one comes to."""
     page.focus(".timelines canvas")
     page.keyboard.press("n")
-    page.wait_for_timeout(100)
+    settle(page)
     return page.inner_text(".readout")
 
 
@@ -225,7 +224,7 @@ def test_the_timelines_are_zoomed_and_moved_by_buttons_keys_and_dragging(tmp_pat
         canvas = page.locator(".timelines canvas")
 
         def view() -> tuple[float, float]:
-            page.wait_for_timeout(80)
+            settle(page)
             return float(canvas.get_attribute("data-from")), float(canvas.get_attribute("data-to"))
 
         whole = view()
@@ -272,7 +271,7 @@ def choose_group(page: Any, group: int, *, show: bool = False) -> None:
     """What a table of kernel groups tells when one is chosen in it."""
     detail = {"group": group, "from": "groups", **({"show": True} if show else {})}
     page.evaluate("(detail) => document.dispatchEvent(new CustomEvent('tracekit:group', { detail }))", detail)
-    page.wait_for_timeout(100)
+    settle(page)
 
 
 @pytest.mark.browser
@@ -299,23 +298,23 @@ def test_a_pinned_kernel_stays_with_its_counterpart_until_it_is_let_go(tmp_path)
         said, box = readout.inner_text(), canvas.bounding_box()
         page.mouse.move(box["x"] + 30, box["y"] + 60)
         page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
-        page.wait_for_timeout(100)
+        settle(page)
         assert readout.inner_text() == said and said.startswith("Pinned") and f"counterpart in A: {pieces}" in said
         page.mouse.click(box["x"] + 30, box["y"] + 5)
-        page.wait_for_timeout(100)
+        settle(page)
         assert canvas.get_attribute("data-marked") == "0"
         # In the middle is the kernel that was shown; its click is told, and its other side is a key away.
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 22 + 2 * 24 + (24 + 4) + (12 + 4) + (14 + 4) + 12)
-        page.wait_for_timeout(100)
+        settle(page)
         assert readout.inner_text() == said
         page.click("[data-do=other]")
-        page.wait_for_timeout(100)
+        settle(page)
         assert "A: vit_eager" in readout.inner_text() and canvas.get_attribute("data-marked") == "1"
         assert page.evaluate("heard") == [["groups", fused], ["timeline", fused], ["timeline", fused]]
         canvas.focus()
         page.keyboard.press("Escape")
         page.mouse.move(0, 0)
-        page.wait_for_timeout(100)
+        settle(page)
         assert "Pinned" not in readout.inner_text() and canvas.get_attribute("data-lit") == "0"
 
 
@@ -330,7 +329,7 @@ def test_a_group_that_is_chosen_elsewhere_lights_up_and_a_kernel_is_pinned_by_ke
         after_next(page)
         page.keyboard.press("Enter")
         page.keyboard.press("c")
-        page.wait_for_timeout(100)
+        settle(page)
         assert page.inner_text(".readout").startswith("Pinned")
         (_, _), one, other = page.evaluate("heard")
         assert one == other and one[0] == "timeline"
@@ -344,7 +343,7 @@ def test_the_drawer_of_a_pinned_kernel_leaves_the_timeline_in_sight_and_shows_it
         after_next(page)
         page.keyboard.press("Enter")
         page.get_by_role("dialog").get_by_role("button", name="Show in the timeline").click()
-        page.wait_for_timeout(200)
+        settle(page)
         assert int(canvas.get_attribute("data-marked")) > 0
         assert page.evaluate("document.activeElement.tagName") == "CANVAS"
         place, beside = canvas.bounding_box(), page.get_by_role("dialog").bounding_box()
@@ -361,7 +360,7 @@ def test_the_recording_with_operators_is_drawn_when_asked_for_at_the_same_kernel
         before = readout.inner_text().split(" \u00b7 ")
         switch.press("Enter")
         page.wait_for_function("(label) => document.querySelector('.timelines canvas').ariaLabel !== label", arg=light)
-        page.wait_for_timeout(100)
+        settle(page)
         after = readout.inner_text().split(" \u00b7 ")
         assert before[:3] == after[:3] and before[4] != after[4]
         assert switch.get_attribute("aria-pressed") == "true"
@@ -369,7 +368,7 @@ def test_the_recording_with_operators_is_drawn_when_asked_for_at_the_same_kernel
         assert [each.is_visible() for each in page.query_selector_all(".note.recording")] == [False, True]
         switch.click()
         page.wait_for_function("(label) => document.querySelector('.timelines canvas').ariaLabel === label", arg=light)
-        page.wait_for_timeout(100)
+        settle(page)
         assert readout.inner_text().split(" \u00b7 ") == before
 
 

@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
-from tracekit.walks import fork_server
+from tracekit.walks import fork_server, processes
 from tracekit.walks.fork_server import ForkServer, shared_modules
 from tracekit.walks.processes import Ended, Start, run_module
 from tracekit.workloads.registry import all_workloads, find
 
-from .test_processes import ROOT, gone, wait_for
+from .test_processes import ROOT, gone, late_when, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
 
@@ -91,17 +92,22 @@ def test_what_was_imported_once_is_there_in_every_process(
 
 
 def test_what_is_imported_is_kept_quiet_and_asks_nvml_and_the_first_is_told_how_long_it_took(
-    run: Run, notes: Path
+    run: Run, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (notes / "slow.py").write_text("import os, time\nenvironment = dict(os.environ)\ntime.sleep(1.2)")
+    slow = "import os, time\nenvironment = dict(os.environ)\ntime.sleep(0.2)\nopen({!r}, 'w').write('done')"
+    (notes / "slow.py").write_text(slow.format(str(notes / "over")))
+    monkeypatch.delenv("TRANSFORMERS_VERBOSITY", raising=False)
+    # To import takes an hour, and nothing else takes any time.
+    clock = SimpleNamespace(sleep=time.sleep, monotonic=lambda: 3600.0 * (notes / "over").exists())
+    monkeypatch.setattr(processes, "time", clock)
     code = "import json, slow; answer.write_text(json.dumps([slow.environment, dict(os.environ), sys.argv[3]]))"
     with forking("slow") as server:
-        ended = run(code, start=server.start, limit=1.0)
+        ended = run(code, start=server.start, limit=60.0)
     assert not ended.late and ended.answer is not None
     importing, own, seconds = json.loads(ended.answer)
-    assert 1.2 <= float(seconds) < 10
+    assert 0.2 <= float(seconds) < 60
     assert (importing["TRANSFORMERS_VERBOSITY"], importing["PYTORCH_NVML_BASED_CUDA_CHECK"]) == ("error", "1")
-    assert "TRANSFORMERS_VERBOSITY" in os.environ or "TRANSFORMERS_VERBOSITY" not in own
+    assert "TRANSFORMERS_VERBOSITY" not in own
 
 
 def test_each_has_its_own_environment_and_nothing_to_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,16 +135,20 @@ def test_what_it_prints_and_how_it_ends_is_told_as_of_any_process(run: Run) -> N
         assert (told.code, told.lines, told.answer) == (0, ("out",), b"told"), code
 
 
-def test_one_whose_time_is_up_is_ended_with_what_it_started(run: Run, notes: Path) -> None:
+def test_one_whose_time_is_up_is_ended_with_what_it_started(
+    run: Run, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    child = notes / "child"
     code = (
         "import subprocess, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-        f"pathlib.Path({str(notes / 'child')!r}).write_text(f'{{child.pid}} {{os.getpid()}}')\n"
+        f"pathlib.Path({str(child)!r}).write_text(f'{{child.pid}} {{os.getpid()}}')\n"
         "time.sleep(60)"
     )
-    ended = run(code, limit=1.5)
+    late_when(monkeypatch, lambda: child.exists() and child.read_text())
+    ended = run(code, limit=60.0)
     assert (ended.late, ended.code) == (True, -signal.SIGTERM)
-    assert all(gone(int(pid)) for pid in (notes / "child").read_text().split())
+    assert all(gone(int(pid)) for pid in child.read_text().split())
 
 
 def test_nobody_hears_of_a_process_before_it_leads_a_group_that_can_be_ended(notes: Path) -> None:
@@ -194,18 +204,18 @@ def test_a_process_that_has_a_gpu_open_forks_none(notes: Path, monkeypatch: pyte
     monkeypatch.setattr(fork_server, "MODULE", "entry")
     server = ForkServer(["spoiling"])
     with server.start("work", ("none",), {}, notes / "printed") as process:
-        process.wait(20)
+        process.wait(60)
     assert server._process is not None
-    assert server._process.wait(20) == 4
+    assert server._process.wait(60) == 4
 
 
 def test_a_server_that_is_killed_takes_its_process_along_and_the_next_is_a_fresh_one(run: Run) -> None:
     # What it has forked itself lives until its group is ended, and is not waited for. It is given the time to be told
     # of: in place of one that nobody was told of, a fresh one is started.
     began = time.monotonic()
-    killed = run("import time; time.sleep(1); os.fork() and os.kill(os.getppid(), 9); time.sleep(20)")
+    killed = run("import time; time.sleep(1); os.fork() and os.kill(os.getppid(), 9); time.sleep(120)")
     assert (killed.code, killed.answer) == (-signal.SIGKILL, None)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert run("answer.write_text(str(os.getppid()))").answer == str(os.getpid()).encode()
 
 

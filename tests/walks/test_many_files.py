@@ -19,7 +19,8 @@ from tracekit.walks.finding_ranks import find_recordings
 from tracekit.walks.many_files import Question, ask_each
 
 FACTORIES = """
-from concurrent.futures import ThreadPoolExecutor
+import asyncio
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 def threads():
     return ThreadPoolExecutor(2)
@@ -35,6 +36,26 @@ def ended():
 
 def sized(workers):
     return ThreadPoolExecutor(workers)
+
+def answers(submit):
+    return type("Odd", (Executor,), {"submit": lambda self, *asked: submit()})()
+
+def done(result):
+    future = Future()
+    future.set_result(result)
+    return future
+
+def no_future():
+    return answers(lambda: None)
+
+def no_answer():
+    return answers(lambda: done(None))
+
+def an_error():
+    return answers(lambda: done(ValueError("told")))
+
+def never_asked():
+    return answers(lambda: asyncio.Future(loop=asyncio.new_event_loop()))
 """
 
 
@@ -69,10 +90,14 @@ def test_whichever_engine_reads_the_json_is_the_same(tmp_path: Path) -> None:
         ("no_such_module:make", "cannot be imported"),
         ("my_engines:absent", "cannot be imported"),
         ("my_engines:nothing", "returned NoneType"),
-        ("my_engines:down", "raised ConnectionError: no scheduler, at my_engines.py:11"),
+        ("my_engines:down", "raised ConnectionError: no scheduler, at my_engines.py:12"),
         ("my_engines:sized", "without arguments"),
         ("my_engines:ended", "raised SystemExit"),
         ("my_mistake:make", "SyntaxError"),
+        ("my_engines:no_future", "my_engines:no_future: submit() returned None"),
+        ("my_engines:no_answer", "my_engines:no_answer: the result of a call is None"),
+        ("my_engines:an_error", "my_engines:an_error: the result of a call is a ValueError"),
+        ("my_engines:never_asked", "my_engines:never_asked: "),
     ],
 )
 def test_an_engine_that_is_none_is_one_line(engine: str, said: str) -> None:

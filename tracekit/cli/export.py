@@ -147,25 +147,25 @@ def _export_ranks(
     perfetto: Path | None,
 ) -> None:
     from tracekit.cli.merged_ranks import write_ranks
-    from tracekit.ranks.joining import match_ranks, notes_of
+    from tracekit.ranks.joining import notes_of
     from tracekit.ranks.listing import list_parts
-    from tracekit.report.words.ranks import note_sentence
+    from tracekit.report.words.ranks import note_sentences
     from tracekit.walks.finding_ranks import find_recordings
-    from tracekit.walks.reading_ranks import read_ranks
+    from tracekit.walks.telling_ranks import join_recordings
 
     found = find_recordings(places, form)
     outputs = {"--collectives": collectives, "--perfetto": None if perfetto is None else str(perfetto)}
     for option, path in outputs.items():
         check_output_path(option, path, *found)
     check_apart(outputs)
-    joined = match_ranks(read_ranks(found, reading))
+    joined = join_recordings(found, reading)
     if collectives is not None:
         _write_table(list_parts(joined), collectives, console_beside(collectives))
     if perfetto is not None:
         write_ranks(joined, perfetto, is_named=True)
     else:
-        for note in notes_of(joined):
-            echo(f"note: {note_sentence(note)}", err=True)
+        for sentence in note_sentences(notes_of(joined)):
+            echo(f"note: {sentence}", err=True)
 
 
 def _export_sides(

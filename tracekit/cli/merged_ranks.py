@@ -9,13 +9,13 @@ from tracekit.cli.output import check_output_path
 from tracekit.console import PrintableConsole
 from tracekit.printing import echo
 from tracekit.ranks.drawing import draw_ranks
-from tracekit.ranks.joining import match_ranks, notes_of
-from tracekit.report.words.ranks import note_sentence
+from tracekit.ranks.joining import notes_of
+from tracekit.report.words.ranks import note_sentences
 from tracekit.tracefile.perfetto import write_picture
 from tracekit.tracefile.slimming import slimmed
 from tracekit.walks.finding_ranks import MERGED, find_recordings
 from tracekit.walks.progress import shown
-from tracekit.walks.reading_ranks import read_ranks
+from tracekit.walks.telling_ranks import join_recordings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 def merge_ranks(places: Sequence[str], form: FormName | None, reading: RanksReading, out: Path | None) -> Path:
     """Writes one trace of all ranks; says where it lies, what it does not show, and what is wrong with the recordings.
 
-    Raises TracekitError for whatever keeps one of them from being read or the file from being written.
+    Raises TracekitError where none can be read, and for whatever keeps the file from being written.
     """
     found = find_recordings(places, form)
     check_output_path("--out", str(out) if out else None, *found)
     first = Path(places[0])
     folder = first if first.is_dir() else first.parent if first.exists() else Path("traces")
     path = out or folder / MERGED
-    write_ranks(match_ranks(read_ranks(found, reading)), path, is_named=out is not None)
+    write_ranks(join_recordings(found, reading), path, is_named=out is not None)
     return path
 
 
@@ -47,5 +47,5 @@ def write_ranks(joined: Joined, path: Path, *, is_named: bool) -> None:
         progress.phase("writing the merged trace")
         json_bytes = write_picture(picture, path, is_named=is_named)
     ranks = f"{len(picture.panels)} ranks, {json_bytes / 1e6:.1f} MB unpacked"
-    for line in (f"written: {path} ({ranks})", *map(note_sentence, notes_of(joined)), *picture.notes):
+    for line in (f"written: {path} ({ranks})", *note_sentences(notes_of(joined)), *picture.notes):
         echo(line, err=not path.is_file())

@@ -39,9 +39,9 @@ def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
     return tell_ranks(match_ranks(recordings))
 
 
-def match_ranks(recordings: Sequence[RankDigest]) -> Joined:
+def match_ranks(recordings: Sequence[RankDigest], left_out: Sequence[Note] = ()) -> Joined:
     """One job's ranks on one clock, and their collectives. Raises TracekitError where no recording can be used."""
-    joined = _match(gather_job(recordings))
+    joined = _match(gather_job(recordings, left_out))
     foreign = _foreign(joined)
     return _match(joined.job.without(foreign)) if foreign else joined
 

@@ -59,11 +59,12 @@ class Job(Struct, Generic[Recorded], frozen=True):
         return Job(kept, self.size, (*self.left_out, *told))
 
 
-def gather_job(digests: Sequence[Recorded]) -> Job[Recorded]:
-    """The ranks of the job that most recordings are of. Raises TracekitError where there is none."""
+def gather_job(digests: Sequence[Recorded], left_out: Iterable[Note] = ()) -> Job[Recorded]:
+    """The ranks of the job that most recordings are of; `left_out` are those that could not be read. Raises
+    TracekitError where there is none."""
     if not digests:
         raise TracekitError("no recording to read: name the traces of the ranks, or a folder with them")
-    notes: list[Note] = []
+    notes = [*left_out]
     sizes = Counter(each.world_size for each in digests if each.world_size is not None)
     size = sizes.most_common(1)[0][0] if sizes else None
     found: dict[int, Recorded] = {}

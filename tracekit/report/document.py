@@ -386,8 +386,8 @@ class Overview(Struct, frozen=True):
     `enough` why one process is. `notes` change how the headline is read; `why` are lines on why there is no better
     answer. `bars` are the page's alone, and `noise` is which changes of theirs are none. `slower` is what the account's
     rows do not say of what became slower, `repeat` is the command that measures it again, `measured_with` what it was
-    measured with. Where nothing in `advice` makes calls faster, that is said if `nothing_faster`. `hidden` is how many
-    notes and findings are not shown.
+    measured with. Where nothing in `advice` makes calls faster, that is said if `nothing_faster`. `left_out` is what
+    the answer does not cover, for where notes are not shown. `hidden` is how many notes and findings are not shown.
     """
 
     subject: str
@@ -413,6 +413,7 @@ class Overview(Struct, frozen=True):
     checks: tuple[Check, ...] = ()
     repeat: str = ""
     measured_with: str = ""
+    left_out: str = ""
     hidden: int = 0
 
 

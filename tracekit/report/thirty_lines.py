@@ -40,7 +40,8 @@ def shown_overview(
 ) -> Summary:
     places = (*((f"Report {page}",) if page else ()), *more)
     if detail == "verdict":
-        return *verdict_lines(overview, width), *last_lines(*places[:1] if page else (), width=width)
+        left_out = (_note(overview.left_out),) if overview.left_out else ()
+        return *verdict_lines(overview, width), *left_out, *last_lines(*places[:1] if page else (), width=width)
     if detail == "brief":
         return overview_lines(overview, places, width)
     return *every_line(overview, None, width), BLANK, *all_else, BLANK, *last_lines(*places, width=width)
@@ -102,7 +103,7 @@ def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *
         *apart,
         *verdict_lines(overview, width),
         *([Line(overview.enough, "", "  ok ", "green")] if overview.enough else []),
-        *(Line(note, "", "  ! ", "yellow") for note in overview.notes),
+        *map(_note, overview.notes),
         *((BLANK, *overview.why, *_advised(overview, width)) if overview.why else ()),
         *((BLANK, *account) if account else ()),
         *(Line(each) for each in (overview.slower, overview.bottleneck) if each),
@@ -111,6 +112,10 @@ def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *
         *((BLANK, *checks) if checks else ()),
         *((*apart, *_repeat(overview.repeat, width), *_places(overview, places, width)) if places is not None else ()),
     )
+
+
+def _note(told: str) -> Line:
+    return Line(told, "", "  ! ", "yellow")
 
 
 def _subject(subject: str, width: int) -> str:

@@ -11,7 +11,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracekit.errors import TracekitError
+from tracekit.errors import EngineError, TracekitError
 from tracekit.workloads.own_errors import their_error
 
 if TYPE_CHECKING:
@@ -30,18 +30,21 @@ RAY_CLIENT = "ray://"
 def opened_engine(name: str, memory_bytes: int | None = None) -> Iterator[Executor | None]:
     """The executor that is called so, shut down in the end; None for `local`. `memory_bytes` is what one call takes,
     for an engine that can reserve it. Nothing is to be printed into standard output meanwhile: Ray's is thrown away.
-    Raises TracekitError where there is none of that name."""
+    Raises TracekitError where there is none of that name, and with its name for an EngineError of the block."""
     if name == LOCAL:
         yield None
         return
-    if is_ray(name):
-        with opened_ray(name) as cluster:
-            cluster.ask_for(memory_bytes=memory_bytes)
-            yield cluster
-        return
-    executor = _made(name)
-    with _shut_down_after(executor):
-        yield executor
+    try:
+        if is_ray(name):
+            with opened_ray(name) as cluster:
+                cluster.ask_for(memory_bytes=memory_bytes)
+                yield cluster
+            return
+        executor = _made(name)
+        with _shut_down_after(executor):
+            yield executor
+    except EngineError as error:
+        raise TracekitError(f"--engine {name}: {error}") from error
 
 
 def is_ray(name: str) -> bool:

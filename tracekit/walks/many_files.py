@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 from msgspec import Struct
 
 from tracekit.console import PrintableConsole
-from tracekit.errors import TracekitError, WorkerDiedError
+from tracekit.errors import EngineError, TracekitError, WorkerDiedError
 from tracekit.interpreter import usable_cores
+from tracekit.workloads.own_errors import kind_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -66,6 +67,16 @@ def _answer(look: Callable[[T], Found], item: T) -> Found | TracekitError:
         return error
 
 
+class _Looked(Struct, Generic[Found], frozen=True):
+    """What an executor is to bring back: whatever else it brings is not of this question."""
+
+    answer: Found | TracekitError
+
+
+def _look(look: Callable[[T], Found], item: T) -> _Looked[Found]:
+    return _Looked(_answer(look, item))
+
+
 def _gathered(question: Question[T, Found], total: int, answers: Iterator[Found | TracekitError]) -> list[Found]:
     found: list[Found] = []
     with _progress(question.doing, total) as advance:
@@ -82,14 +93,19 @@ def _ask_executor(question: Question[T, Found], items: Sequence[T], executor: Ex
     futures = []
     for item in items:
         with _said_of(question.named(item)):
-            futures.append(executor.submit(_answer, question.look, item))
+            future = executor.submit(_look, question.look, item)
+        if not callable(getattr(future, "result", None)):
+            raise EngineError(f"submit() returned {kind_of(future)}: it must return a concurrent.futures.Future")
+        futures.append(future)
 
     def answers() -> Iterator[Found | TracekitError]:
         for item, future in zip(items, futures, strict=True):
             try:
                 with _said_of(question.named(item)):
-                    answer = future.result()
-                yield answer
+                    looked = future.result()
+                if not isinstance(looked, _Looked):
+                    raise EngineError(f"the result of a call is {kind_of(looked)}: it must be what the call returned")
+                yield looked.answer
             except WorkerDiedError as error:
                 unless = "" if error.out_of_memory else "if memory ran out, "
                 yield TracekitError(f"{question.named(item)}: {error}; {unless}{READ_ALONE}")
@@ -99,13 +115,14 @@ def _ask_executor(question: Question[T, Found], items: Sequence[T], executor: Ex
 
 @contextmanager
 def _said_of(name: str) -> Iterator[None]:
-    """What an engine raises by itself, as one line."""
+    """What an engine raises by itself, as an EngineError."""
     try:
         yield
     except TracekitError:
         raise
-    except Exception as error:
-        raise TracekitError(f"{name}: the engine gave no answer: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raised = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+        raise EngineError(f"{name}: the engine gave no answer: {raised}") from error
 
 
 #: In a process that reads: a flag for each item, set while it is read.

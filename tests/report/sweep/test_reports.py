@@ -397,7 +397,6 @@ def test_of_many_works_eagers_commands_are_told_once():
 def test_the_page_opens_quietly_and_reads_well(tmp_path, width, dark):
     with opened(written(tmp_path, sweep_page(vision(), COMMAND)), width=width, dark=dark) as visited:
         page = visited.page
-        page.wait_for_selector("main > section:last-of-type.laid")
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         for each in page.query_selector_all("summary"):
             each.click()

@@ -25,9 +25,9 @@ from tracekit.ranks.stages import Meeting, stages_of
 from tracekit.ranks.world import Job, count_steps, gather_job
 
 
-def reduce_fleet(recordings: Sequence[RankSummary]) -> Ranks:
+def reduce_fleet(recordings: Sequence[RankSummary], left_out: Sequence[Note] = ()) -> Ranks:
     """What a thousand recordings of one job's ranks say together. Raises TracekitError where none can be used."""
-    job = gather_job(recordings)
+    job = gather_job(recordings, left_out)
     parts, clocks, waits = _join(job)
     if foreign := _foreign(parts, clocks, waits):
         job = job.without(foreign)

@@ -33,11 +33,10 @@ LEAST_PRICE = 0.001
 def ranks_overview(told: Ranks) -> Overview:
     warned = [each for each in told.findings if each.severity != "info"]
     first = next((each for each in warned if each.code == "late_rank" or each.code in STRAGGLERS), None)
-    notes = tuple(_notes(told))
+    # What is the answer is not said again.
+    notes = tuple(words.note_sentences([each for each in told.notes if each.code != words.NO_COLLECTIVES]))
     # Stragglers have a table.
     more = [findings.finding_title(each) for each in told.findings if each is not first and each.code not in STRAGGLERS]
-    world = told.world
-    size = f"{len(world.recorded):,} of {world.size:,} ranks" if world.size else counted(len(world.recorded), "rank")
     steps = counted(told.steps.count, "step")
     stretch = {"steps": steps, "span": "named spans", "whole": "whole recordings"}[told.steps.kind]
     fleet = bool(told.step_rows)
@@ -52,23 +51,17 @@ def ranks_overview(told: Ranks) -> Overview:
         sections.collective_table(told, MOST_OF_FLEET if fleet else MOST_COLLECTIVES),
     )
     return Overview(
-        subject=f"{size} · {stretch} · {sections.spread_words(told)}",
+        subject=f"{words.ranks_read(told.world)} · {stretch} · {sections.spread_words(told)}",
         headline=findings.finding_title(first) if first else _nobody(told),
         result=("", "slower" if first else ""),
         evidence=findings.finding_evidence(first) if first else words.last_words(told),
         notes=notes[:MOST_NOTES],
         tables=tuple(each for each in tables if each),
         advice=tuple(_advice(told))[:MOST_ADVICE],
+        left_out=words.left_out(told),
         checks=tuple(doc.Check("", each) for each in more[:MOST_FINDINGS]),
         hidden=len(notes[MOST_NOTES:]) + len(more[MOST_FINDINGS:]),
     )
-
-
-def _notes(told: Ranks) -> Iterator[str]:
-    """Of many files with one fault the first, and how many more. What is the answer is not said again."""
-    for code in dict.fromkeys(each.code for each in told.notes if each.code != words.NO_COLLECTIVES):
-        first, *more = (each for each in told.notes if each.code == code)
-        yield words.note_sentence(first) + (words.MORE_ALIKE.format(count=len(more)) if more else "")
 
 
 def _nobody(told: Ranks) -> str:

@@ -1,6 +1,7 @@
 """What is said of many ranks: collectives, causes of lateness, findings and notes."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from tracekit.model.digests import DigestsMade
 from tracekit.model.note import Note
@@ -11,6 +12,7 @@ from tracekit.model.ranks import (
     Ranks,
     Straggler,
     StragglerRule,
+    World,
 )
 from tracekit.names import printable
 from tracekit.numbers import MISSING, counted, duration, percent, size
@@ -152,8 +154,30 @@ NOTES: dict[str, Sentence] = {
     ),
 }
 
+#: What is wrong with recordings that are left out, as they are counted.
+LEFT_OUT = {
+    "unreadable": "unreadable",
+    "other_job": "foreign",
+    "other_time": "foreign",
+    "foreign": "foreign",
+    "rank_unknown": "of no known rank",
+    "rank_twice": "duplicate",
+}
 
-MORE_ALIKE = " {count} more alike."
+
+def ranks_read(world: World) -> str:
+    """`6 of 8 ranks`, or as many as there are where nobody says how many the job has."""
+    read = len(world.recorded)
+    return f"{read:,} of {world.size:,} ranks" if world.size else counted(read, "rank")
+
+
+def left_out(told: Ranks) -> str:
+    """`6 of 8 ranks read. Recordings left out: 1 unreadable, 2 foreign.` Empty where all are there."""
+    faults = Counter(LEFT_OUT[each.code] for each in told.notes if each.code in LEFT_OUT)
+    if not (faults or told.world.missing):
+        return ""
+    counts = ", ".join(f"{count:,} {fault}" for fault, count in faults.items())
+    return f"{ranks_read(told.world)} read.{f' Recordings left out: {counts}.' if counts else ''}"
 
 
 def collective_words(each: OneCollective) -> str:
@@ -220,6 +244,13 @@ def rule_words(rule: StragglerRule) -> str:
 
 def note_sentence(note: Note) -> str:
     return say(NOTES[note.code], note.facts, printable(note.subject) if note.subject else None)
+
+
+def note_sentences(notes: Sequence[Note]) -> Iterator[str]:
+    """Of many files with one fault the first, and how many more."""
+    for code in dict.fromkeys(each.code for each in notes):
+        first, *more = (each for each in notes if each.code == code)
+        yield note_sentence(first) + (f" {len(more)} more alike." if more else "")
 
 
 def causes_told(causes: Sequence[CauseShare], most: int) -> str:
