@@ -147,7 +147,8 @@ def _each_text_once(texts: pl.Series) -> list[str]:
     """As a list, in which equal texts are one: the names of a million kernels are a gigabyte, and few."""
     distinct = texts.unique()
     numbers = texts.replace_strict(distinct, pl.Series(range(len(distinct)), dtype=pl.UInt32))
-    return _as_objects(distinct.to_list())[numbers.to_numpy()].tolist()
+    found: list[str] = _as_objects(distinct.to_list())[numbers.to_numpy()].tolist()
+    return found
 
 
 def _as_objects(things: list[Any]) -> Objects:
