@@ -146,8 +146,8 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> _Askers:
 def _each_text_once(texts: pl.Series) -> list[str]:
     """As a list, in which equal texts are one: the names of a million kernels are a gigabyte, and few."""
     distinct = texts.unique()
-    numbers = texts.replace_strict(distinct, pl.Series(range(len(distinct)), dtype=pl.UInt32))
-    found: list[str] = _as_objects(distinct.to_list())[numbers.to_numpy()].tolist()
+    numbers = texts.cast(pl.Enum(distinct)).to_physical().to_numpy()
+    found: list[str] = _as_objects(distinct.to_list())[numbers].tolist()
     return found
 
 
