@@ -110,6 +110,20 @@ def make_result(
     return sweep.CellResult("tracekit.sweep-cell/1", "0.1.0", cell, "done", started(cell), seconds, run, None)
 
 
+def repeated(
+    cell: sweep.Cell, *speedups: float, eager_us: float = 10_000.0, **more: Any
+) -> tuple[sweep.CellResult, ...]:
+    """The cell in a process for each speed-up, one after another, each on a host and a GPU of its own."""
+    found = []
+    for process, speedup in enumerate(speedups, 1):
+        result = make_result(cell, eager_us, eager_us / speedup, seed=process, **more)
+        assert result.run is not None
+        run = replace(result.run, gpu_uuid=f"GPU-{process}")
+        when = (datetime.fromisoformat(result.started) + timedelta(minutes=process)).isoformat()
+        found.append(replace(result, started=when, run=run, process=process, host=f"host-{process}"))
+    return tuple(found)
+
+
 def make_failure(
     cell: sweep.Cell, kind: sweep.CellOutcome = "out_of_memory", message: str = "not enough GPU memory"
 ) -> sweep.CellResult:

@@ -168,5 +168,5 @@ def _signed(value: float, text: str) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 line`, `1,200 lines`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    """`1 line`, `1,200 lines`, `2 processes`."""
+    return f"{number:,} {noun}{'' if number == 1 else 'es' if noun.endswith('ss') else 's'}"

@@ -145,6 +145,11 @@ def test_without_shapes_operators_have_names_alone(tmp_path: Path) -> None:
     assert list_work(trace).activities[0].operator == Operator("aten::add", (), ())
 
 
+def test_a_window_in_which_nothing_runs_has_no_work(tmp_path: Path) -> None:
+    events = [*make_step(0, "ab", us=2), make_op(500, 600, name="idle")]
+    assert list_work(make_trace(tmp_path, events), "idle").activities == ()
+
+
 def test_copies_are_of_their_own_families(tmp_path: Path) -> None:
     found = work(tmp_path, [make_copy(0, 1), make_copy(2, 3, kind="memset"), make_kernel(4, 5)])
     assert [each.family for each in found.activities] == ["memcpy", "memset", "gemm"]

@@ -13,10 +13,11 @@ from unittest.mock import Mock
 
 import pytest
 from tests.cli.runs import assert_refused, invoke
-from tests.sweeps import Children, eager_cell, make_result
+from tests.sweeps import Children, answered, eager_cell, make_result
 
 from tracekit.model.sweep import CheckAnswer, Source
 from tracekit.walks import sweep_check, sweeping
+from tracekit.walks.processes import Ended
 from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.workloads.suites import SUITES
 
@@ -91,6 +92,32 @@ def test_the_same_command_runs_what_is_left_and_then_shows(children: Children) -
     shown = sweep("--show", PLACE)
     assert shown.exit_code == 0
     assert shown.stdout == again.stdout
+
+
+def test_several_processes_are_resumed_and_more_of_them_measure_what_is_missing(children: Children) -> None:
+    command = ("vit", "--repeat-process")
+    children.interrupt_at = 2
+    assert sweep(*command, "3").exit_code == 130
+    shown = json.loads(sweep("--show", PLACE, "--json", "-").stdout)
+    assert (shown["missing"], shown["processes_missing"]) == (0, 4)
+    assert "tracekit sweep --resume sweeps/vit" in TWIN.read_text()
+    children.interrupt_at = None
+    assert sweep("--resume", PLACE).exit_code == 0
+    assert len(children.jobs) == 6
+    told = json.loads(sweep(*command, "5", "--json", "-").stdout)
+    assert len(children.jobs) == 10
+    eager, compiled = told["works"][0]["cells"]
+    assert (told["processes_missing"], eager["verdict"], told["works"][0]["eager"]["processes"]) == (0, None, 10)
+    assert (compiled["verdict"]["processes"], compiled["verdict"]["basis"]) == (5, "processes")
+    calls = json.loads((PLACE / "sweep.json").read_text())["calls"]
+    assert [each["processes"] for each in calls] == [3, None, 5]
+
+
+def test_a_process_without_times_is_said_where_its_cell_has_others(children: Children) -> None:
+    children.ends = [answered(CheckAnswer()), Ended(-9, None, ())]
+    result = sweep("vit", "--mode", "eager", "--repeat-process", "2")
+    assert result.exit_code == 0
+    assert "tracekit sweep --resume sweeps/vit --retry-failed" in result.stderr.splitlines()[-1]
 
 
 def test_resume_goes_on_by_the_rule_of_the_last_call(children: Children) -> None:
@@ -312,6 +339,7 @@ def test_show_takes_nothing_that_would_run(children: Children) -> None:
     sweep("vit")
     for words in (["--retry-failed"], ["--again"], ["--batch-size", "4"], ["--seed", "0"]):
         assert_refused(sweep("--show", PLACE, *words), f"--show runs nothing: leave {words[0]} out")
+    assert_refused(sweep("--show", PLACE, "--repeat-process", "3"), "leave --repeat-process out")
     assert_refused(sweep("--show", PLACE, "--", "layers=3"), "leave -- layers=3 out")
     assert sweep("--show", PLACE, "--suite", "vision", "--calls", "10").exit_code == 0
     assert "Compared with 2023" in TWIN.read_text()

@@ -200,3 +200,25 @@ def test_a_pipe_in_place_of_a_lock_is_neither_locked_nor_waited_for(tmp_path: Pa
     os.mkfifo(tmp_path / "a.lock")
     with pytest.raises(OSError, match="regular file"), locked(tmp_path / "a.lock", blocking=blocking):
         raise AssertionError("it was locked")
+
+
+def test_each_process_of_a_cell_has_a_file_and_a_lock(folder: SweepFolder) -> None:
+    first = make_result(CELL)
+    second = replace(first, process=2, seconds=3.0)
+    folder.save(first)
+    folder.save(second)
+    (folder.path / "cells" / f"{CELL.key}.other.json").write_text("{")
+    assert {path.name for path in (folder.path / "cells").glob(f"{CELL.key}*")} >= {f"{CELL.key}.2.json"}
+    assert folder.load_processes(CELL.key, 3) == {1: first, 2: second, 3: None}
+    assert folder.load_processes(CELL.key, 1) == {1: first, 2: second}
+    assert folder.load_all() == (first, second)
+    with folder.claimed(CELL.key), SweepFolder(folder.path).claimed(CELL.key, 2) as ours:
+        assert ours
+
+
+def test_how_many_processes_were_asked_for_stays_until_other_ones_are(folder: SweepFolder) -> None:
+    other = compiled_cell("bert")
+    assert folder.ask(None, (CELL, other), CALL).processes == {}
+    assert folder.ask(None, (CELL, other), CALL, processes={CELL.key: 3, other.key: 3}).processes[CELL.key] == 3
+    folder.ask(None, (CELL,), CALL)
+    assert folder.ask(None, (CELL,), CALL, processes={CELL.key: 5}).processes == {CELL.key: 5, other.key: 3}

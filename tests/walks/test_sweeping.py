@@ -96,6 +96,10 @@ def test_a_cell_of_several_ranks_is_a_job_of_the_launcher_and_a_rank_that_fails_
     assert "out of memory" in ended.failure.message
 
 
+def measured(cell: Cell) -> Cell:
+    return sweeping.measured_as(make_plan(), cell)
+
+
 def whys(plan: SweepPlan, folder: SweepFolder) -> dict[Cell, str]:
     return {each.cell: each.why for each in find_left(plan, folder)}
 
@@ -200,6 +204,36 @@ def test_all_anew_goes_on_where_it_was_interrupted_whoever_goes_on(folder: Sweep
     assert find_left(make_plan(), folder) == ()
     ask_anew(folder)
     assert len(find_left(make_plan(), folder)) == 4, "done: it begins again"
+
+
+def test_a_cell_is_measured_in_as_many_processes_as_were_asked_for_and_none_twice(
+    children: Children, folder: SweepFolder
+) -> None:
+    cells, plan = CELLS[:2], make_plan(*CELLS[:2], processes=3)
+    left = find_left(plan, folder)
+    assert [each.process for each in left] == [1, 1, 2, 2, 3, 3], "every cell once before any again"
+    run(plan, folder, left[:3])
+    assert [each.process for each in find_left(plan, folder)] == [2, 3, 3]
+    run(plan, folder)
+    assert len(children.jobs) == 6 and len({job.order_seed for job in children.jobs}) == 6
+    assert [each.process for each in folder.load_all() if each.cell == measured(cells[0])] == [1, 2, 3]
+    more = find_left(replace(plan, processes=5), folder)
+    assert [each.process for each in more] == [4, 4, 5, 5]
+    run(plan, folder, more[:2])
+    assert find_left(plan, folder) == (), "fewer is no other sweep"
+    folder.ask(None, cells, CALL, processes=dict.fromkeys((cell.key for cell in cells), 5))
+    assert [each.process for each in find_left(make_plan(*cells), folder)] == [5, 5], "the folder knows how many"
+    ask_anew(folder, cells[0])
+    assert sorted(each.process for each in find_left(plan, folder)) == [1, 2, 3, 4], "all that are there"
+
+
+def test_a_process_that_failed_is_tried_again_and_no_other(children: Children, folder: SweepFolder) -> None:
+    plan = make_plan(CELLS[0], processes=2)
+    children.ends = [Ended(-9, None, ())]
+    run(plan, folder)
+    assert [each.outcome for each in folder.load_all()] == ["killed", "done"]
+    assert find_left(plan, folder) == ()
+    assert [(each.process, each.why) for each in find_left(replace(plan, retry_failed=True), folder)] == [(1, "failed")]
 
 
 def test_what_is_asked_anew_later_does_not_count_as_begun(folder: SweepFolder) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of, in_launch_order
@@ -27,11 +28,18 @@ from tracekit.model.trace import INPUT_COLUMNS, Trace
 ASKING = re.compile(r"(?!autograd::)\w+::\w|triton_")
 
 T = TypeVar("T")
+Objects = NDArray[np.object_]
 
-#: The operators around a launch, innermost and all, and the numbers of two of their calls: of the outermost one and of
-#: the innermost.
-Asked = tuple[Operator | None, tuple[str, ...], int | None, int | None]
-NOBODY: Asked = (None, (), None, None)
+
+class _Askers(Struct, frozen=True, eq=False):
+    """For each activity the innermost operator around its launch and the names of all of them, and the numbers of two
+    calls: of the outermost one and of the innermost. None, no names and None of the activities but the `known`."""
+
+    operators: Objects
+    within: Objects
+    calls: Objects
+    operator_calls: Objects
+    known: int
 
 
 class OrderedWork(Struct, frozen=True, eq=False):
@@ -58,11 +66,13 @@ def order_work(trace: Trace, scope: Scope) -> OrderedWork:
     """What `list_work` gives, with where each activity stands in it."""
     work = in_launch_order(scope)
     asked = _find_askers(trace, work)
-    families = map(family_of, work["name"], work["kind"])
+    names = _each_text_once(work["name"])
+    families = map(family_of, names, _each_text_once(work["kind"]))
     lengths_us = (np.subtract(*columns(work, "end_ns", "start_ns")) / 1e3).tolist()
     with collector_paused():
-        activities = tuple(map(Activity, work["name"], families, lengths_us, *zip(*asked, strict=True)))
-    is_known = 2 * sum(each is not NOBODY for each in asked) >= len(asked) > 0
+        of_askers = (asked.operators, asked.within, asked.calls, asked.operator_calls)
+        activities = tuple(map(Activity, names, families, lengths_us, *(each.tolist() for each in of_askers)))
+    is_known = 2 * asked.known >= work.height > 0
     source: OperatorSource = "own" if is_known else "none"
     count = max(len(scope.spans), 1)
     if count == 1:
@@ -103,10 +113,12 @@ def _in_one_order(
     return np.array(order, dtype=np.int64), [did[at] for at in order]
 
 
-def _find_askers(trace: Trace, work: pl.DataFrame) -> list[Asked]:
+def _find_askers(trace: Trace, work: pl.DataFrame) -> _Askers:
     """Which operators were open on the launching thread when each activity was launched. Calls are numbered over all
     threads."""
-    found = [NOBODY] * work.height
+    of_operators, within, calls, operator_calls = (np.full(work.height, None, dtype=object) for _ in range(4))
+    within.fill(())
+    known = 0
     names = trace.host["name"].unique()
     asking = names.filter(pl.Series([ASKING.match(name) is not None for name in names], dtype=pl.Boolean))
     operators = trace.host.filter((pl.col("kind") == "op") & pl.col("name").is_in(asking.implode()))
@@ -122,13 +134,26 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> list[Asked]:
         at = interval.containing(nesting.starts, nesting.ends, moments[rows])
         rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
         wanted, which = np.unique(innermost, return_inverse=True)
-        operators_of = _each_once(own[wanted].select("name", *shaped), as_operator)
-        within, outermost = _chains(nesting.parents, wanted, own["name"])
-        askers = list(zip(operators_of, within, (first + outermost).tolist(), (first + wanted).tolist(), strict=True))
-        for row, asker in zip(rows.tolist(), which.tolist(), strict=True):
-            found[row] = askers[asker]
+        of_operators[rows] = _as_objects(_each_once(own[wanted].select("name", *shaped), as_operator))[which]
+        chains, outermost = _chains(nesting.parents, wanted, own["name"])
+        within[rows] = _as_objects(chains)[which]
+        calls[rows], operator_calls[rows] = first + outermost[which], first + innermost
+        known += len(rows)
         first += own.height
+    return _Askers(of_operators, within, calls, operator_calls, known)
+
+
+def _each_text_once(texts: pl.Series) -> list[str]:
+    """As a list, in which equal texts are one: the names of a million kernels are a gigabyte, and few."""
+    distinct = texts.unique()
+    numbers = texts.cast(pl.Enum(distinct)).to_physical().to_numpy()
+    found: list[str] = _as_objects(distinct.to_list())[numbers].tolist()
     return found
+
+
+def _as_objects(things: list[Any]) -> Objects:
+    """An array of these, tuples among them."""
+    return np.fromiter(things, dtype=object, count=len(things))
 
 
 def _each_once(rows: pl.DataFrame, make: Callable[..., T]) -> list[T]:
@@ -136,7 +161,7 @@ def _each_once(rows: pl.DataFrame, make: Callable[..., T]) -> list[T]:
     distinct = rows.unique(maintain_order=True).with_row_index("made")
     made = [make(*row) for row in distinct.drop("made").iter_rows()]
     found = rows.join(distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
-    return [made[at] for at in found["made"]]
+    return [made[at] for at in found["made"].to_list()]
 
 
 def _chains(parents: Ints, rows: Ints, names: pl.Series) -> tuple[list[tuple[str, ...]], Ints]:

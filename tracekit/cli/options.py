@@ -45,6 +45,7 @@ PHASES = ("generate", "prefill", "decode")
 DTYPES = ("bfloat16", "float16", "float32")
 PARALLEL = ("ddp", "fsdp2", "tp", "ulysses", "ring")
 MOST_RANKS = 1024
+MOST_PROCESSES = 50
 ORDERS = ("after-sharding", "before-sharding")
 FORMS = click.Choice(("eager", "compiled"))
 PERCENT = FiniteRange(min=0, min_open=True, max=100)
@@ -57,6 +58,14 @@ def _engine(text: str) -> Callable[[Function], Function]:
     return click.option("--engine", default="local", metavar="ENGINE", help=text)
 
 
+def _repeat_process(metavar: str, text: str) -> Callable[[Function], Function]:
+    return click.option(
+        "--repeat-process", "repeats", type=click.IntRange(1, MOST_PROCESSES), metavar=metavar, help=text
+    )
+
+
+with_repeat_process = _repeat_process("K", "Repeat timing in K more processes.")
+with_processes = _repeat_process("N", "Measure each cell in N processes; ray: on N hosts.")
 with_pretrained = click.option(
     "--pretrained",
     is_flag=False,

@@ -30,6 +30,7 @@ from tracekit.cli.options import (
     with_pretrained,
     with_prompt,
     with_rank_timeout,
+    with_repeat_process,
     with_target,
     with_use_fast,
 )
@@ -119,13 +120,7 @@ COMPILE_OPTIONS = (
     metavar="SECONDS",
     help="Stop timing after SECONDS (default 30; CPU 3).",
 )
-@click.option(
-    "--repeat-process",
-    "repeats",
-    type=click.IntRange(1, 50),
-    metavar="K",
-    help="Repeat timing in K more processes.",
-)
+@with_repeat_process
 @click.option("--startup", is_flag=True, help="Measure cold start in new processes, without and with cache.")
 @click.option("--verify-advice", is_flag=True, help="Measure the speed-up of the most promising advice.")
 @click.option(

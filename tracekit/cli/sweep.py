@@ -27,6 +27,7 @@ from tracekit.cli.options import (
     with_iterations,
     with_json,
     with_pretrained,
+    with_processes,
     with_prompt,
     with_rank_timeout,
     with_target,
@@ -124,6 +125,7 @@ class WithOwnOptions(click.Command):
     metavar="SECONDS",
     help="Stop timing a cell after SECONDS (default 30; CPU 3).",
 )
+@with_processes
 @click.option("--cell-timeout", type=SECONDS, metavar="SECONDS", help="Stop a cell that takes longer, go to the next.")
 @with_rank_timeout
 @with_cluster

@@ -40,6 +40,7 @@ class Ask(Struct, frozen=True):
     iterations: int | None = None
     target: float | None = None
     time_budget: float | None = None
+    repeats: int | None = None
     cell_timeout: float | None = None
     timeout: float | None = None
     again: bool = False
@@ -105,6 +106,7 @@ def _plan(ask: Ask, every: tuple[Cell, ...], iterations: int | None) -> SweepPla
         rank_timeout_seconds=ask.timeout,
         again=ask.again,
         retry_failed=ask.retry_failed,
+        processes=ask.repeats,
     )
 
 

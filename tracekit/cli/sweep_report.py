@@ -48,7 +48,7 @@ def show_sweep(
     with shown(console_of_its_own()) as progress:
         progress.phase(f"analyzing the cells of {path}")
         found = _figures(folder, asked, results, calls, suite)
-    command = "\n".join(_commands(folder, asked, results))
+    command = "\n".join(_commands(folder, asked, results, left=found.missing + found.processes_missing))
     publish(sweep_report(found, command), there, sweep_text(found, there.page, detail, console.width), console)
     write_json(sweep_json(found), json_path)
 
@@ -103,18 +103,14 @@ def show_command(path: Path) -> str:
     return shlex.join(["tracekit", "sweep", "--show", str(path)])
 
 
-def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...]) -> Iterator[str]:
+def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...], *, left: int) -> Iterator[str]:
     """What the sweep was asked by, the commands that only went on with it left out, and what goes on, tries failed
-    cells again or shows it."""
+    cells again or shows it. `left` is how much is to be measured yet."""
     commands = dict.fromkeys(retyped(call.command) for call in asked.calls) if asked else {}
     if first := [command for command in commands if command and "--resume" not in shlex.split(command)]:
         yield "# measure"
         yield from first
-    there = {each.cell.key for each in results}
-    if asked and (
-        any(cell.key not in there for cell in asked.cells)
-        or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)
-    ):
+    if asked and (left or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)):
         yield "# run missing cells"
         yield resume_command(folder)
     if asked and any(each.failure for each in results):

@@ -65,13 +65,15 @@ def sweep_and_show(
                 say(console, doubt)
         _run_and_say(planned, console, server, runs)
     show_sweep(folder.path, calls, json_path, detail, force=force)
-    found = [result for cell in plan.cells if (result := folder.load(cell.key))]
-    failed = sum(result.outcome != "done" for result in found)
+    found = [list(filter(None, folder.load_processes(cell.key, 1).values())) for cell in plan.cells]
+    failed = sum(bool(each) and all(result.outcome != "done" for result in each) for each in found)
     again = resume_command(folder, "--retry-failed")
     if failed and failed == len(plan.cells):
         raise TracekitError(f"every cell failed, for the reasons above: fix them, then run {again}")
     if failed:
         say(console, f"{counted(failed, 'cell')} without times; retry: {again}")
+    elif lost := sum(result.outcome != "done" for each in found for result in each):
+        say(console, f"{counted(lost, 'process')} without times; retry: {again}")
 
 
 class Runs(Struct, frozen=True):
@@ -95,28 +97,41 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: R
         cell_timeout_seconds=plan.cell_timeout_seconds,
         rank_timeout_seconds=plan.rank_timeout_seconds,
         engine=runs.engine,
+        processes=plan.processes,
     )
-    folder.ask(planned.suite, planned.every, call, {cell.key for cell in plan.cells} if plan.again else ())
+    keys = {cell.key for cell in plan.cells}
+    folder.ask(
+        planned.suite,
+        planned.every,
+        call,
+        keys if plan.again else (),
+        dict.fromkeys(keys, plan.processes) if plan.processes else None,
+    )
     if why := folder.unlocked():
         say(console, f"{folder.path} does not support file locks ({why}): run one sweep at a time in it")
     left = find_left(plan, folder)
     for line in _announced(planned, left, runs.at_once):
         say(console, line)
     try:
-        taken = 0
+        taken: set[str] = set()
         if runs.cluster:
             results = run_cells_on(runs.cluster, plan, left, folder, lambda: shown(console))
         else:
             results = run_cells(plan, left, folder, lambda: shown(console), server)
         for each, result in results:
-            taken += result is None
-            if result is not None:
-                say(console, f"  {each.number}/{len(left)} {cell_words(each.cell)}: {outcome_line(result)}")
+            if result is None:
+                taken.add(each.cell.key)
+            else:
+                named = cell_words(each.cell, each.process)
+                say(console, f"  {each.number}/{len(left)} {named}: {outcome_line(result)}")
     except KeyboardInterrupt:
         say(console, f"stopped; finished cells are kept. Continue: {resume_command(folder)}")
         raise
     if taken:
-        say(console, f"{counted(taken, 'cell')} left to another process; report on all: {show_command(folder.path)}")
+        say(
+            console,
+            f"{counted(len(taken), 'cell')} left to another process; report on all: {show_command(folder.path)}",
+        )
 
 
 def _announced(planned: Planned, left: Sequence[ToDo], at_once: int) -> Iterator[str]:
@@ -125,7 +140,7 @@ def _announced(planned: Planned, left: Sequence[ToDo], at_once: int) -> Iterator
     eager = sum(cell.form == "eager" for cell in plan.cells)
     yield (
         f"{counted(len(plan.cells), 'cell')} in {folder.path}: {eager} eager, {len(plan.cells) - eager} compiled"
-        f" (interleaved with eager); {len(left)} to run"
+        f" (interleaved with eager); {_to_run(planned, left)}"
     )
     there = folder.load_all()
     yield from note_sentences(unreadable_cells(folder))
@@ -152,19 +167,28 @@ def _announced(planned: Planned, left: Sequence[ToDo], at_once: int) -> Iterator
         yield f"time left: unknown until the first cell is finished{limit}"
 
 
+def _to_run(planned: Planned, left: Sequence[ToDo]) -> str:
+    """`6 to run`; `14 processes to run (3 a cell)`."""
+    asked = planned.folder.asked()
+    each = {asked.processes.get(cell.key, 1) if asked else 1 for cell in planned.plan.cells}
+    if each <= {1}:
+        return f"{len(left)} to run"
+    return f"{counted(len(left), 'process')} to run ({'up to ' if len(each) > 1 else ''}{max(each)} a cell)"
+
+
 def _otherwise(planned: Planned, left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]:
     """How cells that will not be run were measured otherwise than is asked for now."""
-    plan = planned.plan
-    keys = {cell.key for cell in plan.cells} - {each.cell.key for each in left}
-    kept = [found for found in there if found.cell.key in keys]
-    if others := sum(not _is_by_rule(plan, found) for found in kept):
-        yield f"{counted(others, 'cell')} kept with another timing rule; --again measures them with this one"
-    if others := sum(found.cell.request.seed != plan.seed for found in kept):
-        yield f"{counted(others, 'cell')} kept with another --seed; --again measures them with {plan.seed}"
+    plan, asked = planned.plan, {cell.key for cell in planned.plan.cells}
+    again = {(each.cell.key, each.process) for each in left}
+    kept = [each for each in there if each.cell.key in asked and (each.cell.key, each.process) not in again]
+    if others := {found.cell.key for found in kept if not _is_by_rule(plan, found)}:
+        yield f"{counted(len(others), 'cell')} kept with another timing rule; --again measures them with this one"
+    if others := {found.cell.key for found in kept if found.cell.request.seed != plan.seed}:
+        yield f"{counted(len(others), 'cell')} kept with another --seed; --again measures them with {plan.seed}"
     now = steering_variables(os.environ)
-    if others := sum(found.run is not None and found.run.settings.variables != now for found in kept):
+    if others := {found.cell.key for found in kept if found.run is not None and found.run.settings.variables != now}:
         told = variable_words(now) or "none"
-        other = f"{counted(others, 'cell')} kept with other torch environment variables"
+        other = f"{counted(len(others), 'cell')} kept with other torch environment variables"
         yield f"{other}; --again measures them with {told}"
 
 
@@ -191,7 +215,7 @@ def outcome_line(result: CellResult) -> str:
     took = f"{seconds(result.seconds)} s"
     if result.failure is not None:
         return f"{OUTCOMES[result.outcome]} after {took}: {result.failure.message}"
-    cell = read_cell(result, 1)
+    cell = read_cell((result,), 1)
     if cell.compiled is None or cell.eager is None:
         return f"{milliseconds(cell.eager.median_us if cell.eager else None)} ms; took {took}"
     return (

@@ -104,7 +104,7 @@ class Operator(Struct, frozen=True):
         return self.name, self.dims, self.dtypes
 
 
-class Activity(Struct, frozen=True):
+class Activity(Struct, frozen=True, gc=False):
     """A kernel, copy or set, in the order in which they were launched (inside a CUDA graph: started).
 
     `duration_us` is the mean over the steps that ran the same sequence. `operator` is the innermost operator around the

@@ -124,7 +124,7 @@ class CellAnswer(Struct, frozen=True):
 
 
 class CellResult(Struct, frozen=True):
-    """A cell's file."""
+    """A cell's file: what came of it in one process. Each process of a cell (`--repeat-process`) has its own."""
 
     schema: Literal["tracekit.sweep-cell/1"]
     tracekit: Text
@@ -136,6 +136,7 @@ class CellResult(Struct, frozen=True):
     failure: CellFailure | None
     host_load: Amount | None = None  #: Processes that wanted to run in the minute before, on average.
     host: Text | None = None  #: The name of the machine; None where nobody noted it.
+    process: Count = 1  #: Which of the cell's processes it was, from 1.
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)
@@ -153,6 +154,7 @@ class AskedCall(Struct, frozen=True):
     cell_timeout_seconds: Seconds | None
     rank_timeout_seconds: Seconds | None = None
     engine: Text = "local"  #: What ran the cells.
+    processes: Count | None = None  #: Of each cell (`--repeat-process`); None: as many as before, one at least.
 
     def __post_init__(self) -> None:
         # Raises ValueError where it is no command of a shell: its words are looked at.
@@ -162,7 +164,8 @@ class AskedCall(Struct, frozen=True):
 class Asked(Struct, frozen=True):
     """`sweep.json`: all cells that were ever asked for in this folder, in the order of the table, and by which calls.
     `suite` is the suite they are of, None for a matrix of the user's own. `anew_since` says of cells that `--again`
-    asked for anew since when: what is older does not count, whoever goes on with it."""
+    asked for anew since when: what is older does not count, whoever goes on with it. `processes` says of cells that
+    `--repeat-process` asked for in how many."""
 
     schema: Literal["tracekit.sweep-asked/1"]
     name: Text
@@ -170,6 +173,7 @@ class Asked(Struct, frozen=True):
     cells: Many[Cell]
     calls: Many[AskedCall]
     anew_since: dict[FileName, Text] = field(default_factory=dict)
+    processes: dict[FileName, Count] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for moment in self.anew_since.values():

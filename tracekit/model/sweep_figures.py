@@ -46,6 +46,21 @@ class Conditions(Struct, frozen=True):
     concurrent: int | None = None  #: How many other cells ran on that host meanwhile; None where it has no name.
 
 
+class ProcessFigures(Struct, frozen=True):
+    """One of the processes that measured a cell. What was not measured is None."""
+
+    process: int  #: From 1.
+    outcome: CellOutcome
+    failure: CellFailure | None
+    started: str
+    seconds: float
+    calls: int | None  #: Timed calls of each form.
+    eager_us: float | None  #: The median call.
+    compiled_us: float | None  #: The median call.
+    speedup: float | None  #: The median over its rounds.
+    conditions: Conditions
+
+
 class EagerPool(Struct, frozen=True):
     """The eager form of one work in every process that timed it. Figures are geometric means over the processes of
     their means and medians, with Student's t interval over processes; of one process its own interval, of two none."""
@@ -72,7 +87,11 @@ class EagerPool(Struct, frozen=True):
 
 class CellFigures(Struct, frozen=True):
     """One cell. What was not measured is None: of a failed cell nearly all. `within_eager_spread`: another process may
-    find no change, or the opposite; None where nothing was compared, or one process alone timed the eager form."""
+    find no change, or the opposite; None where nothing was compared, one process alone timed the eager form, or several
+    timed the cell.
+
+    Of several processes that have times: calls, verdict and `break_even` are pooled as a run's are, starts, loading and
+    compile time are the middle ones, `seconds` and `during_timing` sums, all else is of the first of them."""
 
     cell: Cell
     outcome: CellOutcome
@@ -99,6 +118,7 @@ class CellFigures(Struct, frozen=True):
     notes: tuple[Note, ...]
     command: str
     within_eager_spread: bool | None = None  #: No more than eager processes differ by.
+    processes: tuple[ProcessFigures, ...] = ()  #: Each of those on machines that are alike.
 
 
 class Candidate(Struct, frozen=True):
@@ -146,6 +166,7 @@ class Work(Struct, frozen=True):
     cells: tuple[CellFigures, ...]
     best: tuple[Best, ...]
     differs: tuple[Statement, ...]  #: What is not the same on all machines of it, with its values.
+    apart: tuple[Statement, ...] = ()  #: What tells its machine from those of other processes of the same cells.
 
 
 class PublishedBeside(Struct, frozen=True):
@@ -181,8 +202,14 @@ class Sweep(Struct, frozen=True):
     differences: tuple[Statement, ...]  #: What is otherwise here than where `published` were measured.
     notes: tuple[Note, ...]
     left: tuple[Cell, ...] = ()  #: The missing cells.
+    processes_missing: int = 0  #: Of cells that are there, processes that were asked for and are not.
 
     @property
     def cells(self) -> tuple[CellFigures, ...]:
         """Every cell of every work."""
         return tuple(cell for work in self.works for cell in work.cells)
+
+    @property
+    def has_processes(self) -> bool:
+        """Whether a cell was measured in several."""
+        return any(each.process > 1 for cell in self.cells for each in cell.processes)

@@ -183,11 +183,14 @@ def sweep_json(sweep: Sweep) -> str:
     told["warnings"] = note_sentences(sweep.notes)
     told["differs"] = published_differences(sweep)
     for note in told["notes"]:
-        if note["code"] == "machines_of_a_work_differ":
+        if note["code"] in ("machines_of_a_work_differ", "processes_not_pooled"):
             note["facts"]["differences"] = [machine_difference(**each) for each in note["facts"]["differences"]]
     for work, fields in zip(sweep.works, told["works"], strict=True):
-        fields["differs"] = [machine_difference(each.code, each.facts) for each in work.differs]
+        for name, statements in (("differs", work.differs), ("apart", work.apart)):
+            fields[name] = [machine_difference(each.code, each.facts) for each in statements]
         for cell, of_cell in zip(work.cells, fields["cells"], strict=True):
             of_cell["warnings"] = note_sentences(cell.notes)
             of_cell["conditions"]["held_back"] = note_sentences(cell.conditions.limits)
+            for process, of_process in zip(cell.processes, of_cell["processes"], strict=True):
+                of_process["conditions"]["held_back"] = note_sentences(process.conditions.limits)
     return _text(told)

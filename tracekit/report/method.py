@@ -120,6 +120,14 @@ SWEEP = {
         "therefore ranges: with none and with all of eager's start-up."
     ),
 }
+#: How those of cells came about that were measured in several processes.
+REPEATED = {
+    "Several processes per cell": (
+        "Each process builds, warms up and times by itself. The speed-up is the mean of their medians, with Student's t"
+        " CI, as in `tracekit profile --repeat-process`. Processes on machines that differ in GPU, driver or software"
+        " are not pooled."
+    ),
+}
 
 
 def _drawn(whose: str, own: str, lit: str) -> str:

@@ -107,7 +107,10 @@ BESIDE: dict[str, dict[str, tuple[object, str]]] = {
         "warnings": (tuple[str, ...], "What the notes say."),
         "differs": (tuple[str, ...], "What the differences are, in words."),
     },
-    "Work": {"differs": (tuple[str, ...], "What is not the same on all machines of it (`driver: 580.1, 590.2`).")},
+    "Work": {
+        "differs": (tuple[str, ...], "What is not the same on all machines of it (`driver: 580.1, 590.2`)."),
+        "apart": (tuple[str, ...], "What tells its machine from those of other processes of the same cells."),
+    },
     "RankFinding": {"title": (str, "The finding in words."), "evidence": (str, "What it rests on, in words.")},
     "RanksFile": {"warnings": (tuple[str, ...], "What the notes say.")},
     "Conditions": {"held_back": (tuple[str, ...], "What the limits say.")},

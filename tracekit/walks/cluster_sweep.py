@@ -48,8 +48,8 @@ def run_cells_on(
         waiting: dict[Future[CellResult], ToDo] = {}
         held.enter_context(folder.turn(alone=False))
         for each in left:
-            ours = held.enter_context(folder.claimed(each.cell.key))
-            there = folder.load(each.cell.key)
+            ours = held.enter_context(folder.claimed(each.cell.key, each.process))
+            there = folder.load(each.cell.key, each.process)
             if not ours or (there.started if there else None) != each.seen:
                 yield each, None
                 continue
@@ -88,4 +88,6 @@ def _given_up(plan: SweepPlan, each: ToDo, error: WorkerDiedError) -> CellResult
     failure = CellFailure("out_of_memory" if error.out_of_memory else "killed", str(error))
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
     cell = measured_as(plan, each.cell)
-    return CellResult("tracekit.sweep-cell/1", __version__, cell, failure.kind, now, 0.0, None, failure)
+    return CellResult(
+        "tracekit.sweep-cell/1", __version__, cell, failure.kind, now, 0.0, None, failure, process=each.process
+    )

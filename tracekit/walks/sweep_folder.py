@@ -1,14 +1,16 @@
-"""A sweep's folder: `sweep.json` says what was asked, `cells/KEY.json` what came of each cell, and how far that counts.
+"""A sweep's folder: `sweep.json` says what was asked, `cells/KEY.json` what came of each cell, `cells/KEY.2.json` in
+its second process, and how far that counts.
 
-Several processes may fill one folder: a cell belongs to whoever holds its lock, files are written whole, and what is
-shown is made of whatever cells are there.
+Several commands may fill one folder: a process of a cell belongs to whoever holds its lock, files are written whole,
+and what is shown is made of whatever cells are there.
 """
 
 import datetime
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from glob import escape
 from pathlib import Path
 from typing import TypeVar
 
@@ -77,14 +79,22 @@ class SweepFolder:
                 f"{path} cannot be read ({error}); remove it: the sweep's command writes it again, and cells are kept"
             ) from None
 
-    def ask(self, name_of_suite: str | None, cells: tuple[Cell, ...], call: AskedCall, anew: Keys = ()) -> Asked:
+    def ask(
+        self,
+        name_of_suite: str | None,
+        cells: tuple[Cell, ...],
+        call: AskedCall,
+        anew: Keys = (),
+        processes: Mapping[str, int] | None = None,
+    ) -> Asked:
         """Adds these cells and this call to what was asked for: the cells' order is that of the table. The cells of the
         keys `anew` are to be measured anew from now on. Those that were to be before and are not done yet go on from
-        when that began: the same command again, or on another GPU, does not begin once more."""
+        when that began: the same command again, or on another GPU, does not begin once more. `processes` is in how many
+        cells are to be measured, by key; of others that stays."""
         with self._lock(ASKED, blocking=True):
             before = self.asked() or Asked("tracekit.sweep-asked/1", self.name, name_of_suite, (), ())
             known, since = {cell.key for cell in before.cells}, before.anew_since
-            begun = {since[key] for key in anew if key in since and is_outdated(self.load(key), since[key])}
+            begun = {since[key] for key in anew if key in since and self._is_begun(key, before)}
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
             asked = replace(
                 before,
@@ -92,13 +102,28 @@ class SweepFolder:
                 cells=(*before.cells, *(cell for cell in cells if cell.key not in known)),
                 calls=(*before.calls, call),
                 anew_since={**since, **{key: now for key in anew if since.get(key) not in begun}},
+                processes={**before.processes, **(processes or {})},
             )
             write_replaced(self.path / ASKED, _encoded(asked))
         return asked
 
-    def load(self, key: str) -> CellResult | None:
-        """What came of the cell; None where nothing did yet, or nothing that can be read."""
-        path = self._cell_path(key)
+    def _is_begun(self, key: str, before: Asked) -> bool:
+        """Whether a process of the cell is still to be measured since it was asked for anew."""
+        found = self.load_processes(key, before.processes.get(key, 1)).values()
+        return any(is_outdated(each, before.anew_since[key]) for each in found)
+
+    def load_processes(self, key: str, asked: int) -> dict[int, CellResult | None]:
+        """What came of each process of the cell, by number: of so many asked for, and of others that are there."""
+        rest = (path.name[len(key) + 1 : -len(".json")] for path in (self.path / CELLS).glob(f"{escape(key)}.*.json"))
+        there = {int(each) for each in rest if each.isascii() and each.isdecimal()}
+        return {number: self.load(key, number) for number in sorted({*range(1, asked + 1), *there})}
+
+    def load(self, key: str, process: int = 1) -> CellResult | None:
+        """What came of the cell in that process; None where nothing did yet, or nothing that can be read."""
+        return self._load(_name_of(key, process))
+
+    def _load(self, name: str) -> CellResult | None:
+        path = self._cell_path(name)
         try:
             found = self._decoded(f"{CELLS}/{path.name}", CellResult) if os.path.lexists(path) else None
         except UNREADABLE as error:
@@ -112,8 +137,12 @@ class SweepFolder:
         asked = self.asked()
         order = {cell.key: number for number, cell in enumerate(asked.cells if asked else ())}
         names = sorted(path.name for path in (self.path / CELLS).glob("[!.]*.json"))
-        there = [result for name in names if (result := self.load(name.removesuffix(".json")))]
-        return tuple(sorted(there, key=lambda result: order.get(result.cell.key, len(order))))
+        there = [result for name in names if (result := self._load(name.removesuffix(".json")))]
+
+        def place(result: CellResult) -> tuple[int, str, int]:
+            return order.get(result.cell.key, len(order)), result.cell.key, result.process
+
+        return tuple(sorted(there, key=place))
 
     def _decoded(self, name: str, kind: type[Noun]) -> Noun:
         """A file of the folder, which may come from anybody. Raises what UNREADABLE names."""
@@ -121,19 +150,20 @@ class SweepFolder:
         return msgspec.json.decode(content, type=kind)
 
     def save(self, result: CellResult) -> None:
-        write_replaced(self._cell_path(result.cell.key), _encoded(result))
+        write_replaced(self._cell_path(_name_of(result.cell.key, result.process)), _encoded(result))
 
-    def _cell_path(self, key: str) -> Path:
-        return self.path / CELLS / f"{_checked(key)}.json"
+    def _cell_path(self, name: str) -> Path:
+        return self.path / CELLS / f"{_checked(name)}.json"
 
     def unlocked(self) -> str | None:
         """Why nothing can be locked here, in the file system's words; None where it can."""
         with self._lock("probe", blocking=False):
             return self._no_locks
 
-    def claimed(self, key: str) -> AbstractContextManager[bool]:
-        """Whether the cell is this process's as long as the block lasts; False while another one works on it."""
-        return self._lock(_checked(key), blocking=False)
+    def claimed(self, key: str, process: int = 1) -> AbstractContextManager[bool]:
+        """Whether that process of the cell is this command's as long as the block lasts; False while another one works
+        on it."""
+        return self._lock(_checked(_name_of(key, process)), blocking=False)
 
     @contextmanager
     def turn(self, *, alone: bool) -> Iterator[None]:
@@ -158,6 +188,11 @@ class SweepFolder:
                 why = f"cannot lock {self.path}: {error.strerror}; remove {place}, or name another place"
                 raise TracekitError(why) from None
             yield ours
+
+
+def _name_of(key: str, process: int) -> str:
+    """What the file is called that a process of the cell has."""
+    return key if process == 1 else f"{key}.{process}"
 
 
 def _checked(key: str) -> str:
@@ -197,7 +232,8 @@ def find_doubts(folder: SweepFolder, asked: Asked | None, results: Sequence[Cell
     since = asked.anew_since if asked else {}
     if old := [found for found in results if is_outdated(found, since.get(found.cell.key))]:
         begun = min(since[found.cell.key] for found in old)
-        notes.append(Note("cells_outdated", facts={"cells": len(old), "of_cells": len(results), "since": begun}))
+        cells, of_cells = (len({found.cell.key for found in some}) for some in (old, results))
+        notes.append(Note("cells_outdated", facts={"cells": cells, "of_cells": of_cells, "since": begun}))
     notes += cells_of_other_versions(results)
     seeds = sorted({found.cell.request.seed for found in results})
     if len(seeds) > 1:
@@ -213,12 +249,18 @@ def unreadable_cells(folder: SweepFolder) -> Iterator[Note]:
 
 def cells_of_other_versions(results: Sequence[CellResult]) -> Iterator[Note]:
     """Which cells were made of files that are otherwise now, and of which nobody knows."""
-    changed = Counter((found.cell.request.workload, names) for found in results if (names := changed_sources(found)))
+    cells: dict[str, list[CellResult]] = {}
+    for found in results:
+        cells.setdefault(found.cell.key, []).append(found)
+    changed, unknown = Counter[tuple[str, tuple[str, ...]]](), Counter[str]()
+    for processes in cells.values():
+        workload = processes[0].cell.request.workload
+        changed.update((workload, names) for names in set(map(changed_sources, processes)) if names)
+        unknown[workload] += any(each.run and each.run.sources is None for each in processes)
     for (workload, names), number in changed.items():
         yield Note("cells_of_another_version", facts={"cells": number, "workload": workload, "files": list(names)})
-    unknown = (found.cell.request.workload for found in results if found.run and found.run.sources is None)
-    for workload, number in Counter(filter(has_sources, unknown)).items():
-        yield Note("cells_of_unknown_version", facts={"cells": number, "workload": workload})
+    for workload in filter(has_sources, +unknown):
+        yield Note("cells_of_unknown_version", facts={"cells": unknown[workload], "workload": workload})
 
 
 def _encoded(noun: Asked | CellResult) -> bytes:

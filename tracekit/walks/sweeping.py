@@ -49,7 +49,8 @@ Why = Literal["missing", "anew", "failed", "changed"]
 
 
 class SweepPlan(Struct, frozen=True):
-    """What one `tracekit sweep` is to do. `again` runs cells that are there anew, `retry_failed` those that failed."""
+    """What one `tracekit sweep` is to do. `again` runs cells that are there anew, `retry_failed` those that failed.
+    `processes` is in how many each cell is measured; None leaves it to what the folder knows."""
 
     cells: tuple[Cell, ...]
     seed: int
@@ -59,15 +60,17 @@ class SweepPlan(Struct, frozen=True):
     rank_timeout_seconds: float | None = None
     again: bool = False
     retry_failed: bool = False
+    processes: int | None = None
 
 
 class ToDo(Struct, frozen=True):
-    """A cell to run, its number among those of this call, why, and when what is there of it was measured."""
+    """A process of a cell to run, its number among those of this call, why, and when what is there was measured."""
 
     cell: Cell
     number: int
     seen: str | None
     why: Why = "missing"
+    process: int = 1
 
 
 def measured_as(plan: SweepPlan, cell: Cell) -> Cell:
@@ -76,25 +79,26 @@ def measured_as(plan: SweepPlan, cell: Cell) -> Cell:
 
 
 def find_left(plan: SweepPlan, folder: SweepFolder) -> tuple[ToDo, ...]:
-    """The cells to run, in an order that the seed draws: no mode has the cool machine for itself. What `--again` asks
-    for the folder knows (`SweepFolder.ask`)."""
+    """The cells to run, in an order that the seed draws: no mode has the cool machine for itself. Each is run once
+    before any is again. What `--again` and `--repeat-process` asked for before the folder knows (`SweepFolder.ask`)."""
     asked = folder.asked()
-    since = asked.anew_since if asked else {}
+    since, processes = (asked.anew_since, asked.processes) if asked else ({}, {})
     left: list[ToDo] = []
     for cell in plan.cells:
-        found = folder.load(cell.key)
-        why: Why | None = None
-        if found is None:
-            why = "missing"
-        elif is_outdated(found, since.get(cell.key)):
-            why = "anew"
-        elif plan.retry_failed and found.outcome != "done":
-            why = "failed"
-        elif changed_sources(found):
-            why = "changed"
-        if why:
-            left.append(ToDo(cell, 0, found.started if found else None, why))
+        for process, found in folder.load_processes(cell.key, plan.processes or processes.get(cell.key, 1)).items():
+            why: Why | None = None
+            if found is None:
+                why = "missing"
+            elif is_outdated(found, since.get(cell.key)):
+                why = "anew"
+            elif plan.retry_failed and found.outcome != "done":
+                why = "failed"
+            elif changed_sources(found):
+                why = "changed"
+            if why:
+                left.append(ToDo(cell, 0, found.started if found else None, why, process))
     random.Random(plan.seed).shuffle(left)
+    left.sort(key=lambda each: each.process)
     return tuple(replace(each, number=number) for number, each in enumerate(left, 1))
 
 
@@ -105,8 +109,8 @@ def run_cells(
     fork server processes are fresh ones."""
     clear_dead_places()
     for each in left:
-        with folder.claimed(each.cell.key) as ours:
-            there = folder.load(each.cell.key)
+        with folder.claimed(each.cell.key, each.process) as ours:
+            there = folder.load(each.cell.key, each.process)
             if not ours or (there.started if there else None) != each.seen:
                 # Another process works on it, or has since this one looked.
                 yield each, None
@@ -125,9 +129,10 @@ def run_cell(
 ) -> CellResult:
     """What came of the cell, in a process whose caches are in an empty place; what goes wrong there is no exception
     here."""
-    progress.phase(f"{each.number}/{of} {cell_words(each.cell)}", still=True)
+    progress.phase(f"{each.number}/{of} {cell_words(each.cell, each.process)}", still=True)
     cell = measured_as(plan, each.cell)
-    order = random.Random(f"{plan.seed} {cell.key}").randrange(2**31)
+    drawn = f"{plan.seed} {cell.key}" if each.process == 1 else f"{plan.seed} {cell.key} {each.process}"
+    order = random.Random(drawn).randrange(2**31)
     job = CellJob(cell.request, cell.forms, plan.timing.target_percent, plan.timing.budget_seconds, order)
     load, _, _ = os.getloadavg()
     started, began = datetime.datetime.now(datetime.UTC), time.monotonic()
@@ -140,8 +145,19 @@ def run_cell(
         run, failure = _run_alone(job, limit, place, progress, server)
     outcome = failure.kind if failure else "done"
     when, seconds = started.isoformat(timespec="microseconds"), time.monotonic() - began
-    host = platform.node()
-    return CellResult("tracekit.sweep-cell/1", __version__, cell, outcome, when, seconds, run, failure, load, host)
+    return CellResult(
+        "tracekit.sweep-cell/1",
+        __version__,
+        cell,
+        outcome,
+        when,
+        seconds,
+        run,
+        failure,
+        host_load=load,
+        host=platform.node(),
+        process=each.process,
+    )
 
 
 def _run_alone(

@@ -6,15 +6,21 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.sweeps import GIB, compiled_cell, eager_cell, make_failure, make_result
+from tests.sweeps import GIB, compiled_cell, eager_cell, make_failure, make_result, repeated
 
-from tracekit.comparison.sweeping.cells import command_of, ends, read_cell, until_done_us
+from tracekit.comparison.judging.timed import TimedForm
+from tracekit.comparison.judging.verdict import judge
+from tracekit.comparison.sweeping.calls import ends, until_done_us
+from tracekit.comparison.sweeping.cells import command_of, read_cell
 from tracekit.comparison.sweeping.pooling import pool_eager
 from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.model.child import ChildForm
+from tracekit.model.comparison import Verdict
 from tracekit.model.note import Note
+from tracekit.model.run import FormResult
 from tracekit.model.sweep import Cell, CellResult
 from tracekit.model.sweep_figures import CellFigures
+from tracekit.model.timing import FormTiming
 from tracekit.statistics.interval import Interval
 
 
@@ -33,8 +39,8 @@ def test_mean_and_median_come_with_their_intervals_and_an_outlier_moves_the_mean
     result = make_result(eager_cell(), 1000.0, seed=3)
     times = form(result, 0).times
     disturbed = replace(times, wall_us=(*times.wall_us[:-1], 50_000.0), device_us=None)
-    found = read_cell(result, 1000).eager
-    slow = read_cell(changed(result, 0, times=disturbed), 1).eager
+    found = read_cell((result,), 1000).eager
+    slow = read_cell((changed(result, 0, times=disturbed),), 1).eager
     assert (found.calls, found.mean_us) == (40, pytest.approx(fmean(times.wall_us)))
     assert (found.median_us, found.device_median_us) == (median(times.wall_us), pytest.approx(0.9 * found.median_us))
     widths = []
@@ -54,20 +60,20 @@ def test_a_cold_start_is_the_calls_that_were_made_and_then_steady_ones() -> None
 
 def test_eager_memory_beside_a_compiled_form_is_known_of_its_warm_up_alone() -> None:
     for cell, steady in ((compiled_cell(), None), (eager_cell(), 2 * GIB)):
-        found = read_cell(make_result(cell), 1000).eager
+        found = read_cell((make_result(cell),), 1000).eager
         assert (found.memory_bytes, found.warmup_memory_bytes) == (steady, 2 * GIB)
     # A warm-up that held more is told besides.
     result = make_result(compiled_cell(), reserved=2.0)
     memory = form(result, 1).memory
     heavy = replace(memory, warmup=replace(memory.warmup, reserved_bytes=9))
-    found = read_cell(changed(result, 1, memory=heavy), 1000).compiled
+    found = read_cell((changed(result, 1, memory=heavy),), 1000).compiled
     assert (found.memory_bytes, found.warmup_memory_bytes) == (2 * GIB, 9)
 
 
 def test_a_compiled_cell_that_failed_before_it_was_warm_has_no_start_of_its_own() -> None:
     result = make_result(compiled_cell())
     half = replace(result, outcome="failed", run=replace(result.run, forms=result.run.forms[:1]))
-    found = read_cell(half, 1000)
+    found = read_cell((half,), 1000)
     assert (found.first_call_us, found.soon_us, found.conditions.sm_clock_mhz) == (None, None, None)
 
 
@@ -83,7 +89,7 @@ def test_what_came_from_a_cache_is_told(hits: int, empty: bool, notes: tuple[Not
     result = make_result(compiled_cell())
     facts = form(result, 1).compilation
     facts = replace(facts, graphs=3, cache_hits=hits, cache_was_empty=empty)
-    found = read_cell(changed(result, 1, compilation=facts), 1000)
+    found = read_cell((changed(result, 1, compilation=facts),), 1000)
     assert (found.cache_hits, found.cache_was_empty, found.load_seconds) == (hits, empty, 3.0)
     assert (found.size_reason, found.notes) == ("as asked", notes)
 
@@ -179,3 +185,59 @@ def test_the_spread_is_of_the_cells_own_work_and_no_change_is_within_a_spread_of
     cells = (make_result(eager_cell()), make_failure(compiled_cell()), make_result(compiled_cell(mode="max-autotune")))
     found = read_sweep("vit", None, cells, None, 1000).cells
     assert [cell.within_eager_spread for cell in found] == [None, None, False]
+
+
+def as_a_run_would_have_it(processes: tuple[CellResult, ...]) -> Verdict:
+    """The verdict of a run whose own process was the first, with all others for `--repeat-process`."""
+    sides = []
+    for at in range(2):
+        own, *others = (form(each, at) for each in processes)
+        timing = FormTiming("asked number", None, None, 1.0, (), tuple(each.times for each in others))
+        result = FormResult(
+            own.name, own.warmup_us, own.times.wall_us, own.times.device_us, None, None, (), None, timing
+        )
+        sides.append(TimedForm(own.name, result))
+    return judge(*sides, ("eager", "compiled"))[0]
+
+
+def test_several_processes_have_the_verdict_that_a_run_with_as_many_would_have() -> None:
+    processes = repeated(compiled_cell(), 1.9, 2.0, 2.1)
+    found = read_cell(processes, 1000)
+    assert found.verdict == as_a_run_would_have_it(processes)
+    verdict = found.verdict
+    assert (verdict.basis, verdict.processes, verdict.n, verdict.result) == ("processes", 3, 120, "faster")
+    # 4.303 standard errors of three logarithms.
+    logs = [math.log(each.speedup) for each in found.processes]
+    half = 4.303 * stdev(logs) / math.sqrt(3)
+    assert verdict.ci95 == pytest.approx((math.exp(fmean(logs) - half), math.exp(fmean(logs) + half)), rel=1e-6)
+    assert verdict.ci95[0] < 1.9 and verdict.ci95[1] > 2.1
+    assert [(each.conditions.host, each.conditions.gpu_uuid) for each in found.processes] == [
+        (f"host-{number}", f"GPU-{number}") for number in (1, 2, 3)
+    ]
+    assert found.compiled.median_ci95[0] < 10e3 / 2.1 and found.compiled.median_ci95[1] > 10e3 / 1.9
+    assert (found.compiled.calls, found.seconds) == (120, 60.0)
+    two = read_cell(processes[:2], 1000)
+    assert (two.verdict.processes, two.compiled.median_ci95) == (2, None)
+    assert "two_processes" in [note.code for note in two.notes]
+
+
+def test_a_process_without_times_counts_nowhere_and_is_told() -> None:
+    first, second = repeated(compiled_cell(), 2.0, 2.0)
+    lost = replace(make_failure(first.cell, "killed", "it died"), started=first.started)
+    found = read_cell((lost, second), 1000)
+    alone = read_cell((second,), 1000)
+    assert (found.outcome, found.verdict, found.compiled) == ("done", alone.verdict, alone.compiled)
+    assert [(each.process, each.outcome, each.eager_us is None) for each in found.processes] == [
+        (1, "killed", True),
+        (2, "done", False),
+    ]
+    facts = {"process": 1, "outcome": "killed", "message": "it died"}
+    assert Note("process_without_times", facts=facts) in found.notes
+    both = read_cell((lost, replace(lost, process=2)), 1000)
+    assert (both.outcome, both.failure, both.compiled) == ("killed", lost.failure, None)
+
+
+def test_the_middle_one_of_several_processes_starts_counts() -> None:
+    starts = [make_result(compiled_cell(), compile_us=us) for us in (30e6, 10e6, 20e6)]
+    found = read_cell([replace(each, process=number) for number, each in enumerate(starts, 1)], 1)
+    assert (found.first_call_us, found.soon_us, found.compile_seconds) == (20e6, 20e6, 20.0)

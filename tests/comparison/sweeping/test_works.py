@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.sweeps import compiled_cell, eager_cell, make_asked, make_environment, make_failure, make_result
+from tests.sweeps import compiled_cell, eager_cell, make_asked, make_environment, make_failure, make_result, repeated
 
 from tracekit.comparison.sweeping.best import find_best
 from tracekit.comparison.sweeping.works import find_side_by_side, read_sweep
@@ -15,7 +15,10 @@ from tracekit.model.note import Note
 from tracekit.model.sweep import CellFailure, CellResult
 from tracekit.model.sweep_figures import Best, Goal, PublishedBeside, Sweep
 from tracekit.report.contract import sweep_json
+from tracekit.report.sweep.labels import label
 from tracekit.workloads.suites import VISION
+
+from ...report.test_schemas import faults
 
 
 def read(*results: CellResult) -> Sweep:
@@ -104,6 +107,52 @@ def test_machines_that_differ_in_what_matters_are_said_where_their_cells_share_a
     told = json.loads(sweep_json(sweep))
     words = [f"{'CPU' if code == 'cpu' else code}: {', '.join(values)}"]
     assert told["works"][0]["differs"] == told["notes"][0]["facts"]["differences"] == words
+
+
+@pytest.mark.parametrize(
+    ("there", "code", "values"),
+    [
+        ({"driver": "590.1"}, "driver", ["580.1", "590.1"]),
+        ({"packages": {"torch": "2.12.0"}}, "torch", ["2.11.0", "2.12.0"]),
+        ({"gpu": "NVIDIA A100"}, "machine", ["NVIDIA H200", "NVIDIA A100"]),
+    ],
+)
+def test_processes_of_a_cell_are_pooled_only_where_machines_are_alike(there, code, values) -> None:
+    processes = [on(each, driver="580.1") for each in repeated(compiled_cell(), 1.9, 2.0, 2.1)]
+    assert codes(read(*processes).notes) == []
+    first, second, third = processes
+    sweep = read(first, on(second, **there), third, on(make_result(eager_cell()), driver="580.1"))
+    numbers = [[each.process for each in cell.processes] for work in sweep.works for cell in work.cells]
+    assert numbers == [[1, 3], [1], [2]]
+    assert [work.cells[0].verdict.processes for work in sweep.works] == [2, 1]
+    (note,) = [each for each in sweep.notes if each.code == "processes_not_pooled"]
+    assert (note.facts["cells"], note.facts["of_cells"]) == (1, 2)
+    assert note.facts["differences"] == [{"code": code, "facts": {"values": values}}]
+    assert "machines_of_a_work_differ" not in codes(sweep.notes), "rows of their own"
+    told = json.loads(sweep_json(sweep))
+    assert [work["apart"] for work in told["works"]] == [
+        [f"driver: {value}"] if code == "driver" else [] for value in values
+    ]
+    names = {label(sweep).of(work) for work in sweep.works}
+    assert len(names) == 2 and all(any(value in name for name in names) for value in values)
+    assert faults("sweep", sweep_json(sweep)) == []
+
+
+def test_changes_over_several_processes_are_not_held_against_the_spread_of_eager() -> None:
+    eager = [make_result(eager_cell(), us, seed=at) for at, us in enumerate((10e3, 13e3))]
+    eager[1] = replace(eager[1], process=2, started="2026-11-22T00:00:00+00:00")
+    single, pooled = (read(*eager, *repeated(compiled_cell(), *of)) for of in ((1.1,), (1.1, 1.1, 1.1)))
+    assert [each.works[0].eager.spread > 0.25 for each in (single, pooled)] == [True, True]
+    assert [each.works[0].cells[1].within_eager_spread for each in (single, pooled)] == [True, None]
+    least = [each.least for sweep in (single, pooled) for each in sweep.works[0].best if each.goal == "latency"]
+    assert least == [single.works[0].eager.spread, 0.01]
+
+
+def test_processes_that_were_asked_for_and_are_not_there_are_counted() -> None:
+    first, *_, last = repeated(compiled_cell(), 2.0, 2.0, 2.0)
+    asked = replace(make_asked([first.cell, eager_cell()]), processes={first.cell.key: 5, eager_cell().key: 5})
+    sweep = read_sweep("vit", asked, (first, last), None, 1000)
+    assert (sweep.missing, sweep.processes_missing) == (1, 3)
 
 
 def test_other_rules_and_other_versions_of_tracekit_are_said() -> None:

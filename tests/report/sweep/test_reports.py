@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.browser import opened
 from tests.report.conftest import HOSTILE_NAMES
 from tests.report.showing import printed, sweep_markdown, sweep_page, text_of, told_in_full, written
-from tests.sweeps import compiled_cell, eager_cell, make_asked, make_failure, make_result
+from tests.sweeps import compiled_cell, eager_cell, make_asked, make_failure, make_result, repeated
 
 from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.model.note import Note
@@ -402,3 +402,21 @@ def test_the_page_opens_quietly_and_reads_well(tmp_path, width, dark):
             each.click()
         assert violations(page) == []
         assert was_quiet(visited)
+
+
+def test_each_process_of_a_cell_has_a_row_with_its_host_and_the_speed_up_its_margin():
+    assert tables.process_table(vision()) is None and "±" not in rendered(vision())
+    eager = repeated(eager_cell(), 1.0, 1.0, 1.0)
+    sweep = swept(*eager, *repeated(compiled_cell(), 1.9, 2.0, 2.1), make_result(compiled_cell(batch_size=4)))
+    rows = tables.process_table(sweep).rows
+    assert [(row[1], row[2], row[7], row[8]) for row in rows[:6]] == [
+        (way, str(number), f"host-{number}", f"GPU-{number}") for way in ("eager", "default") for number in (1, 2, 3)
+    ]
+    assert len(rows) == 7 and [row[6] for row in rows[3:6]] == ["1.90×", "2.00×", "2.10×"]
+    assert [row[2] for row in tables.cell_table(sweep).rows] == ["3", "1"]
+    assert len(tables.conditions_table(sweep).rows) == 7
+    terminal = rendered(sweep)
+    assert re.search(r"2\.0× ±1\d\.\d %", terminal) and "3 processes each" in terminal
+    for text in (sweep_markdown(sweep), sweep_page(sweep)):
+        assert "Several processes per cell" in text
+    assert "1 process of these to run" in progress_sentence(replace(sweep, processes_missing=1))

@@ -5,7 +5,13 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.comparison.judging.thresholds import LEAST_IN_ONE_PROCESS, LEAST_OF_MEMORY, LEAST_OF_STARTS
+from tracekit.comparison.judging.thresholds import (
+    ENOUGH_PROCESSES,
+    LEAST_IN_ONE_PROCESS,
+    LEAST_IN_SEVERAL,
+    LEAST_OF_MEMORY,
+    LEAST_OF_STARTS,
+)
 from tracekit.comparison.judging.verdict import speedup_of
 from tracekit.model.estimate import Estimate, Order, compare_estimates, exactly
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, EagerPool, Goal, Standing
@@ -29,9 +35,11 @@ def find_best(eager: EagerPool | None, cells: Sequence[CellFigures], calls: int,
     """The best for each goal that two ways at least were measured for; `command` runs the eager one."""
     timed = [cell for cell in cells if cell.compiled is not None and cell.outcome == "done"]
     # Cells are timed in processes of their own: what the same eager work differs by between those is no difference of
-    # theirs.
+    # theirs. Intervals over enough processes know it already.
     spread = eager.spread if eager else 0.0
-    found = [_rank("latency", None, _latencies(eager, timed, command), max(LEAST_IN_ONE_PROCESS, spread))]
+    known = all(cell.verdict and (cell.verdict.processes or 1) >= ENOUGH_PROCESSES for cell in timed)
+    least_latency = LEAST_IN_SEVERAL if timed and known else max(LEAST_IN_ONE_PROCESS, spread)
+    found = [_rank("latency", None, _latencies(eager, timed, command), least_latency)]
     for number in dict.fromkeys((1, calls)):
         least = max(LEAST_OF_STARTS, spread)
         found.append(_rank("cold_start", number, _starts(eager, timed, number, command, least), least))

@@ -2,6 +2,9 @@
 
 import math
 import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from statistics import median
 
 import numpy as np
 from msgspec.structs import replace
@@ -9,20 +12,18 @@ from msgspec.structs import replace
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.judging.break_even import extra_us, find_break_even
 from tracekit.comparison.judging.disturbances import find_disturbance, find_limits, other_processes
-from tracekit.comparison.judging.thresholds import FEWEST_CALLS
 from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
+from tracekit.comparison.sweeping.calls import pool_calls, read_calls, until_done_us
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
-from tracekit.model.gpu import GpuState
 from tracekit.model.note import Note
 from tracekit.model.option import words_of
-from tracekit.model.run import FormName, FormResult
+from tracekit.model.run import CompileFacts, FormName, FormResult
 from tracekit.model.sweep import CellResult
-from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions
+from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions, ProcessFigures
 from tracekit.model.timing import BreakEven, FormTiming
 from tracekit.model.workload import Request
-from tracekit.statistics.interval import Interval, mean_time, median_time
 
 #: Of a request, what is no option of its own name, or says how it was timed.
 NOT_OPTIONS = ("workload", "options", "seed", "iterations")
@@ -32,54 +33,115 @@ COMPILING = words_of("compiling")
 ORDER: tuple[FormName, FormName] = ("eager", "compiled")
 
 
-def read_cell(result: CellResult, calls: int) -> CellFigures:
-    """The cell's figures; `calls` is the number of calls that a cold start is judged by."""
-    run = result.run
-    eager, compiled = (run.form(name) if run else None for name in ORDER)
+def read_cell(processes: Sequence[CellResult], calls: int, concurrent: Sequence[int | None] = ()) -> CellFigures:
+    """The cell's figures, of all its processes on machines that are alike; `calls` is the number of calls that a cold
+    start is judged by, `concurrent` how many other cells ran beside each."""
+    conditions = [
+        replace(_conditions(each), concurrent=beside)
+        for each, beside in zip_longest(processes, concurrent[: len(processes)])
+    ]
+    first = next((at for at, each in enumerate(processes) if each.outcome == "done"), 0)
+    result, run = processes[first], processes[first].run
+    done = [each for each in processes if each.outcome == "done"] or [result]
+    eager, compiled = (_forms(done, name) for name in ORDER)
     verdict, break_even, notes = _judged(eager, compiled)
     # Of a cell that failed before its compiled form was warm there is nothing that is its own.
     last = compiled if result.cell.form == "compiled" else eager
-    facts = compiled.compilation if compiled else None
-    during_timing = [form.times.during_timing for form in (run.forms if run else ()) if form.times]
-    # Until the eager form was quiet. A part of it, nobody knows how much, any form that comes first in a process pays.
-    spared_us = None
-    if compiled and eager and eager.times:
-        spared_us = max(0.0, extra_us(eager.warmup_us, float(np.median(eager.times.wall_us))))
-    # A cell's own cache is empty, but a remote one, or one that the environment names, may not be.
-    if facts and facts.cache_hits:
-        hits = {"hits": facts.cache_hits, "graphs": facts.graphs, "cache_was_empty": facts.cache_was_empty}
-        notes = (*notes, Note("graphs_from_cache", facts=hits))
-    elif facts and facts.cache_was_empty is False:
-        notes = (*notes, Note("cache_not_empty"))
+    compilations = [form.compilation for form in compiled if form.compilation]
+    facts = compilations[0] if compilations else None
+    during_timing = [form.times.during_timing for form in (*eager, *compiled) if form.times]
+    lost = (each for each in processes if each.failure and each is not result)
+    notes = (*notes, *_find_cached(facts), *(_describe_lost(each) for each in lost))
     return CellFigures(
         cell=result.cell,
         outcome=result.outcome,
         failure=result.failure,
         started=result.started,
-        seconds=result.seconds,
+        seconds=math.fsum(each.seconds for each in processes),
         settings=run.settings if run else None,
-        eager=read_calls(eager, single_form=result.cell.form == "eager"),
-        compiled=read_calls(compiled, single_form=True),
+        eager=_calls(eager, single_form=result.cell.form == "eager"),
+        compiled=_calls(compiled, single_form=True),
         verdict=verdict,
-        compile_seconds=facts.seconds if facts else None,
+        compile_seconds=_middle(each.seconds for each in compilations),
         graphs=facts.graphs if facts else None,
         graph_breaks=facts.graph_breaks if facts else None,
         during_timing=sum(during_timing) if during_timing else None,
         cache_hits=facts.cache_hits if facts else None,
         cache_was_empty=facts.cache_was_empty if facts else None,
-        first_call_us=last.warmup_us[0] if last else None,
-        soon_us=until_done_us(last, calls) if last and last.times else None,
-        spared_us=spared_us,
-        load_seconds=run.load_seconds if run else None,
+        first_call_us=_middle(form.warmup_us[0] for form in last),
+        soon_us=_middle(until_done_us(form, calls) for form in last if form.times),
+        spared_us=_middle(_spared_us(form) for form in eager if form.times) if compiled else None,
+        load_seconds=_middle(each.run.load_seconds for each in done if each.run),
         size_reason=run.size_reason if run else None,
         break_even=break_even,
-        conditions=_conditions(last.gpu_state if last else None, result),
+        conditions=conditions[first],
         notes=notes,
         command=command_of(result, result.cell.form),
+        processes=tuple(map(_read_process, processes, conditions)),
     )
 
 
-def _conditions(state: GpuState | None, result: CellResult) -> Conditions:
+def _forms(processes: Sequence[CellResult], name: FormName) -> list[ChildForm]:
+    """This form in each process that has it."""
+    return [form for each in processes if each.run and (form := each.run.form(name))]
+
+
+def _calls(forms: Sequence[ChildForm], *, single_form: bool) -> CallFigures | None:
+    timed = [(form, found) for form in forms if (found := read_calls(form, single_form=single_form))]
+    return pool_calls(*zip(*timed, strict=True)) if timed else None
+
+
+def _spared_us(eager: ChildForm) -> float:
+    """Until the eager form was quiet. A part of it, nobody knows how much, whatever comes first in a process pays."""
+    assert eager.times is not None
+    return max(0.0, extra_us(eager.warmup_us, float(np.median(eager.times.wall_us))))
+
+
+def _middle(figures: Iterable[float]) -> float | None:
+    """The median of the processes' figures; None of none."""
+    return median(known) if (known := list(figures)) else None
+
+
+def _find_cached(facts: CompileFacts | None) -> Iterator[Note]:
+    """A cell's own cache is empty, but a remote one, or one that the environment names, may not be."""
+    if facts and facts.cache_hits:
+        hits = {"hits": facts.cache_hits, "graphs": facts.graphs, "cache_was_empty": facts.cache_was_empty}
+        yield Note("graphs_from_cache", facts=hits)
+    elif facts and facts.cache_was_empty is False:
+        yield Note("cache_not_empty")
+
+
+def _describe_lost(result: CellResult) -> Note:
+    """That one of several processes has no times."""
+    assert result.failure is not None
+    facts = {"process": result.process, "outcome": result.outcome, "message": result.failure.message}
+    return Note("process_without_times", facts=facts)
+
+
+def _read_process(result: CellResult, conditions: Conditions) -> ProcessFigures:
+    forms = (result.run.form(name) if result.run else None for name in ORDER)
+    eager, compiled = (np.asarray(form.times.wall_us) if form and form.times else None for form in forms)
+    calls = [len(each) for each in (eager, compiled) if each is not None]
+    speedup = None
+    if eager is not None and compiled is not None:
+        speedup = math.exp(float(np.median(np.log(eager[: min(calls)] / compiled[: min(calls)]))))
+    return ProcessFigures(
+        process=result.process,
+        outcome=result.outcome,
+        failure=result.failure,
+        started=result.started,
+        seconds=result.seconds,
+        calls=min(calls, default=None),
+        eager_us=float(np.median(eager)) if eager is not None else None,
+        compiled_us=float(np.median(compiled)) if compiled is not None else None,
+        speedup=speedup,
+        conditions=conditions,
+    )
+
+
+def _conditions(result: CellResult) -> Conditions:
+    last = result.run.form(result.cell.form) if result.run else None
+    state = last.gpu_state if last else None
     samples = state.samples if state else ()
     return Conditions(
         sm_clock_mhz=state.sm_clock_mhz if state else None,
@@ -93,57 +155,29 @@ def _conditions(state: GpuState | None, result: CellResult) -> Conditions:
     )
 
 
-def read_calls(form: ChildForm | None, *, single_form: bool) -> CallFigures | None:
-    """The figures of a form's timed calls; None where there are none. `single_form`: no other form's CUDA graphs were
-    there when its memory in steady calls was measured."""
-    if form is None or form.times is None or not form.times.wall_us:
-        return None
-    wall_us, device_us = np.asarray(form.times.wall_us), form.times.device_us
-    mean, median = (make(wall_us) if len(wall_us) >= FEWEST_CALLS else None for make in (mean_time, median_time))
-    return CallFigures(
-        calls=len(wall_us),
-        mean_us=float(wall_us.mean()),
-        mean_ci95=ends(mean),
-        median_us=float(np.median(wall_us)),
-        median_ci95=ends(median),
-        device_median_us=float(np.median(device_us)) if device_us else None,
-        memory_bytes=form.memory.steady.reserved_bytes if single_form and form.memory and form.memory.steady else None,
-        warmup_memory_bytes=form.memory.warmup.reserved_bytes if form.memory else None,
-    )
-
-
-def ends(interval: Interval | None) -> tuple[float, float] | None:
-    """Both ends of an interval; None where it has no end."""
-    if interval is None or not math.isfinite(interval.high):
-        return None
-    return float(interval.low), float(interval.high)
-
-
-def until_done_us(form: ChildForm, calls: int) -> float:
-    """How long the first so many calls take: those until the form was quiet as they were, then steady ones."""
-    assert form.times is not None
-    more = max(0, calls - len(form.warmup_us))
-    return math.fsum(form.warmup_us[:calls]) + more * float(np.median(form.times.wall_us))
-
-
 def _judged(
-    eager: ChildForm | None, compiled: ChildForm | None
+    eager: Sequence[ChildForm], compiled: Sequence[ChildForm]
 ) -> tuple[Verdict | None, BreakEven | None, tuple[Note, ...]]:
-    """The verdict as any run's with both forms, and what a reader must know of it."""
-    if eager is None or compiled is None or eager.times is None or compiled.times is None:
+    """The verdict as any run's with both forms, whose own process is the first and which the others repeat, and what a
+    reader must know of it."""
+    if not eager or not compiled or any(form.times is None for form in (*eager, *compiled)):
         return None, None, ()
-    timed = []
-    for form, times in ((eager, eager.times), (compiled, compiled.times)):
-        # What was compiled inside timed calls is told by the timing.
-        facts = replace(form.compilation, during_timing=times.during_timing) if form.compilation else None
-        timing = FormTiming(times.stopped, None, None, times.seconds, times.controls)
-        result = FormResult(form.name, form.warmup_us, times.wall_us, times.device_us, None, facts, ())
-        result = replace(result, timing=timing, memory=form.memory, gpu_state=form.gpu_state)
-        timed.append(TimedForm(form.name, result))
-    a, b = timed
+    a, b = map(_timed, (eager, compiled))
     verdict, notes = judge(a, b, ORDER)
     found = find_break_even(a, b, verdict)
     return verdict, found[0] if found else None, (*notes, *find_disturbance(a, b, ORDER))
+
+
+def _timed(forms: Sequence[ChildForm]) -> TimedForm:
+    """A form as a run has it: timed in a process, and in others again."""
+    form, times = forms[0], forms[0].times
+    assert times is not None
+    # What was compiled inside timed calls is told by the timing.
+    facts = replace(form.compilation, during_timing=times.during_timing) if form.compilation else None
+    repeats = tuple(each.times for each in forms[1:] if each.times)
+    timing = FormTiming(times.stopped, None, None, times.seconds, times.controls, repeats)
+    result = FormResult(form.name, form.warmup_us, times.wall_us, times.device_us, None, facts, ())
+    return TimedForm(form.name, replace(result, timing=timing, memory=form.memory, gpu_state=form.gpu_state))
 
 
 def command_of(result: CellResult, form: FormName) -> str:

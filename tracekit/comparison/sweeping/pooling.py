@@ -1,19 +1,13 @@
 """How fast is the eager form, by all processes that timed it, and how far do they spread?"""
 
-import math
-from collections.abc import Callable, Sequence
-from statistics import geometric_mean, median
+from collections.abc import Sequence
+from statistics import median
 
-import numpy as np
-
-from tracekit.comparison.judging.thresholds import ENOUGH_PROCESSES, FEWEST_CALLS
-from tracekit.comparison.sweeping.cells import ends, read_calls, until_done_us
-from tracekit.model.child import ChildForm
+from tracekit.comparison.sweeping.calls import pool_calls, read_calls, until_done_us
 from tracekit.model.comparison import Verdict
 from tracekit.model.estimate import compare_estimates, exactly
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import EagerPool
-from tracekit.statistics.interval import Interval, Values, interval_of_processes, mean_time, median_time
 
 
 def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
@@ -31,20 +25,19 @@ def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
             figures.append(found)
     if not forms:
         return None
-    medians = [each.median_us for each in figures]
-    on_device = [each.device_median_us for each in figures if each.device_median_us is not None]
+    medians, pooled = [each.median_us for each in figures], pool_calls(forms, figures)
     return EagerPool(
         processes=len(forms),
-        calls=sum(each.calls for each in figures),
-        mean_us=geometric_mean(each.mean_us for each in figures),
-        mean_ci95=_interval_of_all(forms, mean_time),
-        median_us=geometric_mean(medians),
-        median_ci95=_interval_of_all(forms, median_time),
+        calls=pooled.calls,
+        mean_us=pooled.mean_us,
+        mean_ci95=pooled.mean_ci95,
+        median_us=pooled.median_us,
+        median_ci95=pooled.median_ci95,
         lowest_us=min(medians),
         highest_us=max(medians),
-        device_median_us=math.fsum(on_device) / len(on_device) if on_device else None,
-        memory_bytes=_middle([each.memory_bytes for each in figures]),
-        warmup_memory_bytes=_middle([each.warmup_memory_bytes for each in figures]),
+        device_median_us=pooled.device_median_us,
+        memory_bytes=pooled.memory_bytes,
+        warmup_memory_bytes=pooled.warmup_memory_bytes,
         first_call_us=median(form.warmup_us[0] for form in forms),
         soon_us=median(until_done_us(form, calls) for form in forms),
     )
@@ -52,26 +45,10 @@ def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
 
 def is_within_spread(verdict: Verdict | None, eager: EagerPool | None) -> bool | None:
     """Whether what a cell gained or lost is no more than eager of the same work differs by from process to process.
-    None where nothing was compared, or one process alone timed eager."""
+    None where nothing was compared, where one process alone timed eager, and of a verdict over several processes, whose
+    interval knows how they differ."""
     if verdict is None or verdict.speedup is None or eager is None or eager.processes < 2:
         return None
-    return compare_estimates(exactly(verdict.speedup), exactly(1.0), eager.spread) is None
-
-
-def _interval_of_all(forms: Sequence[ChildForm], interval: Callable[[Values], Interval]) -> tuple[float, float] | None:
-    """Over processes on logarithms, for no time is below 0. Of two processes Student's t is wider than anything else
-    that is known of them: their extremes say more, and there is no interval."""
-    walls = [np.asarray(form.times.wall_us) for form in forms if form.times]
-    if min(map(len, walls)) < FEWEST_CALLS or len(walls) == ENOUGH_PROCESSES - 1:
+    if (verdict.processes or 1) > 1:
         return None
-    within = tuple(map(interval, walls))
-    if len(within) == 1:
-        return ends(within[0])
-    logs = (Interval(math.log(each.middle), math.log(each.low), math.log(each.high), each.block) for each in within)
-    pooled = interval_of_processes(tuple(logs))
-    return (math.exp(pooled.low), math.exp(pooled.high)) if math.isfinite(pooled.high) else None
-
-
-def _middle(figures: Sequence[int | None]) -> int | None:
-    known = [each for each in figures if each is not None]
-    return round(median(known)) if known else None
+    return compare_estimates(exactly(verdict.speedup), exactly(1.0), eager.spread) is None

@@ -1,7 +1,7 @@
 """Which cells do the same work, and what does the whole sweep say?"""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from msgspec.structs import asdict, replace
@@ -14,24 +14,28 @@ from tracekit.comparison.sweeping.published import find_differences_from_publish
 from tracekit.model.estimate import Statement
 from tracekit.model.note import Note, distinct
 from tracekit.model.run import Environment
-from tracekit.model.sweep import Asked, CellResult, Suite
+from tracekit.model.sweep import Asked, CellResult, CellRun, Suite
 from tracekit.model.sweep_figures import Sweep, Work
 from tracekit.shell import variable_words
 
 #: Packages whose version decides which kernels run and how long the host takes to start them.
 PACKAGES = ("torch", "triton", "transformers", "diffusers")
+#: What cells of one row always have in common.
+IDENTITY = ("size", "dtype", "machine", "torch")
 #: A cell that begins while the one before it is still going out meets little of it.
 SHORTEST_SECONDS = 5.0
 
 
 def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], suite: Suite | None, calls: int) -> Sweep:
     """All that these cells say. `asked` is None where nobody knows what was; `suite` is the one they are of."""
-    groups = tuple(_by_work(results))
+    apart = {work: _find_apart(each) for work, each in _grouped(results, lambda each: each.cell.work).items()}
+    groups = tuple(_by_work(results, apart))
     together = [sum(seconds > SHORTEST_SECONDS for seconds in each) for each in _overlaps(results)]
     concurrent = {_file(result): cells for result, cells in zip(results, together, strict=True) if result.host}
-    works = tuple(_read_work(group, calls, concurrent) for group in groups)
-    there = {result.cell.key for result in results}
+    works = tuple(_read_work(group, calls, concurrent, apart[group[0].cell.work]) for group in groups)
+    there = Counter(key for key, _ in set(map(_process, results)))
     left = tuple(cell for cell in (asked.cells if asked else ()) if cell.key not in there)
+    processes = asked.processes if asked else {}
     beside = set_beside_published(works, suite) if suite else ()
     return Sweep(
         schema="tracekit.sweep/1",
@@ -45,8 +49,9 @@ def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], su
         published=beside,
         published_source=suite.source if suite and beside else "",
         differences=tuple(find_differences_from_published(works, results)) if beside else (),
-        notes=tuple(_find_notes(results, works, groups)),
+        notes=(*_find_not_pooled(results), *_find_notes(results, works, groups)),
         left=left,
+        processes_missing=sum(max(0, number - there[key]) for key, number in processes.items() if there[key]),
     )
 
 
@@ -55,14 +60,15 @@ def machine_of(environment: Environment) -> str | None:
     return environment.gpu or environment.cpu
 
 
-def _by_work(results: Sequence[CellResult]) -> Iterator[tuple[CellResult, ...]]:
-    """Cells of the same work, size, type, machine and torch. One that never said goes with the first of its work."""
+def _by_work(results: Sequence[CellResult], apart: Mapping[str, Collection[str]]) -> Iterator[tuple[CellResult, ...]]:
+    """Cells of the same work, size, type, machine and torch, and of all else that processes of one of them differ in:
+    none is pooled over machines that are not alike. One that never said goes with the first of its work."""
     groups: dict[str, dict[tuple[object, ...], list[int]]] = {}
     for number, result in enumerate(results):
         where: tuple[object, ...] = ()
         if result.run is not None:
-            settings, environment = result.run.settings, result.run.environment
-            where = settings.size, settings.dtype, machine_of(environment), environment.packages.get("torch")
+            facts = _machine_facts(result.run)
+            where = tuple(facts[name] for name in (*IDENTITY, *apart[result.cell.work]))
         groups.setdefault(result.cell.work, {}).setdefault(where, []).append(number)
     for group in groups.values():
         silent = group.pop((), [])
@@ -70,28 +76,75 @@ def _by_work(results: Sequence[CellResult]) -> Iterator[tuple[CellResult, ...]]:
         yield from (tuple(results[number] for number in sorted(some)) for some in (first + silent, *others))
 
 
+def _machine_facts(run: CellRun) -> dict[str, str | None]:
+    """What figures of one work may depend on besides its settings; None for what nobody noted."""
+    environment = run.environment
+    facts: dict[str, str | None] = {"size": run.settings.size, "dtype": run.settings.dtype}
+    facts |= {"machine": machine_of(environment), "cpu": environment.cpu if environment.gpu else None}
+    facts |= {"driver": environment.driver, "python": environment.python}
+    facts |= {name: environment.packages.get(name) for name in PACKAGES}
+    facts |= {"float32_matmul_precision": environment.float32_matmul_precision}
+    return facts | {"variables": variable_words(run.settings.variables)}
+
+
+def _find_apart(results: Sequence[CellResult]) -> dict[str, list[str]]:
+    """What processes of one cell differ in, with the values of each: machines are alike that have all of it in common.
+    What one does not say is taken to be as in the others."""
+    found: dict[str, dict[str, None]] = {}
+    for processes in _grouped(results, lambda each: each.cell.key).values():
+        several = len({each.process for each in processes}) > 1
+        for what, values in _values_of(processes if several else ()).items():
+            if len(values) > 1:
+                found.setdefault(what, {}).update(dict.fromkeys(values))
+    return {what: list(values) for what, values in found.items()}
+
+
+def _values_of(results: Iterable[CellResult]) -> dict[str, list[str]]:
+    """Every value of what their machines have."""
+    found: dict[str, dict[str, None]] = {}
+    for run in (result.run for result in results if result.run):
+        for what, value in _machine_facts(run).items():
+            if value is not None:
+                found.setdefault(what, {})[value] = None
+    return {what: list(values) for what, values in found.items()}
+
+
+def _grouped(results: Iterable[CellResult], key: Callable[[CellResult], str]) -> dict[str, list[CellResult]]:
+    groups: dict[str, list[CellResult]] = {}
+    for result in results:
+        groups.setdefault(key(result), []).append(result)
+    return groups
+
+
 def _file(result: CellResult) -> tuple[str, str]:
     """What tells files of cells apart."""
     return result.cell.key, result.started
 
 
-def _read_work(group: Sequence[CellResult], calls: int, concurrent: Mapping[tuple[str, str], int]) -> Work:
-    # Of several files of one cell the one that was begun last, where the first of them stands.
-    latest: dict[str, CellResult] = {}
+def _process(result: CellResult) -> tuple[str, int]:
+    """What tells processes of cells apart."""
+    return result.cell.key, result.process
+
+
+def _read_work(
+    group: Sequence[CellResult], calls: int, concurrent: Mapping[tuple[str, str], int], apart: Collection[str]
+) -> Work:
+    # Of several files of one process the one that was begun last, where the first of them stands.
+    latest: dict[tuple[str, int], CellResult] = {}
     for result in group:
-        known = latest.get(result.cell.key)
-        latest[result.cell.key] = result if known is None or result.started > known.started else known
+        known = latest.get(_process(result))
+        latest[_process(result)] = result if known is None or result.started > known.started else known
     results = tuple(latest.values())
 
     first = next((result for result in results if result.run), None)
     run = first.run if first else None
     eager = pool_eager(results, calls)
-    read = []
-    for result in results:
-        cell = read_cell(result, calls)
-        conditions = replace(cell.conditions, concurrent=concurrent.get(_file(result)))
-        read.append(replace(cell, conditions=conditions))
+    read = [
+        read_cell(processes, calls, [concurrent.get(_file(each)) for each in processes])
+        for processes in _grouped(results, lambda each: each.cell.key).values()
+    ]
     cells = tuple(replace(cell, within_eager_spread=is_within_spread(cell.verdict, eager)) for cell in read)
+    facts = _machine_facts(run) if run else {}
     return Work(
         key=results[0].cell.work,
         workload=results[0].cell.request.workload,
@@ -102,6 +155,7 @@ def _read_work(group: Sequence[CellResult], calls: int, concurrent: Mapping[tupl
         cells=cells,
         best=find_best(eager, cells, calls, command_of(first, "eager") if first else ""),
         differs=_find_differences(results),
+        apart=tuple(Statement(name, {"values": [facts.get(name)]}) for name in apart if name not in IDENTITY),
     )
 
 
@@ -111,17 +165,8 @@ def _find_differences(results: Sequence[CellResult]) -> tuple[Statement, ...]:
     Hosts of one kind are alike, whatever their names: it is what they have that counts. What a cell does
     not say is taken to be as in the others.
     """
-    found: dict[str, dict[str, None]] = {}
-    for run in (result.run for result in results if result.run):
-        environment = run.environment
-        said = {name: getattr(environment, name) for name in ("cpu", "driver", "python")}
-        said |= {name: environment.packages.get(name) for name in PACKAGES}
-        said["float32_matmul_precision"] = environment.float32_matmul_precision
-        said["variables"] = variable_words(run.settings.variables)
-        for what, value in said.items():
-            if value is not None:
-                found.setdefault(what, {})[value] = None
-    return tuple(Statement(what, {"values": list(values)}) for what, values in found.items() if len(values) > 1)
+    values = _values_of(results)
+    return tuple(Statement(what, {"values": each}) for what, each in values.items() if len(each) > 1)
 
 
 def _find_notes(
@@ -149,20 +194,31 @@ def _find_notes(
         facts = {"differences": differences, "works": len(differing), "of_works": len(works)}
         yield Note("machines_of_a_work_differ", facts=facts)
     for group in groups:
-        for key, number in Counter(result.cell.key for result in group).items():
+        for (key, _), number in Counter(map(_process, group)).items():
             if number > 1:
                 yield Note("same_cell_in_files", facts={"key": key, "files": number})
     yield from find_side_by_side(results)
     timed = [cell for work in works for cell in work.cells if cell.failure is None]
-    if held := sum(bool(cell.conditions.limits) for cell in timed):
+    if held := sum(any(each.conditions.limits for each in cell.processes) for cell in timed):
         yield Note("cells_throttled", facts={"cells": held, "of_cells": len(timed)})
+
+
+def _find_not_pooled(results: Sequence[CellResult]) -> Iterator[Note]:
+    """A note where processes of cells ran on machines that are not alike, with what those differ in."""
+    cells = _grouped(results, lambda each: each.cell.key).values()
+    if unlike := [each for each in cells if _find_apart(each)]:
+        apart = _find_apart([result for each in unlike for result in each])
+        differences = [asdict(Statement(what, {"values": values})) for what, values in apart.items()]
+        facts = {"cells": len(unlike), "of_cells": len(cells), "differences": differences}
+        yield Note("processes_not_pooled", facts=facts)
 
 
 def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:
     """A note where cells that have times were measured while others ran on the same host, as far as hosts are named."""
-    timed = [each for each, result in zip(_overlaps(results), results, strict=True) if result.outcome == "done"]
-    if beside := sum(sum(each) > SHORTEST_SECONDS for each in timed):
-        yield Note("cells_side_by_side", facts={"cells": beside, "of_cells": len(timed)})
+    timed = [each for each in zip(_overlaps(results), results, strict=True) if each[1].outcome == "done"]
+    if beside := {result.cell.key for seconds, result in timed if sum(seconds) > SHORTEST_SECONDS}:
+        of_cells = len({result.cell.key for _, result in timed})
+        yield Note("cells_side_by_side", facts={"cells": len(beside), "of_cells": of_cells})
 
 
 def _overlaps(results: Sequence[CellResult]) -> Iterator[list[float]]:
@@ -172,6 +228,6 @@ def _overlaps(results: Sequence[CellResult]) -> Iterator[list[float]]:
         yield [
             max(0.0, min(began + result.seconds, begin + other.seconds) - max(began, begin))
             for other, begin in zip(results, begins, strict=True)
-            # A cell does not run beside itself.
-            if other.cell.key != result.cell.key and (other.host == result.host or None in (other.host, result.host))
+            # A process does not run beside itself.
+            if _process(other) != _process(result) and (other.host == result.host or None in (other.host, result.host))
         ]

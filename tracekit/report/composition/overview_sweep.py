@@ -29,7 +29,8 @@ def sweep_overview(sweep: Sweep) -> Overview:
         name = f"  {clipped_within(printable(labels.of(work)), NAME)}"
         rows.append((name, eager, *(_speedup(by_way.get(way)) for way in ways)))
     left = len(sweep.works) - len(rows)
-    said = filter(None, (f"and {left} more" if left else "", sweeping.slight_note(sweep)))
+    margins = sweeping.MARGIN_NOTE if any(map(sweeping.margin, sweep.cells)) else ""
+    said = filter(None, (f"and {left} more" if left else "", sweeping.slight_note(sweep), margins))
     heads = (Column("Speed-up over eager", numeric=False), Column("eager ms"), *map(Column, ways))
     return Overview(
         subject=" · ".join(labels.common),
@@ -51,4 +52,4 @@ def _speedup(cell: CellFigures | None) -> Cell:
     if cell.failure is not None:
         return Styled(((sweeping.OUTCOMES[cell.outcome], "red"),))
     tone = TONES.get(cell.verdict.result, "") if cell.verdict else ""
-    return Styled(((sweeping.speedup_alone(cell), tone),))
+    return Styled(((" ".join(filter(None, (sweeping.speedup_alone(cell), sweeping.margin(cell)))), tone),))

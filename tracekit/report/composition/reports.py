@@ -17,7 +17,7 @@ from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_several import comparisons_overview
 from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.composition.overview_sweep import sweep_overview
-from tracekit.report.method import SWEEP, TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
+from tracekit.report.method import REPEATED, SWEEP, TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
 from tracekit.report.sections import job as job_section
 from tracekit.report.sections import several, single_run
 from tracekit.report.sections.figures import overview_table
@@ -181,7 +181,7 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
     """A sweep; `command` is what measures it and what goes on with it, a line each."""
     figures, many = matrices(sweep), len(sweep.works) > sweeping.MOST_WORKS
     heat, best, commands = heat_map(sweep), tables.best_table(sweep), tables.command_table(sweep)
-    notes = tables.cell_notes(sweep)
+    notes, method = tables.cell_notes(sweep), SWEEP | (REPEATED if sweep.has_processes else {})
     sections = (
         doc.section(
             "speed-up", "Speed-up", doc.Part(heat, speedup_table(sweep) if heat else None, doc.FIRST, unfolded=True)
@@ -233,6 +233,7 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             "Cell by cell",
             "verdicts, machines, notes",
             _if_folded(tables.cell_table(sweep), doc.LAST, True, "Verdicts"),
+            _if_folded(tables.process_table(sweep), doc.LAST, True, "Processes and where they ran"),
             _if_folded(tables.conditions_table(sweep), doc.LAST, True, "GPU and host during timing"),
             _if_folded(tables.building_table(sweep), doc.LAST, True, "What was built"),
             doc.Fold(sweeping.NOTES, (doc.Bullets("", notes),)) if notes else None,
@@ -242,7 +243,7 @@ def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
             "method",
             "How it was measured",
             "cells, processes, intervals",
-            doc.both(doc.Definitions(METHOD, tuple(SWEEP.items())), doc.TABLES),
+            doc.both(doc.Definitions(METHOD, tuple(method.items())), doc.TABLES),
         ),
         _notes(None, note_sentences(sweep.notes)),
         shared.command_section(command),

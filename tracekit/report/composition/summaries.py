@@ -56,6 +56,10 @@ WHENCE = (
     "A line is one process: both medians and the speed-up over its rounds, colour by its verdict. Means, intervals and"
     " eager over all processes are in the report."
 )
+WHENCE_SEVERAL = (
+    "A line is a cell, over its processes: both medians and the speed-up, colour by its verdict. Each process is in the"
+    " report."
+)
 EVEN = "Upper break-even: eager's start-up is not subtracted. The report has both ends."
 
 
@@ -150,11 +154,11 @@ def sweep_details(sweep: Sweep) -> Summary:
             goal = sweeping.goal_words(each.goal, each.calls).lower()
             best.append(Line(f"{labels.of(work)}: {goal}: {sweeping.best_words(each, labels, work)}"))
             best += [Line(f"  {each.candidates[0].command}", "dim")] if each.clear else []
-    cells = sweep.cells
+    cells, whence = sweep.cells, WHENCE_SEVERAL if sweep.has_processes else WHENCE
     return (
         GroupedTable(CELL_COLUMNS, groups, parted=3),
         BLANK,
-        *_lines((WHENCE if any(cell.verdict for cell in cells) else None,), style="dim"),
+        *_lines((whence if any(cell.verdict for cell in cells) else None,), style="dim"),
         *_lines((EVEN if any(cell.break_even and cell.break_even.calls for cell in cells) else None,), style="dim"),
         *_lines(failed, style="red"),
         *((BLANK, *best) if len(sweep.works) <= MOST_WORKS else ()),

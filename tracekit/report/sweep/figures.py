@@ -19,6 +19,7 @@ CALLS_NOTE = (
     "Each cell's figures are of its own process; the eager column is the eager cell's. Figures of different processes"
     " differ by more than their intervals."
 )
+PROCESSES_NOTE = "Of a cell's several processes: means over these, with Student's t CI."
 EAGER_NOTE = (
     "Geometric mean over processes. Interval: Student's t from three processes on, none for two, the process's own for"
     " one. Speed-ups are within a process (docs/timing.md)."
@@ -89,8 +90,8 @@ def matrices(sweep: Sweep) -> dict[str, Table]:
     device = _of_calls(lambda calls: (calls.device_median_us, None))
     warming = _of_memory("warmup_memory_bytes")
     every = {
-        "mean": matrix(sweep, "Mean call, ms (95 % CI)", *mean, CALLS_NOTE),
-        "median": matrix(sweep, "Median call, ms (95 % CI)", *median, CALLS_NOTE),
+        "mean": matrix(sweep, "Mean call, ms (95 % CI)", *mean, _with_processes(CALLS_NOTE, sweep)),
+        "median": matrix(sweep, "Median call, ms (95 % CI)", *median, _with_processes(CALLS_NOTE, sweep)),
         "device": matrix(sweep, "Median by device events, ms", *device),
         "compile": matrix(sweep, "Compile time, s", sweeping.compiling, None, COMPILE_NOTE),
         "even": matrix(sweep, "Break-even, calls", sweeping.even_after, None, EVEN_NOTE),
@@ -119,7 +120,12 @@ def speedup_table(sweep: Sweep) -> Table:
 
 def speedup_note(sweep: Sweep) -> str:
     """What a speed-up is, and its mark where it has one."""
-    return " ".join(filter(None, (SPEEDUP_NOTE, sweeping.slight_note(sweep))))
+    return " ".join(filter(None, (_with_processes(SPEEDUP_NOTE, sweep), sweeping.slight_note(sweep))))
+
+
+def _with_processes(note: str, sweep: Sweep) -> str:
+    """The note on figures of a process, and how those of several came about, where a cell has such."""
+    return f"{note} {PROCESSES_NOTE}" if sweep.has_processes else note
 
 
 def _of_calls(

@@ -9,6 +9,7 @@ from tracekit.model.sweep_figures import CellFigures, Sweep, Work
 from tracekit.model.workload import Request
 from tracekit.names import clipped
 from tracekit.numbers import counted
+from tracekit.report.words.notes import machine_difference
 
 #: Of a work's settings these are always said, the others where they differ.
 ALWAYS = 2
@@ -72,7 +73,12 @@ def label(sweep: Sweep) -> Labels:
 
 def _identity(work: Work) -> Identity:
     settings = work.settings
-    return (work.key, work.machine, work.torch, *((settings.size, settings.dtype) if settings else ()))
+    return (work.key, work.machine, work.torch, *((settings.size, settings.dtype) if settings else ()), _apart(work))
+
+
+def _apart(work: Work) -> str:
+    """`driver: 580.1`, where processes of its cells ran on machines that are not alike."""
+    return ", ".join(machine_difference(each.code, each.facts) for each in work.apart)
 
 
 def _parts(work: Work) -> tuple[str | None, ...]:
@@ -101,4 +107,5 @@ def _parts(work: Work) -> tuple[str | None, ...]:
         f"weights of {known.pretrained}" if known.pretrained else "random weights",
         work.machine or unknown,
         f"torch {work.torch}" if work.torch else unknown,
+        _apart(work),
     )

@@ -1,8 +1,9 @@
 """A sweep's other tables: what is best, what failed, and each cell by itself."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 
-from tracekit.model.sweep_figures import Sweep
+from tracekit.model.sweep_figures import Conditions, Sweep
 from tracekit.numbers import MISSING, count, duration, percent, times
 from tracekit.report.document import Name, Table, columns
 from tracekit.report.sweep import words as sweeping
@@ -11,6 +12,8 @@ from tracekit.report.words.notes import note_sentences
 
 HOST_LOAD = "Host load"
 CONCURRENT = "Concurrent cells"
+#: Characters of a GPU's UUID, which begins with GPU-: enough to tell those of a cluster apart.
+UUID = 12
 BEST_NOTE = (
     "Latency is compared by speed-ups, because medians are of different processes. Only a `faster` verdict beats eager"
     " in latency; in cold starts, break-even by then. A compiled mode is best alone if its interval is apart from the"
@@ -74,10 +77,12 @@ def failure_table(sweep: Sweep) -> Table | None:
 
 def cell_table(sweep: Sweep) -> Table | None:
     """Each compiled cell's verdict and what it rests on."""
+    several = sweep.has_processes
     rows = tuple(
         (
             work,
             way,
+            *((count(verdict.processes),) if several else ()),
             count(cell.compiled.calls if cell.compiled else None),
             sweeping.milliseconds(cell.eager.median_us if cell.eager else None),
             sweeping.milliseconds(cell.compiled.median_us if cell.compiled else None),
@@ -93,19 +98,47 @@ def cell_table(sweep: Sweep) -> Table | None:
         for work, way, cell in named_cells(sweep)
         if (verdict := cell.verdict) is not None
     )
-    timed = ("Calls each", "Eager, ms", "Compiled, ms", "Speed-up", "Verdict", "Noise floor", "Needed")
+    timed: tuple[str, ...] = ("Calls each", "Eager, ms", "Compiled, ms", "Speed-up", "Verdict", "Noise floor", "Needed")
+    timed = ("Processes", *timed) if several else timed
     heads = columns("Workload", "Mode", figures=(*timed, "Graphs", "Breaks", "First call", "Cell time, s"))
-    note = "Medians. A verdict needs a change beyond the noise floor and beyond 2 %, or more if the speed-up drifted."
+    note = (
+        "Medians. A verdict needs a change beyond the noise floor and beyond 2 % (1 % from three processes on), or more"
+        " if the speed-up drifted."
+    )
     return Table("All cells", heads, rows, note) if rows else None
 
 
+def process_table(sweep: Sweep) -> Table | None:
+    """Each process of cells that were measured in several, and where it ran."""
+    if not sweep.has_processes:
+        return None
+    rows = tuple(
+        (
+            work,
+            way,
+            count(each.process),
+            count(each.calls),
+            sweeping.milliseconds(each.eager_us),
+            sweeping.milliseconds(each.compiled_us),
+            times(each.speedup) if each.speedup is not None else MISSING,
+            each.conditions.host or MISSING,
+            (each.conditions.gpu_uuid or MISSING)[:UUID],
+            sweeping.OUTCOMES[each.outcome],
+        )
+        for work, way, cell in named_cells(sweep)
+        for each in cell.processes
+    )
+    figures = ("Process", "Calls each", "Eager, ms", "Compiled, ms", "Speed-up")
+    heads = (*columns("Workload", "Mode", figures=figures), *columns("Host", "GPU", "Result"))
+    return Table("Processes", heads, rows, "Medians.")
+
+
 def conditions_table(sweep: Sweep) -> Table | None:
-    """The machine while each cell was timed."""
-    rows = []
+    """The machine while each cell was timed, or each of its processes."""
+    rows, timed = [], list(_timed(sweep))
     # One host's name is no news.
-    several_hosts = len({cell.conditions.host for cell in sweep.cells} - {None}) > 1
-    for work, way, cell in named_cells(sweep):
-        seen = cell.conditions
+    several_hosts = len({seen.host for _, _, seen in timed} - {None}) > 1
+    for work, way, seen in timed:
         figures = (
             count(seen.sm_clock_mhz),
             count(None if seen.power_w is None else round(seen.power_w)),
@@ -114,9 +147,8 @@ def conditions_table(sweep: Sweep) -> Table | None:
             MISSING if seen.host_load is None else f"{seen.host_load:.1f}",
             count(seen.concurrent or None),
         )
-        if cell.failure is None:
-            host = seen.host if several_hosts and seen.host else MISSING
-            rows.append((work, way, *figures, host, ", ".join(note_sentences(seen.limits)) or MISSING))
+        host = seen.host if several_hosts and seen.host else MISSING
+        rows.append((work, way, *figures, host, ", ".join(note_sentences(seen.limits)) or MISSING))
     heads = ("Clock, MHz", "Peak power, W", "Peak temperature, °C", "Other GPU processes", HOST_LOAD, CONCURRENT)
     every = (*columns("Workload", "Mode", figures=heads), *columns("Host", "Throttled"))
     told = [at for at in range(len(every)) if any(row[at] != MISSING for row in rows)]
@@ -128,6 +160,14 @@ def conditions_table(sweep: Sweep) -> Table | None:
     kept = tuple(every[at] for at in told)
     with_load = any(each.label == HOST_LOAD for each in kept)
     return Table(caption, kept, tuple(tuple(row[at] for at in told) for row in rows), note if with_load else "")
+
+
+def _timed(sweep: Sweep) -> Iterator[tuple[str, str, Conditions]]:
+    """What has times: each cell, or each of its processes, by the names of its work and its way of compiling."""
+    for work, way, cell in named_cells(sweep):
+        for each in cell.processes:
+            if each.failure is None:
+                yield work, f"{way}, process {each.process}" if sweep.has_processes else way, each.conditions
 
 
 def building_table(sweep: Sweep) -> Table | None:

@@ -34,6 +34,7 @@ SLIGHT_NOTE = f"{SLIGHT}: within the process spread of eager."
 #: Stands for the speed-up where noise alone may have made it.
 UNSURE = "n.s."
 UNSURE_NOTE = f"{UNSURE}: no difference established."
+MARGIN_NOTE = "±: half of the 95 % CI over processes."
 #: Eager processes of one work that are farther apart than this are worth a word.
 MUCH_APART = 0.05
 
@@ -74,6 +75,15 @@ def speedup_alone(cell: CellFigures) -> str:
     if cell.verdict.result == "inconclusive":
         return UNSURE
     return f"{times_within(cell.verdict.speedup, cell.verdict.ci95)}{SLIGHT if cell.within_eager_spread else ''}"
+
+
+def margin(cell: CellFigures) -> str:
+    """`±0.8 %`: half of the interval over the cell's processes; empty for one."""
+    verdict = cell.verdict
+    if verdict is None or verdict.basis != "processes" or verdict.ci95 is None:
+        return ""
+    low, high = verdict.ci95
+    return f"±{percent(math.sqrt(high / low) - 1)}"
 
 
 def seconds(value: float | None) -> str:
@@ -194,6 +204,11 @@ def progress_sentence(sweep: Sweep) -> str:
     kinds = Counter(OUTCOMES[cell.outcome] for cell in sweep.cells if cell.failure is not None)
     eager = sum(cell.cell.form == "eager" for cell in sweep.cells)
     progress = [f"{len(sweep.cells)} done ({eager} eager, {len(sweep.cells) - eager} compiled)"]
+    numbers = {len(cell.processes) for cell in sweep.cells}
+    if (most := max(numbers, default=1)) > 1:
+        progress.append(f"{'up to ' if len(numbers) > 1 else ''}{most} processes each")
+    if sweep.processes_missing:
+        progress.append(f"{counted(sweep.processes_missing, 'process')} of these to run")
     if sweep.missing:
         labels = label(sweep)
         works = {work.key: labels.of(work) for work in sweep.works}

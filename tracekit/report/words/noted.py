@@ -107,8 +107,8 @@ def cell_without_answer(code: int) -> str:
     return f"the process ended without a result ({exit_words(code)}){memory}"
 
 
-def cell_words(cell: Cell) -> str:
-    """`flux batch 5, 512x512, reduce-overhead of regional`: what tells it from the other cells."""
+def cell_words(cell: Cell, process: int = 1) -> str:
+    """`flux batch 5, 512x512, reduce-overhead of regional, process 2`: what tells it from the other cells."""
     asked = cell.request
     parts = [f"{asked.workload} batch {asked.batch_size}"]
     parts += [f"{asked.height}x{asked.width}" if asked.width else f"height {asked.height}"] if asked.height else []
@@ -122,4 +122,5 @@ def cell_words(cell: Cell) -> str:
     parts += [counted(asked.nproc, "rank")] if asked.nproc else []
     parts += [asked.parallel] if asked.parallel else []
     parts += asked.options
-    return ", ".join([*parts, "eager" if cell.form == "eager" else f"{asked.mode} of {asked.scope}"])
+    parts.append("eager" if cell.form == "eager" else f"{asked.mode} of {asked.scope}")
+    return ", ".join([*parts, *([f"process {process}"] if process > 1 else [])])

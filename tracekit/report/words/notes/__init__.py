@@ -29,7 +29,7 @@ def graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -
 def eager_process_spread(*, work: str, spread: float, slight: int, compared: int) -> str:
     """`slight` of the `compared` changes are no larger than the spread of their own work."""
     within = f"{slight:,} of {counted(compared, 'change')} within it" + (f", marked {SLIGHT}" if slight else "")
-    return f"Eager process spread up to {percent(spread)} ({work}); {within} (profile --repeat-process 4)."
+    return f"Eager process spread up to {percent(spread)} ({work}); {within} (--repeat-process 4)."
 
 
 #: What machines differ in, where that is not called by its code.
@@ -63,6 +63,11 @@ SENTENCES: dict[str, Sentence] = comparisons.SENTENCES | {
         f"Machines differ within {works} of {counted(of_works, 'workload')}"
         f" ({'; '.join(machine_difference(**each) for each in differences)}): compare speed-ups, not times."
     ),
+    "processes_not_pooled": lambda cells, of_cells, differences: (
+        f"Processes of {cells} of {counted(of_cells, 'cell')} ran on machines that differ"
+        f" ({'; '.join(machine_difference(**each) for each in differences)}): not pooled, one row each."
+    ),
+    "process_without_times": "Process {process} has no times ({message}): it counts nowhere.",
     "cells_side_by_side": (
         "{cells} of {of_cells:counted timed cell} ran concurrently with another of this sweep. On a shared host"
         " host-bound calls can be slower and speed-ups larger. The conditions table has the host load."
