@@ -1,6 +1,6 @@
 """Cells that a cluster runs, here by stand-ins: what is asked of it, and what is kept of what it loses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
 from typing import Any
@@ -13,9 +13,9 @@ from tracekit.errors import TracekitError, WorkerDiedError
 from tracekit.model.progress import Silent
 from tracekit.model.sweep import Cell, CellResult
 from tracekit.walks import sweep_check, sweeping
-from tracekit.walks.cluster_sweep import THREADS, measure_here, reserve_gpus, run_cells_on
+from tracekit.walks.cluster_sweep import THREADS, Reserved, measure_here, reserve_gpus, run_cells_on, share_out
 from tracekit.walks.plan import TimingPlan
-from tracekit.walks.ray_engine import RayExecutor
+from tracekit.walks.ray_engine import GpuNode, RayExecutor
 from tracekit.walks.sweep_check import check_first
 from tracekit.walks.sweep_folder import SweepFolder
 from tracekit.walks.sweeping import SweepPlan, ToDo, find_left
@@ -27,17 +27,43 @@ def make_plan(*cells: Cell) -> SweepPlan:
     return SweepPlan(cells or CELLS, 0, 40, TimingPlan())
 
 
+class Room:
+    """One process on each of these hosts."""
+
+    def __init__(self, cluster: RayExecutor, hosts: tuple[str, ...]) -> None:
+        self.cluster, self.hosts, self.given_back = cluster, hosts, False
+
+    def submit(self, number: int, call: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sweeping.platform, "node", lambda: self.hosts[number])
+            return self.cluster.submit(call, *args)
+
+    def give_back(self) -> None:
+        self.given_back = True
+
+
 class Cluster(RayExecutor):
     """Nodes of so many GPUs and CPUs; it runs what it is given at once, and loses what `lost` has an error for."""
 
     def __init__(self, *nodes: tuple[int, int], lost: dict[str, Exception] | None = None) -> None:
         self.nodes, self.lost, self.asked = nodes, lost or {}, {}
+        self.rooms: list[Room] = []
 
     def per_node(self, resource: str) -> list[float]:
         return [float(node[("GPU", "CPU").index(resource)]) for node in self.nodes]
 
     def ask_for(self, **asked: Any) -> None:
         self.asked = asked
+
+    def gpu_nodes(self) -> tuple[GpuNode, ...]:
+        return tuple(GpuNode(host, host, gpus, "H100") for host, (gpus, _) in zip("abc", self.nodes, strict=False))
+
+    def can_reserve(self) -> bool:
+        return True
+
+    def reserve(self, number: int, nodes: Sequence[GpuNode]) -> Any:
+        self.rooms.append(Room(self, tuple(node.host for node in nodes[:number])))
+        return self.rooms[-1]
 
     def submit(self, call: Callable[..., Any], /, *args: Any, **_: Any) -> Future[Any]:
         told: Future[Any] = Future()
@@ -63,16 +89,18 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Children:
 
 def test_a_cell_has_a_gpu_and_its_share_of_the_hosts_cpus() -> None:
     cluster = Cluster((0, 64), (8, 100), (4, 40))
-    assert (reserve_gpus(cluster, make_plan()), cluster.asked) == (12, {"cpus": 10, "gpus": 1})
+    assert (reserve_gpus(cluster, make_plan(), None), cluster.asked) == (Reserved(12), {"cpus": 10, "gpus": 1})
     few = Cluster((4, 2))
-    assert (reserve_gpus(few, make_plan()), few.asked) == (4, {"cpus": 1, "gpus": 1})
+    assert (reserve_gpus(few, make_plan(), None), few.asked) == (Reserved(4), {"cpus": 1, "gpus": 1})
+    several = replace(make_plan(), processes=3)
+    assert reserve_gpus(Cluster((8, 80), (4, 40)), several, None) == Reserved(12, 2, "H100")
 
 
 def test_without_a_gpu_and_for_several_ranks_no_cell_is_run() -> None:
     with pytest.raises(TracekitError, match="no GPU"):
-        reserve_gpus(Cluster((0, 64)), make_plan())
+        reserve_gpus(Cluster((0, 64)), make_plan(), None)
     with pytest.raises(TracekitError, match="--nproc"):
-        reserve_gpus(Cluster((8, 64)), make_plan(compiled_cell("gpt", nproc=2, parallel="ddp")))
+        reserve_gpus(Cluster((8, 64)), make_plan(compiled_cell("gpt", nproc=2, parallel="ddp")), None)
 
 
 def test_a_cell_that_the_cluster_lost_is_a_result_and_the_others_are_run(
@@ -117,3 +145,40 @@ def test_torch_is_steered_as_the_command_says_on_every_node(
 def test_the_cluster_is_looked_at_in_this_machines_place(children: Children) -> None:
     assert check_first(CELLS, Silent(), cluster=Cluster((1, 1))) is None
     assert len(children.checked) == 1
+
+
+def test_processes_of_a_cell_are_on_different_hosts_and_more_of_them_on_others(
+    children: Children, folder: SweepFolder
+) -> None:
+    cluster, plan = Cluster((1, 8), (1, 8), (1, 8)), replace(make_plan(*CELLS[:2]), processes=2)
+    assert len(run(cluster, plan, folder)) == 4
+    assert [room.hosts for room in cluster.rooms] == [("a", "b")] * 2
+    plan = replace(plan, processes=5)
+    run(cluster, plan, folder)
+    assert [room.hosts for room in cluster.rooms[2:]] == [("c",), ("a", "b")] * 2, "then those that have one"
+    hosts = {found.cell.key: [] for found in folder.load_all()}
+    for found in folder.load_all():
+        hosts[found.cell.key].append(found.host)
+    assert list(hosts.values()) == [["a", "b", "c", "a", "b"]] * 2
+    assert all(room.given_back for room in cluster.rooms)
+
+
+def test_what_ends_a_sweep_gives_its_rooms_back(children: Children, folder: SweepFolder) -> None:
+    cluster = Cluster((1, 8), (1, 8), lost={cell.key: TracekitError("another version") for cell in CELLS})
+    with pytest.raises(TracekitError, match="another version"):
+        run(cluster, replace(make_plan(), processes=2), folder)
+    assert len(cluster.rooms) == 3 and all(room.given_back for room in cluster.rooms)
+
+
+def test_only_hosts_with_gpus_of_one_model_share_a_cell() -> None:
+    models = {"a": "A100", "b": "H100", "c": "H100", "d": None}
+    nodes = [GpuNode(host, host, 8, model) for host, model in models.items()]
+    todo = tuple(ToDo(CELLS[0], number, None, process=number) for number in (1, 2, 3))
+
+    def shared(processes: int, *used: str) -> list[tuple[list[int], str]]:
+        groups = share_out(todo[:processes], nodes, used)
+        return [([each.process for each in group], "".join(node.host for node in among)) for group, among in groups]
+
+    assert shared(3) == [([1, 2], "bc"), ([3], "bc")]
+    assert shared(1, "a") == [([1], "a")], "as its other processes"
+    assert shared(2, "b") == [([1], "c"), ([2], "bc")], "first where it was not"

@@ -113,6 +113,11 @@ def sweep_over_two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked is not None and asked.calls[-1].engine == "ray"
     # What is there is not measured again.
     assert "0 to run" in invoke("sweep", "--resume", "sweeps/vit", "--engine", "ray").stderr
+    # Two more processes of the eager cell, on the one host that there is.
+    more = invoke("sweep", "vit", "--mode", "eager", "--repeat-process", "3", "--engine", "ray")
+    assert more.exit_code == 0, more.output
+    assert "2 processes to run" in more.stderr and "some share a host" in more.stderr
+    assert [each.process for each in folder.load_all() if each.cell.form == "eager"] == [1, 2, 3]
 
 
 def test_ray_reads_and_measures_as_processes_do_and_what_died_is_begun_again_or_named(

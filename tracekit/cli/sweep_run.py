@@ -21,7 +21,7 @@ from tracekit.numbers import counted
 from tracekit.report.words.noted import cell_words
 from tracekit.report.words.notes import note_sentences
 from tracekit.shell import steering_variables, variable_words
-from tracekit.walks.cluster_sweep import reserve_gpus, run_cells_on
+from tracekit.walks.cluster_sweep import Reserved, reserve_gpus, run_cells_on
 from tracekit.walks.engines import LOCAL, opened_ray
 from tracekit.walks.fork_server import ForkServer, shared_modules
 from tracekit.walks.plan import stopping_rule
@@ -29,7 +29,7 @@ from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.reports import identity_of_sweep
 from tracekit.walks.sweep_check import check_first
 from tracekit.walks.sweep_folder import cells_of_other_versions, unreadable_cells
-from tracekit.walks.sweeping import SweepPlan, ToDo, find_left, run_cells, seconds_left
+from tracekit.walks.sweeping import SweepPlan, ToDo, find_left, processes_of, run_cells, seconds_left
 from tracekit.workloads.registry import find
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def sweep_and_show(
     wanted = plan.cells if plan.again else tuple(each.cell for each in find_left(plan, folder))
     with ExitStack() as held:
         cluster = held.enter_context(opened_ray(engine)) if engine != LOCAL and wanted else None
-        runs = Runs(cluster, engine, reserve_gpus(cluster, plan) if cluster else 1)
+        runs = Runs(cluster, engine, reserve_gpus(cluster, plan, asked) if cluster else Reserved(1))
         modules = () if cluster else shared_modules(find(cell.request.workload) for cell in wanted)
         server = held.enter_context(closing(ForkServer(modules)))
         with shown(console) as progress:
@@ -77,11 +77,11 @@ def sweep_and_show(
 
 
 class Runs(Struct, frozen=True):
-    """Who runs the cells, and how many at a time."""
+    """Who runs the cells, and on what: each cell has a GPU."""
 
     cluster: RayExecutor | None
     engine: str
-    at_once: int
+    on: Reserved
 
 
 def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: Runs) -> None:
@@ -110,7 +110,7 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: R
     if why := folder.unlocked():
         say(console, f"{folder.path} does not support file locks ({why}): run one sweep at a time in it")
     left = find_left(plan, folder)
-    for line in _announced(planned, left, runs.at_once):
+    for line in _announced(planned, left, runs.on):
         say(console, line)
     try:
         taken: set[str] = set()
@@ -134,7 +134,7 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: R
         )
 
 
-def _announced(planned: Planned, left: Sequence[ToDo], at_once: int) -> Iterator[str]:
+def _announced(planned: Planned, left: Sequence[ToDo], on: Reserved) -> Iterator[str]:
     """How large the matrix is, what of it is left and why, and how long that may take."""
     plan, folder = planned.plan, planned.folder
     eager = sum(cell.form == "eager" for cell in plan.cells)
@@ -158,7 +158,12 @@ def _announced(planned: Planned, left: Sequence[ToDo], at_once: int) -> Iterator
     yield from _otherwise(planned, left, there)
     if not left:
         return
-    seconds = seconds_left(tuple(left), tuple(found for found in there if found.outcome == "done"))
+    if on.hosts is not None:
+        repeats = max(processes_of(plan, folder.asked()).values())
+        where = counted(on.hosts, "host") + (f" with {on.model}" if on.model else "")
+        how = "some share a host" if repeats > on.hosts else "each on another"
+        yield f"{repeats} processes a cell on {where}: {how}"
+    seconds, at_once = seconds_left(tuple(left), tuple(found for found in there if found.outcome == "done")), on.gpus
     if seconds is not None:
         yield f"about {_minutes(seconds / min(at_once, len(left)))} left, estimated from the finished cells"
     else:
@@ -169,8 +174,7 @@ def _announced(planned: Planned, left: Sequence[ToDo], at_once: int) -> Iterator
 
 def _to_run(planned: Planned, left: Sequence[ToDo]) -> str:
     """`6 to run`; `14 processes to run (3 a cell)`."""
-    asked = planned.folder.asked()
-    each = {asked.processes.get(cell.key, 1) if asked else 1 for cell in planned.plan.cells}
+    each = set(processes_of(planned.plan, planned.folder.asked()).values())
     if each <= {1}:
         return f"{len(left)} to run"
     return f"{counted(len(left), 'process')} to run ({'up to ' if len(each) > 1 else ''}{max(each)} a cell)"

@@ -6,15 +6,18 @@ import os
 import socket
 from concurrent.futures import Executor, Future
 from contextlib import suppress
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from tracekit import __version__
 from tracekit.errors import TracekitError, WorkerDiedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 
@@ -25,6 +28,38 @@ RETRIES = 3
 MEMORY_RETRIES = ("RAY_task_oom_retries", "1")
 #: Ray itself would look for a cluster that is not there for minutes.
 REACH_SECONDS = 5.0
+#: By what a node is chosen, and how the resource is called by which it tells the model of its GPUs.
+NODE_LABEL, MODEL = "ray.io/node-id", "accelerator_type:"
+
+
+class GpuNode(Struct, frozen=True):
+    """A node of the cluster that has GPUs. `model` is what Ray calls these; None where it does not know them."""
+
+    id: str
+    host: str
+    gpus: int
+    model: str | None
+
+
+class Room:
+    """What one task needs on each of several nodes, until it is given back. Ray waits for all of it and then has it at
+    once."""
+
+    def __init__(self, executor: RayExecutor, group: Any) -> None:
+        self._executor, self._group = executor, group
+
+    def submit(self, number: int, call: Callable[..., T], /, *args: Any) -> Future[T]:
+        """The task on the node of that number, from 0."""
+        from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+        place = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=number)
+        return self._executor.submit_at(place, call, args, {})
+
+    def give_back(self) -> None:
+        """Ends what runs there."""
+        from ray.util.placement_group import remove_placement_group
+
+        remove_placement_group(self._group)
 
 
 class RayExecutor(Executor):
@@ -33,7 +68,7 @@ class RayExecutor(Executor):
     def __init__(self, ray: Any, *, joined_here: bool) -> None:
         self._ray, self._joined_here = ray, joined_here
         self._task = ray.remote(_call)
-        self._asked: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
+        self._asked: dict[str, Any] = {"num_cpus": 1, "max_retries": RETRIES}
         self._tasks: list[Any] = []
 
     def ask_for(self, *, cpus: int = 1, gpus: int = 0, memory_bytes: int | None = None) -> None:
@@ -48,10 +83,40 @@ class RayExecutor(Executor):
         """How much of it each node of the cluster has."""
         return [node["Resources"].get(resource, 0.0) for node in self._ray.nodes() if node["Alive"]]
 
+    def gpu_nodes(self) -> tuple[GpuNode, ...]:
+        """The nodes with GPUs that are alive."""
+        return tuple(
+            GpuNode(node["NodeID"], node["NodeManagerHostname"], int(has["GPU"]), _model_of(has))
+            for node in self._ray.nodes()
+            if node["Alive"] and (has := node["Resources"]).get("GPU", 0) >= 1
+        )
+
+    def can_reserve(self) -> bool:
+        """Whether this Ray can be told which nodes a room may be on."""
+        from ray.util.placement_group import placement_group
+
+        return "bundle_label_selector" in signature(placement_group).parameters
+
+    def reserve(self, number: int, nodes: Sequence[GpuNode]) -> Room:
+        """Room for a task on each of so many of these nodes."""
+        from ray.util.placement_group import placement_group
+
+        needs = {"CPU": self._asked["num_cpus"], "GPU": self._asked["num_gpus"]}
+        among = {NODE_LABEL: f"in({','.join(node.id for node in nodes)})"}
+        strategy = "STRICT_SPREAD"
+        return Room(self, placement_group([needs] * number, strategy, bundle_label_selector=[among] * number))
+
     def submit(self, call: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
         """Raises, when the result is asked for, WorkerDiedError where Ray gave up, and TracekitError where workers have
         not this tracekit."""
-        task = self._task.options(**self._asked).remote(__version__, str(Path.cwd()), call, args, named)
+        return self.submit_at("SPREAD", call, args, named)
+
+    def submit_at(
+        self, place: object, call: Callable[..., T], args: tuple[Any, ...], named: dict[str, Any]
+    ) -> Future[T]:
+        """The same where Ray's scheduling strategy says."""
+        options = self._asked | {"scheduling_strategy": place}
+        task = self._task.options(**options).remote(__version__, str(Path.cwd()), call, args, named)
         self._tasks.append(task)
         told: Future[T] = Future()
 
@@ -138,6 +203,10 @@ def _explained(error: BaseException) -> BaseException:
                 " the job's runtime_env bring it"
             )
     return error
+
+
+def _model_of(resources: dict[str, float]) -> str | None:
+    return next((name.removeprefix(MODEL) for name in sorted(resources) if name.startswith(MODEL)), None)
 
 
 def _line(error: BaseException) -> str:

@@ -22,7 +22,7 @@ from tracekit import __version__
 from tracekit.errors import KilledRankError, TracekitError
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
-from tracekit.model.sweep import Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
+from tracekit.model.sweep import Asked, Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
 from tracekit.report.words.noted import cell_timed_out, cell_without_answer, cell_words
 from tracekit.walks.cell_process import describe_failure
 from tracekit.walks.fork_server import ForkServer
@@ -78,14 +78,20 @@ def measured_as(plan: SweepPlan, cell: Cell) -> Cell:
     return replace(cell, request=replace(cell.request, seed=plan.seed, iterations=plan.iterations))
 
 
+def processes_of(plan: SweepPlan, asked: Asked | None) -> dict[Cell, int]:
+    """In how many processes each cell of the plan is to be measured."""
+    known = asked.processes if asked else {}
+    return {cell: plan.processes or known.get(cell.key, 1) for cell in plan.cells}
+
+
 def find_left(plan: SweepPlan, folder: SweepFolder) -> tuple[ToDo, ...]:
     """The cells to run, in an order that the seed draws: no mode has the cool machine for itself. Each is run once
     before any is again. What `--again` and `--repeat-process` asked for before the folder knows (`SweepFolder.ask`)."""
     asked = folder.asked()
-    since, processes = (asked.anew_since, asked.processes) if asked else ({}, {})
+    since = asked.anew_since if asked else {}
     left: list[ToDo] = []
-    for cell in plan.cells:
-        for process, found in folder.load_processes(cell.key, plan.processes or processes.get(cell.key, 1)).items():
+    for cell, number in processes_of(plan, asked).items():
+        for process, found in folder.load_processes(cell.key, number).items():
             why: Why | None = None
             if found is None:
                 why = "missing"

@@ -138,6 +138,16 @@ def test_processes_of_a_cell_are_pooled_only_where_machines_are_alike(there, cod
     assert faults("sweep", sweep_json(sweep)) == []
 
 
+@pytest.mark.parametrize(
+    ("hosts", "shared"), [("abc", None), ("aaa", None), ("aab", {"cells": 1, "of_cells": 1}), ((None,) * 3, None)]
+)
+def test_processes_that_were_spread_and_share_a_host_are_told(hosts, shared) -> None:
+    there = zip(repeated(compiled_cell(), 2.0, 2.0, 2.0), hosts, strict=True)
+    sweep = read(*(replace(each, host=host) for each, host in there), make_result(eager_cell()))
+    facts = [each.facts for each in sweep.notes if each.code == "processes_share_hosts"]
+    assert facts == ([shared] if shared else [])
+
+
 def test_changes_over_several_processes_are_not_held_against_the_spread_of_eager() -> None:
     eager = [make_result(eager_cell(), us, seed=at) for at, us in enumerate((10e3, 13e3))]
     eager[1] = replace(eager[1], process=2, started="2026-11-22T00:00:00+00:00")

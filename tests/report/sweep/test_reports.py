@@ -413,7 +413,7 @@ def test_each_process_of_a_cell_has_a_row_with_its_host_and_the_speed_up_its_mar
         (way, str(number), f"host-{number}", f"GPU-{number}") for way in ("eager", "default") for number in (1, 2, 3)
     ]
     assert len(rows) == 7 and [row[6] for row in rows[3:6]] == ["1.90×", "2.00×", "2.10×"]
-    assert [row[2] for row in tables.cell_table(sweep).rows] == ["3", "1"]
+    assert [row[2] for row in tables.cell_table(sweep).rows] == ["120", "40"], "calls of all processes"
     assert len(tables.conditions_table(sweep).rows) == 7
     terminal = rendered(sweep)
     assert re.search(r"2\.0× ±1\d\.\d %", terminal) and "3 processes each" in terminal

@@ -198,6 +198,12 @@ def _find_notes(
             if number > 1:
                 yield Note("same_cell_in_files", facts={"key": key, "files": number})
     yield from find_side_by_side(results)
+    cells = _grouped((result for result in results if result.host), lambda each: each.cell.key).values()
+    hosts = [(len({each.process for each in cell}), len({each.host for each in cell})) for cell in cells]
+    # Where all are of one host nobody spread them.
+    if shared := sum(processes > number > 1 for processes, number in hosts):
+        of_cells = sum(processes > 1 for processes, _ in hosts)
+        yield Note("processes_share_hosts", "info", facts={"cells": shared, "of_cells": of_cells})
     timed = [cell for work in works for cell in work.cells if cell.failure is None]
     if held := sum(any(each.conditions.limits for each in cell.processes) for cell in timed):
         yield Note("cells_throttled", facts={"cells": held, "of_cells": len(timed)})

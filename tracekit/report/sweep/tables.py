@@ -77,12 +77,10 @@ def failure_table(sweep: Sweep) -> Table | None:
 
 def cell_table(sweep: Sweep) -> Table | None:
     """Each compiled cell's verdict and what it rests on."""
-    several = sweep.has_processes
     rows = tuple(
         (
             work,
             way,
-            *((count(verdict.processes),) if several else ()),
             count(cell.compiled.calls if cell.compiled else None),
             sweeping.milliseconds(cell.eager.median_us if cell.eager else None),
             sweeping.milliseconds(cell.compiled.median_us if cell.compiled else None),
@@ -98,8 +96,7 @@ def cell_table(sweep: Sweep) -> Table | None:
         for work, way, cell in named_cells(sweep)
         if (verdict := cell.verdict) is not None
     )
-    timed: tuple[str, ...] = ("Calls each", "Eager, ms", "Compiled, ms", "Speed-up", "Verdict", "Noise floor", "Needed")
-    timed = ("Processes", *timed) if several else timed
+    timed = ("Calls each", "Eager, ms", "Compiled, ms", "Speed-up", "Verdict", "Noise floor", "Needed")
     heads = columns("Workload", "Mode", figures=(*timed, "Graphs", "Breaks", "First call", "Cell time, s"))
     note = (
         "Medians. A verdict needs a change beyond the noise floor and beyond 2 % (1 % from three processes on), or more"

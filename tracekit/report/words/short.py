@@ -159,6 +159,7 @@ OF_SWEEPS: dict[str, Sentence] = {
     ),
     "several_timing_rules": "cells were timed by different rules (--iterations, --target, --time-budget)",
     "machines_of_a_work_differ": "{works} of {of_works:counted workload} ran on different machines",
+    "processes_share_hosts": "some processes of {cells} of {of_cells:counted cell} share a host",
     "processes_not_pooled": "processes of {cells} of {of_cells:counted cell} ran on unlike machines: not pooled",
     "cells_side_by_side": "{cells} of {of_cells:counted cell} ran concurrently: eager may be too slow",
     "cells_throttled": "the GPU was throttled in {cells} of {of_cells:counted cell}",

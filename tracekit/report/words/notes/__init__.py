@@ -67,6 +67,9 @@ SENTENCES: dict[str, Sentence] = comparisons.SENTENCES | {
         f"Processes of {cells} of {counted(of_cells, 'cell')} ran on machines that differ"
         f" ({'; '.join(machine_difference(**each) for each in differences)}): not pooled, one row each."
     ),
+    "processes_share_hosts": (
+        "In {cells} of {of_cells:counted cell} some processes share a host: the spread between hosts counts for less."
+    ),
     "process_without_times": "Process {process} has no times ({message}): it counts nowhere.",
     "cells_side_by_side": (
         "{cells} of {of_cells:counted timed cell} ran concurrently with another of this sweep. On a shared host"
