@@ -40,7 +40,9 @@ def test_a_file_that_unpacks_to_more_than_may_be_held_is_refused(tmp_path: Path)
     assert len(unpack_gzip(path, 1_000_000, 10_000_000)) == 10_000_000
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[:-5], lambda b: b[:20] + bytes([b[20] ^ 1]) + b[21:], lambda b: b"no gzip"])
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[:-5], lambda b: b[:20] + bytes([b[20] ^ 1]) + b[21:], lambda b: b"no gzip"]
+)
 def test_a_damaged_gzip_file_is_an_error(tmp_path: Path, damage: object) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(damage(gzip.compress(random.Random(0).randbytes(1000))))  # type: ignore[operator]
