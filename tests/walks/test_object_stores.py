@@ -1,14 +1,17 @@
 """Recordings and digests in an object store: a server that speaks S3."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.cli.runs import assert_refused, invoke
 from tests.walks.test_digesting import record_ranks
 
+from tracekit.tracefile.places import files_at, refusal
 from tracekit.walks.finding_ranks import find_recordings
 from tracekit.walks.reading_ranks import RanksReading, read_fleet
 
@@ -104,3 +107,34 @@ def test_a_store_that_takes_no_digest_is_one_line(bucket: str) -> None:
     for out in ("s3://no-bucket/digests", f"{bucket}/forbidden"):
         told = invoke("digest", f"{bucket}/job", "--out", out)
         assert_refused(told, f"{out}/rank0.digest.parquet cannot be written")
+
+
+def told_by(**facts: Any) -> Exception:
+    error = Exception("no")
+    error.__dict__.update(facts)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        # As gcsfs and huggingface_hub raise them.
+        (OSError("Forbidden: b/bucket/o\nno access"), "check the credentials"),
+        (told_by(code=401), "check the credentials"),
+        (told_by(response=SimpleNamespace(status_code=403)), "check the credentials"),
+        (told_by(response=SimpleNamespace(status_code=503)), "check the connection"),
+        (told_by(response={"Error": {}}, code="SlowDown"), "check the connection"),
+    ],
+)
+def test_what_a_store_forbids_is_told_from_what_does_not_get_through(error: Exception, said: str) -> None:
+    assert said in str(refusal("gs://bucket/job", error))
+
+
+def test_a_store_logs_nothing_beside_the_line_unless_it_was_asked_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of the file system that is asked here.
+    logger = logging.getLogger("fsspec")
+    for asked, is_silent in ((logging.NOTSET, True), (logging.DEBUG, False)):
+        monkeypatch.setattr(logger, "level", asked)
+        logger.manager._clear_cache()  # type: ignore[attr-defined]
+        files_at("memory://nowhere")
+        assert logger.isEnabledFor(logging.ERROR) is not is_silent

@@ -1,6 +1,7 @@
 """Files as bytes, on this machine and wherever fsspec reaches: what lies in a folder, a file's ends, a file put there
 whole."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,6 +119,10 @@ def _system(url: str, done: str = "read") -> tuple[Any, str]:
         raise TracekitError(f"{url} is a URL, which needs fsspec: {INSTALL}") from None
     with said_in_one_line(url, done):
         fs, path = url_to_fs(url)
+        logger = logging.getLogger(type(fs).__module__.partition(".")[0])
+        # gcsfs logs a traceback for each request that fails: what comes of it is one line. Who asked for more gets it.
+        if logger.getEffectiveLevel() >= logging.WARNING:
+            logger.setLevel(logging.CRITICAL)
         return fs, str(path)
 
 
@@ -146,7 +151,14 @@ def refusal(place: str, error: Exception, done: str = "read") -> TracekitError:
         return TracekitError(f"{place} does not exist; check the path (`ls traces` lists recorded runs)")
     if isinstance(error, OSError) and not is_url(place):
         return TracekitError(f"{cannot}: {error.strerror or error}")
-    if isinstance(error, PermissionError) or "Credentials" in kind:
+    if isinstance(error, PermissionError) or "Credentials" in kind or _is_forbidden(error):
         return TracekitError(f"{cannot}: no permission ({error}); check the credentials")
     mend = "check the URL" if isinstance(error, ValueError) else "check the connection and try again"
     return TracekitError(f"{cannot}: {kind}: {error}; {mend}")
+
+
+def _is_forbidden(error: Exception) -> bool:
+    """Whether a store's answer was that it may not be read: huggingface_hub's has a response, gcsfs' a code, or for 403
+    its name alone."""
+    statuses = (getattr(getattr(error, "response", None), "status_code", None), getattr(error, "code", None))
+    return bool({401, 403} & {*statuses}) or str(error).startswith("Forbidden: ")
