@@ -13,7 +13,7 @@ from tracekit.ranks.host_pauses import find_pauses
 from tracekit.ranks.links import find_slow_links
 from tracekit.ranks.lone_syncs import find_lone_syncs
 from tracekit.ranks.stages import Ranks, peers_of
-from tracekit.ranks.work import count_launches
+from tracekit.ranks.work import count_launches, find_unsteady
 from tracekit.ranks.world import count_steps
 
 #: Of a waiting rank's window: less is no straggler's doing.
@@ -50,7 +50,7 @@ def find(
     """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
     slow = tuple(_late_ranks(ranks, late, uneven))
     peers = peers_of(digests, stages)
-    work = tuple(_uneven_work(ranks, uneven))
+    work = tuple(_uneven_work(ranks, uneven, find_unsteady(digests, peers)))
     # More work that takes the GPU no time is the host's.
     launching = tuple(each for each in slow if each.code == "slow_host" and each.rank not in {one.rank for one in work})
     hosts = (
@@ -158,8 +158,10 @@ def _more_launches(
             yield RankFinding("more_launches", "warning", each.rank, facts)
 
 
-def _uneven_work(ranks: tuple[RankUse, ...], uneven: tuple[UnevenKernel, ...]) -> Iterator[RankFinding]:
-    """Ranks with more to do than the others, or a slower GPU."""
+def _uneven_work(
+    ranks: tuple[RankUse, ...], uneven: tuple[UnevenKernel, ...], unsteady: frozenset[int]
+) -> Iterator[RankFinding]:
+    """Ranks with more to do than the others, or a slower GPU, which is slower all the time."""
     for rank in ranks:
         own = [each for each in uneven if each.rank == rank.rank and each.more_us > 0]
         more_us = sum(each.more_us for each in own)
@@ -174,7 +176,9 @@ def _uneven_work(ranks: tuple[RankUse, ...], uneven: tuple[UnevenKernel, ...]) -
             }
             yield RankFinding("uneven_work", "warning", rank.rank, facts, more_us)
         # What runs beside a collective that waits is slow for that; its price says so.
-        if rank.slower >= LEAST_SLOWER and (rank.overlap_price_us or 0.0) < rank.slower * rank.compute_us / 2:
+        beside_us = rank.overlap_price_us or 0.0
+        is_slow = rank.slower >= LEAST_SLOWER and rank.rank not in unsteady
+        if is_slow and beside_us < rank.slower * rank.compute_us / 2:
             facts = {"slower": rank.slower, "compute_us": rank.compute_us}
             saving_us = rank.compute_us * rank.slower / (1 + rank.slower)
             yield RankFinding("slow_gpu", "warning", rank.rank, facts, saving_us)

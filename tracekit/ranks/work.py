@@ -11,6 +11,8 @@ from tracekit.ranks.stages import Ranks, peers_of
 
 #: A kernel's difference below this share of the window is not listed.
 LEAST_SHARE = 0.0005
+#: A slow GPU is slower in this share of the steps, of so many or more.
+MOSTLY_SLOWER, LEAST_STEPS = 0.8, 3
 
 
 class Work(Struct, frozen=True):
@@ -37,6 +39,28 @@ def count_launches(digests: dict[int, RankDigest], peers: tuple[Ranks, ...]) -> 
         for rank, count in own.items():
             counts[rank] = count, median([n for other, n in own.items() if other != rank] or [count])
     return counts
+
+
+def find_unsteady(digests: dict[int, RankDigest], peers: tuple[Ranks, ...]) -> frozenset[int]:
+    """Ranks that are slower than their peers in some steps alone, of kernels whose grids nobody recorded: those of one
+    name may have more to do."""
+    unsteady: set[int] = set()
+    for part in peers:
+        kernels = _kernels(digests, part)
+        steps = set.intersection(*({*digests[rank].steps} for rank in part))
+        if len(steps) < LEAST_STEPS or any(each["grid"].null_count() < each.height for each in kernels.values()):
+            continue
+        lasting = (pl.col("end_ns") - pl.col("start_ns")).sum()
+        spent = {
+            rank: {digests[rank].steps[at]: ns for at, ns in own.group_by("step").agg(lasting).iter_rows()}
+            for rank, own in kernels.items()
+        }
+        usual = {step: median(own.get(step, 0) for own in spent.values()) for step in steps}
+        for rank, own in spent.items():
+            slower = sum(own.get(step, 0) > usual[step] for step in steps)
+            if slower < MOSTLY_SLOWER * len(steps):
+                unsteady.add(rank)
+    return frozenset(unsteady)
 
 
 def _kernels(digests: dict[int, RankDigest], ranks: Ranks) -> dict[int, pl.DataFrame]:
