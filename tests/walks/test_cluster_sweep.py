@@ -1,10 +1,10 @@
 """Cells that a cluster runs, here by stand-ins: what is asked of it, and what is kept of what it loses."""
 
-import os
 import resource
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -199,7 +199,7 @@ def test_more_processes_than_files_that_may_be_open_have_a_lock_each(folder: Swe
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     plan = replace(make_plan(), processes=50)
     lost = {cell.key: WorkerDiedError("the worker died") for cell in CELLS}
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 50, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/proc/self/fd").iterdir()]) + 50, hard))
     try:
         assert len(run(Cluster((1, 8), lost=lost), plan, folder)) == 150
     finally:
