@@ -1,8 +1,10 @@
 """Cells that a cluster runs, here by stand-ins: what is asked of it, and what is kept of what it loses."""
 
+import resource
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -191,6 +193,17 @@ def test_what_waits_for_a_node_that_has_left_is_given_up_and_not_waited_for(
     run(cluster, plan, folder)
     assert [each.outcome for each in folder.load_all()] == ["done", "killed"]
     assert [each.process for each in find_left(replace(plan, retry_failed=True), folder)] == [2]
+
+
+def test_more_processes_than_files_that_may_be_open_have_a_lock_each(folder: SweepFolder) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    plan = replace(make_plan(), processes=50)
+    lost = {cell.key: WorkerDiedError("the worker died") for cell in CELLS}
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/proc/self/fd").iterdir()]) + 50, hard))
+    try:
+        assert len(run(Cluster((1, 8), lost=lost), plan, folder)) == 150
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_only_hosts_with_gpus_of_one_model_share_a_cell() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import resource
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -95,6 +96,7 @@ def run_cells_on(
     """As `run_cells`, in the order in which they end."""
     with ExitStack() as held:
         held.enter_context(folder.turn(alone=False))
+        _allow_files(len(left))
         ours: list[ToDo] = []
         for each in left:
             is_ours = held.enter_context(folder.claimed(each.cell.key, each.process))
@@ -120,6 +122,14 @@ def run_cells_on(
                 room.give_back()
             progress.advance()
             yield each, result
+
+
+def _allow_files(more: int) -> None:
+    """Has this process open so many more files, as far as it may: each process of a cell has a lock."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY:
+        most = soft + more if hard == resource.RLIM_INFINITY else min(soft + more, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _ended(
