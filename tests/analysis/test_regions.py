@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.traces import DATA, Json, analyze, launched, make_kernel, make_op, make_span, make_trace
+from tests.traces import Json, analyze, launched, make_kernel, make_op, make_span, make_trace, recording
 
 from tracekit.model.compilation import CompiledRegions
 from tracekit.tracefile.read import read_trace
@@ -108,7 +108,7 @@ def test_a_recording_without_operators_shows_no_regions(tmp_path: Path) -> None:
     [("vit_default", 1, 1.0), ("vit_eager", 0, 0.0), ("vit_reduce-overhead", 1, 1.0), ("flux_default", 2, 0.778)],
 )
 def test_real_recordings_of_one_compiled_model(name: str, regions: int, share: float) -> None:
-    analysis = analyze(read_trace(DATA / f"{name}.json.gz"), window=r"tracekit\.iteration#\d+")
+    analysis = analyze(read_trace(recording(name)), window=r"tracekit\.iteration#\d+")
     assert analysis.regions.count / analysis.window.steps == regions
     assert analysis.regions.gpu_share == pytest.approx(share, abs=0.01)
     assert (analysis.regions.guards_us > 0) is (regions > 0)

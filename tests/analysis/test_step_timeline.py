@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 from tests.traces import (
-    DATA,
     Json,
     analyze,
     make_call,
@@ -14,6 +13,7 @@ from tests.traces import (
     make_step,
     make_steps,
     make_trace,
+    recording,
     write_trace,
 )
 
@@ -133,7 +133,7 @@ def test_a_recording_without_steps_is_told_whole_and_one_of_a_cpu_not(tmp_path: 
 
 @pytest.mark.parametrize("name", ["vit_eager", "vit_default", "vit_reduce-overhead"])
 def test_work_and_gaps_of_a_real_step_fill_it_as_the_analysis_says(name: str) -> None:
-    trace, window = read_trace(DATA / f"{name}.json.gz"), r"tracekit\.iteration#\d+"
+    trace, window = read_trace(recording(name)), r"tracekit\.iteration#\d+"
     found, steps = draw_step(trace, window), analyze(trace, window=window).steps
     assert found is not None
     step = next(each for each in steps if each.index == found.step)

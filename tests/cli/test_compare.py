@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cli.runs import ROOT, assert_refused, edited, interrupted, invoke, make_run_folder
 from tests.report.showing import unpacked
-from tests.traces import DATA, make_kernel, make_op, write_trace
+from tests.traces import DATA, make_kernel, make_op, recording, write_trace
 
 VIT = (DATA / "vit_eager.json.gz", DATA / "vit_default.json.gz")
 GRAPH = DATA / "vit_reduce-overhead.json.gz"
@@ -151,7 +151,7 @@ def test_a_step_is_not_subtracted_from_a_whole_recording(folder: Path) -> None:
         (("flux-eager",), 1, "has no compiled variant, only eager"),
         ((VIT[0], "nowhere.json"), 1, "nowhere.json"),
         ((*VIT, "--form-a", "eager"), 1, "leave --form out"),
-        ((VIT[0], GRAPH, "--ops", DATA / "flux_default.json.gz"), 1, "vit_reduce-overhead"),
+        ((VIT[0], GRAPH, "--ops", recording("flux_default")), 1, "vit_reduce-overhead"),
         ((RUNS / "h200-vit", RUNS / "h200-qwen2.5-vl-decode", "--gate", "kernels<=+0"), 1, "--gate"),
         (("traces/flux-compiled", "--inconclusive", "fail"), 2, "--gate"),
         (("traces/flux-compiled", "--out", ""), 2, "--out"),

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from tests.cli.runs import ROOT, assert_refused, invoke, make_run_folder
-from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write_trace
+from tests.traces import DATA, make_call, make_kernel, make_op, make_span, recording, write_trace
 
 from tracekit.analysis import analyze
 from tracekit.analysis.listing import ACTIVITY_SCHEMA, GAP_SCHEMA, list_activities, list_idle
@@ -17,7 +17,7 @@ from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.report.exports import GROUP_COLUMNS
 from tracekit.tracefile.read import read_trace
 
-FLUX = DATA / "flux_default.json.gz"
+FLUX = recording("flux_default")
 WORK = "vit, full size, bfloat16, batch 1"
 COMPILED = f"{WORK}, compiled (default, scope model)"
 VIT = ROOT / "traces" / "h200-vit"
@@ -256,7 +256,7 @@ def test_hta_counts_what_we_count(name: str, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("HTA_DISABLE_NS_ROUNDING", "1")
     hta = pytest.importorskip("hta.trace_analysis")
 
-    path = DATA / f"{name}.json.gz"
+    path = recording(name)
     assert run(path, "--hta", tmp_path).exit_code == 0
     ours = analyze(read_trace(path), window="whole")
     theirs = hta.TraceAnalysis(trace_files={0: str(tmp_path / "rank0.pt.trace.json.gz")}, trace_dir=str(tmp_path))

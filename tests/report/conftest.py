@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
-from tests.traces import DATA
+from tests.traces import recording
 
 from tracekit.analysis import analyze
 from tracekit.analysis.sequence import list_work
@@ -47,7 +47,7 @@ def matched_comparison() -> Comparison:
     """Two real recordings of ViT-B/16, eager and compiled, matched kernel by kernel."""
     sides = []
     for name in ("vit_eager", "vit_default"):
-        trace = read_trace(DATA / f"{name}.json.gz", shapes=True)
+        trace = read_trace(recording(name), shapes=True)
         window = r"tracekit\.iteration#\d+"
         analysis = analyze(trace, window=window)
         analysis = replace(analysis, trace=replace(analysis.trace, path=f"{name}.json.gz"))

@@ -1,8 +1,10 @@
 """Cells that a cluster runs, here by stand-ins: what is asked of it, and what is kept of what it loses."""
 
+import resource
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from tests.sweeps import Children, compiled_cell, eager_cell
 from tracekit.errors import TracekitError, WorkerDiedError
 from tracekit.model.progress import Silent
 from tracekit.model.sweep import Cell, CellResult
-from tracekit.walks import sweep_check, sweeping
+from tracekit.walks import cluster_sweep, sweep_check, sweeping
 from tracekit.walks.cluster_sweep import THREADS, Reserved, measure_here, reserve_gpus, run_cells_on, share_out
 from tracekit.walks.plan import TimingPlan
 from tracekit.walks.ray_engine import GpuNode, RayExecutor
@@ -38,8 +40,14 @@ class Room:
             patch.setattr(sweeping.platform, "node", lambda: self.hosts[number])
             return self.cluster.submit(call, *args)
 
+    def lacks(self) -> int:
+        return len(self.cluster.stuck)
+
     def give_back(self) -> None:
         self.given_back = True
+        for future in self.cluster.stuck:
+            future.set_exception(WorkerDiedError("its node left"))
+        self.cluster.stuck.clear()
 
 
 class Cluster(RayExecutor):
@@ -48,6 +56,9 @@ class Cluster(RayExecutor):
     def __init__(self, *nodes: tuple[int, int], lost: dict[str, Exception] | None = None) -> None:
         self.nodes, self.lost, self.asked = nodes, lost or {}, {}
         self.rooms: list[Room] = []
+        #: What waits for a node that has left, which processes of these numbers do.
+        self.stuck: list[Future[Any]] = []
+        self.gone: tuple[int, ...] = ()
 
     def per_node(self, resource: str) -> list[float]:
         return [float(node[("GPU", "CPU").index(resource)]) for node in self.nodes]
@@ -67,8 +78,11 @@ class Cluster(RayExecutor):
 
     def submit(self, call: Callable[..., Any], /, *args: Any, **_: Any) -> Future[Any]:
         told: Future[Any] = Future()
-        cell = next((each.cell.key for each in args if isinstance(each, ToDo)), "")
-        if cell in self.lost:
+        todo = next((each for each in args if isinstance(each, ToDo)), None)
+        cell = todo.cell.key if todo else ""
+        if todo and todo.process in self.gone:
+            self.stuck.append(told)
+        elif cell in self.lost:
             told.set_exception(self.lost[cell])
         else:
             told.set_result(call(*args))
@@ -168,6 +182,28 @@ def test_what_ends_a_sweep_gives_its_rooms_back(children: Children, folder: Swee
     with pytest.raises(TracekitError, match="another version"):
         run(cluster, replace(make_plan(), processes=2), folder)
     assert len(cluster.rooms) == 3 and all(room.given_back for room in cluster.rooms)
+
+
+def test_what_waits_for_a_node_that_has_left_is_given_up_and_not_waited_for(
+    children: Children, folder: SweepFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_sweep, "LOOK_SECONDS", 0.01)
+    cluster, plan = Cluster((1, 8), (1, 8)), replace(make_plan(CELLS[0]), processes=2)
+    cluster.gone = (2,)
+    run(cluster, plan, folder)
+    assert [each.outcome for each in folder.load_all()] == ["done", "killed"]
+    assert [each.process for each in find_left(replace(plan, retry_failed=True), folder)] == [2]
+
+
+def test_more_processes_than_files_that_may_be_open_have_a_lock_each(folder: SweepFolder) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    plan = replace(make_plan(), processes=50)
+    lost = {cell.key: WorkerDiedError("the worker died") for cell in CELLS}
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/proc/self/fd").iterdir()]) + 50, hard))
+    try:
+        assert len(run(Cluster((1, 8), lost=lost), plan, folder)) == 150
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_only_hosts_with_gpus_of_one_model_share_a_cell() -> None:

@@ -116,6 +116,13 @@ def test_a_damaged_list_of_what_was_asked_says_what_to_do(folder: SweepFolder) -
         folder.asked()
 
 
+@pytest.mark.parametrize("number", [0, 1_000_000])
+def test_a_list_from_elsewhere_does_not_ask_for_a_million_processes(folder: SweepFolder, number: int) -> None:
+    folder.ask(None, (CELL,), CALL, processes={CELL.key: number})
+    with pytest.raises(TracekitError, match=r"sweep\.json cannot be read"):
+        folder.asked()
+
+
 def test_a_folder_of_an_older_version_goes_on(folder: SweepFolder) -> None:
     result = make_result(CELL)
     folder.save(result)

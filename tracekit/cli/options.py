@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tracekit.model.option import MOST_CALLS, OWN_WEIGHTS
+from tracekit.model.option import MOST_CALLS, MOST_PROCESSES, OWN_WEIGHTS
 
 if TYPE_CHECKING:
     Kind = click.ParamType[Any]
@@ -45,7 +45,6 @@ PHASES = ("generate", "prefill", "decode")
 DTYPES = ("bfloat16", "float16", "float32")
 PARALLEL = ("ddp", "fsdp2", "tp", "ulysses", "ring")
 MOST_RANKS = 1024
-MOST_PROCESSES = 50
 ORDERS = ("after-sharding", "before-sharding")
 FORMS = click.Choice(("eager", "compiled"))
 PERCENT = FiniteRange(min=0, min_open=True, max=100)

@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 
 from msgspec import Meta
 
-from tracekit.model.option import MOST_CALLS
+from tracekit.model.option import MOST_CALLS, MOST_PROCESSES
 
 #: Exact as a double, as all of JSON's readers take it.
 MOST = 2**53
@@ -16,6 +16,8 @@ MOST = 2**53
 LONGEST_SECONDS = 1e7
 
 Count = Annotated[int, Meta(ge=0, le=MOST)]
+#: Of processes that time a form, how many or which.
+Processes = Annotated[int, Meta(ge=1, le=MOST_PROCESSES)]
 #: A whole number that may be negative: a seed, a temperature.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Real = Annotated[float, Meta(ge=-1e300, le=1e300)]

@@ -10,6 +10,8 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
 #: A command takes no larger number of timed calls: the work of judging them grows with it.
 MOST_CALLS = 20_000
+#: Nor a larger number of processes that time.
+MOST_PROCESSES = 50
 #: A Request's `pretrained` for the weights that lie where the workload's configuration does.
 OWN_WEIGHTS = "its own"
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from tracekit.model.bounded import Amount, Count, FileName, Many, Seconds, Text, Whole, refuse_no_moment
+from tracekit.model.bounded import Amount, Count, FileName, Many, Processes, Seconds, Text, Whole, refuse_no_moment
 from tracekit.model.child import ChildForm
 from tracekit.model.run import Environment, FormName, Settings
 from tracekit.model.timing import StoppingRule
@@ -136,7 +136,7 @@ class CellResult(Struct, frozen=True):
     failure: CellFailure | None
     host_load: Amount | None = None  #: Processes that wanted to run in the minute before, on average.
     host: Text | None = None  #: The name of the machine; None where nobody noted it.
-    process: Count = 1  #: Which of the cell's processes it was, from 1.
+    process: Processes = 1  #: Which of the cell's processes it was, from 1.
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)
@@ -154,7 +154,7 @@ class AskedCall(Struct, frozen=True):
     cell_timeout_seconds: Seconds | None
     rank_timeout_seconds: Seconds | None = None
     engine: Text = "local"  #: What ran the cells.
-    processes: Count | None = None  #: Of each cell (`--repeat-process`); None: as many as before, one at least.
+    processes: Processes | None = None  #: Of each cell (`--repeat-process`); None: as many as before, one at least.
 
     def __post_init__(self) -> None:
         # Raises ValueError where it is no command of a shell: its words are looked at.
@@ -173,7 +173,7 @@ class Asked(Struct, frozen=True):
     cells: Many[Cell]
     calls: Many[AskedCall]
     anew_since: dict[FileName, Text] = field(default_factory=dict)
-    processes: dict[FileName, Count] = field(default_factory=dict)
+    processes: dict[FileName, Processes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for moment in self.anew_since.values():

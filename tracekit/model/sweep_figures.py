@@ -91,7 +91,8 @@ class CellFigures(Struct, frozen=True):
     timed the cell.
 
     Of several processes that have times: calls, verdict and `break_even` are pooled as a run's are, starts, loading and
-    compile time are the middle ones, `seconds` and `during_timing` sums, all else is of the first of them."""
+    compile time are the middle ones, `seconds` and `during_timing` sums, `notes` are of any, all else is of the first
+    of them."""
 
     cell: Cell
     outcome: CellOutcome

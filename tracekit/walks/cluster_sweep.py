@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import datetime
 import os
+import resource
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Ray sets it to the number of CPUs that a task asks for: without Ray it is the user's.
 THREADS = "OMP_NUM_THREADS"
+#: Where nothing ends for so long, the nodes are looked at.
+LOOK_SECONDS = 30.0
 
 
 class Reserved(Struct, frozen=True):
@@ -93,6 +96,7 @@ def run_cells_on(
     """As `run_cells`, in the order in which they end."""
     with ExitStack() as held:
         held.enter_context(folder.turn(alone=False))
+        _allow_files(len(left))
         ours: list[ToDo] = []
         for each in left:
             is_ours = held.enter_context(folder.claimed(each.cell.key, each.process))
@@ -106,7 +110,7 @@ def run_cells_on(
         waiting = _submitted(cluster, plan, ours, len(left), folder, rooms)
         progress = held.enter_context(shown())
         progress.phase(MEASURING_CELLS, len(waiting))
-        for future in as_completed(waiting):
+        for future in _ended(waiting, rooms):
             each = waiting[future]
             try:
                 result = future.result()
@@ -118,6 +122,29 @@ def run_cells_on(
                 room.give_back()
             progress.advance()
             yield each, result
+
+
+def _allow_files(more: int) -> None:
+    """Has this process open so many more files, as far as it may: each process of a cell has a lock."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY:
+        most = soft + more if hard == resource.RLIM_INFINITY else min(soft + more, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _ended(
+    waiting: Collection[Future[CellResult]], rooms: dict[Future[CellResult], Room]
+) -> Iterator[Future[CellResult]]:
+    """Each of them as it ends. What waits for a node that has left the cluster is ended, once nothing else of its room
+    runs."""
+    left = set(waiting)
+    while left:
+        done, left = wait(left, LOOK_SECONDS, FIRST_COMPLETED)
+        yield from (future for future in waiting if future in done)
+        if not done:
+            for room, number in Counter(rooms[future] for future in left if future in rooms).items():
+                if number <= room.lacks():
+                    room.give_back()
 
 
 def _give_back_all(rooms: dict[Future[CellResult], Room]) -> None:

@@ -45,20 +45,30 @@ class Room:
     """What one task needs on each of several nodes, until it is given back. Ray waits for all of it and then has it at
     once."""
 
-    def __init__(self, executor: RayExecutor, group: Any) -> None:
-        self._executor, self._group = executor, group
+    def __init__(self, executor: RayExecutor, group: Any, size: int, nodes: Sequence[GpuNode]) -> None:
+        self._executor, self._group, self._size, self._nodes = executor, group, size, nodes
+        self._tasks: list[Any] = []
 
     def submit(self, number: int, call: Callable[..., T], /, *args: Any) -> Future[T]:
         """The task on the node of that number, from 0."""
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
         place = PlacementGroupSchedulingStrategy(self._group, placement_group_bundle_index=number)
-        return self._executor.submit_at(place, call, args, {})
+        task, told = self._executor.submit_at(place, call, args, {})
+        self._tasks.append(task)
+        return told
+
+    def lacks(self) -> int:
+        """For how many of its tasks there is no node any more: Ray waits for ever for one that has left."""
+        alive = {node.id for node in self._executor.gpu_nodes()}
+        return max(0, self._size - sum(node.id in alive for node in self._nodes))
 
     def give_back(self) -> None:
-        """Ends what runs there."""
+        """Ends what runs or waits there."""
         from ray.util.placement_group import remove_placement_group
 
+        # Those that wait do so without the group, too.
+        self._executor.cancel(self._tasks)
         remove_placement_group(self._group)
 
 
@@ -103,18 +113,19 @@ class RayExecutor(Executor):
 
         needs = {"CPU": self._asked["num_cpus"], "GPU": self._asked["num_gpus"]}
         among = {NODE_LABEL: f"in({','.join(node.id for node in nodes)})"}
-        strategy = "STRICT_SPREAD"
-        return Room(self, placement_group([needs] * number, strategy, bundle_label_selector=[among] * number))
+        group = placement_group([needs] * number, "STRICT_SPREAD", bundle_label_selector=[among] * number)
+        return Room(self, group, number, nodes)
 
     def submit(self, call: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
         """Raises, when the result is asked for, WorkerDiedError where Ray gave up, and TracekitError where workers have
         not this tracekit."""
-        return self.submit_at("SPREAD", call, args, named)
+        _, told = self.submit_at("SPREAD", call, args, named)
+        return told
 
     def submit_at(
         self, place: object, call: Callable[..., T], args: tuple[Any, ...], named: dict[str, Any]
-    ) -> Future[T]:
-        """The same where Ray's scheduling strategy says."""
+    ) -> tuple[Any, Future[T]]:
+        """The same where Ray's scheduling strategy says; and Ray's own name for the task."""
         options = self._asked | {"scheduling_strategy": place}
         task = self._task.options(**options).remote(__version__, str(Path.cwd()), call, args, named)
         self._tasks.append(task)
@@ -128,13 +139,17 @@ class RayExecutor(Executor):
                 told.set_exception(_explained(error))
 
         task.future().add_done_callback(tell)
-        return told
+        return task, told
+
+    def cancel(self, tasks: Sequence[Any]) -> None:
+        """Ends those that have not ended."""
+        for task in tasks:
+            self._ray.cancel(task, force=True)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """`cancel_futures` ends what runs, too."""
         if cancel_futures:
-            for task in self._tasks:
-                self._ray.cancel(task, force=True)
+            self.cancel(self._tasks)
         elif wait and self._tasks:
             self._ray.wait(self._tasks, num_returns=len(self._tasks), fetch_local=False)
         if self._joined_here:
@@ -193,6 +208,8 @@ def _explained(error: BaseException) -> BaseException:
         return WorkerDiedError("memory ran out on the Ray node that worked on it", out_of_memory=True)
     if isinstance(error, exceptions.WorkerCrashedError | exceptions.NodeDiedError):
         return WorkerDiedError(f"the Ray worker that worked on it died ({RETRIES} retries)")
+    if isinstance(error, exceptions.TaskCancelledError | exceptions.TaskPlacementGroupRemoved):
+        return WorkerDiedError("the Ray node that was to work on it left the cluster")
     if isinstance(error, exceptions.RayTaskError):
         if isinstance(error.cause, TracekitError):
             return error.cause

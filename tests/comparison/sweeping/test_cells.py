@@ -16,6 +16,7 @@ from tracekit.comparison.sweeping.pooling import pool_eager
 from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
+from tracekit.model.gpu import GpuSample, GpuState
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult
 from tracekit.model.sweep import Cell, CellResult
@@ -219,6 +220,14 @@ def test_several_processes_have_the_verdict_that_a_run_with_as_many_would_have()
     two = read_cell(processes[:2], 1000)
     assert (two.verdict.processes, two.compiled.median_ci95) == (2, None)
     assert "two_processes" in [note.code for note in two.notes]
+
+
+def test_what_disturbed_a_later_process_is_told_and_each_kind_once() -> None:
+    processes = repeated(compiled_cell(), 1.9, 2.0, 2.1)
+    shared = GpuState("nvml", (GpuSample("during", 1.0, 1980, 2600, 400.0, 45, (), 3),))
+    notes = [note.code for note in read_cell(processes, 1000).notes]
+    disturbed = (processes[0], *(changed(each, 1, gpu_state=shared) for each in processes[1:]))
+    assert [note.code for note in read_cell(disturbed, 1000).notes] == [*notes, "gpu_shared"]
 
 
 def test_a_process_without_times_counts_nowhere_and_is_told() -> None:

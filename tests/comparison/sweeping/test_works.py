@@ -161,8 +161,8 @@ def test_changes_over_several_processes_are_not_held_against_the_spread_of_eager
 def test_processes_that_were_asked_for_and_are_not_there_are_counted() -> None:
     first, *_, last = repeated(compiled_cell(), 2.0, 2.0, 2.0)
     asked = replace(make_asked([first.cell, eager_cell()]), processes={first.cell.key: 5, eager_cell().key: 5})
-    sweep = read_sweep("vit", asked, (first, last), None, 1000)
-    assert (sweep.missing, sweep.processes_missing) == (1, 3)
+    sweep = read_sweep("vit", asked, (first, last, replace(last, process=9)), None, 1000)
+    assert (sweep.missing, sweep.processes_missing) == (1, 3), "2, 4 and 5"
 
 
 def test_other_rules_and_other_versions_of_tracekit_are_said() -> None:

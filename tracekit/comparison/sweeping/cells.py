@@ -165,7 +165,17 @@ def _judged(
     a, b = map(_timed, (eager, compiled))
     verdict, notes = judge(a, b, ORDER)
     found = find_break_even(a, b, verdict)
-    return verdict, found[0] if found else None, (*notes, *find_disturbance(a, b, ORDER))
+    return verdict, found[0] if found else None, (*notes, *_find_disturbances(eager, compiled))
+
+
+def _find_disturbances(eager: Sequence[ChildForm], compiled: Sequence[ChildForm]) -> Iterator[Note]:
+    """What disturbed any of the processes: each kind once, as of the first process that had it."""
+    told: set[str] = set()
+    for forms in zip(eager, compiled, strict=False):
+        a, b = (_timed((form,)) for form in forms)
+        found = [note for note in find_disturbance(a, b, ORDER) if note.code not in told]
+        told.update(note.code for note in found)
+        yield from found
 
 
 def _timed(forms: Sequence[ChildForm]) -> TimedForm:

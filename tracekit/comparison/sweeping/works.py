@@ -33,8 +33,9 @@ def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], su
     together = [sum(seconds > SHORTEST_SECONDS for seconds in each) for each in _overlaps(results)]
     concurrent = {_file(result): cells for result, cells in zip(results, together, strict=True) if result.host}
     works = tuple(_read_work(group, calls, concurrent, apart[group[0].cell.work]) for group in groups)
-    there = Counter(key for key, _ in set(map(_process, results)))
-    left = tuple(cell for cell in (asked.cells if asked else ()) if cell.key not in there)
+    there = set(map(_process, results))
+    keys = {key for key, _ in there}
+    left = tuple(cell for cell in (asked.cells if asked else ()) if cell.key not in keys)
     processes = asked.processes if asked else {}
     beside = set_beside_published(works, suite) if suite else ()
     return Sweep(
@@ -51,7 +52,9 @@ def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], su
         differences=tuple(find_differences_from_published(works, results)) if beside else (),
         notes=(*_find_not_pooled(results), *_find_notes(results, works, groups)),
         left=left,
-        processes_missing=sum(max(0, number - there[key]) for key, number in processes.items() if there[key]),
+        processes_missing=sum(
+            (key, process) not in there for key in keys for process in range(1, processes.get(key, 1) + 1)
+        ),
     )
 
 

@@ -42,7 +42,7 @@ def machine_difference(code: str, facts: Mapping[str, Any]) -> str:
 
 
 SENTENCES: dict[str, Sentence] = comparisons.SENTENCES | {
-    "cell_unreadable": "{path} cannot be read ({reason}): its cell counts as missing and will be run again.",
+    "cell_unreadable": "{path} cannot be read ({reason}): it counts as missing and will be run again.",
     "cells_outdated": (
         "{cells:counted cell} of {of_cells} predate --again ({since:.16} UTC); --resume measures {cells:it|them} again."
     ),
