@@ -195,6 +195,7 @@ def test_what_is_read_is_never_overwritten(folder: Path) -> None:
         assert_refused(run(*places, "--json", read), "would overwrite")
         assert_refused(run(*places, "--json", "-q"), "--json -q")
         assert read.read_bytes() == before
+    assert_refused(run(made, made, "--gate", "wall<=+3%"), "twice")
 
 
 def test_a_report_of_an_interrupted_run_says_so(folder: Path) -> None:

@@ -86,8 +86,11 @@ def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | N
         # It holds traces, and nothing that says that they are one run's.
         missing = f"it has no {store.MANIFEST}"
         raise TracekitError(f"{a} is not a run folder, {missing}: pass two of its traces, or a run folder")
-    b = b or a
+    twice, b = b is not None, b or a
     if is_run_folder(a) and is_run_folder(b) and Path(a).resolve() == Path(b).resolve():
+        if twice and not any(forms):
+            # A gate of a run on itself would decide about its eager and compiled, and pass.
+            raise TracekitError(f"{b} is given twice: pass it once for its eager and compiled, or two runs")
         one, other = name_side(a, forms[0] or "eager"), name_side(b, forms[1] or "compiled")
         return Pair(one, other, one.run)
     one, other = (name_side(place, form) for place, form in zip((a, b), forms, strict=True))
