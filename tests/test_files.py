@@ -1,3 +1,4 @@
+import errno
 import gzip
 import os
 import random
@@ -84,6 +85,13 @@ def test_a_pipe_and_a_device_are_written_into(tmp_path: Path) -> None:
         os.close(handle)
     write_named(Path(os.devnull), b"gone")
     assert stat.S_ISCHR(Path(os.devnull).lstat().st_mode)
+
+
+def test_a_write_that_fails_names_its_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="new") as raised, replaced(tmp_path / "new"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert raised.value.filename == str(tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_modes_follow_the_umask_and_a_private_file_stays_private(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
     followed.
 
     Two processes never write one draft. The mode is that of the regular file that is replaced, else what the umask
-    leaves. Raises OSError where nothing can be written.
+    leaves. Raises OSError, which names the file, where nothing can be written.
     """
     # A name has at most 255 bytes, and that of the file may have all of them. Not by tempfile, whose files are private
     # for good: the umask cannot be asked for without setting it.
@@ -71,8 +71,11 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
                     os.fchmod(handle, stat.S_IMODE(mode))
             yield file
         os.replace(draft, path)
-    except BaseException:
+    except BaseException as error:
         draft.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None:
+            # On a full disk it is the write that fails, and that knows no name.
+            error.filename = str(path)
         raise
 
 

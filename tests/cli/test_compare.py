@@ -193,6 +193,7 @@ def test_what_is_read_is_never_overwritten(folder: Path) -> None:
     for places, read in ((traces, traces[1]), ([made], made / "run.json")):
         before = read.read_bytes()
         assert_refused(run(*places, "--json", read), "would overwrite")
+        assert_refused(run(*places, "--json", "-q"), "--json -q")
         assert read.read_bytes() == before
 
 

@@ -151,6 +151,7 @@ def test_each_bad_input_is_one_line(tmp_path: Path, light_alone: Path) -> None:
     (tmp_path / "lost" / "eager-light.json").unlink()
     for arguments, message in (
         (["absent.json"], "absent.json"),
+        (["absent.json", "--no-serve"], "absent.json"),
         (["empty.json"], "is empty"),
         (["other.json"], "it has no"),
         (["folder"], "run folder"),

@@ -227,6 +227,14 @@ def test_the_colours_of_the_matrix_are_of_single_ranks_and_sums_have_none() -> N
         assert max(each.percent for each in cells[:4]) == MOST_PERCENT
 
 
+@pytest.mark.parametrize(("most", "rows"), [(2, 3), (1, 2)])
+def test_no_rank_alone_is_the_median_of_the_others(most: int, rows: int) -> None:
+    told = tell_ranks(match_ranks(simulate(3, 2, lambda rank, step: 300.0 + 200 * rank)))
+    names = [str(name).strip() for name, *_ in account_table(told, most).rows]
+    assert len(names) == rows
+    assert (set(names) == {f"rank {use.rank}" for use in told.ranks}) == (most == 2)
+
+
 def test_a_recording_without_communication_is_said_to_have_none_once() -> None:
     told = tell_ranks(match_ranks([make_digest(None, None, talk=[], kernels=[(0, 800, "gemm")])]))
     shown = ranks_overview(told)

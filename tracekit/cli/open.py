@@ -98,7 +98,7 @@ def open_(
         from tracekit.cli.merged_trace import merge
 
         path = merge(trace, other, form, recording, Reading(window, parse_steps(steps)), out)
-    elif no_serve or out is not None or steps is not None or window != "auto":
+    elif trace.exists() and (no_serve or out is not None or steps is not None or window != "auto"):
         raise TracekitError("--window, --steps, --out and --no-serve need several traces: leave them out")
     else:
         path = _trace_path(trace, form, recording)

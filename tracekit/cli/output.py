@@ -42,6 +42,10 @@ def check_output_path(option: str, path_text: str | None, *inputs: str | None) -
     path = Path(path_text)
     if not path_text or path.is_dir():
         raise TracekitError(f"{option} {path_text!r} is a folder: pass a file name, or - for standard output")
+    if path_text.startswith("-"):
+        raise TracekitError(
+            f"{option} {path_text} looks like an option: pass {option} a file name (./{path_text}), or -"
+        )
     if is_stream(path):
         return
     if why := why_unwritable(path):

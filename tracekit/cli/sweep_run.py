@@ -125,7 +125,7 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: R
                 named = cell_words(each.cell, each.process)
                 say(console, f"  {each.number}/{len(left)} {named}: {outcome_line(result)}")
     except KeyboardInterrupt:
-        say(console, f"stopped; finished cells are kept. Continue: {resume_command(folder)}")
+        say(console, f"finished cells are kept; to continue: {resume_command(folder)}")
         raise
     if taken:
         say(

@@ -111,7 +111,7 @@ SWEEP = {
         "process's times."
     ),
     "Best": (
-        "Only a `faster` verdict beats eager. Compiled cells are compared by their speed-ups: one is best if the "
+        "Only a “faster” verdict beats eager. Compiled cells are compared by their speed-ups: one is best if the "
         "intervals do not meet and the difference exceeds both noise floors and eager's process spread."
     ),
     "Cold start": (
@@ -124,7 +124,7 @@ SWEEP = {
 REPEATED = {
     "Several processes per cell": (
         "Each process builds, warms up and times by itself. The speed-up is the mean of their medians, with Student's t"
-        " CI, as in `tracekit profile --repeat-process`. Processes on machines that differ in GPU, driver or software"
+        " CI, as in tracekit profile --repeat-process. Processes on machines that differ in GPU, driver or software"
         " are not pooled. Where all cells have three or more, the best needs 1 %, whatever eager's process spread."
     ),
 }

@@ -57,7 +57,8 @@ def account_table(told: Ranks, most: int, *, arrivals: bool = True) -> Table:
     those that waited or were waited for most, and the median of the others. Exposed collectives that match no other
     rank's are neither transfer nor waiting: they have a column, where there are any. Without `arrivals` it does not say
     how often ranks came last."""
-    shown = foremost(told, most)
+    # A row for the median of one rank would only hide its number.
+    shown = told.ranks if len(told.ranks) == most + 1 else foremost(told, most)
     taken = {use.rank for use in shown}
     others = [use for use in told.ranks if use.rank not in taken]
     heads = account_heads(told)

@@ -15,7 +15,7 @@ CONCURRENT = "Concurrent cells"
 #: Characters of a GPU's UUID, which begins with GPU-: enough to tell those of a cluster apart.
 UUID = 12
 BEST_NOTE = (
-    "Latency is compared by speed-ups, because medians are of different processes. Only a `faster` verdict beats eager"
+    "Latency is compared by speed-ups, because medians are of different processes. Only a “faster” verdict beats eager"
     " in latency; in cold starts, break-even by then. A compiled mode is best alone if its interval is apart from the"
     " next and they differ by more than either noise floor, eager's process spread, and 2 % (starts 10 %, memory 1 %)."
     " Otherwise they tie. Compiled cold starts are ranges: eager ran first and so includes process start-up. A dash:"
@@ -102,7 +102,7 @@ def cell_table(sweep: Sweep) -> Table | None:
         "Medians. A verdict needs a change beyond the noise floor and beyond 2 % (1 % from three processes on), or more"
         " if the speed-up drifted."
     )
-    return Table("All cells", heads, rows, note) if rows else None
+    return Table(sweeping.ALL_CELLS, heads, rows, note) if rows else None
 
 
 def process_table(sweep: Sweep) -> Table | None:

@@ -18,6 +18,8 @@ OUTCOMES = {
     "killed": "killed",
     "failed": "failed",
 }
+#: The table of verdicts, with their noise floors.
+ALL_CELLS = "All cells"
 #: Where warnings of single cells stand.
 NOTES = "Notes on single cells"
 #: A cell that was asked for and is not there yet.
@@ -33,7 +35,7 @@ LARGE_MS = 1000.0
 SLIGHT_NOTE = f"{SLIGHT}: within the process spread of eager."
 #: Stands for the speed-up where noise alone may have made it.
 UNSURE = "n.s."
-UNSURE_NOTE = f"{UNSURE}: no difference established."
+UNSURE_NOTE = f"{UNSURE}: no difference established beyond what a verdict needs ({ALL_CELLS})."
 MARGIN_NOTE = "±: half of the 95 % CI over processes."
 #: Eager processes of one work that are farther apart than this are worth a word.
 MUCH_APART = 0.05

@@ -139,7 +139,8 @@ NOTES: dict[str, Sentence] = {
         f"Ranks recorded unequally many steps: {usual} usually, not ranks {ranges(ranks)}."
     ),
     "ranks_missing": lambda missing, size, ranks: (
-        f"{missing:,} of {size:,} ranks are missing ({ranges(ranks)}): lateness is relative to the recorded ranks."
+        f"{missing:,} of {size:,} ranks {'is' if missing == 1 else 'are'} missing ({ranges(ranks)}):"
+        " lateness is relative to the recorded ranks."
     ),
     "one_rank": ("One rank alone cannot tell transfer from waiting for other ranks: name the recordings of all ranks."),
     NO_COLLECTIVES: "No communication kernels: nothing is known of waiting.",
