@@ -111,6 +111,9 @@ def test_several_processes_are_resumed_and_more_of_them_measure_what_is_missing(
     assert (compiled["verdict"]["processes"], compiled["verdict"]["basis"]) == (5, "processes")
     calls = json.loads((PLACE / "sweep.json").read_text())["calls"]
     assert [each["processes"] for each in calls] == [3, None, 5]
+    assert "10 processes to run (5 a cell)" in sweep(*command, "3", "--again").stderr, (
+        "those that are there, all of them"
+    )
 
 
 def test_a_process_without_times_is_said_where_its_cell_has_others(children: Children) -> None:

@@ -218,3 +218,5 @@ def test_only_hosts_with_gpus_of_one_model_share_a_cell() -> None:
     assert shared(3) == [([1, 2], "bc"), ([3], "bc")]
     assert shared(1, "a") == [([1], "a")], "as its other processes"
     assert shared(2, "b") == [([1], "c"), ([2], "bc")], "first where it was not"
+    with pytest.raises(TracekitError, match="no GPU now"):
+        list(share_out(todo, [], ()))

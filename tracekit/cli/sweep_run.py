@@ -159,7 +159,7 @@ def _announced(planned: Planned, left: Sequence[ToDo], on: Reserved) -> Iterator
     if not left:
         return
     if on.hosts is not None:
-        repeats = max(processes_of(plan, folder.asked()).values())
+        repeats = max(_processes_a_cell(planned, left))
         where = counted(on.hosts, "host") + (f" with {on.model}" if on.model else "")
         how = "some share a host" if repeats > on.hosts else "each on another"
         yield f"{repeats} processes a cell on {where}: {how}"
@@ -174,10 +174,18 @@ def _announced(planned: Planned, left: Sequence[ToDo], on: Reserved) -> Iterator
 
 def _to_run(planned: Planned, left: Sequence[ToDo]) -> str:
     """`6 to run`; `14 processes to run (3 a cell)`."""
-    each = set(processes_of(planned.plan, planned.folder.asked()).values())
+    each = _processes_a_cell(planned, left)
     if each <= {1}:
         return f"{len(left)} to run"
     return f"{counted(len(left), 'process')} to run ({'up to ' if len(each) > 1 else ''}{max(each)} a cell)"
+
+
+def _processes_a_cell(planned: Planned, left: Sequence[ToDo]) -> set[int]:
+    """The numbers of processes that cells are measured in: those asked for, and more of which there were before."""
+    found = {cell.key: number for cell, number in processes_of(planned.plan, planned.folder.asked()).items()}
+    for each in left:
+        found[each.cell.key] = max(found[each.cell.key], each.process)
+    return set(found.values())
 
 
 def _otherwise(planned: Planned, left: Sequence[ToDo], there: Sequence[CellResult]) -> Iterator[str]:

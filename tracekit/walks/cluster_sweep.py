@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 #: Ray sets it to the number of CPUs that a task asks for: without Ray it is the user's.
 THREADS = "OMP_NUM_THREADS"
+NO_GPU = "the Ray cluster has no GPU now: add a node with one, or leave --engine out"
 #: Where nothing ends for so long, the nodes are looked at.
 LOOK_SECONDS = 30.0
 
@@ -50,7 +51,7 @@ def reserve_gpus(cluster: RayExecutor, plan: SweepPlan, asked: Asked | None) -> 
     gpus = cluster.per_node("GPU")
     shares = [int(cpus / of) for cpus, of in zip(cluster.per_node("CPU"), gpus, strict=True) if of]
     if not shares:
-        raise TracekitError("the Ray cluster has no GPU now: add a node with one, or leave --engine out")
+        raise TracekitError(NO_GPU)
     cluster.ask_for(cpus=max(1, min(shares)), gpus=1)
     if max(processes_of(plan, asked).values(), default=1) == 1:
         return Reserved(int(sum(gpus)))
@@ -64,7 +65,9 @@ def reserve_gpus(cluster: RayExecutor, plan: SweepPlan, asked: Asked | None) -> 
 
 def find_alike(nodes: Sequence[GpuNode], used: Collection[str]) -> tuple[GpuNode, ...]:
     """The nodes whose GPUs are of one model, as far as Ray knows: that of the hosts `used`, on which a cell was
-    measured before, else the one that most hosts have."""
+    measured before, else the one that most hosts have. Raises TracekitError where there is none."""
+    if not nodes:
+        raise TracekitError(NO_GPU)
     kinds: dict[str | None, list[GpuNode]] = {}
     for node in nodes:
         kinds.setdefault(node.model, []).append(node)

@@ -104,7 +104,7 @@ def compiling(cell: CellFigures) -> str:
 
 
 def both_medians(cell: CellFigures) -> str:
-    """`8.002 to 4.001`: eager's and the compiled form's, in milliseconds, of the cell's own process, so that they go
+    """`8.002 to 4.001`: eager's and the compiled form's, in milliseconds, of the cell's own processes, so that they go
     with its speed-up."""
     if cell.eager is None or cell.compiled is None:
         return MISSING
