@@ -165,6 +165,11 @@ command = [sys.executable, "-m", "tracekit.walks.end_with_parent", str(os.getpid
 pathlib.Path(sys.argv[1]).write_text(str(subprocess.Popen(command, start_new_session=True).pid))
 time.sleep(60)
 """
+LATE = f"""
+import os, sys, time
+while {TIE!r} in sys.orig_argv and not os.path.exists({{starts!r}}):
+    time.sleep(0.01)
+"""
 
 
 @pytest.fixture
@@ -186,13 +191,17 @@ def test_it_runs_the_module_as_python_does_where_that_is_its_parent(
 def test_it_ends_when_its_parent_is_killed_also_before_it_could_look(
     looked: bool, tmp_path: Path, surroundings: dict[str, str]
 ) -> None:
-    pid, runs = tmp_path / "pid", tmp_path / "runs"
+    pid, runs, starts = tmp_path / "pid", tmp_path / "runs", tmp_path / "starts"
+    # Python runs this before anything else: the child's own begins when there is `starts`.
+    (tmp_path / "sitecustomize.py").write_text(LATE.format(starts=str(starts)))
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(pid), str(runs), "60"], env=surroundings)
     child = int(wait_for(pid))
     if looked:
+        starts.touch()
         wait_for(runs)
     parent.kill()
     parent.wait()
+    starts.touch()
     assert gone(child)
     assert looked or not runs.exists()
 
