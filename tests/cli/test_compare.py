@@ -194,6 +194,7 @@ def test_what_is_read_is_never_overwritten(folder: Path) -> None:
         before = read.read_bytes()
         assert_refused(run(*places, "--json", read), "would overwrite")
         assert_refused(run(*places, "--json", "-q"), "--json -q")
+        assert_refused(run(*places, "--out", "-q"), "--out -q")
         assert read.read_bytes() == before
     assert_refused(run(made, made, "--gate", "wall<=+3%"), "twice")
 

@@ -42,10 +42,7 @@ def check_output_path(option: str, path_text: str | None, *inputs: str | None) -
     path = Path(path_text)
     if not path_text or path.is_dir():
         raise TracekitError(f"{option} {path_text!r} is a folder: pass a file name, or - for standard output")
-    if path_text.startswith("-"):
-        raise TracekitError(
-            f"{option} {path_text} looks like an option: pass {option} a file name (./{path_text}), or -"
-        )
+    _refuse_option(option, path_text, ", or -")
     if is_stream(path):
         return
     if why := why_unwritable(path):
@@ -54,6 +51,14 @@ def check_output_path(option: str, path_text: str | None, *inputs: str | None) -
     for each in (Path(given).resolve() for given in inputs if given):
         if resolved.exists() and (resolved == each or each in resolved.parents):
             raise TracekitError(f"{option} {path_text} would overwrite an input; pass another path")
+
+
+def _refuse_option(option: str, path_text: str, otherwise: str = "") -> None:
+    """A value that was left out takes the next word for it."""
+    if path_text.startswith("-"):
+        raise TracekitError(
+            f"{option} {path_text} looks like an option: pass {option} a file name (./{path_text}){otherwise}"
+        )
 
 
 def is_stream(path: Path) -> bool:
@@ -89,6 +94,7 @@ def destination(
     from tracekit.store import Ways
     from tracekit.walks.reports import Destination, place_of_report
 
+    _refuse_option(option, str(out or ""))
     ways = Ways("--force", f"another path to {option}")
     there = Destination(*place_of_report(out, name), identity, force, ways=ways)
     check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})

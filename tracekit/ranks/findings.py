@@ -50,7 +50,8 @@ def find(
     """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
     slow = tuple(_late_ranks(ranks, late, uneven))
     peers = peers_of(digests, stages)
-    work = tuple(_uneven_work(ranks, uneven, find_unsteady(digests, peers)))
+    slower = any(each.slower >= LEAST_SLOWER for each in ranks)
+    work = tuple(_uneven_work(ranks, uneven, find_unsteady(digests, peers) if slower else frozenset()))
     # More work that takes the GPU no time is the host's.
     launching = tuple(each for each in slow if each.code == "slow_host" and each.rank not in {one.rank for one in work})
     hosts = (

@@ -123,9 +123,10 @@ SWEEP = {
 #: How those of cells came about that were measured in several processes.
 REPEATED = {
     "Several processes per cell": (
-        "Each process builds, warms up and times by itself. The speed-up is the mean of their medians, with Student's t"
-        " CI, as in tracekit profile --repeat-process. Processes on machines that differ in GPU, driver or software"
-        " are not pooled. Where all cells have three or more, the best needs 1 %, whatever eager's process spread."
+        "Each process builds, warms up and times by itself. The speed-up is the geometric mean of theirs, with"
+        " Student's t CI, as in tracekit profile --repeat-process. Processes on machines that differ in GPU, driver or"
+        " software are not pooled. Where all cells have three or more, the best needs 1 %, whatever eager's process"
+        " spread."
     ),
 }
 

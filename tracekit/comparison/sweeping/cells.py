@@ -13,7 +13,7 @@ from tracekit.comparison.commands import profile_command
 from tracekit.comparison.judging.break_even import extra_us, find_break_even
 from tracekit.comparison.judging.disturbances import find_disturbance, find_limits, other_processes
 from tracekit.comparison.judging.timed import TimedForm
-from tracekit.comparison.judging.verdict import judge
+from tracekit.comparison.judging.verdict import Pairs, judge
 from tracekit.comparison.sweeping.calls import pool_calls, read_calls, until_done_us
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
@@ -124,7 +124,7 @@ def _read_process(result: CellResult, conditions: Conditions) -> ProcessFigures:
     calls = [len(each) for each in (eager, compiled) if each is not None]
     speedup = None
     if eager is not None and compiled is not None:
-        speedup = math.exp(float(np.median(np.log(eager[: min(calls)] / compiled[: min(calls)]))))
+        speedup = math.exp(float(np.median(Pairs(eager[: min(calls)], compiled[: min(calls)]).log_ratios)))
     return ProcessFigures(
         process=result.process,
         outcome=result.outcome,

@@ -19,7 +19,7 @@ CALLS_NOTE = (
     "Each cell's figures are of its own process; the eager column is the eager cell's. Figures of different processes"
     " differ by more than their intervals."
 )
-PROCESSES_NOTE = "Of a cell's several processes: means over these, with Student's t CI."
+PROCESSES_NOTE = "Of a cell's several processes: geometric means over these, with Student's t CI."
 EAGER_NOTE = (
     "Geometric mean over processes. Interval: Student's t from three processes on, none for two, the process's own for"
     " one. Speed-ups are within a process (docs/timing.md)."
