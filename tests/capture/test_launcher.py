@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import fields, make_dataclass
 from pathlib import Path
 
 import msgspec
@@ -56,3 +57,18 @@ def test_a_rank_that_ends_itself_is_named_and_takes_the_others_with_it(
     for each in tmp_path.glob("number-*"):
         with pytest.raises(ProcessLookupError):
             os.kill(int(each.read_text()), 0)
+
+
+def test_ranks_are_started_where_torchs_launcher_lacks_a_time_to_end_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch.distributed.launcher.api import LaunchConfig
+
+    kept = [(field.name, field.type, field) for field in fields(LaunchConfig) if field.name != "shutdown_timeout"]
+    configs: list[object] = []
+    monkeypatch.setattr(launcher, "elastic_launch", lambda config, _: lambda *_: configs.append(config))
+    (tmp_path / "job.json").write_bytes(msgspec.json.encode(LaunchedJob(2)))
+    for kind in (make_dataclass("LaunchConfig", kept), LaunchConfig):
+        monkeypatch.setattr(launcher, "LaunchConfig", kind)
+        assert launcher.launch(tmp_path / "job.json") == ()
+    assert [getattr(config, "shutdown_timeout", None) for config in configs] == [None, 3]

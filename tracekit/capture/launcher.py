@@ -13,7 +13,8 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from tracekit.model.child import ERROR_OF_RANK, STANDS_OF_RANK, LaunchedJob, RankFailure
 
 MODULE = "tracekit.walks.rank_process"
-#: How long ranks may take to end once one has failed.
+#: How long ranks may take to end when the launcher is told to. Where torch's launcher has no setting for it, it is
+#: killed before it gives up on them, and they end with it (`walks/processes.py`, `walks/end_with_parent.py`).
 SHUTDOWN_SECONDS = 3
 
 
@@ -30,8 +31,9 @@ def launch(job_path: Path) -> tuple[RankFailure, ...]:
         rdzv_endpoint="127.0.0.1:0",
         local_addr="127.0.0.1",
         max_restarts=0,
-        shutdown_timeout=SHUTDOWN_SECONDS,
     )
+    if hasattr(config, "shutdown_timeout"):
+        config.shutdown_timeout = SHUTDOWN_SECONDS
     try:
         elastic_launch(config, sys.executable)("-P", "-m", MODULE, str(job_path))
     except ChildFailedError as error:
