@@ -2,6 +2,7 @@
 #   make demo          profile flux eager and compiled, and compare them
 #   make suite-quick   tiny sizes of two models, eager and compiled, in a few minutes
 #   make test          the tests
+#   make test-installed PYTHON=python3    the tests, those of a GPU too, with what that Python has; installs nothing
 #   make check         tests, lint, types and import rules
 #   make fuzz          the tests that draw their examples, with twenty times as many, and other ones each time
 #   make docs          the site of docs/ with the pages of the committed runs, into build/docs; a broken link is an error
@@ -19,7 +20,7 @@ PYTEST_ARGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=
 
-.PHONY: demo suite-quick test fuzz lint types imports check docs samples results pictures bench report-check clean
+.PHONY: demo suite-quick test test-installed fuzz lint types imports check docs samples results pictures bench report-check clean
 
 demo: .venv/.profile
 	$(RUN) tracekit profile flux --compiled --force
@@ -32,6 +33,15 @@ test: export OMP_NUM_THREADS = 1
 test: export POLARS_MAX_THREADS = 1
 test: .venv/.test
 	$(RUN) pytest $(PYTEST_ARGS)
+
+# With another torch, or on a GPU: nothing is installed. What a test lacks (a browser, Ray, moto, ...) is listed as skipped.
+# Tests of a GPU measure times, so that they run alone.
+test-installed: export OMP_NUM_THREADS = 1
+test-installed: export POLARS_MAX_THREADS = 1
+test-installed: export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
+test-installed:
+	$(PYTHON) -m pytest $(PYTEST_ARGS) -m "not browser and not gpu"; tests=$$?; \
+		$(PYTHON) -m pytest -m gpu tests/gpu && exit $$tests
 
 # All tests that draw their examples: damaged traces, runs and sweeps among them, of which each must end in a result or in
 # one line of error.

@@ -38,6 +38,8 @@ def spoilt(app: Answer) -> Answer:
 @pytest.fixture(scope="module")
 def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A URL below which lies a job of two ranks."""
+    for package in ("moto", "s3fs"):
+        pytest.importorskip(package)
     import fsspec
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
