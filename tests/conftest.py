@@ -41,7 +41,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A worker that has told its results ends at once: to take apart what it imported would take it seconds."""
+    """Tests outside of tests/gpu are of a machine without a GPU, wherever they run. A worker that has told its results
+    ends at once: to take apart what it imported would take it seconds."""
+    if not all("tests/gpu" in argument for argument in config.args):
+        os.environ["CUDA_VISIBLE_DEVICES"] = os.environ["HIP_VISIBLE_DEVICES"] = ""
     if hasattr(config, "workerinput"):
         atexit.register(os._exit, 0)
 

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 import torch
 from torch import nn
 
+from tracekit.capture.source_location import CALLING_METHODS
 from tracekit.errors import TracekitError
 from tracekit.model.note import Noted
 from tracekit.model.run import Settings
@@ -123,9 +124,11 @@ def room_for(targets: tuple[CompileTarget, ...]) -> Callable[[], AbstractContext
 def callable_of(module: nn.Module) -> Callable[..., Any]:
     """The module's call as Dynamo can begin at it. It begins at no method of torch's own modules: `nn.Sequential` would
     be compiled child by child and `nn.Linear` not at all, so that these get a frame around them, as torch.compile of a
-    module gives them. `_call_impl` and what is imported here are private to torch (2.9 to 2.15).
+    module gives them. What is called here is private to torch.
     """
-    call: Callable[..., Any] = module._call_impl
+    call: Callable[..., Any] | None = getattr(module, CALLING_METHODS[0], None)
+    if call is None:
+        _refuse_torch("for the call of a module")
     with suppress(ImportError):
         from torch._dynamo.external_utils import wrap_inline
         from torch._dynamo.trace_rules import check
@@ -205,11 +208,22 @@ def recording_options(device: str, mode: str = "default", dynamic: bool | None =
     """
     if device != "cpu":
         return {}
-    from torch._inductor import config, list_mode_options
-
-    if not hasattr(config.cpp, "enable_kernel_profile"):
+    try:
+        from torch._inductor import list_mode_options
+    except ImportError:
+        return {}
+    if not hasattr(inductor_config().cpp, "enable_kernel_profile"):
         return {}
     return {**list_mode_options(mode, dynamic), "cpp.enable_kernel_profile": True}
+
+
+def inductor_config() -> Any:
+    """Inductor's settings, of which each user looks whether those it needs are there."""
+    try:
+        from torch._inductor import config
+    except ImportError:
+        _refuse_torch("for Inductor's settings")
+    return config
 
 
 def idle_mode(settings: Settings) -> Noted | None:

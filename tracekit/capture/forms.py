@@ -1,8 +1,8 @@
 """The two ways a workload is run: eager and compiled, switched on one model in place, so that both share weights and
 every caller; and calling one until it is quiet: nothing left to compile, record or allocate.
 
-`torch.nn.Module.compile` keeps the compiled callable in `_compiled_call_impl` and `__call__` uses it when it is there.
-That attribute is private to torch (2.1 to 2.15 at least); this is the only file that touches it.
+`torch.nn.Module.compile` keeps the compiled callable in an attribute, and `__call__` uses it when it is there. This is
+the only file that changes it.
 """
 
 import time
@@ -32,8 +32,8 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import CompileFacts, FormName, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget
 from tracekit.numbers import counted
+from tracekit.torch_internals import COMPILED_CALL
 
-CALL = "_compiled_call_impl"
 #: CUDA graph trees run a graph eagerly, then record it, then replay it: three calls before the first steady one.
 QUIET_CALLS = 2
 MOST_CALLS = 16
@@ -104,15 +104,15 @@ class Switch:
     compiled one: what nothing calls is never compiled, and torch does not say so."""
 
     def __init__(self, target: CompileTarget, options: dict[str, Any]) -> None:
-        if not hasattr(torch.nn.Module, CALL):
+        if not hasattr(torch.nn.Module, COMPILED_CALL):
             raise TracekitError(
                 f"torch {torch.__version__} keeps compiled modules in an unknown way; install torch 2.9 to 2.15"
             )
         self.target = target
         self.entered = False
         # `forward` is called through `__call__`, other methods by their name.
-        self._attribute = CALL if target.method == "forward" else target.method
-        call = callable_of(target.module) if self._attribute == CALL else getattr(target.module, target.method)
+        self._attribute = COMPILED_CALL if target.method == "forward" else target.method
+        call = callable_of(target.module) if self._attribute == COMPILED_CALL else getattr(target.module, target.method)
         self._compiled: Callable[..., Any] = torch.compile(call, **options)
 
     def on(self) -> None:

@@ -122,15 +122,18 @@ def keep_weights(workload: BuiltWorkload) -> Callable[[], None]:
     if workload.settings.own is not None:
         found = (each for _name, module in workload.modules for each in chain(module.parameters(), module.buffers()))
         tensors = list({id(each): each for each in found}.values())
-        versions = [each._version for each in tensors]
+        versions = [getattr(each, "_version", None) for each in tensors]
         # Of a buffer, which is small, its values too: batch norm writes its averages without a word.
-        values = [None if isinstance(each, nn.Parameter) else each.detach().clone() for each in tensors]
+        values = [
+            None if isinstance(each, nn.Parameter) and version is not None else each.detach().clone()
+            for each, version in zip(tensors, versions, strict=True)
+        ]
         workload.call()
         synchronize(workload.settings.device)
         changed = [
             tensor
             for tensor, version, value in zip(tensors, versions, values, strict=True)
-            if tensor._version != version or (value is not None and not torch.equal(tensor, value))
+            if getattr(tensor, "_version", None) != version or (value is not None and not torch.equal(tensor, value))
         ]
     kept = [tensor.detach().to("cpu", copy=True) for tensor in changed]
 

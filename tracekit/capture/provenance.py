@@ -12,7 +12,6 @@ import hashlib
 import inspect
 import itertools
 import json
-import re
 import sys
 import uuid
 import weakref
@@ -25,6 +24,7 @@ import torch
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from tracekit.capture.compilation import inductor_config
 from tracekit.capture.compiled_graph import (
     describe_node,
     graph_nodes,
@@ -37,7 +37,6 @@ from tracekit.capture.source_location import ModuleNames
 from tracekit.model.note import Facts, Noted
 from tracekit.model.provenance import PROVENANCE_VERSION, CompiledGraph, CompiledSites, GraphCall, KernelSources
 
-OLDEST = (2, 9)
 #: Of what is stored in Inductor's cache beside a graph.
 CACHE_TAG = "tracekit-provenance-1"
 #: What is stored there, as an attribute of the compiled graph: one JSON text, because it is pickled.
@@ -67,9 +66,6 @@ Real = Callable[..., Any]
 def missing_provenance() -> Noted | None:
     """What this torch lacks for provenance; None when everything is there."""
     installed = str(torch.__version__)
-    version = tuple(int(part) for part in re.findall(r"\d+", installed)[:2])
-    if version < OLDEST:
-        return Noted("torch_too_old", {"torch": installed, "oldest": "{}.{}".format(*OLDEST)})
     try:
         # With the other modules that are named above.
         from torch._inductor import compile_fx  # noqa: F401
@@ -310,12 +306,11 @@ def _settings(tag: str) -> Iterator[None]:
     thread's own in newer versions and the process's in older ones, so they are changed and changed back while nothing
     else is being compiled."""
     from torch._dynamo.convert_frame import compile_lock
-    from torch._inductor import config
 
     settings: Any = torch.compiler.config
     patches = ExitStack()
     with compile_lock:
-        patches.enter_context(config.patch({"trace.provenance_tracking_level": 1}))
+        patches.enter_context(inductor_config().patch({"trace.provenance_tracking_level": 1}))
         patches.enter_context(settings.patch(cache_key_tag=f"{settings.cache_key_tag}/{tag}"))
     try:
         yield

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_map
 
 from tracekit.capture.device import free_memory_bytes, synchronize
 from tracekit.capture.outputs import Output, keep_output
 from tracekit.model.note import Facts, Noted
 from tracekit.model.workload import BuiltWorkload
+from tracekit.torch_internals import tree_map
 
 #: The precision of the reference, for those that this knows something higher for.
 HIGHER = {torch.bfloat16: torch.float32, torch.float16: torch.float32, torch.float32: torch.float64}

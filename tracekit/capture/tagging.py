@@ -15,8 +15,6 @@ from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from tracekit.capture.compilation import watch_compilation
@@ -29,6 +27,7 @@ from tracekit.capture.source_location import ModuleNames, user_line
 from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import PROVENANCE_VERSION, CompiledSites, EagerOp, EagerOps, TensorShape
+from tracekit.torch_internals import TorchDispatchMode, tree_leaves
 
 #: The span around operator number N.
 TAG = "tracekit.op#{}"

@@ -73,7 +73,7 @@ def check_torch_build() -> Check:
     version, oldest = str(torch.__version__), OLDEST["torch"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        other = "XPU" if torch.xpu._is_compiled() else "CPU only"
+        other = "XPU" if getattr(torch.xpu, "_is_compiled", bool)() else "CPU only"
     cuda, hip = torch.version.cuda, torch.version.hip
     message = f"{version}, built for {f'CUDA {cuda}' if cuda else f'ROCm {hip}' if hip else other}"
     if is_older(version, oldest):

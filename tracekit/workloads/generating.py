@@ -12,6 +12,7 @@ from transformers import Cache, DynamicCache, LogitsProcessor, LogitsProcessorLi
 
 from tracekit.model.option import CUDA_GRAPH_MODES
 from tracekit.model.run import Generation
+from tracekit.torch_internals import copy_into
 
 #: Of `generate`: the prompts, and one token more.
 STEPS_CAUGHT = 2
@@ -38,7 +39,7 @@ def _restorer(cache: Cache) -> Callable[[], None]:
         for layer, keys, values in tensors:
             layer.keys, layer.values = keys, values
         if lengths:
-            torch._foreach_copy_(lengths, then)
+            copy_into(lengths, then)
 
     return restore
 

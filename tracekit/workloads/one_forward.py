@@ -8,11 +8,11 @@ import torch
 from msgspec import Struct
 from msgspec.structs import replace
 from torch import nn
-from torch.utils._pytree import tree_map
 
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, WorkloadInfo
+from tracekit.torch_internals import tree_map
 from tracekit.workloads.building import count_parameters, fill_in, random_weights
 from tracekit.workloads.one_forward_table import ROWS, OneForward
 

@@ -12,12 +12,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.utils._pytree import tree_leaves, tree_map_only
 
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, UserModel
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, Workload, WorkloadInfo
+from tracekit.torch_internals import is_compiled, tree_leaves, tree_map_only
 from tracekit.workloads.building import count_parameters, fill_in
 from tracekit.workloads.own_errors import kind_of, their_error
 from tracekit.workloads.own_function import arguments_of, load_function, taken
@@ -116,7 +116,7 @@ def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: M
 
 def _check_inputs(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], came: str) -> None:
     module = isinstance(model, nn.Module)
-    if module and model._forward_pre_hooks:
+    if module and getattr(model, "_forward_pre_hooks", None):
         # They may make other inputs of these.
         return
     try:
@@ -160,9 +160,7 @@ def parts_of_workload(given: Workload, place: str) -> Parts:
 
 
 def _refuse_compiled(model: object) -> None:
-    # torch.compile(module) wraps it, module.compile() and torch.compile(function) leave these marks.
-    marks = ("_orig_mod", "_torchdynamo_orig_callable")
-    if any(hasattr(model, mark) for mark in marks) or getattr(model, "_compiled_call_impl", None) is not None:
+    if is_compiled(model):
         raise TracekitError("this model is already compiled: pass it without torch.compile")
 
 

@@ -19,7 +19,6 @@ FACTS: dict[str, tuple[Facts, ...]] = {
     "graph_without_sites": ({"graph": 0, "why": "no_launches_marked"},),
     "profiler_did_not_start": ({"error": "RuntimeError: no"},),
     "loop_too_short": ({"steps": 2, "skip": 4},),
-    "torch_too_old": ({"torch": "2.8.0", "oldest": "2.9"},),
     "torch_import_failed": ({"torch": "9.9", "error": "cannot import name 'CompiledFxGraph'"},),
     "torch_lacks": ({"torch": "9.9", "names": ("CompiledFxGraph.post_compile", "torch.gone")},),
     "torch_makes_graphs_otherwise": ({"torch": "9.9", "arguments": ("self", "lowering"), "known": ("self", "gm")},),

@@ -43,7 +43,6 @@ SENTENCES: dict[str, Sentence] = {
         " tracekit.record"
     ),
     "no_digest": "no digest was written: {error}",
-    "torch_too_old": f"No kernel provenance (torch {{torch}} is older than {{oldest}}): {INSTEAD}.",
     "torch_import_failed": f"No kernel provenance (torch {{torch}}: {{error}}): {INSTEAD}.",
     "torch_lacks": f"No kernel provenance (torch {{torch}} has no {{names:list}}): {INSTEAD}.",
     "torch_makes_graphs_otherwise": (
