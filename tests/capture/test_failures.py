@@ -68,7 +68,8 @@ def test_a_break_under_fullgraph_is_its_line_its_reason_and_two_ways_out(
     line = next(number for number, line in enumerate(lines, 1) if line.endswith(f"# {mark}"))
     assert message.startswith("block does not compile as one graph: ") and reason in message
     assert f"test_failures.py:{line} in forward" in message
-    assert "--no-fullgraph" in message and mend in message
+    # In torch 2.9 a number read from a tensor breaks the graph where it is read, whatever is then done with it.
+    assert "--no-fullgraph" in message and (mend in message or "Tensor.item() call" in message)
     assert caught.value.below[0].endswith(f"# {mark}")
     assert len(caught.value.below) == 2, "torch's hint, or its words"
     assert "Traceback" in capfd.readouterr().err, "torch's own text goes where the run's log is written"

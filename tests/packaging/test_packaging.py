@@ -21,7 +21,11 @@ def name_of(requirement: str) -> str:
 
 
 def test_the_version_has_one_source() -> None:
-    assert metadata.version("torch-tracekit") == __version__
+    try:
+        installed = metadata.version("torch-tracekit")
+    except metadata.PackageNotFoundError:
+        pytest.skip("run from a checkout that is not installed")
+    assert installed == __version__
 
 
 def test_constraints_pin_exact_public_versions() -> None:

@@ -86,6 +86,10 @@ def explained(settings: Settings) -> Iterator[None]:
         yield
     except (*unsupported, *failed, *limit) as error:
         traceback.print_exception(error)
+        if settings.fullgraph and any(
+            type(each).__name__ in OF_VALUES or WANTS_A_VALUE.search(str(each)) for each in _led_to(error)
+        ):
+            _raise_broken_by_a_value(settings, error)
         if isinstance(error, unsupported):
             # One graph was asked for, and there is a break: its line and its reason, and the two ways out.
             at, code = _user_line(str(error))
@@ -100,10 +104,6 @@ def explained(settings: Settings) -> Iterator[None]:
                 f"{settings.scope} reached torch's recompile limit: a guard fails from call to call, or from block to"
                 f" block. Pass {_no_fullgraph(settings)} to see the guard in the report, or --dynamic if shapes differ"
             ) from error
-        if settings.fullgraph and any(
-            type(each).__name__ in OF_VALUES or WANTS_A_VALUE.search(str(each)) for each in _led_to(error)
-        ):
-            _raise_broken_by_a_value(settings, error)
         _raise_failed(settings, error)
     except RuntimeError as error:
         # Of errors without a type of their own, by their words.
