@@ -1,6 +1,5 @@
 """Processes of tracekit's own: how they end, and what is kept of them."""
 
-import math
 import os
 import signal
 import subprocess
@@ -56,7 +55,7 @@ def wait_for(path: Path) -> str:
 def late_when(monkeypatch: pytest.MonkeyPatch, is_so: Callable[[], object]) -> None:
     """The time of the next child is up as soon as that is so, however slow the machine is."""
     began = iter([0.0])
-    clock = SimpleNamespace(sleep=time.sleep, monotonic=lambda: next(began, math.inf if is_so() else 0.0))
+    clock = SimpleNamespace(sleep=time.sleep, monotonic=lambda: next(began, 1e9 if is_so() else 0.0))
     monkeypatch.setattr(processes, "time", clock)
 
 
@@ -116,7 +115,7 @@ def test_a_second_interrupt_while_the_process_is_asked_to_end_lets_nothing_live_
 
     monkeypatch.setattr(process, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        processes.end_group(process)
+        processes.end_groups(process)
     assert process.returncode in (-signal.SIGTERM, -signal.SIGKILL)
 
 
