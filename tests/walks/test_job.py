@@ -247,7 +247,7 @@ def test_a_rank_that_aborts_because_it_lost_another_is_not_named() -> None:
 
 
 def test_the_rank_that_others_wait_for_is_named_with_where_it_stands() -> None:
-    waited = RankFailure(0, "rank 2 did not come", at=1.0, exit_code=1, timed_out=True, waited_for=(2,))
+    waited = RankFailure(0, "rank 2 did not come", at=1.0, exit_code=1, timed_out=True, waited_for=(2,), seconds=61.0)
     waits, hangs = RankFailure(1, stands=FRAMES.replace("m.py", "w.py")), RankFailure(2, stands=FRAMES)
     error = failure_of((waited, waits, hangs), 3, 60)
     assert "rank 2 of 3 hangs" in str(error)
@@ -255,6 +255,9 @@ def test_the_rank_that_others_wait_for_is_named_with_where_it_stands() -> None:
     # NCCL aborts a process that has waited in vain, and does not say for whom.
     error = failure_of((RankFailure(0, exit_code=-6, seconds=61.0), waits, hangs), 3, 60)
     assert "rank 1 or 2 of 3 hangs" in str(error)
+    # A time-out of its own program.
+    asked = RankFailure(0, "TimeoutError: timed out", at=1.0, exit_code=1, timed_out=True, seconds=9.0)
+    assert str(failure_of((asked, waits), 2, 60)) == "rank 0 of 2: TimeoutError: timed out"
 
 
 def test_a_job_goes_through_a_file_whole() -> None:

@@ -106,10 +106,10 @@ def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: fl
     own = sorted((each for each in failures if each.exit_code is not None), key=lambda each: each.at)
     # NCCL aborts a process that has lost another, or has waited in vain.
     aborted = [each for each in own if each.exit_code == -Signals.SIGABRT]
-    waiting = [each for each in own if each.timed_out or (each in aborted and each.seconds >= timeout_seconds)]
+    waiting = [each for each in own if (each.timed_out or each in aborted) and each.seconds >= timeout_seconds]
     causes = [each for each in own if not (each.timed_out or each.lost_another or each in aborted)]
     awaited = {rank for each in waiting for rank in each.waited_for}
-    stopped = [each for each in failures if each.exit_code is None and each.stands]
+    stopped = [each for each in failures if each.exit_code is None]
     hanging = [each for each in stopped if each.rank in awaited] or stopped
     if not causes and waiting and hanging:
         return _hanging_error(hanging, size, timeout_seconds)
@@ -121,11 +121,8 @@ def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: fl
         others = [str(each.rank) for each in failures if each.exit_code is None]
         then = f"; tracekit stopped rank {', '.join(others)}" if others else ""
         return kind(f"{of} ended before it had measured: {exit_words(first.exit_code)}{then}")
-    error = (
-        TheirCodeError(f"{of}: {first.message}", first.traceback)
-        if first.traceback
-        else TracekitError(f"{of}: {first.message}")
-    )
+    message = f"{of}: {first.message}"
+    error = TheirCodeError(message, first.traceback) if first.traceback else TracekitError(message)
     error.below = first.below
     return error
 
@@ -134,6 +131,9 @@ def _hanging_error(hanging: list[RankFailure], size: int, timeout_seconds: float
     """Which ranks did not come, as far as that is known, and where each stood."""
     lines: list[str] = []
     for each in hanging:
+        if not each.stands:
+            lines.append(f"Rank {each.rank} did not say where it stands.")
+            continue
         # `faulthandler` writes the main thread last, its innermost frame first.
         thread = each.stands.strip().rpartition("\n\n")[2].splitlines()
         frames = (f"  {line}" for line in thread[1 : STANDS_LINES + 1])
