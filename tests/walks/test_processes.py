@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tracekit.files import MOST_LOG_BYTES
 from tracekit.walks import processes
 from tracekit.walks.processes import run_module
 
@@ -149,6 +150,15 @@ def test_a_process_is_tied_to_this_one_and_leaves_what_it_had_found_out(
     ended = run_module("a.module", b"{}", tmp_path, {})
     assert (ended.code, ended.answer, ended.part) == (-signal.SIGKILL, None, b"so far")
     assert commands[0][2:6] == ["-m", TIE, str(os.getpid()), "a.module"]
+
+
+def test_of_what_a_process_prints_without_end_both_ends_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    python(monkeypatch, f"print('first'); print('x' * {MOST_LOG_BYTES}); print('last')")
+    lines = run_module("any", b"{}", tmp_path, {}).lines
+    assert (lines[0], lines[-1]) == ("first", "last") and any("left out" in line for line in lines)
+    assert sum(map(len, lines)) < MOST_LOG_BYTES
 
 
 #: A module that says that it runs, and with what.

@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from tracekit.files import LogFile
 from tracekit.report.words.noted import exit_words
 from tracekit.shell import environment_with
 
@@ -86,18 +87,20 @@ def run_module(
         asked, answer, printed, word, part = (Path(place) / name for name in names)
         asked.write_bytes(job)
         printed.touch()
-        said, late = "", False
+        said, late, log = "", False, LogFile(printed)
         with (start or start_fresh)(module, (str(asked), str(answer)), environment, printed) as process:
             began = time.monotonic()
             while process.poll() is None:
                 # Not wait(): a signal that another thread receives would not end it.
                 time.sleep(LOOK_SECONDS)
+                log.cut()
                 if word.exists() and (now := word.read_text(errors="replace")) != said:
                     said = now
                     on_word(said)
                 if late := limit_seconds is not None and time.monotonic() - began > limit_seconds:
                     end_groups(process)
         assert process.returncode is not None
+        log.cut()
         lines = tuple(printed.read_text(errors="replace").splitlines())
         whole = process.returncode == 0 and answer.is_file()
         left = part.read_bytes() if part.is_file() else None
