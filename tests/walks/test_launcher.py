@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ pytest.importorskip("torch")
 from tracekit.model.child import END_OF_RANK, LaunchedJob, RankFailure
 from tracekit.walks import launcher
 from tracekit.walks.job import failure_of
+
+from .test_processes import gone, wait_for
 
 #: Notes its number; rank 1 then ends as it is told to, when all are there, and the others wait.
 RANK = """
@@ -74,6 +77,22 @@ def test_what_befalls_a_rank_while_it_is_stopped_is_its_own(tmp_path: Path, monk
     # As one that is dying already when another says that it has lost it.
     failures = launched(tmp_path, monkeypatch, "os._exit(1)", "signal.signal(signal.SIGTERM, lambda *_: os._exit(9))")
     assert [(each.rank, each.exit_code) for each in failures] == [(0, 9), (1, 1)]
+
+
+def test_a_launcher_that_is_told_to_end_stops_its_ranks_first(tmp_path: Path) -> None:
+    (tmp_path / "rank_of_a_test.py").write_text(RANK.replace("ENDS", "pass").replace("OTHER", DEAF))
+    (tmp_path / "job").write_bytes(msgspec.json.encode(LaunchedJob(2)))
+    script = (
+        "import sys; from pathlib import Path; from tracekit.walks import launcher as it; it.PATIENCE_SECONDS = 0.2"
+    )
+    script += "; it.MODULE = 'rank_of_a_test'; it.main(*map(Path, sys.argv[1:]))"
+    command = [sys.executable, "-c", script, str(tmp_path / "job"), str(tmp_path / "answer")]
+    paths = f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}"
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": paths})
+    numbers = [int(wait_for(tmp_path / f"number-{rank}")) for rank in range(2)]
+    process.terminate()
+    assert process.wait(60) == 128 + signal.SIGTERM
+    assert all(map(gone, numbers)) and not (tmp_path / "answer").exists()
 
 
 def test_ranks_that_have_done_all_are_no_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

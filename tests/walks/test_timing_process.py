@@ -128,13 +128,12 @@ def test_a_child_builds_what_a_configuration_names(tmp_path: Path) -> None:
     assert result.forms[0].times is not None and len(result.forms[0].times.wall_us) == 3
 
 
-def test_what_an_own_model_raises_in_a_child_is_told_as_theirs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("raised", ["ValueError('no')", "SystemExit(0)"])
+def test_what_an_own_model_raises_in_a_child_is_told_as_theirs(raised: str, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    (tmp_path / "broken.py").write_text(
-        "def build():\n    def call():\n        raise ValueError('no')\n    return call\n"
-    )
+    (tmp_path / "broken.py").write_text(f"def build():\n    def call():\n        raise {raised}\n    return call\n")
     request = Request(f"{tmp_path / 'broken.py'}:build")
-    with pytest.raises(TheirCodeError, match="returned raised ValueError: no, at ") as said:
+    with pytest.raises(TheirCodeError, match=r"returned raised (ValueError: no|SystemExit: 0), at ") as said:
         work(replace(JOB, request=request, size="own"))
     assert "tracekit" not in said.value.traceback.replace(str(tmp_path), "")
 

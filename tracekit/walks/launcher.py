@@ -89,6 +89,11 @@ def _stop(number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
-if __name__ == "__main__":
+def main(job_path: Path, answer_path: Path) -> None:
+    """Told to end it stops its ranks, and gives no answer."""
     signal.signal(signal.SIGTERM, _stop)
-    Path(sys.argv[2]).write_bytes(msgspec.json.encode(launch(Path(sys.argv[1]))))
+    answer_path.write_bytes(msgspec.json.encode(launch(job_path)))
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
