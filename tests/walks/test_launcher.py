@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from tracekit.capture.lockstep import meeting_place
 from tracekit.model.child import END_OF_RANK, LaunchedJob, RankFailure
 from tracekit.walks import launcher
 from tracekit.walks.job import failure_of
@@ -63,6 +65,15 @@ def test_a_rank_that_ends_without_a_word_is_named_and_the_others_are_said_to_be_
     assert [(each.rank, each.exit_code) for each in failures] == [(0, None), (1, code)]
     error = str(failure_of(failures, 2, 60))
     assert error.startswith("rank 1 of 2 ended") and said in error and error.endswith("tracekit stopped rank 0")
+
+
+def test_ranks_meet_where_other_machines_cannot_reach() -> None:
+    with meeting_place() as address:
+        port = int(address["MASTER_PORT"])
+        socket.create_connection(("127.0.0.1", port), 5).close()
+        # An address of this machine too, of which one that listens on all would hear.
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", port), 5)
 
 
 def test_a_rank_that_does_not_hear_is_killed_soon_and_that_is_no_failure_of_its_own(

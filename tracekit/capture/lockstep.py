@@ -23,6 +23,7 @@ from tracekit.errors import LateRankError, TracekitError
 
 T = TypeVar("T")
 
+LOOPBACK = "127.0.0.1"
 #: A call begins so long after all ranks have come to it: longer than the word of it travels between processes.
 AHEAD_NS = 500_000
 
@@ -156,9 +157,12 @@ def rank_of_job() -> tuple[int, int]:
 def meeting_place() -> Iterator[dict[str, str]]:
     """What tells the ranks of a job on this machine, in their environment, where they find each other: at this process,
     as long as the block lasts, at a port of loopback that was free."""
-    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    # By itself the store listens on every network of the machine, and lets anybody write into it.
+    server = socket.create_server((LOOPBACK, 0))
+    port = server.getsockname()[1]
+    store = TCPStore(LOOPBACK, port, is_master=True, wait_for_workers=False, master_listen_fd=server.detach())
     yield {
-        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_ADDR": LOOPBACK,
         "MASTER_PORT": str(store.port),
         # No rank listens there itself.
         "TORCHELASTIC_USE_AGENT_STORE": "True",
