@@ -16,6 +16,7 @@ from msgspec import Struct
 from tracekit.files import LogFile
 from tracekit.report.words.noted import exit_words
 from tracekit.shell import environment_with
+from tracekit.store import CHILD
 
 #: How often it is looked whether a process has ended.
 LOOK_SECONDS = 0.2
@@ -82,7 +83,7 @@ def run_module(
 
     `on_word` is told what the process has written into the file `word` beside its job, whenever that changes.
     """
-    with tempfile.TemporaryDirectory(prefix=".child-", dir=draft, ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory(prefix=CHILD, dir=draft, ignore_cleanup_errors=True) as place:
         names = ("job.json", "result.json", "output.log", WORD, PART)
         asked, answer, printed, word, part = (Path(place) / name for name in names)
         asked.write_bytes(job)
