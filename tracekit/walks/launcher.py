@@ -65,8 +65,12 @@ def _place_in_job(rank: int, size: int) -> dict[str, str]:
     """What torchrun sets for the ranks of one machine."""
     numbers = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "GROUP_RANK": 0}
     # Failed collectives end the process.
-    handling = os.environ.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
-    return {name: str(number) for name, number in numbers.items()} | {"TORCH_NCCL_ASYNC_ERROR_HANDLING": handling}
+    settings = {"TORCH_NCCL_ASYNC_ERROR_HANDLING": "1"}
+    if sys.platform == "linux":
+        # Else gloo listens at the address that the host's name has, where other machines may reach it.
+        settings["GLOO_SOCKET_IFNAME"] = "lo"
+    chosen = {name: os.environ.get(name, value) for name, value in settings.items()}
+    return {name: str(number) for name, number in numbers.items()} | chosen
 
 
 def _tell_end(rank: int, process: subprocess.Popen[bytes], ends: SimpleQueue[End]) -> None:
