@@ -3,12 +3,16 @@ import gzip
 import os
 import random
 import stat
+import subprocess
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tracekit import files
 from tracekit.errors import TracekitError
 from tracekit.files import read_bounded, replaced, unpack_gzip, write_named, write_replaced
 
@@ -140,3 +144,44 @@ def test_a_name_of_the_longest_length_can_be_written(tmp_path: Path) -> None:
     path = tmp_path / ("é" * 120 + "x" * 15)
     write_replaced(path, b"1")
     assert path.read_bytes() == b"1"
+
+
+#: Prints numbered lines of a kilobyte.
+CHATTER = "for i in range(int({})): print(f'{{i:06}}', 'x' * 1016, flush=i % 100 == 0)"
+
+
+def chatter(path: Path, lines: int) -> None:
+    with path.open("ab") as file:
+        subprocess.run([sys.executable, "-c", CHATTER.format(lines)], stdout=file, check=True)
+
+
+def test_of_a_long_log_both_ends_are_kept_and_what_is_missing_is_said_between(tmp_path: Path) -> None:
+    log = files.LogFile(tmp_path / "output.log")
+    log.cut()
+    for lines in (3000, 6000, 6000):
+        chatter(tmp_path / "output.log", lines)
+        log.cut()
+    content = (tmp_path / "output.log").read_bytes()
+    assert len(content) < files.MOST_LOG_BYTES and content.startswith(b"000000 ") and content.endswith(b"x\n")
+    (said,) = (line for line in content.splitlines() if line.startswith(b"... tracekit left out"))
+    assert content.index(said) < files.LOG_END_BYTES + 10
+    assert content.rstrip().splitlines()[-1].startswith(b"005999 ")
+    left_out = int(said.split()[5].replace(b",", b""))
+    assert abs(left_out - (15_000 * 1024 - 2 * files.LOG_END_BYTES)) < 1000
+
+
+def test_a_log_is_cut_while_others_print_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "LOG_SECONDS", 0.01)
+    path = tmp_path / "output.log"
+    with files.log_bounded(path):
+        with path.open("ab") as file:
+            process = subprocess.Popen([sys.executable, "-c", CHATTER.format(1e9)], stdout=file)
+        try:
+            until = time.monotonic() + 60
+            while not (path.exists() and b"left out" in path.read_bytes()) and time.monotonic() < until:
+                time.sleep(0.01)
+        finally:
+            process.kill()
+            process.wait()
+    content = path.read_bytes()
+    assert b"left out" in content and content.startswith(b"000000 ") and len(content) <= files.MOST_LOG_BYTES

@@ -110,6 +110,14 @@ def test_what_was_left_before_a_call_was_timed_is_in_nobody_s_way(tmp_path: Path
             store.save(make_run(forms=forms), draft)
 
 
+def test_what_was_left_by_a_run_over_ranks_that_was_killed_early_is_in_nobody_s_way(tmp_path: Path) -> None:
+    draft = tmp_path / "flux-eager.incomplete"
+    for name in (f"{store.CHILD}abc", "rank1"):
+        (draft / name).mkdir(parents=True)
+    with store.begun(tmp_path / "flux-eager", force=False) as again:
+        assert list(again.iterdir()) == []
+
+
 def test_a_finished_run_is_not_taken_for_a_draft_by_who_comes_next(tmp_path: Path) -> None:
     with store.begun(tmp_path / "flux-eager", force=False) as draft:
         folder = store.finish(make_run(), draft)

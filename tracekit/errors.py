@@ -31,7 +31,11 @@ class DoesNotFitError(TracekitError):
 
 
 class LateRankError(TracekitError):
-    """Ranks of a job that the others waited for in vain."""
+    """Ranks of a job that the others waited for in vain; none where it is not known which."""
+
+    def __init__(self, message: str, ranks: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.ranks = ranks
 
 
 class KilledRankError(TracekitError):

@@ -1,7 +1,8 @@
 """Files of this machine: read with a bound, written whole or not at all.
 
 A folder that came from elsewhere may hold links, pipes and devices under any name, so whatever is read from one is
-first seen to be a regular file of a size that can be held, and whatever is written beside it goes through no link.
+first seen to be a regular file of a size that can be held, and whatever is written beside it goes through no link. What
+programs print is bounded, too.
 """
 
 import contextlib
@@ -11,12 +12,17 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import BinaryIO
 
 from tracekit.errors import TracekitError
 
 #: zlib's window bits for gzip framing.
 GZIP_FRAME = 31
+#: How large a log may become before it is cut, how much of each of its ends is kept then, and how often that is looked
+#: at.
+MOST_LOG_BYTES, LOG_END_BYTES = 4 << 20, 1 << 20
+LOG_SECONDS = 1.0
 
 
 def read_bounded(path: Path, most_bytes: int) -> bytes:
@@ -115,3 +121,44 @@ def why_unwritable(path: Path) -> str | None:
     if not nearest.is_dir():
         return f"{nearest} is a file, not a folder"
     return None if os.access(nearest, os.W_OK) else f"{nearest} is not writable"
+
+
+class LogFile:
+    """Whoever prints into it appends (O_APPEND) and may go on while it is cut."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._left_out = path, 0
+
+    def cut(self) -> None:
+        """Leaves out the middle of a log that is too large, and says so there."""
+        size = self._path.stat().st_size if self._path.exists() else 0
+        if size <= MOST_LOG_BYTES:
+            return
+        with self._path.open("r+b") as file:
+            file.seek(-LOG_END_BYTES, os.SEEK_END)
+            end = file.read(LOG_END_BYTES)
+            # What is printed between the two is lost, too.
+            file.truncate(LOG_END_BYTES)
+        self._left_out += size - 2 * LOG_END_BYTES
+        said = f"\n... tracekit left out about {self._left_out:,} bytes of output here ...\n"
+        with self._path.open("ab") as file:
+            file.write(said.encode() + end)
+
+
+@contextmanager
+def log_bounded(path: Path) -> Iterator[None]:
+    """Keeps the log bounded as long as the block lasts: a thread looks at its size."""
+    log, over = LogFile(path), Event()
+
+    def look() -> None:
+        while not over.wait(LOG_SECONDS):
+            log.cut()
+
+    watch = Thread(target=look, daemon=True, name="tracekit-log")
+    watch.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watch.join()
+        log.cut()

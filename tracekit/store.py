@@ -38,6 +38,8 @@ COMPILED_TRITON = "compiled-triton.json.gz"
 #: What torch and its libraries printed while the run was made.
 OUTPUT = "output.log"
 INCOMPLETE = ".incomplete"
+#: How folders begin in which processes of a run find their jobs; one that was killed leaves them.
+CHILD = ".child-"
 
 #: What the files of a run may have at most, ten times and more what was measured: of manifests 0.3 MB (ViT), of
 #: provenance 0.3 MB packed and 12 MB unpacked (FLUX.1-dev), of pictures 0.1 MB.
@@ -92,7 +94,8 @@ def begun(folder: Path, *, force: bool, ways: Ways = ON_THE_COMMAND_LINE) -> Ite
     if not os.access(draft, os.W_OK):
         raise TracekitError(f"cannot write to {draft}; pass {ways.out}")
     with _held(draft, ways):
-        if not is_run(draft) and any(path.name != OUTPUT for path in draft.iterdir()):
+        there = [path.name for path in draft.iterdir() if path.name != OUTPUT]
+        if there and not is_run(draft) and not any(name.startswith(CHILD) for name in there):
             raise TracekitError(f"{draft} exists and was not written by tracekit; move it, or pass {ways.out}")
         if not force and holds_measurements(draft):
             ended = "failed" if load(draft).failure else "was interrupted"

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import warnings
@@ -9,6 +10,7 @@ import pytest
 from tests.stack_depths import count_crossings
 
 from tracekit.capture.process import call_in_one_chunk, output_kept, warnings_collected
+from tracekit.files import MOST_LOG_BYTES
 
 
 def at_depth(depth: int) -> int:
@@ -57,6 +59,14 @@ with output_kept(pathlib.Path(sys.argv[1])):
     subprocess.run(["echo", "a child's chatter"], check=True)
 print("seen again")
 """
+
+
+def test_of_a_log_without_end_both_ends_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "output.log"
+    with output_kept(path):
+        os.write(1, b"first\n" + b"x" * MOST_LOG_BYTES + b"\nlast\n")
+    content = path.read_bytes()
+    assert content.startswith(b"first\n") and content.endswith(b"\nlast\n") and len(content) < MOST_LOG_BYTES
 
 
 def test_what_others_print_goes_into_a_file_and_not_to_the_terminal(tmp_path: Path) -> None:

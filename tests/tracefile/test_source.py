@@ -77,8 +77,9 @@ def test_a_url_whose_file_system_is_not_installed_says_what_to_install(
 
 
 def test_without_fsspec_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(TracekitError, match=r"pip install '\.\[remote\]'"):
+    for name in ("fsspec", "fsspec.core"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(TracekitError, match=r"needs fsspec: pip install '\.\[remote\]'"):
         read_trace("https://host/trace.json")
 
 

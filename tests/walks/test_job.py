@@ -221,19 +221,43 @@ def test_all_ranks_refuse_a_folder_that_one_host_does_not_see(tmp_path: Path) ->
         refuse_unshared(tmp_path, OfThree())
 
 
-def test_the_rank_that_others_lost_is_named() -> None:
-    lost = RankFailure(0, "Connection closed by peer", "their frames", at=1.0, exit_code=1)
-    killed = RankFailure(1, exit_code=-9)
-    error = failure_of((lost, killed, RankFailure(2)), 3, 60)
-    assert isinstance(error, KilledRankError) and "rank 1 of 3 was ended by SIGKILL" in str(error)
-    hung = RankFailure(2, stands='Stack (most recent call first):\n  File "m.py", line 3 in step\n')
-    waited = RankFailure(0, "Timed out waiting for recv", at=1.0, exit_code=1, timed_out=True)
-    for late in (waited, RankFailure(0, exit_code=-6)):
-        error = failure_of((late, RankFailure(1), hung), 3, 60)
-        assert "rank 2 of 3 hangs" in str(error)
-    assert isinstance(error, TheirCodeError) and "m.py" in error.traceback
-    first = RankFailure(1, "boom", at=0.5, exit_code=1)
-    assert str(failure_of((lost, first, RankFailure(2)), 3, 60)) == "rank 1 of 3: boom"
+LOST = RankFailure(0, "Connection closed by peer", "their frames", at=1.0, exit_code=1, lost_another=True)
+FRAMES = 'Stack (most recent call first):\n  File "m.py", line 3 in step\n'
+
+
+@pytest.mark.parametrize(
+    ("gone", "kind", "said"),
+    [
+        # The launcher may see its end after that of the rank that lost it.
+        (RankFailure(1, at=2.0, exit_code=-9), KilledRankError, "killed by SIGKILL, not by tracekit"),
+        (RankFailure(1, at=2.0, exit_code=7), TracekitError, "exit code 7; tracekit stopped rank 2"),
+        (RankFailure(1, at=2.0, exit_code=-6, seconds=9.0), KilledRankError, "killed by SIGABRT"),
+        (RankFailure(1, "boom", at=0.5, exit_code=1), TracekitError, "rank 1 of 3: boom"),
+    ],
+)
+def test_the_rank_that_others_lost_is_named(gone: RankFailure, kind: type[TracekitError], said: str) -> None:
+    error = failure_of((LOST, gone, RankFailure(2, stands=FRAMES)), 3, 60)
+    assert type(error) is kind and "rank 1 of 3" in str(error) and said in str(error)
+
+
+def test_a_rank_that_aborts_because_it_lost_another_is_not_named() -> None:
+    # As NCCL does; the rank that was lost says why.
+    failed = RankFailure(1, "boom", at=0.5, exit_code=1)
+    assert str(failure_of((RankFailure(0, at=0.6, exit_code=-6), failed), 2, 60)) == "rank 1 of 2: boom"
+
+
+def test_the_rank_that_others_wait_for_is_named_with_where_it_stands() -> None:
+    waited = RankFailure(0, "rank 2 did not come", at=1.0, exit_code=1, timed_out=True, waited_for=(2,), seconds=61.0)
+    waits, hangs = RankFailure(1, stands=FRAMES.replace("m.py", "w.py")), RankFailure(2, stands=FRAMES)
+    error = failure_of((waited, waits, hangs), 3, 60)
+    assert "rank 2 of 3 hangs" in str(error)
+    assert isinstance(error, TheirCodeError) and "m.py" in error.traceback and "w.py" not in error.traceback
+    # NCCL aborts a process that has waited in vain, and does not say for whom.
+    error = failure_of((RankFailure(0, exit_code=-6, seconds=61.0), waits, hangs), 3, 60)
+    assert "rank 1 or 2 of 3 hangs" in str(error)
+    # A time-out of its own program.
+    asked = RankFailure(0, "TimeoutError: timed out", at=1.0, exit_code=1, timed_out=True, seconds=9.0)
+    assert str(failure_of((asked, waits), 2, 60)) == "rank 0 of 2: TimeoutError: timed out"
 
 
 def test_a_job_goes_through_a_file_whole() -> None:

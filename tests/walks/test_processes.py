@@ -1,6 +1,5 @@
 """Processes of tracekit's own: how they end, and what is kept of them."""
 
-import math
 import os
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tracekit.files import MOST_LOG_BYTES
 from tracekit.walks import processes
 from tracekit.walks.processes import run_module
 
@@ -56,7 +56,7 @@ def wait_for(path: Path) -> str:
 def late_when(monkeypatch: pytest.MonkeyPatch, is_so: Callable[[], object]) -> None:
     """The time of the next child is up as soon as that is so, however slow the machine is."""
     began = iter([0.0])
-    clock = SimpleNamespace(sleep=time.sleep, monotonic=lambda: next(began, math.inf if is_so() else 0.0))
+    clock = SimpleNamespace(sleep=time.sleep, monotonic=lambda: next(began, 1e9 if is_so() else 0.0))
     monkeypatch.setattr(processes, "time", clock)
 
 
@@ -116,7 +116,7 @@ def test_a_second_interrupt_while_the_process_is_asked_to_end_lets_nothing_live_
 
     monkeypatch.setattr(process, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        processes.end_group(process)
+        processes.end_groups(process)
     assert process.returncode in (-signal.SIGTERM, -signal.SIGKILL)
 
 
@@ -150,6 +150,15 @@ def test_a_process_is_tied_to_this_one_and_leaves_what_it_had_found_out(
     ended = run_module("a.module", b"{}", tmp_path, {})
     assert (ended.code, ended.answer, ended.part) == (-signal.SIGKILL, None, b"so far")
     assert commands[0][2:6] == ["-m", TIE, str(os.getpid()), "a.module"]
+
+
+def test_of_what_a_process_prints_without_end_both_ends_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    python(monkeypatch, f"print('first'); print('x' * {MOST_LOG_BYTES}); print('last')")
+    lines = run_module("any", b"{}", tmp_path, {}).lines
+    assert (lines[0], lines[-1]) == ("first", "last") and any("left out" in line for line in lines)
+    assert sum(map(len, lines)) < MOST_LOG_BYTES
 
 
 #: A module that says that it runs, and with what.

@@ -48,7 +48,7 @@ def test_a_process_that_gives_no_answer_stops_nothing(children: Children) -> Non
     children.ends = [Ended(-11, None, ("chatter", "Segmentation fault", ""))]
     said = check_first([eager_cell()], Silent())
     assert said is not None
-    assert "killed by signal 11: Segmentation fault" in said
+    assert "killed by SIGSEGV; it printed last: chatter / Segmentation fault" in said
 
 
 def test_the_process_tells_the_first_thing_that_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

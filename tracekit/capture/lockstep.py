@@ -1,12 +1,13 @@
 """Many ranks that make the same calls: all begin one at the same moment, and it is over when the slowest rank's is.
 
-Each rank is a process that torch's launcher has started (`torchrun`, or `tracekit profile --nproc`). Whatever steers
-the walk is agreed on between calls over a group of gloo's: which moment a call begins at, how long it took, whether to
-go on. What ranks send each other inside calls is the workload's own affair.
+Each rank is a process that a launcher has started (`torchrun`, or `tracekit profile --nproc`). Whatever steers the walk
+is agreed on between calls over a group of gloo's: which moment a call begins at, how long it took, whether to go on.
+What ranks send each other inside calls is the workload's own affair.
 """
 
 import os
 import platform
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -16,11 +17,13 @@ from typing import Protocol, TypeVar
 
 import torch
 import torch.distributed as dist
+from torch._C._distributed_c10d import TCPStore
 
 from tracekit.errors import LateRankError, TracekitError
 
 T = TypeVar("T")
 
+LOOPBACK = "127.0.0.1"
 #: A call begins so long after all ranks have come to it: longer than the word of it travels between processes.
 AHEAD_NS = 500_000
 
@@ -90,7 +93,7 @@ class Lockstep:
         try:
             dist.monitored_barrier(self._group, timedelta(seconds=self._timeout), wait_all_ranks=True)
         except RuntimeError as error:
-            raise LateRankError(_late(str(error), self._timeout)) from None
+            raise _late(str(error), self._timeout) from None
         if not self._one_host:
             return time.perf_counter_ns()
         (latest_ns,) = self.most(time.perf_counter_ns() - self._since_ns)
@@ -123,11 +126,12 @@ class Lockstep:
         return found
 
 
-def _late(said: str, seconds: float) -> str:
+def _late(said: str, seconds: float) -> TracekitError:
     """gloo names them: `Ranks 1, 3 failed to pass monitoredBarrier`."""
     ranks, _, rest = said.partition(" failed to pass monitoredBarrier")
     who = ranks.rpartition("]")[2].strip().lower() if rest else "another rank"
-    return f"{who} did not come to the next call within {seconds:.0f} s (--timeout)"
+    message = f"{who} did not come to the next call within {seconds:.0f} s (--timeout)"
+    return LateRankError(message, tuple(map(int, re.findall(r"\d+", who))))
 
 
 def _not_joined(said: str) -> str:
@@ -150,8 +154,24 @@ def rank_of_job() -> tuple[int, int]:
 
 
 @contextmanager
+def meeting_place() -> Iterator[dict[str, str]]:
+    """What tells the ranks of a job on this machine, in their environment, where they find each other: at this process,
+    as long as the block lasts, at a port of loopback that was free."""
+    # By itself the store listens on every network of the machine, and lets anybody write into it.
+    server = socket.create_server((LOOPBACK, 0))
+    port = server.getsockname()[1]
+    store = TCPStore(LOOPBACK, port, is_master=True, wait_for_workers=False, master_listen_fd=server.detach())
+    yield {
+        "MASTER_ADDR": LOOPBACK,
+        "MASTER_PORT": str(store.port),
+        # No rank listens there itself.
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+    }
+
+
+@contextmanager
 def joined(timeout_seconds: float) -> Iterator[Lockstep]:
-    """The job that torch's launcher has started this process for: its process group is up inside the block, by NCCL
+    """The job that a launcher has started this process for: its process group is up inside the block, by NCCL
     with a GPU for each rank, else by gloo. Raises TracekitError where there is no GPU for this rank, or no such job."""
     local, gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
     if gpus:

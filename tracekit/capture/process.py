@@ -9,6 +9,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import TypeVar
 
+from tracekit.files import log_bounded
+
 T = TypeVar("T")
 
 #: What the large frame asks for, in values of 8 bytes: it takes 512 KiB of the chunk of 1 MiB that CPython makes for
@@ -20,7 +22,7 @@ SLOTS = 2**16
 def output_kept(path: Path) -> Iterator[None]:
     """Whatever this process and its children print, from Python or native code, goes into the file `path`. Inductor's
     autotuning prints thousands of lines, the profiler prints about itself; people look at progress, and programs read
-    standard output. A file without a line is removed."""
+    standard output. A long file keeps its beginning and its end, one without a line is removed."""
     sys.stdout.flush()
     sys.stderr.flush()
     before = [(number, os.dup(number)) for number in (1, 2)]
@@ -28,7 +30,8 @@ def output_kept(path: Path) -> Iterator[None]:
         for number, _ in before:
             os.dup2(file.fileno(), number)
     try:
-        yield
+        with log_bounded(path):
+            yield
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -39,8 +39,9 @@ class ChildResult(Struct, frozen=True):
     forms: Many[ChildForm]
 
 
-#: Beside a job of several ranks: what a rank says that has failed, and where one stood that was ended.
-ERROR_OF_RANK, STANDS_OF_RANK = "error-rank{}.json", "stands-rank{}.txt"
+#: Beside a job of several ranks: what a rank says at its end, a RankFailure or null, and where one stood that was told
+#: to end.
+END_OF_RANK, STANDS_OF_RANK = "end-rank{}.json", "stands-rank{}.txt"
 
 
 class LaunchedJob(Struct, frozen=True):
@@ -57,7 +58,10 @@ class RankFailure(Struct, frozen=True):
     traceback: str = ""
     below: tuple[str, ...] = ()
     at: float = 0.0  #: When it failed, seconds since 1970.
-    exit_code: int | None = None  #: Negative: a signal; None: it ran on until it was ended.
+    exit_code: int | None = None  #: Negative: a signal; None: it ran on until the launcher stopped it.
     out_of_memory: bool = False
     timed_out: bool = False  #: It had waited for other ranks in vain.
-    stands: str = ""  #: Where it stood when it was ended, as `faulthandler` writes it.
+    waited_for: tuple[int, ...] = ()  #: For these, where that is known.
+    lost_another: bool = False  #: Its connection to another rank was lost.
+    stands: str = ""  #: Where it stood when it was told to end, as `faulthandler` writes it.
+    seconds: float = 0.0  #: How long the job had run.

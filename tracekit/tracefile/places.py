@@ -2,8 +2,9 @@
 whole."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +18,14 @@ LOCAL_URL = "file://"
 #: Listing a folder there means reading a page.
 WEB = ("http://", "https://")
 INSTALL = "pip install '.[remote]' in tracekit's checkout"
+#: How long it may take to reach a web server, how long that may be silent, and how long all of an answer may take that
+#: is no file.
+WEB_SECONDS, WEB_PAGE_SECONDS = 30, 300
+READ_BYTES = 1 << 18
+#: Of what is read as a whole, digests, so much is read at most: hundred times a large one.
+MOST_CONTENT_BYTES = 256 << 20
+#: Of what a server says so many characters are shown.
+LONGEST = 100
 #: Of a file's beginning and of its end so much is looked at, to know it again.
 END_BYTES = 64_000
 
@@ -54,11 +63,38 @@ def is_folder_url(url: str) -> bool:
 
 
 def open_url(url: str) -> BinaryIO:
-    """The file, open for reading."""
+    """The file, open for reading; one of the web can be read once, from its beginning."""
     fs, path = _system(url)
     with said_in_one_line(url):
-        file: BinaryIO = fs.open(path, "rb")
-        return file
+        if url.startswith(WEB):
+            # In one request: not every server gives parts of a file.
+            size = fs.info(path)["size"]
+            file = _stream(fs, path)
+            file.size = size
+        else:
+            file = fs.open(path, "rb")
+        opened: BinaryIO = file
+        return opened
+
+
+def _stream(fs: Any, path: str, **headers: str) -> Any:
+    """What a web server answers, as long as it keeps sending."""
+    headers = {**fs.kwargs.get("headers", {}), **headers}
+    # Where it is given a size it asks for none.
+    return fs.open(path, "rb", block_size=0, size=-1, timeout=_waiting(None), headers=headers)
+
+
+def _waiting(seconds: float | None) -> Any:
+    from aiohttp import ClientTimeout
+
+    return ClientTimeout(total=seconds, connect=WEB_SECONDS, sock_read=WEB_SECONDS)
+
+
+async def _session(**settings: Any) -> Any:
+    """aiohttp's, which by itself waits for five minutes for the first byte."""
+    from aiohttp import ClientSession
+
+    return ClientSession(**{"timeout": _waiting(WEB_PAGE_SECONDS), **settings})
 
 
 def length_of(place: str) -> int | None:
@@ -75,6 +111,12 @@ def length_of(place: str) -> int | None:
 def part_of(place: str, start: int, end: int) -> bytes:
     """The bytes from `start` to before `end`."""
     with said_in_one_line(place):
+        if place.startswith(WEB):
+            with _stream(*_system(place), Range=f"bytes={start}-{end - 1}") as answer:
+                # A server may give the whole file instead.
+                begin = 0 if answer.r.status == HTTPStatus.PARTIAL_CONTENT else start
+                pieces = iter(lambda: answer.read(READ_BYTES), b"")
+                return b"".join(_between(pieces, begin, begin + end - start))
         if is_url(place):
             fs, path = _system(place)
             return bytes(fs.cat_file(path, start=start, end=end))
@@ -83,13 +125,22 @@ def part_of(place: str, start: int, end: int) -> bytes:
             return file.read(end - start)
 
 
+def _between(pieces: Iterable[bytes], start: int, end: int) -> Iterator[bytes]:
+    """What lies between the two places in all pieces together."""
+    done = 0
+    for piece in pieces:
+        yield piece[max(start - done, 0) : max(end - done, 0)]
+        done += len(piece)
+        if done >= end:
+            return
+
+
 def content_of(place: str) -> bytes:
-    """The whole file."""
-    with said_in_one_line(place):
-        if is_url(place):
-            fs, path = _system(place)
-            return bytes(fs.cat_file(path))
-        return Path(place).read_bytes()
+    """The whole file. Raises TracekitError for one that is too large to be held."""
+    content = part_of(place, 0, MOST_CONTENT_BYTES + 1)
+    if len(content) > MOST_CONTENT_BYTES:
+        raise TracekitError(f"{place} is larger than the limit of {MOST_CONTENT_BYTES:,} bytes")
+    return content
 
 
 def sum_of_ends(place: str, length: int) -> str:
@@ -118,7 +169,7 @@ def _system(url: str, done: str = "read") -> tuple[Any, str]:
     except ImportError:
         raise TracekitError(f"{url} is a URL, which needs fsspec: {INSTALL}") from None
     with said_in_one_line(url, done):
-        fs, path = url_to_fs(url)
+        fs, path = url_to_fs(url, **({"get_client": _session} if url.startswith(WEB) else {}))
         logger = logging.getLogger(type(fs).__module__.partition(".")[0])
         # gcsfs logs a traceback for each request that fails: what comes of it is one line. Who asked for more gets it.
         if logger.getEffectiveLevel() >= logging.WARNING:
@@ -140,7 +191,13 @@ def said_in_one_line(place: str, done: str = "read") -> Iterator[None]:
 
 def refusal(place: str, error: Exception, done: str = "read") -> TracekitError:
     """What to say where a file cannot be read, or written. Each file system has errors of its own."""
+    if place.startswith(WEB):
+        # fsspec says that there is no file, whatever came of the request.
+        while isinstance(error, FileNotFoundError) and isinstance(error.__cause__, Exception):
+            error = error.__cause__
     cannot, kind = f"{place} cannot be {done}", type(error).__name__
+    if place.startswith(WEB) and (answer := _web_words(error, kind)):
+        return TracekitError(f"{cannot}: {answer}")
     if isinstance(error, ImportError):
         return TracekitError(f"{cannot}: a package is missing ({error}): {INSTALL}")
     if isinstance(error, FileNotFoundError):
@@ -155,6 +212,25 @@ def refusal(place: str, error: Exception, done: str = "read") -> TracekitError:
         return TracekitError(f"{cannot}: no permission ({error}); check the credentials")
     mend = "check the URL" if isinstance(error, ValueError) else "check the connection and try again"
     return TracekitError(f"{cannot}: {kind}: {error}; {mend}")
+
+
+def _web_words(error: Exception, kind: str) -> str | None:
+    """What a web server answered instead of the file, by aiohttp's error, and what to do."""
+    if isinstance(error, TimeoutError):
+        return f"the server did not answer within {WEB_SECONDS} s; check the connection and try again"
+    if kind == "TooManyRedirects":
+        return "the server redirects without end; check the URL"
+    if "Redirect" in kind:
+        return f"the server redirects to {error}, which is no web address; check the URL"
+    status, message = getattr(error, "status", None), str(getattr(error.__cause__ or error, "message", ""))
+    # Of an answer that is no HTTP aiohttp says 400 itself.
+    if kind == "ClientPayloadError" or (status and error.__cause__ is not None):
+        return f"the answer is damaged or ended early ({message.rstrip('.')[:LONGEST]}); try again, or check the URL"
+    if not isinstance(status, int):
+        return None
+    name = f"{status} {message[:LONGEST]}".strip()
+    mend = {401: "check the permission", 403: "check the permission", 404: "check the URL", 410: "check the URL"}
+    return f"the server answered {name}; {mend.get(status, 'try again later, or check the URL')}"
 
 
 def _is_forbidden(error: Exception) -> bool:

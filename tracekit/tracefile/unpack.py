@@ -22,20 +22,21 @@ from msgspec import Struct
 
 from tracekit.errors import TracekitError
 from tracekit.files import GZIP_FRAME
-from tracekit.tracefile.places import refusal
+from tracekit.tracefile.places import READ_BYTES, WEB, refusal
 from tracekit.tracefile.source import Source
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
-#: Bytes read at a time, and bytes of the pieces that are handed on.
-READ_BYTES = 1 << 18
+#: Bytes of the pieces that are handed on.
 PIECE_BYTES = 1 << 20
 ZSTD_BYTES = 1 << 8
 RESCUE_BYTES = 1 << 12
 #: Packed bytes of a pipe that are kept in case they must be unpacked again.
 TRAIL_BYTES = 1 << 26
 QUEUED = 3
+#: A server may send without end.
+MOST_WEB_BYTES = 1 << 34
 LONGEST_WAIT_SECONDS = 2.0
 SHORT_WAIT_SECONDS = 0.2
 
@@ -127,6 +128,8 @@ def _content_of(source: Source, content: Unpacked, on_bytes: OnBytes | None) -> 
         first += more
     if not first:
         raise TracekitError(f"{source.name} is empty; record it again")
+    if source.name.startswith(WEB) and first.lstrip().startswith(b"<"):
+        raise TracekitError(f"{source.name} is a web page; log in, or pass the URL of the file itself")
     if first.startswith(GZIP_MAGIC):
         yield from _unpack(chain((first,), parts), _Gzip(), source, content)
     elif first.startswith(ZSTD_MAGIC):
@@ -145,6 +148,8 @@ def _packed(source: Source, on_bytes: OnBytes | None) -> Iterator[bytes]:
         if not part:
             return
         done += len(part)
+        if done > MOST_WEB_BYTES and source.name.startswith(WEB):
+            raise TracekitError(f"{source.name} has more than {MOST_WEB_BYTES:,} bytes: save it, and pass the file")
         if on_bytes:
             on_bytes(done, source.bytes)
         yield part

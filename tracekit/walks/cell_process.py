@@ -157,7 +157,7 @@ def _measure(
     grow(replace(run, forms=tuple(found)))
 
 
-def ran_out_of_memory(error: Exception) -> bool:
+def ran_out_of_memory(error: BaseException) -> bool:
     """Whether there was too little memory, the host's or a device's."""
     if isinstance(error, DoesNotFitError | MemoryError):
         return True
@@ -168,7 +168,7 @@ def ran_out_of_memory(error: Exception) -> bool:
     return is_out_of_memory(error)
 
 
-def in_one_line(error: Exception) -> str:
+def in_one_line(error: BaseException) -> str:
     """What it says; of an error that was not written for users its type, and the first line."""
     if isinstance(error, TracekitError):
         return " ".join(str(error).split())

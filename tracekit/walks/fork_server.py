@@ -29,7 +29,7 @@ from tracekit.model.workload import WorkloadInfo
 from tracekit.shell import environment_with
 from tracekit.walks.building import quiet_libraries
 from tracekit.walks.end_with_parent import end_with
-from tracekit.walks.processes import Running, Start, end_group, start_fresh, tied_command
+from tracekit.walks.processes import Running, Start, end_groups, start_fresh, tied_command
 
 MODULE = "tracekit.walks.fork_server"
 #: Makes torch ask NVML, which a fork does not break, whether there are GPUs: libraries ask that when imported.
@@ -88,7 +88,7 @@ class ForkServer:
         try:
             yield process
         finally:
-            end_group(process)
+            end_groups(process)
 
     def start_of(self, info: WorkloadInfo) -> Start:
         """How to start what builds this workload: forked only from what imported its module."""
@@ -98,7 +98,7 @@ class ForkServer:
         """Ends the server."""
         if self._process is None:
             return
-        end_group(self._process)
+        end_groups(self._process)
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()

@@ -18,6 +18,7 @@ from tracekit.model.progress import Progress
 from tracekit.model.run import Run
 from tracekit.model.sweep import CellJob
 from tracekit.model.workload import Request
+from tracekit.report.words.noted import exit_words
 from tracekit.walks.plan import RANKS_SECONDS, Plan
 from tracekit.walks.processes import run_module
 from tracekit.walks.relayed_progress import shown_on
@@ -25,7 +26,7 @@ from tracekit.walks.relayed_progress import shown_on
 if TYPE_CHECKING:
     from tracekit.capture.lockstep import Ranks
 
-MODULE = "tracekit.capture.launcher"
+MODULE = "tracekit.walks.launcher"
 #: So many of the lines in which a rank says where it stands.
 STANDS_LINES = 6
 #: What ranks of a job started elsewhere have in their environment.
@@ -87,8 +88,7 @@ def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:
         with (draft / store.OUTPUT).open("a", encoding="utf-8") as log:
             log.writelines(f"{line}\n" for line in ended.lines)
     if ended.answer is None:
-        last = next((line for line in reversed(ended.lines) if line.strip()), "it printed nothing")
-        raise TracekitError(f"torch's launcher could not start the ranks ({last.strip()})")
+        raise TracekitError(f"the launcher of the ranks failed: {ended.how()}")
     failures = msgspec.json.decode(ended.answer, type=tuple[RankFailure, ...])
     if failures:
         raise failure_of(failures, plan.request.nproc, plan.timeout_seconds)
@@ -101,36 +101,43 @@ def threads_of_rank() -> dict[str, str]:
 
 
 def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: float) -> TracekitError:
-    """The error of the job: that of the rank that was killed, or hangs, without a word, else of the first that said
-    one. The others fail because that one does not come."""
-    # NCCL aborts a process that has waited in vain.
-    waited = [each for each in failures if each.timed_out or each.exit_code == -Signals.SIGABRT]
-    silent = [each for each in failures if each.message is None and each not in waited]
-    # A rank that was ended because another had failed says where it stood, or has not begun and ends by SIGTERM.
-    ended = [each for each in silent if not each.stands and each.exit_code != -Signals.SIGTERM]
-    killed = [each for each in ended if each.exit_code is not None and each.exit_code < 0]
-    if killed:
-        names = {-each.value: each.name for each in Signals}
-        first = killed[0]
-        signal = names.get(first.exit_code or 0, str(first.exit_code))
-        memory = ": possibly out of memory" if first.exit_code == -Signals.SIGKILL else ""
-        return KilledRankError(
-            f"rank {first.rank} of {size} was ended by {signal}{memory}; the other ranks were ended too"
-        )
-    hung = [each for each in silent if each.stands]
-    if hung and waited:
-        first = hung[0]
-        message = f"rank {first.rank} of {size} hangs: the others waited {timeout_seconds:.0f} s for it (--timeout)"
-        # `faulthandler` writes the main thread last, its innermost frame first.
-        thread = first.stands.strip().rpartition("\n\n")[2].splitlines()
-        frames = (f"  {line}" for line in thread[1 : STANDS_LINES + 1])
-        return TheirCodeError(message, "\n".join(["It stands at (innermost first):", *frames]))
-    said = sorted((each for each in failures if each.message is not None), key=lambda each: each.at)
-    if not said:
-        codes = ", ".join(f"rank {each.rank}: {each.exit_code}" for each in failures if each.exit_code is not None)
-        return TracekitError(f"ranks ended before they had measured (exit codes {codes})")
-    first = said[0]
-    message = f"rank {first.rank} of {size}: {first.message}"
+    """The error of the job: that of the rank that failed first by itself. Others fail because that one is gone or does
+    not come, or are stopped."""
+    own = sorted((each for each in failures if each.exit_code is not None), key=lambda each: each.at)
+    # NCCL aborts a process that has lost another, or has waited in vain.
+    aborted = [each for each in own if each.exit_code == -Signals.SIGABRT]
+    waiting = [each for each in own if (each.timed_out or each in aborted) and each.seconds >= timeout_seconds]
+    causes = [each for each in own if not (each.timed_out or each.lost_another or each in aborted)]
+    awaited = {rank for each in waiting for rank in each.waited_for}
+    stopped = [each for each in failures if each.exit_code is None]
+    hanging = [each for each in stopped if each.rank in awaited] or stopped
+    if not causes and waiting and hanging:
+        return _hanging_error(hanging, size, timeout_seconds)
+    first = (causes or aborted or own)[0]
+    of = f"rank {first.rank} of {size}"
+    if first.message is None:
+        assert first.exit_code is not None
+        kind = KilledRankError if first.exit_code < 0 else TracekitError
+        others = [str(each.rank) for each in failures if each.exit_code is None]
+        then = f"; tracekit stopped rank {', '.join(others)}" if others else ""
+        return kind(f"{of} ended before it had measured: {exit_words(first.exit_code)}{then}")
+    message = f"{of}: {first.message}"
     error = TheirCodeError(message, first.traceback) if first.traceback else TracekitError(message)
     error.below = first.below
     return error
+
+
+def _hanging_error(hanging: list[RankFailure], size: int, timeout_seconds: float) -> TheirCodeError:
+    """Which ranks did not come, as far as that is known, and where each stood."""
+    lines: list[str] = []
+    for each in hanging:
+        if not each.stands:
+            lines.append(f"Rank {each.rank} did not say where it stands.")
+            continue
+        # `faulthandler` writes the main thread last, its innermost frame first.
+        thread = each.stands.strip().rpartition("\n\n")[2].splitlines()
+        frames = (f"  {line}" for line in thread[1 : STANDS_LINES + 1])
+        lines += [f"Rank {each.rank} stands at (innermost first):", *frames]
+    which = " or ".join(str(each.rank) for each in hanging)
+    message = f"rank {which} of {size} hangs: the others waited {timeout_seconds:.0f} s for it (--timeout)"
+    return TheirCodeError(message, "\n".join(lines))

@@ -9,16 +9,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from tracekit.files import LogFile
+from tracekit.report.words.noted import exit_words
 from tracekit.shell import environment_with
+from tracekit.store import CHILD
 
 #: How often it is looked whether a process has ended.
 LOOK_SECONDS = 0.2
 #: How long a process may take to end when it is told to.
 PATIENCE_SECONDS = 5.0
+#: Of what a process that failed has printed, so many lines go into the error; how a line begins that is one.
+LAST_LINES, ERROR = 3, "error: "
 #: Beside its job, where a process may say what it is doing.
 WORD = "word"
 #: Beside its job, where a process may leave what it has found out, should it not live to answer.
@@ -37,6 +42,14 @@ class Ended(Struct, frozen=True):
     word: str = ""
     part: bytes | None = None
 
+    def how(self) -> str:
+        """The error that it printed last; of any other end what ended it, and the last it printed."""
+        printed = [line.strip() for line in self.lines if line.strip()]
+        if self.code == 1 and printed and printed[-1].startswith(ERROR):
+            return printed[-1].removeprefix(ERROR)
+        last = f"last: {' / '.join(printed[-LAST_LINES:])}" if printed else "nothing"
+        return f"{exit_words(self.code)}; it printed {last}"
+
 
 class Running(Protocol):
     """A process, as `subprocess.Popen` has one."""
@@ -48,6 +61,8 @@ class Running(Protocol):
 
     def wait(self, timeout: float | None = None) -> int: ...
 
+
+Process = TypeVar("Process", bound=Running)
 
 #: Starts `python -m MODULE WORD...` with more in its environment, printing into a file; its group ends with the block.
 Start = Callable[[str, Sequence[str], dict[str, str], Path], AbstractContextManager[Running]]
@@ -68,23 +83,25 @@ def run_module(
 
     `on_word` is told what the process has written into the file `word` beside its job, whenever that changes.
     """
-    with tempfile.TemporaryDirectory(prefix=".child-", dir=draft, ignore_cleanup_errors=True) as place:
+    with tempfile.TemporaryDirectory(prefix=CHILD, dir=draft, ignore_cleanup_errors=True) as place:
         names = ("job.json", "result.json", "output.log", WORD, PART)
         asked, answer, printed, word, part = (Path(place) / name for name in names)
         asked.write_bytes(job)
         printed.touch()
-        said, late = "", False
+        said, late, log = "", False, LogFile(printed)
         with (start or start_fresh)(module, (str(asked), str(answer)), environment, printed) as process:
             began = time.monotonic()
             while process.poll() is None:
                 # Not wait(): a signal that another thread receives would not end it.
                 time.sleep(LOOK_SECONDS)
+                log.cut()
                 if word.exists() and (now := word.read_text(errors="replace")) != said:
                     said = now
                     on_word(said)
                 if late := limit_seconds is not None and time.monotonic() - began > limit_seconds:
-                    end_group(process)
+                    end_groups(process)
         assert process.returncode is not None
+        log.cut()
         lines = tuple(printed.read_text(errors="replace").splitlines())
         whole = process.returncode == 0 and answer.is_file()
         left = part.read_bytes() if part.is_file() else None
@@ -108,7 +125,7 @@ def start_fresh(
         try:
             yield process
         finally:
-            end_group(process)
+            end_groups(process)
 
 
 def tied_command(module: str, words: Sequence[str]) -> list[str]:
@@ -116,20 +133,30 @@ def tied_command(module: str, words: Sequence[str]) -> list[str]:
     return [sys.executable, "-P", "-m", "tracekit.walks.end_with_parent", str(os.getpid()), module, *words]
 
 
-def end_group(process: Running) -> None:
-    """Ends the process and all of its group: what it started may live on after it, and may not hear a polite word."""
+def end_groups(*processes: Process, patience_seconds: float = PATIENCE_SECONDS) -> list[Process]:
+    """Ends the processes and all of their groups: what they started may live on after them, and may not hear a polite
+    word. Returns those that had to be killed."""
+    late: list[Process] = []
     try:
-        if process.poll() is None:
+        running = [process for process in processes if process.poll() is None]
+        for process in running:
             # As long as anybody is in a group no other process is given its number; an empty one is gone.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(PATIENCE_SECONDS)
+        until = time.monotonic() + patience_seconds
+        for process in running:
+            try:
+                process.wait(max(until - time.monotonic(), 0.0))
+            except subprocess.TimeoutExpired:
+                late.append(process)
     finally:
         # Also on Ctrl-C, which somebody who is kept waiting presses again.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        for process in processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        for process in processes:
+            process.wait()
+    return late
 
 
 def caches_in(place: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""One rank of a run: `python -m tracekit.walks.rank_process JOB`, started by torch's launcher."""
+"""One rank of a run: `python -m tracekit.walks.rank_process JOB`, started by `walks/launcher.py`."""
 
 import faulthandler
 import os
@@ -15,10 +15,9 @@ from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.errors import LateRankError, TheirCodeError, TracekitError
-from tracekit.model.child import ERROR_OF_RANK, STANDS_OF_RANK, RankFailure
+from tracekit.model.child import END_OF_RANK, STANDS_OF_RANK, RankFailure
 from tracekit.model.progress import Progress, Silent
 from tracekit.walks.cell_process import in_one_line, measure_cell, ran_out_of_memory
-from tracekit.walks.end_with_parent import end_with
 from tracekit.walks.job import RANK, RankJob, decoded
 from tracekit.walks.processes import WORD, caches_in
 from tracekit.walks.profiling import measure_rank
@@ -26,6 +25,12 @@ from tracekit.walks.relayed_progress import Relaying
 
 #: What gloo and NCCL say of a rank that did not come.
 TIMED_OUT = re.compile("timed? ?-?out", re.IGNORECASE)
+#: And of one that has gone.
+LOST = re.compile("connection (closed|reset|refused)|broken pipe|remote (process|error)|end of file", re.IGNORECASE)
+
+
+class ToldToEndError(KeyboardInterrupt):
+    """What a rank has timed is kept, as on Ctrl-C."""
 
 
 def work(job: RankJob, place: Path, rank: int) -> None:
@@ -49,34 +54,47 @@ def work(job: RankJob, place: Path, rank: int) -> None:
 
 
 def _interrupted(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    raise ToldToEndError
 
 
 def main(job_path: Path) -> None:
-    """Does this rank's part; what it raises is left beside the job, and the process ends with code 1."""
-    end_with(os.getppid())
+    """Does this rank's part, leaves beside the job how that ended, and ends the process."""
     place, rank = job_path.parent, int(os.environ[RANK])
-    # Ended from outside it says where it stood, and keeps what it has timed, as on Ctrl-C.
+    # Told to end it says where it stood.
     signal.signal(signal.SIGTERM, _interrupted)
     stands = (place / STANDS_OF_RANK.format(rank)).open("w")
     faulthandler.register(signal.SIGTERM, file=stands, all_threads=False, chain=True)
+    failure: RankFailure | None = None
     try:
         work(decoded(job_path.read_bytes()), place, rank)
-    except KeyboardInterrupt:
-        os._exit(1)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the process that asked shows it.
-        text = error.traceback if isinstance(error, TheirCodeError) else ""
-        if not isinstance(error, TracekitError):
-            text = traceback.format_exc().rstrip("\n")
-        below = error.below if isinstance(error, TracekitError) else ()
-        late = isinstance(error, LateRankError) or TIMED_OUT.search(str(error)) is not None
-        full = ran_out_of_memory(error)
-        failure = RankFailure(rank, in_one_line(error), text, below, time.time(), out_of_memory=full, timed_out=late)
-        (place / ERROR_OF_RANK.format(rank)).write_bytes(msgspec.json.encode(failure))
-        # Not by Python's own end, which may wait for threads that wait for other ranks.
-        os._exit(1)
+    except ToldToEndError:
+        # The launcher knows whether it was its own word.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the process that asked shows it.
+        failure = failure_of_rank(rank, error)
+    (place / END_OF_RANK.format(rank)).write_bytes(msgspec.json.encode(failure))
     sys.stdout.flush()
-    os._exit(0)
+    # Not by Python's own end, which may wait for threads that wait for other ranks.
+    os._exit(1 if failure else 0)
+
+
+def failure_of_rank(rank: int, error: BaseException) -> RankFailure:
+    """What the rank says of its error; whether that is another rank's doing is told by its words."""
+    text = error.traceback if isinstance(error, TheirCodeError) else ""
+    if not isinstance(error, TracekitError):
+        text = "".join(traceback.format_exception(error)).rstrip("\n")
+    return RankFailure(
+        rank,
+        in_one_line(error),
+        text,
+        error.below if isinstance(error, TracekitError) else (),
+        time.time(),
+        out_of_memory=ran_out_of_memory(error),
+        timed_out=isinstance(error, LateRankError) or TIMED_OUT.search(str(error)) is not None,
+        waited_for=error.ranks if isinstance(error, LateRankError) else (),
+        lost_another=LOST.search(str(error)) is not None,
+    )
 
 
 if __name__ == "__main__":

@@ -49,8 +49,7 @@ def check_first(
     job = msgspec.json.encode(CheckJob(requests, any(cell.form == "compiled" for cell in cells), named))
     ended = cluster.submit(_ask, job).result() if cluster else _ask(job, progress.detail, start)
     if ended.answer is None:
-        last = next((line for line in reversed(ended.lines) if line.strip()), "it printed nothing")
-        return unchecked_sweep(ended.code, last)
+        return unchecked_sweep(ended.how())
     answer = msgspec.json.decode(ended.answer, type=CheckAnswer)
     if answer.traceback is not None:
         raise TheirCodeError(answer.error or "", answer.traceback)

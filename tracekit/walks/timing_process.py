@@ -18,7 +18,7 @@ from tracekit.model.run import FormName, Run
 from tracekit.model.timing import StartKind, Startup
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.printing import echo_lines
-from tracekit.report.words.noted import STARTING, exit_words, timing_process
+from tracekit.report.words.noted import STARTING, timing_process
 from tracekit.shell import variable_words
 from tracekit.walks.building import quiet_libraries
 from tracekit.walks.observers import with_form, with_notes
@@ -38,8 +38,6 @@ STARTS: tuple[tuple[FormName, StartKind], ...] = (
 NO_ADVICE, ADVICE_FAILED = "no_advice", "advice_failed"
 #: Added to the seed for the order of the calls that follow advice, so that it is drawn anew.
 ORDER_SEED = 1000
-#: Of what a process that failed has printed, so many lines go into the error.
-LAST_LINES = 3
 
 
 def measure_in_processes(
@@ -123,10 +121,7 @@ def run_child(
     print(*ended.lines, sep="\n", flush=True)  # noqa: T201 - into the run's output.log.
     if ended.answer is not None:
         return msgspec.json.decode(ended.answer, type=ChildResult)
-    printed = [line.strip() for line in ended.lines if line.strip()] or ["it printed nothing"]
-    last = printed[-1:] if printed[-1].startswith("error: ") else printed[-LAST_LINES:]
-    said = " / ".join(line.removeprefix("error: ") for line in last)
-    raise TracekitError(f"{what} failed ({exit_words(ended.code)}): {said}")
+    raise TracekitError(f"{what} failed: {ended.how()}")
 
 
 def work(job: ChildJob) -> ChildResult:

@@ -49,7 +49,7 @@ def their_calls(settings: Settings, is_known: Callable[[BaseException], bool]) -
         yield
     except TracekitError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         own = settings.own
         files = [each.filename for each in traceback.extract_tb(error.__traceback__)]
         ours = max((at for at, file in enumerate(files) if file.startswith(OURS)), default=-1)

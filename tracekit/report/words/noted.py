@@ -1,5 +1,6 @@
 """What is said and noted while a run or a sweep is made, in English: what is going on, why a cell has no times."""
 
+import signal
 from collections.abc import Iterable
 
 from tracekit.model.note import Noted
@@ -80,8 +81,6 @@ STARTING = {
     "compiled_no_cache": "cold start of compiled, no cache",
     "compiled_warm_cache": "cold start of compiled, warm cache",
 }
-#: What Linux sends to a process when the machine runs out of memory, and anybody else may.
-SIGKILL = -9
 
 
 def timing_process(number: int, of: int) -> str:
@@ -89,12 +88,16 @@ def timing_process(number: int, of: int) -> str:
 
 
 def exit_words(code: int) -> str:
-    """How a process ended; a negative code is a signal."""
-    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+    """How a process ended that tracekit did not end; a negative code is a signal."""
+    if code >= 0:
+        return f"exit code {code}"
+    name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
+    # What Linux sends when memory runs out, and anybody else may.
+    return f"killed by {name}" + (", not by tracekit: possibly out of memory" if name == "SIGKILL" else "")
 
 
-def unchecked_sweep(code: int, last_line: str) -> str:
-    return f"checking the requirements of the cells failed ({exit_words(code)}: {last_line}); continuing"
+def unchecked_sweep(how: str) -> str:
+    return f"checking the requirements of the cells failed ({how}); continuing"
 
 
 def cell_timed_out(limit_seconds: float) -> str:
@@ -102,8 +105,7 @@ def cell_timed_out(limit_seconds: float) -> str:
 
 
 def cell_without_answer(code: int) -> str:
-    memory = ": possibly out of memory" if code == SIGKILL else ""
-    return f"the process ended without a result ({exit_words(code)}){memory}"
+    return f"the process ended without a result: {exit_words(code)}"
 
 
 def cell_words(cell: Cell, process: int = 1) -> str:
