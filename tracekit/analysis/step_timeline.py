@@ -102,7 +102,7 @@ def _host_bars(trace: Trace, scope: Scope, at: int, labels: Numbers, bounds: tup
     if not scope.spans and not len(launchers):
         return Bars((), (), (), (), 0)
     thread = scope.spans[at].thread if scope.spans else int(launchers.mode().sort()[0])
-    flat = lay_flat(trace, thread, launching_calls(scope.linked, scope.calls))
+    flat = lay_flat(trace, [thread], launching_calls(scope.linked, scope.calls))
     inside = np.flatnonzero((flat.ends > bounds[0]) & (flat.starts < bounds[1]) & (flat.ends > flat.starts))
     starts, ends = (np.clip(each[inside], *bounds) for each in (flat.starts, flat.ends))
     kept = _longest(starts, ends, most=MOST_HOST_BARS)
