@@ -13,7 +13,7 @@ from tracekit import interval
 from tracekit.analysis.devices import busy_intervals
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, is_sync_call
 from tracekit.analysis.window import Scope, columns, touching
-from tracekit.interval import Intervals, Ints
+from tracekit.interval import Ints
 from tracekit.model.analysis import Place, SyncTime
 from tracekit.model.trace import Trace
 
@@ -101,15 +101,17 @@ def _positions(values: Ints, moments: Ints) -> Ints:
     return np.where(_at(values, found) == moments, found, -1)
 
 
-def cut_by_steps(scope: Scope, gaps: Gaps) -> tuple[Gaps, Ints]:
-    """The parts of the gaps that lie in each step's own window, and the step of each part by its position.
-
-    Where steps overlap on the GPU a part is in each of them, as it is in their idle times.
-    """
-    windows: Intervals = scope.step_windows.get(gaps.device, interval.EMPTY)
-    rows, steps = interval.overlaps(np.stack((gaps.starts, gaps.ends), axis=1), windows)
-    starts, ends = np.maximum(gaps.starts[rows], windows[steps, 0]), np.minimum(gaps.ends[rows], windows[steps, 1])
-    return gaps.within(rows, starts, ends), steps
+def cut_at(gaps: Gaps, moments: Ints) -> Gaps:
+    """The gaps, cut at each of these moments that lies in one."""
+    moments = np.unique(moments)
+    first = np.searchsorted(moments, gaps.starts, side="right")
+    counts = np.maximum(np.searchsorted(moments, gaps.ends, side="left") - first, 0)
+    rows = np.repeat(np.arange(len(gaps.starts)), counts + 1)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts + 1) - counts - 1, counts + 1)
+    cuts: Ints = np.concatenate((moments, [0]))
+    starts = np.where(place == 0, gaps.starts[rows], cuts[np.minimum(first[rows] + place - 1, len(moments))])
+    ends = np.where(place == counts[rows], gaps.ends[rows], cuts[np.minimum(first[rows] + place, len(moments))])
+    return gaps.within(rows, starts, ends)
 
 
 class Waits(Struct, frozen=True):

@@ -14,7 +14,7 @@ from msgspec import Struct
 from tracekit.analysis.gaps import (
     Gaps,
     Waits,
-    cut_by_steps,
+    cut_at,
     find_drained,
     find_gaps,
     find_waits,
@@ -53,9 +53,14 @@ def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     counts = (parts > 0).sum(axis=0)
     by_step = np.zeros((len(scope.spans), len(IDLE_CAUSES)), dtype=np.int64)
     for each in study.gaps if scope.spans else ():
-        # A gap that lasts over several steps is divided between them at their edges.
-        pieces, steps = cut_by_steps(scope, each)
-        np.add.at(by_step, steps, _divide(pieces, study.timeline, study.unrecorded))
+        # A gap that lasts over several steps is divided between them at their edges. Where steps overlap on the GPU a
+        # piece is in each of them, as it is in their idle times: a step's are those from its start to its end.
+        windows = scope.step_windows[each.device]
+        pieces = cut_at(each, windows.ravel())
+        sums = np.cumsum(_divide(pieces, study.timeline, study.unrecorded), axis=0)
+        sums = np.concatenate((np.zeros((1, len(IDLE_CAUSES)), dtype=np.int64), sums))
+        first, last = (np.searchsorted(pieces.starts, windows[:, at]) for at in (0, 1))
+        by_step += sums[last] - sums[first]
     causes = _as_causes(parts.sum(axis=0)).items()
     divided = zip(study.gaps, study.divided, strict=True)
     return IdleSummary(

@@ -33,7 +33,7 @@ COMPILING = " (dynamo_timed)"
 COLLECTING = ("Python GC", "<built-in function collect>")
 
 #: The profiler's overhead is laid over each thread; of many threads the longest of it, in so many rows.
-MOST_OVERHEAD = 1_000_000
+MOST_OVERHEAD = 200_000
 
 #: What the profiler calls a module's forward, and a function of torch's own or of Python's.
 MODULE = "nn.Module: "
