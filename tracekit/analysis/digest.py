@@ -5,7 +5,7 @@ import polars as pl
 
 from tracekit.analysis.collectives import describe_collectives
 from tracekit.analysis.communication import communicates
-from tracekit.analysis.gaps import find_gaps
+from tracekit.analysis.gaps import cut_at, find_gaps
 from tracekit.analysis.idle import divide_and_place
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of
 from tracekit.analysis.window import columns, find_scope
