@@ -31,7 +31,8 @@ def overlapping(count: int) -> list[Json]:
 
 
 def threads(count: int) -> list[Json]:
-    """Each thread with a step, an operator, a launch, a call that waits, a graph's capture, and a little of the profiler's own work."""
+    """Each thread with a step, an operator, a launch, a call that waits, a graph's capture, and some of the profiler's
+    own work."""
     return flat(
         [
             make_span(20 * i, 20 * i + 18, name=f"ProfilerStep#{i}", thread=i + 10),
