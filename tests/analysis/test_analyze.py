@@ -17,6 +17,7 @@ from tests.traces import (
     recording,
 )
 
+from tracekit.analysis import window as analysis_window
 from tracekit.analysis.kernels import family_of
 from tracekit.analysis.window import Scope, find_scope
 from tracekit.errors import TracekitError
@@ -282,3 +283,15 @@ def test_steps_are_chosen_by_their_numbers(tmp_path: Path) -> None:
         analyze(trace, steps=(9, 10))
     with pytest.raises(TracekitError, match="leave --window whole out"):
         analyze(trace, window="whole", steps=(3, 3))
+
+
+def test_more_windows_of_steps_than_are_analyzed_together_are_refused_with_the_steps_to_ask_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis_window, "MOST_WINDOWS", 5)
+    steps = [make_span(100 * at, 100 * at + 90, name=f"tracekit.step#{at}") for at in range(3)]
+    work = [make_kernel(100 * at, 100 * at + 9, device=device) for at in range(3) for device in (0, 1)]
+    trace = make_trace(tmp_path, [*steps, *work])
+    with pytest.raises(TracekitError, match="--steps N-M with at most 2 steps"):
+        analyze(trace)
+    assert len(analyze(trace, steps=(1, 2)).steps) == 2

@@ -3,6 +3,8 @@ from pathlib import Path
 import pytest
 from tests.traces import Json, analyze, launched, make_call, make_event, make_kernel, make_op, make_span, make_trace
 
+from tracekit.analysis import timeline
+from tracekit.errors import TracekitError
 from tracekit.model.analysis import IdleSummary, Place
 
 
@@ -170,3 +172,26 @@ def test_a_sync_on_a_thread_that_explains_no_gap_is_counted(tmp_path: Path) -> N
     (sync,) = idle_of(tmp_path, gap_with(op, elsewhere)).syncs
     assert (sync.call, sync.count, sync.idle_after_us) == ("cudaStreamSynchronize", 1, 0)
     assert sync.place == Place("aten::item", None, None)
+
+
+def test_times_of_years_on_many_threads_are_refused_in_one_line(tmp_path: Path) -> None:
+    """The line on which the threads stand has an end."""
+    quarter_us = 9e12
+    events = [
+        each
+        for thread in range(600)
+        for each in (*launched(10 * thread, 4, thread + 1, thread=thread), make_op(0, quarter_us, thread=thread))
+    ]
+    with pytest.raises(TracekitError, match="104 days on 600 threads"):
+        analyze(make_trace(tmp_path, events))
+
+
+def test_of_the_profilers_overhead_the_longest_is_laid_over_many_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline, "MOST_OVERHEAD", 2)
+    overhead = [make_event("overhead", at, at + us, name="Buffer Request", thread=0) for at, us in ((20, 5), (40, 9))]
+    threads = [each for at in (0, 60, 90) for each in launched(at, 4, at + 1, thread=at + 1)]
+    two_threads = [each for each in threads if each["ts"] < 80]
+    causes = {each.cause: each.us for each in analyze(make_trace(tmp_path, [*two_threads, *overhead])).idle.causes}
+    assert causes["profiler"] == 9

@@ -121,3 +121,7 @@ def test_slices_of_a_lane_are_apart_or_where_they_nest_inside_one_another(times:
     for lane in by_lane(times, nested(times)):
         for (start, end), (begun, over) in combinations(lane, 2):
             assert begun >= end or (start <= begun and over <= end)
+
+
+def test_events_that_overlap_without_end_share_the_last_of_a_hundred_lanes() -> None:
+    assert nested((at, 1000 + at) for at in range(300)) == [min(at, 99) for at in range(300)]

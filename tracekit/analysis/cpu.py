@@ -24,13 +24,12 @@ def measure_cpu(trace: Trace, spans: tuple[Span, ...]) -> CpuUse:
     if not operators.height:
         raise TracekitError(f"{trace.path} has neither GPU activity nor operators; record it again with torch.profiler")
     times: dict[str, list[int]] = {}
-    for thread in trace.host["thread"].unique().sort():
-        timeline = lay_flat(trace, thread)
-        spent = np.zeros(timeline.table.height, dtype=np.int64)
-        np.add.at(spent, timeline.events, timeline.ends - timeline.starts)
-        table = timeline.table.with_columns(spent=pl.Series(spent)).filter(pl.col("kind") == "op")
-        for name, ns in beginning_within(table, spans).select("name", "spent").iter_rows():
-            times.setdefault(GRAPH_PREFIX.sub("", name), []).append(ns)
+    timeline = lay_flat(trace, trace.host["thread"].unique())
+    spent = np.zeros(timeline.table.height, dtype=np.int64)
+    np.add.at(spent, timeline.events, timeline.ends - timeline.starts)
+    table = timeline.table.with_columns(spent=pl.Series(spent)).filter(pl.col("kind") == "op")
+    for name, ns in beginning_within(table, spans).select("name", "spent").iter_rows():
+        times.setdefault(GRAPH_PREFIX.sub("", name), []).append(ns)
     top = [OperatorTime(name, len(each), sum(each) / 1e3) for name, each in times.items()]
     top.sort(key=lambda each: (-each.self_us, each.name))
     fused = [each for each in top if each.name.startswith(FUSED)]

@@ -5,12 +5,11 @@ import polars as pl
 
 from tracekit.analysis.collectives import describe_collectives
 from tracekit.analysis.communication import communicates
-from tracekit.analysis.gaps import Gaps, find_gaps
+from tracekit.analysis.gaps import cut_at, find_gaps
 from tracekit.analysis.idle import divide_and_place
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of
 from tracekit.analysis.window import columns, find_scope
 from tracekit.errors import TracekitError
-from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.digests import RankDigest
 from tracekit.model.trace import Trace
@@ -48,7 +47,7 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
     linked = scope.linked.filter((pl.col("device") == device) & communicates(scope.linked))
     collectives = _collectives(trace, own, linked.with_columns(in_graph=graphs))
     whole = find_gaps(trace, scope, device)
-    gaps = _cut(whole, collectives)
+    gaps = cut_at(whole, np.concatenate(columns(collectives, "start_ns", "ready_ns")))
     parts, placed = divide_and_place(trace, scope, whole, gaps, NAMED_GAPS)
     stated = trace.distributed
     return RankDigest(
@@ -104,16 +103,3 @@ def _ready(own: pl.DataFrame, found: pl.DataFrame) -> pl.Series:
     ready = np.where(known, np.maximum(before, called), ended)
     first = np.iinfo(np.int64).min
     return pl.Series(np.where(ready == first, starts, np.minimum(ready, starts)), dtype=pl.Int64)
-
-
-def _cut(gaps: Gaps, collectives: pl.DataFrame) -> Gaps:
-    """The gaps, cut wherever a collective starts or is ready."""
-    moments = np.unique(np.concatenate(columns(collectives, "start_ns", "ready_ns")))
-    first = np.searchsorted(moments, gaps.starts, side="right")
-    counts = np.maximum(np.searchsorted(moments, gaps.ends, side="left") - first, 0)
-    rows = np.repeat(np.arange(len(gaps.starts)), counts + 1)
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts + 1) - counts - 1, counts + 1)
-    cuts: Ints = np.concatenate((moments, [0]))
-    starts = np.where(place == 0, gaps.starts[rows], cuts[np.minimum(first[rows] + place - 1, len(moments))])
-    ends = np.where(place == counts[rows], gaps.ends[rows], cuts[np.minimum(first[rows] + place, len(moments))])
-    return gaps.within(rows, starts, ends)

@@ -13,7 +13,7 @@ from tracekit import interval
 from tracekit.analysis.devices import busy_intervals
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, is_sync_call
 from tracekit.analysis.window import Scope, columns, touching
-from tracekit.interval import Intervals, Ints
+from tracekit.interval import Ints
 from tracekit.model.analysis import Place, SyncTime
 from tracekit.model.trace import Trace
 
@@ -101,19 +101,21 @@ def _positions(values: Ints, moments: Ints) -> Ints:
     return np.where(_at(values, found) == moments, found, -1)
 
 
-def cut_by_steps(scope: Scope, gaps: Gaps) -> tuple[Gaps, Ints]:
-    """The parts of the gaps that lie in each step's own window, and the step of each part by its position.
-
-    Where steps overlap on the GPU a part is in each of them, as it is in their idle times.
-    """
-    windows: Intervals = scope.step_windows.get(gaps.device, interval.EMPTY)
-    rows, steps = interval.overlaps(np.stack((gaps.starts, gaps.ends), axis=1), windows)
-    starts, ends = np.maximum(gaps.starts[rows], windows[steps, 0]), np.minimum(gaps.ends[rows], windows[steps, 1])
-    return gaps.within(rows, starts, ends), steps
+def cut_at(gaps: Gaps, moments: Ints) -> Gaps:
+    """The gaps, cut at each of these moments that lies in one."""
+    moments = np.unique(moments)
+    first = np.searchsorted(moments, gaps.starts, side="right")
+    counts = np.maximum(np.searchsorted(moments, gaps.ends, side="left") - first, 0)
+    rows = np.repeat(np.arange(len(gaps.starts)), counts + 1)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts + 1) - counts - 1, counts + 1)
+    cuts: Ints = np.concatenate((moments, [0]))
+    starts = np.where(place == 0, gaps.starts[rows], cuts[np.minimum(first[rows] + place - 1, len(moments))])
+    ends = np.where(place == counts[rows], gaps.ends[rows], cuts[np.minimum(first[rows] + place, len(moments))])
+    return gaps.within(rows, starts, ends)
 
 
 class Waits(Struct, frozen=True):
-    """The calls of one thread that wait for the GPU, in order: `rows` of its timeline's table."""
+    """The calls that wait for the GPU, in order: `rows` of the timeline's table, and where on its line they are."""
 
     rows: Ints
     starts: Ints
@@ -131,49 +133,48 @@ def syncing_threads(scope: Scope, launching: pl.DataFrame) -> set[int]:
 def find_waits(timeline: Timeline) -> Waits:
     """A wait inside another (a driver's call inside the runtime's) is none of its own."""
     rows = np.flatnonzero(timeline.table["code"].to_numpy() == CAUSE_CODES["sync_wait"])
-    starts, ends = columns(timeline.table[rows], "start_ns", "end_ns")
+    starts = timeline.begins[rows]
+    ends = starts + np.subtract(*columns(timeline.table[rows], "end_ns", "start_ns"))
     outer = np.ones(len(rows), dtype=bool)
     outer[1:] = ends[1:] > np.maximum.accumulate(ends)[:-1]
     return Waits(rows[outer], starts[outer], ends[outer])
 
 
-def find_drained(gaps: Gaps, waits: dict[int, Waits]) -> tuple[Ints, Ints]:
-    """For each gap the thread and the row of the call under which the GPU ran dry, -1 where none did.
+def find_drained(gaps: Gaps, waits: Waits, timeline: Timeline) -> Ints:
+    """For each gap the row of the call under which the GPU ran dry, -1 where none did.
 
     The gap began while the call waited, and what ended it was launched only when the call had returned: work that was
     launched before needs no host. The launching thread's own calls come first, then those of the thread that launched
     what ran before. At the end of a step nothing is launched any more, so no call is to blame.
     """
-    thread, row = (np.full(len(gaps.starts), -1, dtype=np.int64) for _ in range(2))
+    row = np.full(len(gaps.starts), -1, dtype=np.int64)
     for asked in (gaps.thread, gaps.other):
-        for number, each in waits.items():
-            mine = np.flatnonzero((asked == number) & (row < 0) & (gaps.before >= 0))
-            at = np.searchsorted(each.starts, gaps.starts[mine], side="right") - 1
-            mine, at = mine[at >= 0], at[at >= 0]
-            found = (gaps.starts[mine] <= each.ends[at]) & (gaps.called_ns[mine] >= each.ends[at])
-            thread[mine[found]], row[mine[found]] = number, each.rows[at[found]]
-    return thread, row
+        mine = np.flatnonzero((asked >= 0) & (row < 0) & (gaps.before >= 0))
+        begun, called = (timeline.line.place(asked[mine], each[mine]) for each in (gaps.starts, gaps.called_ns))
+        # One of an earlier thread has ended before.
+        at = np.searchsorted(waits.starts, begun, side="right") - 1
+        found = np.flatnonzero(at >= 0)
+        ends = waits.ends[at[found]]
+        found = found[(begun[found] <= ends) & (called[found] >= ends)]
+        row[mine[found]] = waits.rows[at[found]]
+    return row
 
 
 def measure_syncs(
-    scope: Scope,
-    timelines: dict[int, Timeline],
-    waits: dict[int, Waits],
-    gaps: list[Gaps],
-    drained: list[tuple[Ints, Ints]],
+    scope: Scope, timeline: Timeline, waits: Waits, gaps: list[Gaps], drained: list[Ints]
 ) -> tuple[SyncTime, ...]:
     """Per name: the calls in the window, and the gaps they exposed; the most frequent first."""
     counts, exposed, idle_ns = Counter[str](), Counter[str](), Counter[str]()
     places: dict[str, Counter[Place]] = defaultdict(Counter)
-    for number, each in waits.items():
-        rows = each.rows[touching(scope, each.starts, each.starts + 1)]
-        names = timelines[number].table["name"].gather(rows)
-        counts.update(names)
-        for name, place in zip(names, find_places(timelines[number], rows), strict=True):
-            places[name].update([place] if place else [])
-    for some, (threads, under) in zip(gaps, drained, strict=True):
+    (starts,) = columns(timeline.table[waits.rows], "start_ns")
+    rows = waits.rows[touching(scope, starts, starts + 1)]
+    names = timeline.table["name"].gather(rows)
+    counts.update(names)
+    for name, place in zip(names, find_places(timeline, rows), strict=True):
+        places[name].update([place] if place else [])
+    for some, under in zip(gaps, drained, strict=True):
         for at in np.flatnonzero(under >= 0).tolist():
-            name = timelines[int(threads[at])].table["name"][int(under[at])]
+            name = timeline.table["name"][int(under[at])]
             # The call itself may have begun before the window.
             counts[name] += 0
             exposed[name] += 1

@@ -165,14 +165,10 @@ def _of_launches(scope: Scope) -> Iterator[HealthFinding]:
     # Dropped when the session began, or when the buffers were full.
     # Which of the calls only recorded a launch into a CUDA graph.
     marks = scope.calls.filter(pl.col("name").str.contains(f"{BEGIN_CAPTURE}|{END_CAPTURE}"))
-    captured = np.zeros(named.height, dtype=bool)
-    threads, starts = columns(named, "thread", "start_ns")
-    for thread in marks["thread"].unique():
-        own = marks.filter(pl.col("thread") == thread)
-        begins = own["name"].str.contains(BEGIN_CAPTURE, literal=True).to_numpy()
-        last = np.searchsorted(own["start_ns"].to_numpy(), starts, side="right") - 1
-        captured |= (threads == thread) & (last >= 0) & begins[np.maximum(last, 0)]
-    calls = named.filter(~captured)
+    begins = pl.col("name").str.contains(BEGIN_CAPTURE, literal=True)
+    marked = marks.select("thread", "start_ns", captured=begins)
+    last = named.join_asof(marked, on="start_ns", by="thread", check_sortedness=False)["captured"]
+    calls = named.filter(~last.fill_null(value=False))
     lost = calls.join(scope.linked, on="correlation", how="anti")
     if lost.height:
         first = calls.filter(~pl.col("call").is_in(lost["call"].implode()))["start_ns"].min()

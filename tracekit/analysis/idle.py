@@ -14,7 +14,7 @@ from msgspec import Struct
 from tracekit.analysis.gaps import (
     Gaps,
     Waits,
-    cut_by_steps,
+    cut_at,
     find_drained,
     find_gaps,
     find_waits,
@@ -40,9 +40,9 @@ class _Study(Struct, frozen=True):
 
     gaps: list[Gaps]
     divided: list[Ints]
-    drained: list[tuple[Ints, Ints]]
-    timelines: dict[int, Timeline]
-    waits: dict[int, Waits]
+    drained: list[Ints]
+    timeline: Timeline
+    waits: Waits
     unrecorded: str
 
 
@@ -53,15 +53,20 @@ def explain_idle(trace: Trace, scope: Scope) -> IdleSummary:
     counts = (parts > 0).sum(axis=0)
     by_step = np.zeros((len(scope.spans), len(IDLE_CAUSES)), dtype=np.int64)
     for each in study.gaps if scope.spans else ():
-        # A gap that lasts over several steps is divided between them at their edges.
-        pieces, steps = cut_by_steps(scope, each)
-        np.add.at(by_step, steps, _divide(pieces, study.timelines, study.unrecorded))
+        # A gap that lasts over several steps is divided between them at their edges. Where steps overlap on the GPU a
+        # piece is in each of them, as it is in their idle times: a step's are those from its start to its end.
+        windows = scope.step_windows[each.device]
+        pieces = cut_at(each, windows.ravel())
+        sums = np.cumsum(_divide(pieces, study.timeline, study.unrecorded), axis=0)
+        sums = np.concatenate((np.zeros((1, len(IDLE_CAUSES)), dtype=np.int64), sums))
+        first, last = (np.searchsorted(pieces.starts, windows[:, at]) for at in (0, 1))
+        by_step += sums[last] - sums[first]
     causes = _as_causes(parts.sum(axis=0)).items()
     divided = zip(study.gaps, study.divided, strict=True)
     return IdleSummary(
         gap_count=len(parts),
         causes=tuple(CauseTime(cause, us, int(counts[CAUSE_CODES[cause]])) for cause, us in causes),
-        syncs=measure_syncs(scope, study.timelines, study.waits, study.gaps, study.drained),
+        syncs=measure_syncs(scope, study.timeline, study.waits, study.gaps, study.drained),
         largest=_as_gaps(scope, study, sorted(_chosen(study, LARGEST), key=lambda each: -each.length)[:LARGEST]),
         by_device=tuple(DeviceIdle(each.device, _as_causes(own.sum(axis=0))) for each, own in divided),
         by_step=tuple(StepIdle(span.index, _as_causes(own)) for span, own in zip(scope.spans, by_step, strict=True)),
@@ -88,8 +93,8 @@ def divide_and_place(
     study = _study(trace, scope, [gaps, parts])
     chosen = _chosen(study, longest)[: min(longest, len(gaps.starts))]
     placed: list[tuple[int, int, str, str | None]] = []
-    for each, place in zip(chosen, _places(study, chosen), strict=True):
-        work = _host_work(study.timelines, each) if place is None else ()
+    for each, place in zip(chosen, _places(scope, study, chosen), strict=True):
+        work = _host_work(study.timeline, each) if place is None else ()
         where = place.words if place else next((one.name for one in work if one.name), None)
         placed.append((each.of(gaps.starts), each.of(gaps.ends), IDLE_CAUSES[int(each.parts.argmax())], where))
     return study.divided[1], placed
@@ -106,29 +111,30 @@ def _study(trace: Trace, scope: Scope, gaps: list[Gaps]) -> _Study:
     # Those that explain these gaps, and those that only wait for the GPU.
     threads = {int(thread) for each in gaps for column in (each.thread, each.other) for thread in np.unique(column)}
     threads |= syncing_threads(scope, launching)
-    timelines = {thread: lay_flat(trace, thread, launching) for thread in sorted(threads) if thread >= 0}
-    waits = {thread: find_waits(timeline) for thread, timeline in timelines.items()}
+    timeline = lay_flat(trace, threads - {-1}, launching)
+    waits = find_waits(timeline)
     # Silence is Python, if operators were recorded at all; else nobody can tell.
     unrecorded = "python" if (trace.host["kind"] == "op").any() else "unattributed"
-    divided = [_divide(each, timelines, unrecorded) for each in gaps]
-    return _Study(gaps, divided, [find_drained(each, waits) for each in gaps], timelines, waits, unrecorded)
+    divided = [_divide(each, timeline, unrecorded) for each in gaps]
+    drained = [find_drained(each, waits, timeline) for each in gaps]
+    return _Study(gaps, divided, drained, timeline, waits, unrecorded)
 
 
-def _divide(gaps: Gaps, timelines: dict[int, Timeline], unrecorded: str) -> Ints:
+def _divide(gaps: Gaps, timeline: Timeline, unrecorded: str) -> Ints:
     """Nanoseconds of each cause (columns) of each gap (rows); a row adds up to its gap."""
     parts = np.zeros((len(gaps.starts), len(IDLE_CAUSES)), dtype=np.int64)
     of_host = np.stack((gaps.starts, gaps.host_until), axis=1)
     unknown = (gaps.before >= 0) & (gaps.launched_ns < 0) | (gaps.thread < 0)
-    for thread, timeline in timelines.items():
-        own = (gaps.thread == thread) & ~unknown
-        parts[own] = timeline.time_by_cause(of_host[own])
-        # While the launching thread records nothing, what the thread before it did is the cause.
-        handed = np.flatnonzero(own & (gaps.other != thread) & (gaps.other >= 0))
-        silences, owner = timeline.silences(of_host[handed])
-        rows = handed[owner]
-        for other in np.unique(gaps.other[rows]).tolist():
-            its = gaps.other[rows] == other
-            np.add.at(parts, rows[its], timelines[other].time_by_cause(silences[its]))
+    own = ~unknown
+    parts[own] = timeline.time_by_cause(timeline.on_line(gaps.thread[own], of_host[own]))
+    # While the launching thread records nothing, what the thread before it did is the cause.
+    handed = np.flatnonzero(own & (gaps.other != gaps.thread) & (gaps.other >= 0))
+    on_line = timeline.on_line(gaps.thread[handed], of_host[handed])
+    silences, owner = timeline.silences(on_line)
+    rows = handed[owner]
+    # From the one thread to the other.
+    shift = timeline.line.place(gaps.other[rows], gaps.starts[rows]) - on_line[owner, 0]
+    np.add.at(parts, rows, timeline.time_by_cause(silences + shift[:, np.newaxis]))
     parts[:, CAUSE_CODES["device"]] += np.where(unknown, 0, gaps.ends - gaps.host_until)
     rest = (gaps.ends - gaps.starts) - parts.sum(axis=1)
     parts[unknown, CAUSE_CODES["unattributed"]] += rest[unknown]
@@ -148,7 +154,6 @@ class _Chosen(Struct, frozen=True):
     at: int
     host_until: int
     parts: Ints
-    sync_thread: int
     sync_row: int
 
     @property
@@ -162,10 +167,10 @@ class _Chosen(Struct, frozen=True):
 def _chosen(study: _Study, longest: int | None = None) -> list[_Chosen]:
     """The gaps of each device, or the longest few of each."""
     every: list[_Chosen] = []
-    for each, parts, (threads, rows) in zip(study.gaps, study.divided, study.drained, strict=True):
+    for each, parts, rows in zip(study.gaps, study.divided, study.drained, strict=True):
         until = each.host_until
         order = np.argsort(each.starts - each.ends, kind="stable")[:longest].tolist()
-        every += [_Chosen(each, at, int(until[at]), parts[at], int(threads[at]), int(rows[at])) for at in order]
+        every += [_Chosen(each, at, int(until[at]), parts[at], int(rows[at])) for at in order]
     return every
 
 
@@ -180,53 +185,45 @@ def _as_gaps(scope: Scope, study: _Study, every: list[_Chosen]) -> tuple[IdleGap
             after=each.gaps.name_of(each.of(each.gaps.after)),
             before=each.gaps.name_of(each.of(each.gaps.before)),
             launched_by=str(calls[call]) if (call := each.of(each.gaps.call)) >= 0 else None,
-            sync=study.timelines[each.sync_thread].table["name"][each.sync_row] if each.sync_row >= 0 else None,
-            host=_host_work(study.timelines, each),
+            sync=study.timeline.table["name"][each.sync_row] if each.sync_row >= 0 else None,
+            host=_host_work(study.timeline, each),
             where=place,
         )
-        for each, place in zip(every, _places(study, every), strict=True)
+        for each, place in zip(every, _places(scope, study, every), strict=True)
     )
 
 
-def _places(study: _Study, every: list[_Chosen]) -> list[Place | None]:
+def _places(scope: Scope, study: _Study, every: list[_Chosen]) -> list[Place | None]:
     """Of each gap where the call stood that let the GPU run dry, else the launch that ended the gap."""
     found: list[Place | None] = [None] * len(every)
-    for thread, timeline in study.timelines.items():
-        # A thread's table is looked through once.
-        starts, calls = columns(timeline.table, "start_ns", "call")
-        rows = {at: row for at, each in enumerate(every) if (row := _row_to_name(thread, starts, calls, each)) >= 0}
-        for at, place in zip(rows, find_places(timeline, np.array([*rows.values()], dtype=np.int64)), strict=True):
-            found[at] = place
+    # The first row of each call, for a second one is its wait; the last place is that of none.
+    (calls,) = columns(study.timeline.table, "call")
+    row_of = np.full(scope.calls.height + 1, -1, dtype=np.int64)
+    row_of[calls[::-1]] = np.arange(len(calls))[::-1]
+    row_of[-1] = -1
+    named = [each.sync_row if each.sync_row >= 0 else int(row_of[each.of(each.gaps.call)]) for each in every]
+    rows = {at: row for at, row in enumerate(named) if row >= 0}
+    places = find_places(study.timeline, np.array([*rows.values()], dtype=np.int64))
+    for at, place in zip(rows, places, strict=True):
+        found[at] = place
     return found
 
 
-def _row_to_name(thread: int, starts: Ints, calls: Ints, chosen: _Chosen) -> int:
-    """The row of that call in the thread's table; -1 where it is of another thread, or not recorded."""
-    if chosen.sync_row >= 0:
-        return chosen.sync_row if chosen.sync_thread == thread else -1
-    call, moment = chosen.of(chosen.gaps.call), chosen.of(chosen.gaps.called_ns)
-    if chosen.of(chosen.gaps.thread) != thread or call < 0:
-        return -1
-    first, last = int(np.searchsorted(starts, moment, "left")), int(np.searchsorted(starts, moment, "right"))
-    at_once = np.flatnonzero(calls[first:last] == call)
-    return first + int(at_once[0]) if len(at_once) else -1
-
-
-def _host_work(timelines: dict[int, Timeline], chosen: _Chosen) -> tuple[HostWork, ...]:
+def _host_work(timeline: Timeline, chosen: _Chosen) -> tuple[HostWork, ...]:
     """What the host did until the launch had returned, by the name of the innermost event; the largest few."""
     gaps = chosen.gaps
     start, end = chosen.of(gaps.starts), chosen.host_until
-    timeline, other = timelines.get(chosen.of(gaps.thread)), timelines.get(chosen.of(gaps.other))
-    if timeline is None or end <= start:
+    thread, other = chosen.of(gaps.thread), chosen.of(gaps.other)
+    if thread < 0 or end <= start:
         return ()
-    pieces = [(timeline, start, end)]
-    if other is not None and other is not timeline:
-        silences, _ = timeline.silences(np.array([[start, end]], dtype=np.int64))
-        pieces += [(other, begun, over) for begun, over in silences.tolist()]
+    of_thread, of_other = timeline.line.place(np.array([thread, other]), np.array([start, start])).tolist()
+    pieces = [(of_thread, of_thread + end - start)]
+    if other not in (-1, thread):
+        pieces += [(of_other + begun, of_other + over) for begun, over in timeline.silent_within(*pieces[0])]
     spent: Counter[str | None] = Counter()
-    for each, begun, over in pieces:
-        rows, lengths = each.innermost_within(begun, over)
-        for name, ns in zip(each.table["name"].gather(rows), lengths.tolist(), strict=True):
+    for begun, over in pieces:
+        rows, lengths = timeline.innermost_within(begun, over)
+        for name, ns in zip(timeline.table["name"].gather(rows), lengths.tolist(), strict=True):
             spent[name] += ns
     if silent := end - start - spent.total():
         spent[None] = silent

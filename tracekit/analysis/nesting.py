@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from tracekit.interval import NEVER, Ints
+from tracekit.interval import NEVER, Bools, Ints
 
 
 class Nesting(Struct, frozen=True):
@@ -48,6 +48,18 @@ def nest(starts: Ints, ends: Ints) -> Nesting:
     keys = ("starts", "ends", "rows")
     both = {key: np.concatenate((getattr(sound, key), getattr(swept, key)))[order] for key in keys}
     return Nesting(np.maximum(sound.parents, swept.parents), **both)
+
+
+def nearest(parents: Ints, wanted: Bools) -> Ints:
+    """The row of the first wanted event around each; -1 for none."""
+    # Each round looks twice as far up. The last place stands for no event, and is its own parent.
+    none = len(parents)
+    above = np.append(np.where(parents >= 0, parents, none), none)
+    stops = np.append(wanted, [True])
+    while not (stopped := stops[above]).all():
+        above = np.where(stopped, above, above[above])
+    found = above[:-1]
+    return np.where(found < none, found, -1)
 
 
 def _nesting(

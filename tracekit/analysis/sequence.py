@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of, in_launch_order
-from tracekit.analysis.nesting import nest
+from tracekit.analysis.line import make_line
+from tracekit.analysis.nesting import nearest, nest
 from tracekit.analysis.window import Scope, columns, find_scope
 from tracekit.interpreter import collector_paused
 from tracekit.interval import Ints
@@ -26,6 +27,8 @@ from tracekit.model.trace import INPUT_COLUMNS, Trace
 #: kernel, which are named after the kernel and alone state its inputs. Compiled regions and autograd's nodes only hold
 #: them.
 ASKING = re.compile(r"(?!autograd::)\w+::\w|triton_")
+#: So many operators around a launch are named, the innermost; real ones are ten deep.
+MOST_AROUND = 64
 
 T = TypeVar("T")
 Objects = NDArray[np.object_]
@@ -118,29 +121,28 @@ def _find_askers(trace: Trace, work: pl.DataFrame) -> _Askers:
     threads."""
     of_operators, within, calls, operator_calls = (np.full(work.height, None, dtype=object) for _ in range(4))
     within.fill(())
-    known = 0
     names = trace.host["name"].unique()
     asking = names.filter(pl.Series([ASKING.match(name) is not None for name in names], dtype=pl.Boolean))
-    operators = trace.host.filter((pl.col("kind") == "op") & pl.col("name").is_in(asking.implode()))
-    shaped = INPUT_COLUMNS if "dims" in operators.columns else ()
-    first = 0
+    shaped = INPUT_COLUMNS if "dims" in trace.host.columns else ()
     # A CUDA graph's kernels were asked for when it was captured.
     single = ~work["launched_by"].fill_null(GRAPH_LAUNCH).str.contains(GRAPH_LAUNCH, literal=True).to_numpy()
     threads, moments = columns(work, "launched_on", "called_ns")
-    for thread in np.unique(threads[single]).tolist():
-        own = operators.filter(pl.col("thread") == thread)
-        nesting = nest(*columns(own, "start_ns", "end_ns"))
-        rows = np.flatnonzero((threads == thread) & single)
-        at = interval.containing(nesting.starts, nesting.ends, moments[rows])
-        rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
-        wanted, which = np.unique(innermost, return_inverse=True)
-        of_operators[rows] = _as_objects(_each_once(own[wanted].select("name", *shaped), as_operator))[which]
-        chains, outermost = _chains(nesting.parents, wanted, own["name"])
-        within[rows] = _as_objects(chains)[which]
-        calls[rows], operator_calls[rows] = first + outermost[which], first + innermost
-        known += len(rows)
-        first += own.height
-    return _Askers(of_operators, within, calls, operator_calls, known)
+    rows = np.flatnonzero(single)
+    line = make_line(trace, np.unique(threads[rows]))
+    launching = pl.col("thread").is_in(pl.Series(line.lanes).implode())
+    asked = (pl.col("kind") == "op") & pl.col("name").is_in(asking.implode())
+    # Those of one thread stay in the order of their start.
+    operators = trace.host.filter(asked & launching).sort("thread", maintain_order=True)
+    (numbers, *times) = columns(operators, "thread", "start_ns", "end_ns")
+    nesting = nest(*(line.place(numbers, each) for each in times))
+    at = interval.containing(nesting.starts, nesting.ends, line.place(threads[rows], moments[rows]))
+    rows, innermost = rows[at >= 0], nesting.rows[at[at >= 0]]
+    wanted, which = np.unique(innermost, return_inverse=True)
+    of_operators[rows] = _as_objects(_each_once(operators[wanted].select("name", *shaped), as_operator))[which]
+    within[rows] = _as_objects(_chains(nesting.parents, wanted, operators["name"]))[which]
+    around = nearest(nesting.parents, nesting.parents < 0)[innermost]
+    calls[rows], operator_calls[rows] = np.where(around >= 0, around, innermost), innermost
+    return _Askers(of_operators, within, calls, operator_calls, len(rows))
 
 
 def _each_text_once(texts: pl.Series) -> list[str]:
@@ -164,28 +166,24 @@ def _each_once(rows: pl.DataFrame, make: Callable[..., T]) -> list[T]:
     return [made[at] for at in found["made"].to_list()]
 
 
-def _chains(parents: Ints, rows: Ints, names: pl.Series) -> tuple[list[tuple[str, ...]], Ints]:
-    """The names of the events around each of these rows, the outermost first and its own last; and the row of the
-    outermost."""
+def _chains(parents: Ints, rows: Ints, names: pl.Series) -> list[tuple[str, ...]]:
+    """The names of the events around each of these rows, the outermost first and its own last; of more than MOST_AROUND
+    the innermost."""
     # Numbers that other tables' names have a part in: they may be larger than this one is long.
     codes = names.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
-    chains, outermost, above = np.unique(codes[rows], return_inverse=True)[1], rows, parents[rows]
+    chains, above = np.unique(codes[rows], return_inverse=True)[1], parents[rows]
     # One round a level: the number of a chain and the next name around it make the number of a longer one.
-    while (some := above >= 0).any():
+    levels = [rows]
+    while len(levels) < MOST_AROUND and (some := above >= 0).any():
+        levels.append(above)
         longer = chains * (int(codes.max()) + 2) + np.where(some, codes[above] + 1, 0)
         chains = np.unique(longer, return_inverse=True)[1]
-        outermost, above = np.where(some, above, outermost), np.where(some, parents[above], -1)
+        above = np.where(some, parents[above], -1)
     _, examples, which = np.unique(chains, return_index=True, return_inverse=True)
-    distinct = [_chain(parents, row, names) for row in rows[examples].tolist()]
-    return [distinct[at] for at in which.tolist()], outermost
-
-
-def _chain(parents: Ints, row: int, names: pl.Series) -> tuple[str, ...]:
-    found = []
-    while row >= 0:
-        found.append(names[row])
-        row = int(parents[row])
-    return tuple(reversed(found))
+    around = np.stack([level[examples] for level in reversed(levels)], axis=1)
+    texts = iter(_each_text_once(names.gather(around[around >= 0])))
+    distinct = [tuple(islice(texts, count)) for count in (around >= 0).sum(axis=1).tolist()]
+    return [distinct[at] for at in which.tolist()]
 
 
 @cache

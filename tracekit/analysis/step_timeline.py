@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from msgspec.structs import replace
 
-from tracekit.analysis.gaps import cut_by_steps, find_gaps
+from tracekit.analysis.gaps import find_gaps
 from tracekit.analysis.idle import leading_causes
 from tracekit.analysis.kernels import family_of
 from tracekit.analysis.links import launching_calls
@@ -66,8 +66,9 @@ def _drawn(trace: Trace, scope: Scope, ordered: OrderedWork) -> StepTimeline:
     bars = _bars(starts, ends, start, names, labels, whole)
     gaps = find_gaps(trace, scope, device)
     if scope.spans:
-        pieces, steps = cut_by_steps(scope, gaps)
-        gaps = pieces.at(np.flatnonzero(steps == at))
+        # Only what of them lies in the step.
+        gaps = gaps.within(np.arange(len(gaps.starts)), *np.clip((gaps.starts, gaps.ends), start, end))
+        gaps = gaps.at(np.flatnonzero(gaps.ends > gaps.starts))
     kept = gaps.at(_longest(gaps.starts, gaps.ends, most=MOST_BARS))
     causes = (Label("idle", cause) for cause in leading_causes(trace, scope, kept))
     return StepTimeline(
@@ -102,7 +103,7 @@ def _host_bars(trace: Trace, scope: Scope, at: int, labels: Numbers, bounds: tup
     if not scope.spans and not len(launchers):
         return Bars((), (), (), (), 0)
     thread = scope.spans[at].thread if scope.spans else int(launchers.mode().sort()[0])
-    flat = lay_flat(trace, thread, launching_calls(scope.linked, scope.calls))
+    flat = lay_flat(trace, [thread], launching_calls(scope.linked, scope.calls))
     inside = np.flatnonzero((flat.ends > bounds[0]) & (flat.starts < bounds[1]) & (flat.ends > flat.starts))
     starts, ends = (np.clip(each[inside], *bounds) for each in (flat.starts, flat.ends))
     kept = _longest(starts, ends, most=MOST_HOST_BARS)

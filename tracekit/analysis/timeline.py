@@ -1,7 +1,7 @@
 """What was a host thread doing at each moment, and where in the program? Of nested events the innermost counts."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import numpy as np
@@ -9,7 +9,8 @@ import polars as pl
 from msgspec import Struct
 
 from tracekit import interval
-from tracekit.analysis.nesting import nest
+from tracekit.analysis.line import Line, make_line
+from tracekit.analysis.nesting import nearest, nest
 from tracekit.interval import Bools, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES, Place
 from tracekit.model.trace import Trace
@@ -30,6 +31,9 @@ INDUCTOR_CALL = "## Call CompiledFxGraph"
 COMPILING = " (dynamo_timed)"
 #: The profiler's own event (`record_python_gc_info`), and gc.collect where Python stacks are recorded.
 COLLECTING = ("Python GC", "<built-in function collect>")
+
+#: The profiler's overhead is laid over each thread; of many threads the longest of it, in so many rows.
+MOST_OVERHEAD = 200_000
 
 #: What the profiler calls a module's forward, and a function of torch's own or of Python's.
 MODULE = "nn.Module: "
@@ -73,11 +77,12 @@ def cause_of_host_event(kind: str, name: str) -> str | None:
 
 
 class Timeline(Struct, frozen=True):
-    """One thread, flat: stretches that do not overlap, each with the cause code of its innermost event.
+    """Threads, flat: stretches of the `line` that do not overlap, each with the cause code of its innermost event.
 
     `events` is the row of that event in `table`; between the stretches nothing is recorded. `parents` is the row of the
-    event around each row of `table`, -1 for none. The column `call` of `table` is the row of `Trace.calls`, and `code`
-    the cause of an event by itself.
+    event around each row of `table`, -1 for none, and `begins` where on the line it begins. The column `call` of
+    `table` is the row of `Trace.calls`, and `code` the cause of an event by itself. Of one thread the line's moments
+    are the trace's own.
     """
 
     starts: Ints
@@ -86,9 +91,16 @@ class Timeline(Struct, frozen=True):
     events: Ints
     table: pl.DataFrame
     parents: Ints
+    begins: Ints
+    line: Line
+
+    def on_line(self, threads: Ints, within: Intervals) -> Intervals:
+        """Where on the line these stretches of these threads are."""
+        return np.stack([self.line.place(threads, within[:, at]) for at in (0, 1)], axis=1)
 
     def time_by_cause(self, within: Intervals) -> Ints:
-        """Nanoseconds of each cause (columns, by code) within each stretch (rows); unrecorded time is in none."""
+        """Nanoseconds of each cause (columns, by code) within each stretch of the line (rows); unrecorded time is in
+        none."""
         times = np.zeros((len(within), len(IDLE_CAUSES)), dtype=np.int64)
         for code in np.unique(self.codes).tolist():
             own = self.codes == code
@@ -96,36 +108,54 @@ class Timeline(Struct, frozen=True):
         return times
 
     def silences(self, within: Intervals) -> tuple[Intervals, Ints]:
-        """The parts of each stretch in which nothing is recorded, and the position of the stretch that each is of."""
+        """The parts of each stretch of the line in which nothing is recorded, and the position of the stretch that each
+        is of."""
         return interval.holes(np.stack((self.starts, self.ends), axis=1), within)
 
+    def silent_within(self, start: int, end: int) -> list[tuple[int, int]]:
+        """The parts of one stretch of the line in which nothing is recorded, counted from its start."""
+        first, last = np.searchsorted(self.ends, start, side="right"), np.searchsorted(self.starts, end, side="left")
+        covered = np.stack((self.starts[first:last], self.ends[first:last]), axis=1)
+        silences, _ = interval.holes(covered, np.array([[start, end]], dtype=np.int64))
+        return [(begun, over) for begun, over in (silences - start).tolist()]
+
     def innermost_within(self, start: int, end: int) -> tuple[Ints, Ints]:
-        """The rows of `table` that are innermost at some time of the stretch, and for how many nanoseconds."""
+        """The rows of `table` that are innermost at some time of the stretch of the line, and for how many ns."""
         first, last = np.searchsorted(self.ends, start, side="right"), np.searchsorted(self.starts, end, side="left")
         lengths = np.minimum(self.ends[first:last], end) - np.maximum(self.starts[first:last], start)
         return self.events[first:last], lengths
 
 
-def lay_flat(trace: Trace, thread: int, launching: pl.DataFrame = NO_CALLS) -> Timeline:
-    """The timeline of a thread. `launching` are the calls that started something on the GPU (`links.launching_calls`).
+def lay_flat(trace: Trace, threads: Iterable[int], launching: pl.DataFrame = NO_CALLS) -> Timeline:
+    """The timeline of these threads. `launching` are the calls that started something on the GPU
+    (`links.launching_calls`).
 
     The profiler's own overhead is recorded on a thread that does not exist; it is laid over every thread.
     """
-    own = (trace.host["thread"] == thread) | (trace.host["kind"] == "overhead")
-    host = trace.host.select("kind", "name", "start_ns", "end_ns").filter(own)
+    line = make_line(trace, threads)
+    lanes = pl.DataFrame({"thread": pl.Series(line.lanes, dtype=trace.host.schema["thread"])})
+    kept = trace.host.select("kind", "name", "start_ns", "end_ns", "thread")
+    overhead = kept.filter(pl.col("kind") == "overhead").drop("thread")
+    if overhead.height * lanes.height > MOST_OVERHEAD:
+        longest = (pl.col("end_ns") - pl.col("start_ns")).arg_sort(descending=True)
+        overhead = overhead.select(pl.all().gather(longest.head(MOST_OVERHEAD // lanes.height)))
+    own = kept.filter((pl.col("kind") != "overhead") & pl.col("thread").is_in(lanes["thread"].implode()))
+    host = pl.concat([own, overhead.join(lanes, how="cross")]) if overhead.height else own
     host = _with_codes(host, ("kind", "name"), cause_of_host_event).with_columns(call=pl.lit(None, dtype=pl.UInt32))
-    calls = _calls_of(trace, thread, launching).with_columns(kind=pl.lit("call")).select(host.columns)
+    calls = _calls_of(trace, lanes["thread"], launching).with_columns(kind=pl.lit("call")).select(host.columns)
     table = pl.concat([host, calls])
+    numbers = table["thread"].to_numpy()
+    starts, ends = (line.place(numbers, table[key].to_numpy()) for key in ("start_ns", "end_ns"))
     # Host events and calls are each in order already, which this sort makes use of.
-    order = np.argsort(table["start_ns"].to_numpy(), kind="stable")
-    starts, ends = (table[key].to_numpy()[order] for key in ("start_ns", "end_ns"))
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], ends[order]
     if ((starts[1:] == starts[:-1]) & (ends[1:] > ends[:-1])).any():
         # The longer first where two begin together.
         longest_first = np.lexsort((-ends, starts))
         order, starts, ends = (each[longest_first] for each in (order, starts, ends))
-    table = table[order]
+    table = table[order].drop("thread")
     # Of a large trace these are hundreds of megabytes.
-    del host, calls, order
+    del kept, own, host, calls, numbers, order
     nesting = nest(starts, ends)
     codes = table["code"].to_numpy().astype(np.int64)
     # Whatever happens while code is compiled, compiling is why; so for finalizers that garbage collection runs.
@@ -136,12 +166,14 @@ def lay_flat(trace: Trace, thread: int, launching: pl.DataFrame = NO_CALLS) -> T
             inside = inside | (inside[above] & (above >= 0))
             above = np.where(above >= 0, above[above], -1)
         codes = np.where(inside, code, codes)
-    return Timeline(nesting.starts, nesting.ends, codes[nesting.rows], nesting.rows, table, nesting.parents)
+    return Timeline(
+        nesting.starts, nesting.ends, codes[nesting.rows], nesting.rows, table, nesting.parents, starts, line
+    )
 
 
-def _calls_of(trace: Trace, thread: int, launching: pl.DataFrame) -> pl.DataFrame:
-    """The thread's calls. One that held its caller after its work had begun launched until then, and waited after."""
-    calls = trace.calls.with_row_index("call").filter(pl.col("thread") == thread)
+def _calls_of(trace: Trace, threads: pl.Series, launching: pl.DataFrame) -> pl.DataFrame:
+    """The threads' calls. One that held its caller after its work had begun launched until then, and waited after."""
+    calls = trace.calls.with_row_index("call").filter(pl.col("thread").is_in(threads.implode()))
     calls = calls.join(launching.with_columns(starts_work=True), on="call", how="left", maintain_order="left")
     calls = calls.with_columns(pl.col("starts_work").fill_null(value=False))
     calls = _with_codes(calls, ("starts_work", "name"), lambda starts, name: cause_of_call(name, starts_work=starts))
@@ -186,8 +218,5 @@ def find_places(timeline: Timeline, rows: Ints) -> list[Place | None]:
 
 def _nearest(timeline: Timeline, rows: Ints, wanted: Bools) -> list[str | None]:
     """The name of the first wanted event around each row, None where there is none."""
-    found = timeline.parents[rows]
-    while (climbing := (found >= 0) & ~wanted[found]).any():
-        found = np.where(climbing, timeline.parents[found], found)
-    at = pl.Series(found)
+    at = pl.Series(nearest(timeline.parents, wanted)[rows])
     return timeline.table["name"].gather(at.set(at < 0, None)).to_list()

@@ -8,9 +8,11 @@ import polars as pl
 from msgspec import Struct
 
 from tracekit import interval
+from tracekit.analysis.line import make_line
 from tracekit.analysis.links import link_launches
+from tracekit.analysis.nesting import nest
 from tracekit.errors import TracekitError
-from tracekit.interval import Bools, Intervals, Ints
+from tracekit.interval import NEVER, Bools, Intervals, Ints
 from tracekit.model.trace import Trace
 
 WindowKind = Literal["steps", "span", "whole"]
@@ -19,6 +21,8 @@ WindowKind = Literal["steps", "span", "whole"]
 STEP_MARKS = ("tracekit.step#", "ProfilerStep#")
 #: Profilers before 2023 wrote `ProfilerStep#N` as an operator.
 MARKING_KINDS = ("annotation", "op")
+#: Each step has a window on each device.
+MOST_WINDOWS = 1_000_000
 #: What `--window` can name.
 NAMEABLE_KINDS = ("annotation", "op", "python")
 
@@ -68,7 +72,13 @@ def find_scope(trace: Trace, window: str, steps: tuple[int, int] | None = None) 
         windows = dict.fromkeys(_devices(linked), extent)
         return Scope("whole", (), linked.with_columns(step=pl.lit(0)), linked, calls, windows, {}, doubtful=0)
     activities, doubtful = _with_steps(trace, linked, spans)
-    by_device = {device: _step_windows(trace, activities, spans, device) for device in _devices(activities)}
+    devices = _devices(activities)
+    if len(devices) * len(spans) > MOST_WINDOWS:
+        raise TracekitError(
+            f"{trace.path} has {len(spans):,} steps on {len(devices):,} GPUs, more than are analyzed together; pass"
+            f" --steps N-M with at most {MOST_WINDOWS // len(devices):,} steps"
+        )
+    by_device = {device: _step_windows(trace, activities, spans, device) for device in devices}
     windows = {device: interval.union(each[:, 0], each[:, 1]) for device, each in by_device.items()}
     return Scope(kind, spans, activities, linked, calls, windows, by_device, doubtful)
 
@@ -180,27 +190,30 @@ def _with_steps(trace: Trace, linked: pl.DataFrame, spans: tuple[Span, ...]) -> 
     """
     moments = linked.select(pl.coalesce("called_ns", "start_ns")).to_series().to_numpy()
     (threads,) = columns(linked, "launched_on")
-    by_thread: dict[int, Ints] = {}
-    for thread in sorted({span.thread for span in spans}):
-        own = [(i, span.start_ns, span.end_ns) for i, span in enumerate(spans) if span.thread == thread]
-        numbers, starts, ends = np.array(own, dtype=np.int64).T
-        at = interval.containing(starts, ends, moments)
-        by_thread[thread] = np.where(at >= 0, numbers[at], -1)
-    marking = {_process(trace, thread) for thread in by_thread}
-    if len(marking) > 1:
-        for thread, found in by_thread.items():
-            others = marking - {_process(trace, thread)}
-            # The last stands for launches that were not recorded, whose thread is -1.
-            foreign = np.array([*(each.pid in others for each in trace.threads), False], dtype=bool)
-            found[foreign[threads]] = -1
-    every = np.stack(list(by_thread.values()))
-    # Spans are in order of their start, so the largest number is the one that began last.
-    step = every.max(axis=0)
-    several = (every >= 0).sum(axis=0) > 1
-    for thread, found in by_thread.items():
-        mine = (threads == thread) & (found >= 0)
-        step[mine] = found[mine]
-        several[mine] = False
+    starts, ends, marking = np.array([(span.start_ns, span.end_ns, span.thread) for span in spans], dtype=np.int64).T
+    # First the thread's own spans.
+    line = make_line(trace, np.unique(marking))
+    placed = line.place(marking, starts)
+    order = np.argsort(placed, kind="stable")
+    at = interval.containing(placed[order], line.place(marking, ends)[order], line.place(threads, moments))
+    own = np.where(at >= 0, order[at], -1)
+    # Of one thread's spans that overlap the later one counts.
+    following = np.append(np.where(np.diff(marking[order]) == 0, starts[order[1:]], NEVER), NEVER)
+    until = ends.copy()
+    until[order] = np.minimum(ends[order], following)
+    # Then those of the process, by its number; where it has none, and for launches that were not recorded, of all.
+    numbers = {pid: number for number, pid in enumerate(dict.fromkeys(trace.threads[each].pid for each in marking))}
+    of_thread = np.array([*(numbers.get(each.pid, -1) for each in trace.threads), -1], dtype=np.int64)
+    line = make_line(trace, range(-1, len(numbers)))
+    lanes = np.concatenate((np.full(len(spans), -1), of_thread[marking]))
+    begins, overs = (line.place(lanes, np.tile(each, 2)) for each in (starts, until))
+    order = np.lexsort((-overs, begins))
+    nesting = nest(begins[order], overs[order])
+    asked = line.place(of_thread[threads], moments)
+    at = interval.containing(nesting.starts, nesting.ends, asked)
+    step = np.where(own >= 0, own, np.where(at >= 0, order[nesting.rows[at]] % len(spans), -1))
+    open_ = np.searchsorted(begins[order], asked, side="right") - np.searchsorted(np.sort(overs), asked, side="right")
+    several = (own < 0) & (open_ > 1)
     return linked.with_columns(step=pl.Series(step)).filter(pl.col("step") >= 0), int(several.sum())
 
 
@@ -212,9 +225,8 @@ def _step_windows(trace: Trace, activities: pl.DataFrame, spans: tuple[Span, ...
     """From the start of a step's host span to its end, or to the end of its last activity where that is later. Of
     several processes those that launched nothing on the device take no time of it."""
     own = activities.filter(pl.col("device") == device)
-    last: dict[int, int] = dict(own.group_by("step").agg(pl.col("end_ns").max()).iter_rows())
-    bounds = [(span.start_ns, max(span.end_ns, last.get(i, span.end_ns))) for i, span in enumerate(spans)]
-    windows = np.array(bounds, dtype=np.int64).reshape(-1, 2)
+    windows = np.array([(span.start_ns, span.end_ns) for span in spans], dtype=np.int64).reshape(-1, 2)
+    np.maximum.at(windows[:, 1], *columns(own, "step", "end_ns"))
     processes = [_process(trace, span.thread) for span in spans]
     launching = {_process(trace, thread) for thread in own["launched_on"].drop_nulls().unique()}
     if len(set(processes)) > 1 and launching:

@@ -109,10 +109,10 @@ class Activity(Struct, frozen=True, gc=False):
 
     `duration_us` is the mean over the steps that ran the same sequence. `operator` is the innermost operator around the
     launch; None where the recording holds none (CUDA activity only, replays of CUDA graphs). `within` are the names of
-    the operators around the launch, the outermost first, `operator`'s the last. Activities that follow one another with
-    the same `call` were launched by one call of the outermost one, and those with the same `operator_call` by one call
-    of `operator`; both are None where no operator is known. `noted` is what torch itself said of the call, where it was
-    asked.
+    the operators around the launch, the outermost first, `operator`'s the last; of more than 64 the innermost.
+    Activities that follow one another with the same `call` were launched by one call of the outermost one, and those
+    with the same `operator_call` by one call of `operator`; both are None where no operator is known. `noted` is what
+    torch itself said of the call, where it was asked.
     """
 
     name: str

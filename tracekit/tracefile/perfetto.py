@@ -23,6 +23,8 @@ SCHEMA = "tracekit.perfetto/1"
 #: Threads of a process are numbered from its own number times this.
 THREADS_OF_A_PROCESS = 10_000
 EVENTS_AT_ONCE = 1000
+#: Of host events of one thread a few overlap without nesting. Each is held against all lanes.
+MOST_LANES = 100
 
 Event = dict[str, Any]
 #: Process, thread and start of the slice with each key.
@@ -123,7 +125,8 @@ def side_by_side(times: Times) -> list[int]:
 
 def nested(times: Times) -> list[int]:
     """The lane of each (start, end), in order of start, the longer first: the first lane in which it lies wholly inside
-    what is open, or in which nothing is."""
+    what is open, or in which nothing is. What fits into none of MOST_LANES shares the last, and Perfetto leaves it
+    out."""
     lanes: list[int] = []
     open_until: list[list[int]] = []
     for start, end in times:
@@ -132,6 +135,9 @@ def nested(times: Times) -> list[int]:
             while ends and ends[-1] <= start:
                 ends.pop()
         lane = next((at for at, ends in enumerate(open_until) if not ends or end <= ends[-1]), len(open_until))
+        if lane == MOST_LANES:
+            lanes.append(lane - 1)
+            continue
         if lane == len(open_until):
             open_until.append([])
         open_until[lane].append(end)
