@@ -13,11 +13,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import TCPStore
 
 from tracekit.errors import LateRankError, TracekitError
 
@@ -160,7 +159,8 @@ def meeting_place() -> Iterator[dict[str, str]]:
     # By itself the store listens on every network of the machine, and lets anybody write into it.
     server = socket.create_server((LOOPBACK, 0))
     port = server.getsockname()[1]
-    store = TCPStore(LOOPBACK, port, is_master=True, wait_for_workers=False, master_listen_fd=server.detach())
+    kind: Any = dist.TCPStore  # type: ignore[attr-defined]
+    store = kind(LOOPBACK, port, is_master=True, wait_for_workers=False, master_listen_fd=server.detach())
     yield {
         "MASTER_ADDR": LOOPBACK,
         "MASTER_PORT": str(store.port),
