@@ -35,7 +35,7 @@ def printed(summary: Summary, width: int = 80, *, colours: bool = False) -> str:
     """What a terminal of that width shows, without spaces at the ends of lines."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colours, color_system="standard" if colours else None)
-    console.print(shown(summary))
+    console.print(shown(summary), crop=False)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
