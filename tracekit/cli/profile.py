@@ -181,6 +181,7 @@ def profile(
 
     With --compiled, eager and compiled are interleaved and compared in reports/RUN.html.
     """
+    from tracekit.asked import ON_THE_COMMAND_LINE, check_asked
     from tracekit.model.workload import Request
     from tracekit.walks.job import rank_here
     from tracekit.walks.plan import RANKS_SECONDS, Plan, parse_warmup, plan_timing
@@ -208,6 +209,7 @@ def profile(
         verify=verify_advice,
         timeout_seconds=timeout or RANKS_SECONDS,
     )
+    check_asked(plan, ON_THE_COMMAND_LINE)
     profile_workload(plan, json_path, detail, strict=strict)
 
 
