@@ -142,7 +142,7 @@ def of_comparison(settings: Settings, odd: str) -> Suggested:
         shell.joined(["tracekit", "open", odd]),
     )
     text = "".join(
-        printed(detail.comparison_text(comparison, PAGE, opened, shown, width, repeat), width)
+        printed(detail.comparison_text(comparison, PAGE, opened, shown, width, repeat), width, crop=False)
         for shown, width in (("all", 60), ("brief", 100))
     )
     report = reports.comparison_report(comparison, run, measured, repeat)
@@ -168,7 +168,7 @@ def of_sweep(settings: Settings, odd: str) -> Suggested:
     sweep = read_sweep("sweep", None, found, None, 1000)
     best = [each.candidates[0].command for work in sweep.works for each in work.best if each.clear]
     resumed = shell.joined(["tracekit", "sweep", "--resume", odd])
-    text = printed(detail.sweep_text(sweep, PAGE, "all", 60), 60)
+    text = printed(detail.sweep_text(sweep, PAGE, "all", 60), 60, crop=False)
     return Suggested(reports.sweep_report(sweep, resumed), [*best, resumed], best, text)
 
 
