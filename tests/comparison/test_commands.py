@@ -127,7 +127,9 @@ def test_what_is_said_to_have_measured_a_run_is_a_command_of_tracekit_s_or_a_com
 
 
 def test_a_run_is_repeated_at_its_own_size_into_another_folder():
-    run = make_run(command="TRITON_X=1 tracekit profile vit --compiled --out=traces/a --size auto")
+    run = make_run(
+        command="TRITON_X=1 tracekit profile vit --compiled --out=traces/a --json b.json --size auto --json=c"
+    )
     told = split(repeating_command(run, "traces/a b"))
     size = make_settings().size
     assert told == [*f"TRITON_X=1 tracekit profile vit --size {size} --compiled --out".split(), "traces/a b"]

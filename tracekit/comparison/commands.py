@@ -114,7 +114,9 @@ def repeating_command(run: Run, out: str) -> str:
     if settings.own is None and not settings.pretrained:
         own += ["--size", settings.size]
         options = _without(options, "--size")
-    return with_variables(joined([*own, *_without(options, "--out"), "--out", out, *rest]), variables)
+    # What the run wrote besides, this one is not to replace.
+    options = _without(_without(options, "--out"), "--json")
+    return with_variables(joined([*own, *options, "--out", out, *rest]), variables)
 
 
 def _without(words: list[str], option: str) -> list[str]:

@@ -73,7 +73,7 @@ class Settings(Struct, frozen=True):
     width: Count | None
     steps: Count | None
     prompt: Argument | None
-    pretrained: Argument | None
+    pretrained: Word | None  #: The option may stand without a value, so that none begins like another.
     seed: Whole
     iterations: Count  #: Timed calls of each form that were asked for, or the fewest if none were.
     generation: Generation | None = None

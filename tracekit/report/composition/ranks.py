@@ -104,7 +104,8 @@ def _waiting_share(use: RankUse) -> float:
 def _advice(told: Ranks) -> Iterator[doc.Advice]:
     """What to do next, by the findings, late ranks first; and where ranks wait though none is late, by what makes the
     one late that is waited for most."""
-    paths = {each.rank: quoted(each.path) for each in told.ranks}
+    # In the current folder a file may be called like an option.
+    paths = {each.rank: quoted(f"./{each.path}" if each.path.startswith("-") else each.path) for each in told.ranks}
     late = {each.rank: each for each in told.findings if each.code == "late_rank"}
     for rank, facts in ((each.rank or 0, each.facts) for each in late.values()):
         waited, exposed, cost = (duration(facts[name]) for name in ("most_waited_us", "exposed_us", "cost_us"))
