@@ -18,6 +18,7 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     *(({"iterations": value}, f"from 1 to {MOST_CALLS:,}") for value in (0, 2.5, True, MOST_CALLS + 1, "3")),
     *(({"seed": value}, "whole number from -9,223") for value in (2**63, -(2**63) - 1, 2**70, 1.0, None)),
     *(({"name": value}, "without NUL") for value in ("\ud800", "a\0b", "-x", LONG, 3)),
+    *(({"out": value}, "as UTF-8 and without NUL") for value in ("traces/\udcff", "a\0b")),
     *(({"scope": value}, "without NUL") for value in ("\ud800", LONG, 3)),
     *(({"compile": {name: "no"}}, "True or False") for name in ("fullgraph", "dynamic")),
 )
@@ -32,7 +33,7 @@ def test_what_no_run_can_hold_is_refused_before_a_model_is_called(
         raise AssertionError
 
     with pytest.raises(TracekitError) as refused:
-        tracekit.profile(never_called, out=tmp_path / "run", quiet=True, **options)
+        tracekit.profile(never_called, **{"out": tmp_path / "run", "quiet": True, **options})
     (name,) = options.get("compile", options)
     assert str(refused.value).startswith(f"{name}=") and allowed in str(refused.value)
     assert len(str(refused.value).splitlines()) == 1 and len(str(refused.value)) < 250
@@ -76,12 +77,13 @@ BOTH = ("profile", "sweep")
         *((command, "--timeout", "1e300", "above 0 to 10,000,000") for command in BOTH),
         ("sweep", "--cell-timeout", "1e300", "above 0 to 10,000,000"),
         ("profile", "--scope", "\udcff", "without NUL"),
+        *((command, "--out", "traces/\udcff", "as UTF-8") for command in BOTH),
     ],
 )
 def test_so_is_what_a_command_is_asked_for(command: str, option: str, value: str, allowed: str, tmp_path: Path) -> None:
     workload = ("gpt", "--nproc", "1") if option == "--timeout" else ("vit",)
     compiled = "--compiled" if command == "profile" else "--mode=default"
-    result = invoke(command, *workload, compiled, option, value, "--out", str(tmp_path / "a"))
+    result = invoke(command, *workload, compiled, "--out", str(tmp_path / "a"), option, value)
     assert result.exit_code == 1, result.output
     assert result.output.startswith(f"error: {option} ") and allowed in result.output
     assert len(result.output.splitlines()) == 1 and not any(tmp_path.iterdir())

@@ -17,11 +17,12 @@ from tracekit import __version__, store
 from tracekit.asked import IN_A_PROGRAM, check_asked, check_value
 from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
-from tracekit.model.bounded import Count, Steps
+from tracekit.model.bounded import Argument, Count, Steps
 from tracekit.model.comparison import Comparison
 from tracekit.model.option import MODES
 from tracekit.model.run import FormName, Run
 from tracekit.model.workload import Request, Workload
+from tracekit.names import encodable
 from tracekit.report.words.noted import noted_sentence
 
 if TYPE_CHECKING:
@@ -175,13 +176,14 @@ def profile(
     timing = plan_timing(iterations is not None, target, time_budget, 0, startup=False)
     for asked in (request, timing):
         check_asked(asked, IN_A_PROGRAM)
+    check_value("out=", str(out or ""), Argument)
     place = Path(out) if out is not None else Path("traces") / f"{folder_name(name)}-{forms[-1]}"
     plan = Plan(
         replace(request, scope="model"),
         forms=forms,
         out=place,
         force=force,
-        command=f"tracekit.profile({name}) in {Path(sys.argv[0]).name or 'a program'}",
+        command=f"tracekit.profile({name}) in {encodable(Path(sys.argv[0]).name) or 'a program'}",
         provenance=provenance,
         timing=timing,
         numerics=numerics,

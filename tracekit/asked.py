@@ -3,12 +3,14 @@ could never be read."""
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import PurePath
 from typing import Any
 
 import msgspec
 from msgspec import Struct, inspect
 
 from tracekit.errors import TracekitError
+from tracekit.model.bounded import Argument
 from tracekit.names import clipped
 
 #: Characters of a value that an error quotes.
@@ -33,6 +35,9 @@ def check_asked(asked: Struct, called: Mapping[str, str]) -> None:
     `called` is how the user calls them."""
     for name, kind in _fields(type(asked)):
         value = getattr(asked, name)
+        if isinstance(value, PurePath):
+            # A folder's name goes into the commands and files of what is in it.
+            value, kind = str(value), Argument
         if isinstance(value, Struct):
             check_asked(value, called)
         elif called is IN_A_PROGRAM:
