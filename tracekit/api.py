@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from tracekit import __version__, store
+from tracekit.asked import IN_A_PROGRAM, check_asked, check_value
 from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
+from tracekit.model.bounded import Argument, Count, Steps
 from tracekit.model.comparison import Comparison
-from tracekit.model.option import MODES, MOST_CALLS
+from tracekit.model.option import MODES
 from tracekit.model.run import FormName, Run
 from tracekit.model.workload import Request, Workload
+from tracekit.names import encodable
 from tracekit.report.words.noted import noted_sentence
 
 if TYPE_CHECKING:
@@ -164,22 +167,25 @@ def profile(
     from tracekit.workloads.own import hand_over, random_state_kept
     from tracekit.workloads.scopes import narrowed
 
-    if iterations is not None and not 1 <= iterations <= MOST_CALLS:
-        raise TracekitError(f"iterations={iterations}: pass a number from 1 to {MOST_CALLS:,}")
     forms: tuple[FormName, ...] = ("eager",) if compile is False else ("eager", "compiled")
     if not name and isinstance(model, Workload):
         name = model.title or "workload"
     own_name = getattr(model, "__name__", None)
     name = name or (own_name if own_name and own_name != "<lambda>" else type(model).__name__)
+    request = Request(name, seed=seed, iterations=iterations, scope=scope, **_compile_options(compile))
+    timing = plan_timing(iterations is not None, target, time_budget, 0, startup=False)
+    for asked in (request, timing):
+        check_asked(asked, IN_A_PROGRAM)
+    check_value("out=", str(out or ""), Argument)
     place = Path(out) if out is not None else Path("traces") / f"{folder_name(name)}-{forms[-1]}"
     plan = Plan(
-        Request(name, seed=seed, iterations=iterations, scope="model", **_compile_options(compile)),
+        replace(request, scope="model"),
         forms=forms,
         out=place,
         force=force,
-        command=f"tracekit.profile({name}) in {Path(sys.argv[0]).name or 'a program'}",
+        command=f"tracekit.profile({name}) in {encodable(Path(sys.argv[0]).name) or 'a program'}",
         provenance=provenance,
-        timing=plan_timing(iterations is not None, target, time_budget, 0, startup=False),
+        timing=timing,
         numerics=numerics,
     )
     replaced: frozenset[str] = frozenset()
@@ -230,8 +236,8 @@ def record(
     _check_torch()
     from tracekit.capture.recording import Recorder
 
-    if (steps is not None and steps < 1) or skip < 0:
-        raise TracekitError("tracekit.record takes steps=1 or more, and skip=0 or more")
+    check_value("steps=", steps, Steps | None)
+    check_value("skip=", skip, Count)
     folder = Path(out)
     trace, raw = _places_in(folder, force=force)
 

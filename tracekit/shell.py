@@ -1,12 +1,14 @@
 """Commands as a shell takes them, and the variables of the environment that a measurement depends on.
 
 What a run says of itself may be a stranger's: in a command that a reader is to type every word is quoted, and only
-variables that steer torch are set.
+variables that steer torch are set. Nothing is changed in a command once its words are quoted: pages, markdown and
+terminals show what is printable as it is.
 """
 
 import os
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 #: How the names begin of those that steer torch's compiler and the libraries below it, and of single ones the whole.
@@ -27,6 +29,43 @@ PLACE_PARTS = ("_REDIS_", "_SERVER_", "_LOG_")
 #: What torch sets itself, in a module of its compiler that not every compilation imports
 #: (`torch/_inductor/fx_passes/numeric_utils.py`, 2.11 and 2.13): no choice of anybody's.
 OF_TORCH = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+
+#: A piece of a word that a shell takes as it stands, and last one as `quoted` spells it.
+PIECE = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|\$'([^']*)'""", re.DOTALL)
+SPELT_BYTE = re.compile(rb"\\([0-7]{3})")
+
+
+def quoted(word: str) -> str:
+    """The word as bash and zsh take it, in printable characters. Others are spelt as bytes, `$'one\\012two'`: not
+    every terminal and page shows them as they are. No program can be given a word with a NUL."""
+    if word.isprintable():
+        return shlex.quote(word)
+    return f"$'{''.join(map(_spelt, word))}'"
+
+
+def _spelt(character: str) -> str:
+    if character.isprintable() and character not in "'\\":
+        return character
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape"))
+
+
+def joined(words: Iterable[str]) -> str:
+    """The command of these words, each `quoted`."""
+    return " ".join(map(quoted, words))
+
+
+def split(command: str) -> list[str]:
+    """The words of a command that `joined` or `shlex.join` wrote. Raises ValueError for what no shell would take."""
+    return shlex.split(PIECE.sub(_plain, command))
+
+
+def _plain(piece: re.Match[str]) -> str:
+    """The piece as shlex takes it, which knows no `$'...'`."""
+    if piece[1] is None:
+        return piece[0]
+    content = piece[1].encode("utf-8", "surrogateescape")
+    spelt = SPELT_BYTE.sub(lambda byte: bytes([int(byte[1], 8) & 0xFF]), content)
+    return shlex.quote(spelt.decode("utf-8", "surrogateescape"))
 
 
 def steering_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -51,7 +90,7 @@ def environment_with(variables: Mapping[str, str]) -> dict[str, str]:
 
 def variable_words(variables: Mapping[str, str]) -> str:
     """`ONE=1 OTHER='a b'`; empty where there are none. What no shell takes for a name is left out."""
-    return " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items() if _is_name(name))
+    return " ".join(f"{name}={quoted(value)}" for name, value in variables.items() if _is_name(name))
 
 
 def with_variables(command: str, variables: Mapping[str, str]) -> str:
@@ -65,8 +104,10 @@ def split_variables(command: str) -> tuple[dict[str, str], list[str]]:
     """The variables that are set before a command of tracekit's, and the command's own words; nothing of what no shell
     would take."""
     try:
-        words = shlex.split(command)
+        words = split(command)
     except ValueError:
+        return {}, []
+    if "\0" in "".join(words):
         return {}, []
     variables: dict[str, str] = {}
     while words and "=" in words[0] and _is_name(words[0].partition("=")[0]):
@@ -78,7 +119,7 @@ def split_variables(command: str) -> tuple[dict[str, str], list[str]]:
 def retyped(command: str) -> str | None:
     """The command of tracekit's with every word quoted anew; None for what is none."""
     variables, words = split_variables(command)
-    return with_variables(shlex.join(words), variables) if words[:1] == ["tracekit"] else None
+    return with_variables(joined(words), variables) if words[:1] == ["tracekit"] else None
 
 
 def _is_name(text: str) -> bool:

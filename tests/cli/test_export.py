@@ -62,7 +62,11 @@ def test_names_of_any_kind_survive(tmp_path: Path) -> None:
     assert [row["name"] for row in rows_of(out.read_text(encoding="utf-8"))] == HOSTILE
 
 
-@pytest.mark.parametrize("name", ["=HYPERLINK(1)", "+1", "-1", "@x", "\tx", "\rx", "\t=1", " =1"])
+FORMULAS = ("=HYPERLINK(1)", "+1", "-1", "@x", "\tx", "\rx", "\nx", *"＝＋－＠﹦﹢﹣﹫−")
+UNSEEN = ("\t=1", " =1", "\u3000＝1", "\ufeff=1", "\x01@x", "\xa0+1", "\u200b=1")
+
+
+@pytest.mark.parametrize("name", [*FORMULAS, *UNSEEN])
 def test_no_name_becomes_a_formula_in_a_spreadsheet(tmp_path: Path, name: str) -> None:
     (row,) = rows_of(run(write_trace(tmp_path, [make_kernel(0, 1, name=name)]), "--csv", "-").stdout)
     assert row["name"] == "'" + name

@@ -228,7 +228,7 @@ def test_a_page_of_a_run_says_what_measured_it_too(monkeypatch: pytest.MonkeyPat
     assert len(both) == 4, "each below what it does"
     own = make_settings(own=UserModel(in_program=True))
     in_program = commands_of_page(make_run(command="tracekit.profile(f) in x.py", settings=own))
-    assert in_program.splitlines()[0].endswith("tracekit.profile(f) in x.py"), "it is in the comment: no shell takes it"
+    assert in_program.splitlines()[0] == "# measured by 'tracekit.profile(f) in x.py'", "a word that no shell runs"
     assert [line for line in in_program.splitlines() if not line.startswith("#")] == [command_line()]
     assert commands_of_page(None) == command_line()
     assert commands_of_page(make_run(command=command_line())) == command_line()

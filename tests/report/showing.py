@@ -31,11 +31,11 @@ comparisons_page, comparisons_markdown = _texts(reports.comparisons_report)
 sweep_page, sweep_markdown = _texts(reports.sweep_report)
 
 
-def printed(summary: Summary, width: int = 80, *, colours: bool = False) -> str:
+def printed(summary: Summary, width: int = 80, *, colours: bool = False, crop: bool = True) -> str:
     """What a terminal of that width shows, without spaces at the ends of lines."""
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colours, color_system="standard" if colours else None)
-    console.print(shown(summary))
+    console.print(shown(summary), crop=crop)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 

@@ -2,8 +2,11 @@ import html
 import re
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
+from tests.fuzzing import fuzzed
 from tests.report.showing import comparison_markdown
 
 from tracekit.comparison.comparing import compare
@@ -12,8 +15,8 @@ from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
 from tracekit.model.note import Note
 from tracekit.names import printable
-from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES
-from tracekit.report.markdown import LONGEST, RESERVE, Piece, _detail, bounded, escaped, unlinked
+from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES, Name
+from tracekit.report.markdown import LONGEST, RESERVE, Piece, _cell, _detail, bounded, escaped, fenced, unlinked
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 
 from ..sides import make_analysis, make_run, make_side
@@ -61,6 +64,21 @@ def test_escaped_text_reads_as_it_was_written(name):
     assert (opened.type, closed.type) == ("paragraph_open", "paragraph_close")
     shown = (child.content for child in token.children or () if child.content != "<!-- -->")
     assert "".join(shown).strip() == printable(name).strip()
+
+
+@given(code=st.text("`|\\ a\n<&~$", min_size=1).filter(str.strip))
+@example(code="` `` |\\|` ")
+@fuzzed(100)
+def test_code_reads_as_it_was_written_in_a_table_and_in_a_block(code):
+    tokens = (
+        MarkdownIt("commonmark").enable("table").parse(f"| a | b |\n|---|---|\n| {_cell(Name(code, code))} | c |\n")
+    )
+    _, _, one, other = (each for each in tokens if each.type == "inline")
+    assert [(each.type, each.content) for each in one.children or ()] == [("code_inline", printable(code))]
+    assert other.content == "c"
+    block, after, *_ = MarkdownIt("commonmark").parse(f"{fenced(code)}after\n")
+    assert (block.type, block.content) == ("fence", "\n".join(map(printable, code.split("\n"))) + "\n")
+    assert after.type == "paragraph_open"
 
 
 WAITS = {"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.9}

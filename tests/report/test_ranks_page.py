@@ -29,6 +29,7 @@ from tracekit.report.sections.ranks import UNMATCHED, account_table, unmatched_u
 from tracekit.report.thirty_lines import MOST_LINES
 from tracekit.report.words.rank_findings import ADVICE, FINDINGS
 from tracekit.report.words.ranks import LEFT_OUT, NO_COLLECTIVES, NOTES, note_sentence
+from tracekit.shell import split
 
 from ..browser import opened, settle
 
@@ -137,6 +138,18 @@ def test_something_is_advised_for_every_finding() -> None:
     assert {*FINDINGS} - {*ADVICE} == {"late_rank"}
     (first, *_) = ranks_report(job(8)).overview.advice
     assert "rank 2" in first.what and first.command
+
+
+def test_what_is_advised_takes_a_file_for_no_option() -> None:
+    told = job(8)
+    late = tuple(
+        replace(each, facts={**each.facts, "cause": "compute"}) for each in told.findings if each.code == "late_rank"
+    )
+    renamed = tuple(replace(each, path=f"--out=a b{each.rank}.json") for each in told.ranks)
+    (first, *_) = ranks_report(replace(told, findings=late, ranks=renamed)).overview.advice
+    tracekit, command, *files = split(first.command)
+    assert (tracekit, command) == ("tracekit", "compare")
+    assert len(files) == 2 and all(file.startswith("./--out=a b") for file in files)
 
 
 @pytest.mark.browser

@@ -27,10 +27,12 @@ from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
-from tracekit.numbers import duration
+from tracekit.numbers import MISSING, duration
+from tracekit.report.accounts import shown_account
 from tracekit.report.advised import advised
 from tracekit.report.composition.detail import analysis_text, comparison_text, comparisons_text, sweep_text
 from tracekit.report.composition.overview import comparison_overview
+from tracekit.report.composition.overview_account import LESS_THAN_NONE
 from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.document import Overview, Table, columns
 from tracekit.report.thirty_lines import overview_lines
@@ -117,6 +119,19 @@ def test_families_and_causes_of_one_side_add_up_to_it(profiled: bool) -> None:
     for whole, parts in itertools.pairwise((*(at for at, row in enumerate(account.rows) if row.level == 0), None)):
         us = [row.us[0] or 0.0 for row in account.rows[whole:parts]]
         assert len(us) > 2 and math.isclose(math.fsum(us[1:]), us[0], rel_tol=1e-3)
+
+
+@pytest.mark.parametrize("overlap_us", [1900.0, 3900.0])
+def test_kernels_that_ran_at_once_make_a_row_without_a_share(overlap_us: float) -> None:
+    kernels = {f"{family}_{at}": (family, 2, 1000.0) for family in ("gemm", "norm") for at in range(2)}
+    side = make_side("a.json.gz", make_analysis(kernels, overlap_us=overlap_us, idle_us=100.0))
+    account = side_overview(look_at(side), 3).account
+    assert account is not None
+    rest = next(row for row in account.rows if row.name == LESS_THAN_NONE)
+    assert rest.us == (pytest.approx(-overlap_us / 2),)
+    shown = {row.name: row.figures for row in shown_account(account).rows}
+    assert shown[LESS_THAN_NONE][1] == MISSING
+    assert not any("-" in share or "−" in share for _, share in shown.values())
 
 
 def test_a_cpu_recording_is_told_by_its_operators() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from tracekit.cli.options import (
 )
 from tracekit.cli.output import check_output_path, commands_of_page, console_beside, destination, say, write_json
 from tracekit.errors import TracekitError
+from tracekit.shell import joined
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName
@@ -119,7 +119,7 @@ def analyze(
     if single.nothing_compiled is not None:
         from tracekit.report.words.not_compiled import because
 
-        more = shlex.join(("tracekit", "compare", trace))
+        more = joined(("tracekit", "compare", trace))
         say(console, f"no compiled variant: {because(single.nothing_compiled.reasons)}; details: {more}")
     elif side.form and form is None and detail != "verdict":
         say(console, f"variant shown: {side.form.name}; choose with --form")

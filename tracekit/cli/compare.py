@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from tracekit.cli.output import (
     write_json,
 )
 from tracekit.errors import TracekitError
+from tracekit.shell import joined
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison
@@ -171,7 +171,7 @@ def compare(
     together = not (form_a or form_b) and "-" not in (a, b)
     places = ([a, b] if b else [a]) if together else [comparison.b.path]
     repeat = command_to_repeat(Path(a), pair.run) if pair.run else ""
-    open_it = shlex.join(("tracekit", "open", *places))
+    open_it = joined(("tracekit", "open", *places))
     summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
     report = comparison_report(comparison, pair.run, commands_of_page(pair.run), repeat)
     publish(report, there, summary, console)
@@ -237,7 +237,7 @@ def compare_several(
     comparisons = load_comparisons(places, reading)
     # The run to look at next: the fastest one's, else the first.
     best = comparisons.paths[comparisons.leader or 0]
-    summary = comparisons_text(comparisons, there.page, shlex.join(("tracekit", "compare", best)), detail)
+    summary = comparisons_text(comparisons, there.page, joined(("tracekit", "compare", best)), detail)
     publish(comparisons_report(comparisons, command_line()), there, summary, console_beside(json_path))
     write_json(comparisons_json(comparisons), json_path)
     raise_if_damaged(*comparisons.sides, strict=strict)

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from tracekit.walks.reading import Reading
     from tracekit.walks.reading_ranks import RanksReading
 
-#: A cell that begins so is run as a formula by spreadsheets.
-FORMULA = r"^\s*[=+\-@]|^[\t\r]"
+#: A cell that begins so is run as a formula by spreadsheets, some of which take wide and small signs too, and skip what
+#: is not seen.
+FORMULA = r"^[\s\pC]*[=+\-@＝＋－＠﹦﹢﹣﹫−]|^[\t\r\n]"
 
 
 @click.command(epilog="Example: tracekit export trace.json.gz --hta for-hta", context_settings=WIDE_HELP)

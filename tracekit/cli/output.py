@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from tracekit.errors import TracekitError
 from tracekit.files import why_unwritable, write_named
 from tracekit.names import printable
 from tracekit.printing import hand_over
-from tracekit.shell import steering_variables, with_variables
+from tracekit.shell import joined, steering_variables, with_variables
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -134,7 +133,7 @@ def report_nothing_compiled(
         single = look_at_run(folder, run, reading)
     except TracekitError as error:
         raise TracekitError(f"torch.compile compiled nothing: {because(run.not_compiled or ())}; {error}") from error
-    timeline = f"Timeline: {shlex.join(('tracekit', 'open', str(folder)))}"
+    timeline = f"Timeline: {joined(('tracekit', 'open', str(folder)))}"
     summary = analysis_text(single, there.page, (timeline,), detail, width=console.width)
     publish(side_report(single, run, command), there, summary, console)
     return single
@@ -147,7 +146,7 @@ def say(console: Console, line: str) -> None:
 
 def command_line() -> str:
     """The command as it can be typed again."""
-    return shlex.join(["tracekit", *sys.argv[1:]])
+    return joined(["tracekit", *sys.argv[1:]])
 
 
 def commands_of_page(run: Run | None) -> str:

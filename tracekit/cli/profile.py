@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +45,7 @@ from tracekit.cli.output import (
 )
 from tracekit.errors import TracekitError
 from tracekit.model.option import MODES
+from tracekit.shell import joined
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -181,6 +181,7 @@ def profile(
 
     With --compiled, eager and compiled are interleaved and compared in reports/RUN.html.
     """
+    from tracekit.asked import ON_THE_COMMAND_LINE, check_asked
     from tracekit.model.workload import Request
     from tracekit.walks.job import rank_here
     from tracekit.walks.plan import RANKS_SECONDS, Plan, parse_warmup, plan_timing
@@ -208,6 +209,7 @@ def profile(
         verify=verify_advice,
         timeout_seconds=timeout or RANKS_SECONDS,
     )
+    check_asked(plan, ON_THE_COMMAND_LINE)
     profile_workload(plan, json_path, detail, strict=strict)
 
 
@@ -238,7 +240,7 @@ def profile_workload(
 
     def say_part(part: Path) -> None:
         say(console, f"measured so far: {part}")
-        say(console, f"to analyze it: {shlex.join(('tracekit', 'analyze', str(part)))}")
+        say(console, f"to analyze it: {joined(('tracekit', 'analyze', str(part)))}")
 
     with shown(console) as progress:
         folder = profiling.profile(plan, progress, say_part)
@@ -284,7 +286,7 @@ def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail,
 
     comparison = compare_forms(folder, run)
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
-    open_it, repeat = shlex.join(("tracekit", "open", str(folder))), command_to_repeat(folder, run)
+    open_it, repeat = joined(("tracekit", "open", str(folder))), command_to_repeat(folder, run)
     summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
     publish(comparison_report(comparison, run, measuring_command(run), repeat), there, summary, console)
     for noted in run.noted:

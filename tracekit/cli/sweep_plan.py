@@ -8,7 +8,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tracekit.asked import ON_THE_COMMAND_LINE, check_asked, check_value
 from tracekit.errors import TracekitError
+from tracekit.model.bounded import Argument
 from tracekit.model.sweep import Cell
 from tracekit.walks.plan import folder_name, plan_timing
 from tracekit.walks.sweep_cells import expand
@@ -97,7 +99,7 @@ def _plan(ask: Ask, every: tuple[Cell, ...], iterations: int | None) -> SweepPla
     for name in ask.only:
         if name not in there:
             raise TracekitError(f"--only {name}: not in this sweep; pass one of {', '.join(there)}")
-    return SweepPlan(
+    plan = SweepPlan(
         cells=tuple(cell for cell in every if not ask.only or cell.request.workload in ask.only),
         seed=ask.seed or 0,
         iterations=iterations,
@@ -108,6 +110,10 @@ def _plan(ask: Ask, every: tuple[Cell, ...], iterations: int | None) -> SweepPla
         retry_failed=ask.retry_failed,
         processes=ask.repeats,
     )
+    check_value("--out ", str(ask.out or ""), Argument)
+    for asked in (plan, *(cell.request for cell in every)):
+        check_asked(asked, ON_THE_COMMAND_LINE)
+    return plan
 
 
 def _resumed(ask: Ask, path: Path) -> Planned:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.errors import TracekitError
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.model.sweep_figures import Sweep
-from tracekit.shell import retyped, split_variables, with_variables
+from tracekit.shell import joined, retyped, split, split_variables, with_variables
 from tracekit.walks.engines import LOCAL
 from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.walks.reports import identity_of_sweep
@@ -96,18 +95,18 @@ def resume_command(folder: SweepFolder, *more: str) -> str:
     last = asked.calls[-1] if asked and asked.calls else None
     variables, _ = split_variables(last.command) if last else ({}, [])
     engine = ("--engine", last.engine) if last and last.engine != LOCAL else ()
-    return with_variables(shlex.join(["tracekit", "sweep", "--resume", str(folder.path), *engine, *more]), variables)
+    return with_variables(joined(["tracekit", "sweep", "--resume", str(folder.path), *engine, *more]), variables)
 
 
 def show_command(path: Path) -> str:
-    return shlex.join(["tracekit", "sweep", "--show", str(path)])
+    return joined(["tracekit", "sweep", "--show", str(path)])
 
 
 def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...], *, left: int) -> Iterator[str]:
     """What the sweep was asked by, the commands that only went on with it left out, and what goes on, tries failed
     cells again or shows it. `left` is how much is to be measured yet."""
     commands = dict.fromkeys(retyped(call.command) for call in asked.calls) if asked else {}
-    if first := [command for command in commands if command and "--resume" not in shlex.split(command)]:
+    if first := [command for command in commands if command and "--resume" not in split(command)]:
         yield "# measure"
         yield from first
     if asked and (left or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)):

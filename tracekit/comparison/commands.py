@@ -1,6 +1,5 @@
 """The command that a reader is told to type next."""
 
-import shlex
 from collections.abc import Mapping
 
 from msgspec.structs import replace
@@ -9,8 +8,7 @@ from tracekit.model.advice import Action
 from tracekit.model.comparison import Side
 from tracekit.model.run import Run, Settings
 from tracekit.model.workload import DEFAULT_PROMPT
-from tracekit.names import printable
-from tracekit.shell import retyped, split_variables, with_variables
+from tracekit.shell import joined, quoted, retyped, split_variables, with_variables
 
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
 OPTIONS = (
@@ -99,7 +97,7 @@ def profile_command(
         # Most workloads ask for one graph unless told otherwise, and then end at the first break.
         words.append("--no-fullgraph")
     own = settings.own.options if settings.own else ()
-    return with_variables(shlex.join([*words, *more, *(["--", *own] if own else [])]), settings.variables)
+    return with_variables(joined([*words, *more, *(["--", *own] if own else [])]), settings.variables)
 
 
 def repeating_command(run: Run, out: str) -> str:
@@ -116,7 +114,9 @@ def repeating_command(run: Run, out: str) -> str:
     if settings.own is None and not settings.pretrained:
         own += ["--size", settings.size]
         options = _without(options, "--size")
-    return with_variables(shlex.join([*own, *_without(options, "--out"), "--out", out, *rest]), variables)
+    # What the run wrote besides, this one is not to replace.
+    options = _without(_without(options, "--out"), "--json")
+    return with_variables(joined([*own, *options, "--out", out, *rest]), variables)
 
 
 def _without(words: list[str], option: str) -> list[str]:
@@ -132,9 +132,10 @@ def _without(words: list[str], option: str) -> list[str]:
 
 
 def measuring_command(run: Run) -> str:
-    """What measured the run, as a shell takes it; a comment where that was a program, or is no command."""
+    """What measured the run, as a shell takes it; a comment where that was a program, or is no command. The comment is
+    one quoted word: not every shell that is typed into knows comments."""
     in_program = run.settings.own is not None and run.settings.own.in_program
-    return (not in_program and retyped(run.command)) or f"# measured by {printable(run.command)}"
+    return (not in_program and retyped(run.command)) or f"# measured by {quoted(run.command)}"
 
 
 def switched_command(settings: Settings, switches: Changes) -> str:

@@ -1,6 +1,7 @@
 """What a number or a text of a file may be: a run folder may come from anybody, and its figures are divided and added.
 
-`msgspec` checks these where a file is decoded; nouns made in a program are not checked.
+`msgspec` checks these where a file is decoded, and `tracekit.asked` what a user asks for. Other nouns made in a program
+are not checked.
 """
 
 import datetime
@@ -16,8 +17,12 @@ MOST = 2**53
 LONGEST_SECONDS = 1e7
 
 Count = Annotated[int, Meta(ge=0, le=MOST)]
+#: Of a loop, to be recorded.
+Steps = Annotated[int, Meta(ge=1, le=MOST)]
 #: Of processes that time a form, how many or which.
 Processes = Annotated[int, Meta(ge=1, le=MOST_PROCESSES)]
+#: The same beside a run's own.
+Repeats = Annotated[int, Meta(ge=0, le=MOST_PROCESSES)]
 #: A whole number that may be negative: a seed, a temperature.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Real = Annotated[float, Meta(ge=-1e300, le=1e300)]
@@ -30,8 +35,15 @@ Microseconds = Annotated[float, Meta(ge=0, le=1e6 * LONGEST_SECONDS)]
 CallMicroseconds = Annotated[float, Meta(ge=1e-3, le=1e6 * LONGEST_SECONDS)]
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_SECONDS)]
 Text = Annotated[str, Meta(max_length=1 << 20)]
+#: What a program can be given and a file can hold: no NUL, and no half of a character.
+_ARGUMENT = r"[^\x00\ud800-\udfff]*$"
+Argument = Annotated[str, Meta(max_length=1 << 20, pattern=f"^{_ARGUMENT}")]
 #: A word of a command: no option.
-Word = Annotated[str, Meta(max_length=1 << 20, pattern=r"^(?!-)")]
+Word = Annotated[str, Meta(max_length=1 << 20, pattern=f"^(?!-){_ARGUMENT}")]
+#: What a user may ask for: calls to time, percent of a speed-up to reach, how long to wait.
+Calls = Annotated[int, Meta(ge=1, le=MOST_CALLS)]
+Percent = Annotated[float, Meta(ge=1e-6, le=100)]
+Patience = Annotated[float, Meta(gt=0, le=LONGEST_SECONDS)]
 #: A file in the folder itself: no path, and no `-`, which stands for standard input.
 FileName = Annotated[str, Meta(min_length=1, max_length=255, pattern=r"^[^-/\x00][^/\x00]*\Z")]
 Each = TypeVar("Each")

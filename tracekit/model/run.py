@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.bounded import (
+    Argument,
     CallMicroseconds,
     Count,
     FileName,
@@ -47,8 +48,8 @@ class Generation(Struct, frozen=True):
 class UserModel(Struct, frozen=True):
     """What tells a run of a user's own model from others."""
 
-    options: Many[Text] = ()  #: Of `build()`, each as NAME=VALUE.
-    takes: Many[Text] = ()  #: The options of the command that `build()` takes.
+    options: Many[Argument] = ()  #: Of `build()`, each as NAME=VALUE.
+    takes: Many[Argument] = ()  #: The options of the command that `build()` takes.
     in_program: bool = False  #: Measured by `tracekit.profile` in a program, not by a command.
 
 
@@ -60,25 +61,25 @@ class Settings(Struct, frozen=True):
     """What the user asked for, after defaults were filled in. None: the workload has no such setting."""
 
     workload: Word
-    size: Text
-    device: Text
-    dtype: Text
-    scope: Text
-    mode: Text
+    size: Argument
+    device: Argument
+    dtype: Argument
+    scope: Argument
+    mode: Argument
     fullgraph: bool
     dynamic: bool | None
     batch_size: Count
     height: Count | None
     width: Count | None
     steps: Count | None
-    prompt: Text | None
-    pretrained: Text | None
+    prompt: Argument | None
+    pretrained: Word | None  #: The option may stand without a value, so that none begins like another.
     seed: Whole
     iterations: Count  #: Timed calls of each form that were asked for, or the fewest if none were.
     generation: Generation | None = None
     own: UserModel | None = None  #: There for a model of the user's own.
     seq_length: Count | None = None
-    variables: dict[Text, Text] = field(default_factory=dict)  #: Of the environment, that steer torch.
+    variables: dict[Argument, Argument] = field(default_factory=dict)  #: Of the environment, that steer torch.
     nproc: Count | None = None  #: Ranks; None for one process without a process group.
     parallel: Parallel | None = None
     checkpoint: bool | None = None  #: Activations are computed again in backward, not kept.

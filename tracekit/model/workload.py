@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from tracekit.model.bounded import Count, Many, Text, Whole, Word
+from tracekit.model.bounded import Argument, Calls, Count, Many, Whole, Word
 from tracekit.model.run import CacheKind, CompileOrder, Component, Parallel, Phase, Settings
 
 if TYPE_CHECKING:
@@ -91,25 +91,25 @@ class Request(Struct, frozen=True):
     """What the user asked for. None leaves the choice to the workload and the machine."""
 
     workload: Word
-    size: Text = "auto"
-    dtype: Text | None = None
-    scope: Text | None = None
-    mode: Text = "default"
+    size: Argument = "auto"
+    dtype: Argument | None = None
+    scope: Argument | None = None
+    mode: Argument = "default"
     fullgraph: bool | None = None
     dynamic: bool | None = None
     batch_size: Count = 1
     height: Count | None = None
     width: Count | None = None
     steps: Count | None = None
-    prompt: Text | None = None
-    pretrained: Text | None = None
+    prompt: Argument | None = None
+    pretrained: Word | None = None
     seed: Whole = 0
-    iterations: Count | None = None
+    iterations: Calls | None = None
     max_new_tokens: Count | None = None
     use_fast: bool | None = None
     cache: CacheKind | None = None
     phase: Phase | None = None
-    options: Many[Text] = ()  #: For a model of the user's own, each as NAME=VALUE.
+    options: Many[Argument] = ()  #: For a model of the user's own, each as NAME=VALUE.
     seq_length: Count | None = None
     download: bool | None = None
     parallel: Parallel | None = None

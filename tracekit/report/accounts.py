@@ -4,7 +4,7 @@ import math
 
 from msgspec import Struct
 
-from tracekit.numbers import figure_change, percent, scale_of
+from tracekit.numbers import MISSING, figure_change, percent, scale_of
 from tracekit.report.document import Account
 
 
@@ -42,7 +42,9 @@ def shown_account(account: Account) -> ShownAccount:
         if is_compared:
             figures.append(figure_change((row.delta_us or 0.0) / scale, decimals))
         else:
-            figures.append(percent((row.us[0] or 0.0) / wholes[0], 0) if wholes[0] else "")
+            us = row.us[0] or 0.0
+            # What ran at once is taken off, and no share of anything.
+            figures.append(MISSING if us < 0 else percent(us / wholes[0], 0) if wholes[0] else "")
         rows.append(
             ShownRow(row.name, row.level, tuple(figures), (row.delta_us or 0.0) / longest, row.what, row.unjudged)
         )

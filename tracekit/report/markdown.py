@@ -22,7 +22,7 @@ NAMED = 12
 LONGEST_TITLE = 80
 THE_REST = "The rest is left out for its length; the HTML page has all of it."
 
-#: What makes a table's names shortens them. A command that was cut could not be run.
+#: What makes a table's names shortens them. A command is never cut: it could not be run.
 LONGEST_CODE = 4000
 #: So many findings, the gravest, find room before tables of figures.
 FIRST_FINDINGS = 8
@@ -193,13 +193,11 @@ def _text(block: doc.Block) -> str:
         case doc.Findings():
             return "".join(map(_finding, block.findings))
         case doc.Output():
-            # Four ticks: what was printed may hold three.
-            lines = "\n".join(printable(line).replace("````", "'''") for line in block.lines)
-            return f"````text\n{lines}\n````"
+            return fenced("\n".join(block.lines), "text").rstrip()
         case doc.Bars():
-            return f"```text\n{bars(block.rows)}\n```\n" if block.rows else ""
+            return fenced(bars(block.rows), "text") if block.rows else ""
         case doc.StackedBars():
-            return f"```text\n{stacked(block)}\n```\n"
+            return fenced(stacked(block), "text")
         case doc.Fold():
             return "".join(map(_text, block.blocks))
     raise TypeError(f"markdown does not show {type(block).__name__}")
@@ -208,7 +206,7 @@ def _text(block: doc.Block) -> str:
 def bars(rows: Sequence[tuple[str, str, float]]) -> str:
     """A line for each label, figure and value: the longest bar is 16 characters, in steps of half of one, to the left
     of the zero line where the value is less than 0."""
-    labels = [clipped_within(printable(label), LONGEST_LABEL).replace("`", "'") for label, _, _ in rows]
+    labels = [clipped_within(printable(label), LONGEST_LABEL) for label, _, _ in rows]
     beside, before = max(map(len, labels)), max(len(figure) for _, figure, _ in rows)
     longest = max(abs(value) for _, _, value in rows) or 1.0
     lines = []
@@ -254,15 +252,24 @@ def _cell(cell: doc.Cell) -> str:
         raise TypeError("only the terminal shows styles")
     if not isinstance(cell, doc.Name):
         return escaped(cell)
-    # A code span holds any text, in a table too: backticks cannot be escaped within one, so they are replaced.
-    harmless = clipped(printable(cell.short), LONGEST_CODE).replace("`", "'").replace("|", "\N{BROKEN BAR}")
-    return f"`{harmless}`"
+    code = printable(cell.full if cell.is_command else clipped(cell.short, LONGEST_CODE))
+    ticks = _ticks_around(code)
+    # Of what begins and ends with a space one of each is taken away, and a tick is no part of those around it.
+    apart = " " if code[:1] in ("`", " ") or code[-1:] in ("`", " ") else ""
+    # The only thing that a table's row reads within code.
+    return f"{ticks}{apart}{code}{apart}{ticks}".replace("|", "\\|")
 
 
-def fenced(text: str) -> str:
-    """Commands, a line each, as a block of code that nothing in it ends."""
-    harmless = "\n".join(map(printable, text.split("\n"))).replace("```", "'''")
-    return f"```sh\n{harmless}\n```\n"
+def fenced(text: str, language: str = "sh") -> str:
+    """Lines as a block of code that nothing in it ends, and in which nothing is another character than it was."""
+    lines = "\n".join(map(printable, text.split("\n")))
+    fence = _ticks_around(lines, 3)
+    return f"{fence}{language}\n{lines}\n{fence}\n"
+
+
+def _ticks_around(code: str, least: int = 1) -> str:
+    """More backticks than stand in a row in the code: only as many as these end it."""
+    return "`" * max(least, *(len(run) + 1 for run in re.findall("`+", code)), 0)
 
 
 def escaped(text: str) -> str:

@@ -77,8 +77,9 @@ def as_html(summary: Summary, width: int) -> str:
 def _line(part: Line) -> RenderableType:
     """What does not fit goes on below the text, not below what leads it."""
     text = Text(printable(part.text), part.style)
-    if part.unbroken:
+    if part.unbroken and not part.lead:
         text.no_wrap, text.overflow = True, "ignore"
+        return text
     indent = len(part.text) - len(part.text.lstrip()) if not part.lead else 0
     if not part.lead and not indent:
         return text
@@ -118,16 +119,15 @@ def _rows(
 
 def _command(text: str) -> Text:
     """Long commands are continued with backslashes, so that they can be copied."""
-    if "tracekit " not in text:
-        return Text("  " + printable(text), style="cyan")
-    return Text("  " + "\n    ".join(command_lines(text, COMMAND_WIDTH)), style="cyan")
+    lines = command_lines(text, COMMAND_WIDTH) if "tracekit " in text else [printable(text)]
+    return Text("  " + "\n    ".join(lines), "cyan", no_wrap=True, overflow="ignore")
 
 
 def command_lines(text: str, width: int) -> list[str]:
     """The command, continued with backslashes. What is quoted stays in one piece, and an option on one line with its
     value."""
     whole = re.sub("'[^']*'|\"[^\"]*\"", lambda quoted: quoted[0].replace(" ", "\0"), printable(text))
-    joined = re.sub(r"(--\S+) (?!-)", r"\1\0", whole)
+    joined = re.sub(r"(?<!\S)(--\S+) (?!-)", r"\1\0", whole)
     if len(joined) > width:
         # Room for what continues it.
         *lines, last = textwrap.wrap(joined, max(width - 2, 1), break_long_words=False, break_on_hyphens=False)

@@ -1,7 +1,6 @@
 """Which rank of a job is each trace in a folder of? Told by the beginning of the recording, else by the file's name."""
 
 import re
-import shlex
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import zstandard
 
 from tracekit.errors import TracekitError
+from tracekit.shell import quoted
 from tracekit.tracefile.source import traces_in
 from tracekit.tracefile.unpack import GZIP_MAGIC, ZSTD_MAGIC
 
@@ -47,7 +47,7 @@ def refuse_ranks(folder: Path) -> None:
     found = by_rank(traces_in(folder))
     if len(found) > 1:
         raise TracekitError(
-            f"{folder} holds the traces of {_listed(found)}: `tracekit ranks {shlex.quote(str(folder))}` reads them"
+            f"{folder} holds the traces of {_listed(found)}: `tracekit ranks {quoted(str(folder))}` reads them"
             " together; `analyze` and `compare` read one, by its file or by --rank N"
         )
 

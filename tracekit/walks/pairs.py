@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model.note import Note
+from tracekit.shell import quoted
 from tracekit.tracefile.rank_files import refuse_ranks
 from tracekit.tracefile.source import raise_if_absent
 from tracekit.walks.reports import digest, identity_of_form, identity_of_report
@@ -213,7 +213,7 @@ def refuse_unpaired_runs(places: tuple[str, ...]) -> None:
         if interrupted_run(place):
             raise TracekitError(f"{place} was interrupted: compare it alone, or record it again")
         if run_without_compiled(place):
-            says = f"`tracekit compare {shlex.quote(place)}` shows why"
+            says = f"`tracekit compare {quoted(place)}` shows why"
             raise TracekitError(f"{place} has no compiled variant: torch.compile compiled nothing; {says}")
         if not is_run_folder(place) or {form.name for form in store.load(folder).forms} != {"eager", "compiled"}:
             raise TracekitError(

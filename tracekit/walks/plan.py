@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
+from tracekit.model.bounded import Patience, Percent, Repeats
 from tracekit.model.option import OPTIONS
 from tracekit.model.run import FormName, Settings
 from tracekit.model.timing import StoppingRule
@@ -38,9 +39,9 @@ WARMUP_SIZES = {"batch": "batch_size"} | {
 class TimingPlan(Struct, frozen=True):
     """What the user asked of the timing; None leaves it to the defaults."""
 
-    target_percent: float | None = None
-    budget_seconds: float | None = None
-    repeats: int = 0
+    target_percent: Percent | None = None
+    budget_seconds: Patience | None = None
+    repeats: Repeats = 0
     startup: bool = False
 
 
@@ -57,7 +58,7 @@ class Plan(Struct, frozen=True):
     timing: TimingPlan = field(default_factory=TimingPlan)
     numerics: bool = True
     verify: bool = False
-    timeout_seconds: float = RANKS_SECONDS
+    timeout_seconds: Patience = RANKS_SECONDS
 
 
 def plan_timing(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from tracekit.analysis.regions import with_break_costs
 from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import Side
 from tracekit.names import encodable
+from tracekit.shell import quoted
 from tracekit.tracefile.source import holds_traces
 from tracekit.walks.model_code import read_model_code
 from tracekit.walks.reading import Reading
@@ -179,7 +179,7 @@ def refuse_sweep(place: Path | str) -> None:
 
     if is_sweep(path) and (path / ASKED).is_file():
         raise TracekitError(
-            f"{place} is a sweep folder and holds no traces: run tracekit sweep --show {shlex.quote(str(place))}"
+            f"{place} is a sweep folder and holds no traces: run tracekit sweep --show {quoted(str(place))}"
         )
 
 
@@ -205,7 +205,7 @@ def choose_form(run: Run, folder: Path, form: FormName | None) -> FormResult:
     # Of an interrupted run the form that has a recording comes first.
     found = next((each for each in there_are if _has_recording(each, "light")), next(iter(there_are), None))
     if found is None and run.not_compiled is not None:
-        says = f"`tracekit compare {shlex.quote(str(folder))}` shows why"
+        says = f"`tracekit compare {quoted(str(folder))}` shows why"
         raise TracekitError(f"{folder} has no {form or 'recorded'} variant: torch.compile compiled nothing; {says}")
     if found is None:
         there = " and ".join(each.name for each in run.forms) or "nothing"

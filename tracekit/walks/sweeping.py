@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from tracekit import __version__
 from tracekit.errors import KilledRankError, TracekitError
+from tracekit.model.bounded import Calls, Patience, Processes, Whole
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.model.sweep import Asked, Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
@@ -53,14 +54,14 @@ class SweepPlan(Struct, frozen=True):
     `processes` is in how many each cell is measured; None leaves it to what the folder knows."""
 
     cells: tuple[Cell, ...]
-    seed: int
-    iterations: int | None
+    seed: Whole
+    iterations: Calls | None
     timing: TimingPlan
-    cell_timeout_seconds: float | None = None
-    rank_timeout_seconds: float | None = None
+    cell_timeout_seconds: Patience | None = None
+    rank_timeout_seconds: Patience | None = None
     again: bool = False
     retry_failed: bool = False
-    processes: int | None = None
+    processes: Processes | None = None
 
 
 class ToDo(Struct, frozen=True):

@@ -5,7 +5,6 @@ black-forest-labs/FLUX.1-schnell is as in its own, and it is called as its model
 guidance 0, 4 steps, 256 tokens of T5 at most.
 """
 
-import shlex
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -20,6 +19,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, Settings
 from tracekit.model.workload import DEFAULT_PROMPT, BuiltWorkload, CompileTarget, Request, WorkloadInfo
+from tracekit.shell import joined
 from tracekit.workloads import inputs
 from tracekit.workloads.building import count_parameters, fill_in, load_pretrained, parallel_here, random_weights
 from tracekit.workloads.context_parallel import check_split, spread
@@ -108,7 +108,7 @@ def build(request: Request, size: str, device: str, progress: Progress) -> Built
         if pipeline.transformer.config.guidance_embeds != variant.guided:
             # Weights of the other published model are called otherwise.
             other = "flux-schnell" if variant.guided else "flux"
-            typed = shlex.join(("tracekit", "profile", other, "--pretrained", request.pretrained))
+            typed = joined(("tracekit", "profile", other, "--pretrained", request.pretrained))
             raise TracekitError(f"{request.pretrained} is a model of {other}: pass {typed}")
     else:
         pipeline = _random_pipeline(variant, architecture, dtype, device, request.seed, progress)

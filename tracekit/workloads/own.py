@@ -13,7 +13,9 @@ from msgspec.structs import replace
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 
+from tracekit.asked import check_value
 from tracekit.errors import TracekitError
+from tracekit.model.bounded import Argument, Many
 from tracekit.model.progress import Progress
 from tracekit.model.run import Component, UserModel
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request, Workload, WorkloadInfo
@@ -146,6 +148,8 @@ def parts_of_workload(given: Workload, place: str) -> Parts:
         if not isinstance(module, nn.Module):
             raise TracekitError(f"{place}: its Workload's module {name!r} is {kind_of(module)}")
         _refuse_compiled(module)
+    for what, value in (("notes", (given.title or "", *given.notes)), ("modules", tuple(given.modules))):
+        check_value(f"{place}: Workload's {what}=", value, Many[Argument])
     names = tuple(given.modules) if given.compiled is None else given.compiled
     unknown = next((name for name in names if name not in given.modules), None if names else "nothing")
     if unknown is not None:

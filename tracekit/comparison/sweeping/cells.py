@@ -1,7 +1,6 @@
 """What does one cell say, and which command profiles its settings by themselves?"""
 
 import math
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from statistics import median
@@ -24,6 +23,7 @@ from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions, ProcessFigures
 from tracekit.model.timing import BreakEven, FormTiming
 from tracekit.model.workload import Request
+from tracekit.shell import joined
 
 #: Of a request, what is no option of its own name, or says how it was timed.
 NOT_OPTIONS = ("workload", "options", "seed", "iterations")
@@ -205,7 +205,7 @@ def command_of(result: CellResult, form: FormName) -> str:
         given = name == "batch_size" or (name == "mode" and compiled) or value != getattr(default, name)
         if given and (compiled or name not in COMPILING):
             words += option_words(name, value)
-    return shlex.join([*words, *(["--", *asked.options] if asked.options else [])])
+    return joined([*words, *(["--", *asked.options] if asked.options else [])])
 
 
 def option_words(name: str, value: object) -> list[str]:

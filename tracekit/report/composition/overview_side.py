@@ -9,7 +9,16 @@ from tracekit.model.single_run import NothingCompiled, Remedy, SingleRun
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import count, counted, duration, percent
 from tracekit.report.composition.overview import MOST_NOTES, advice_of, hidden
-from tracekit.report.composition.overview_account import COMPUTE, EXPOSED, KERNELS, OTHER, REST, WINDOWS, idle_causes
+from tracekit.report.composition.overview_account import (
+    COMPUTE,
+    EXPOSED,
+    KERNELS,
+    LESS_THAN_NONE,
+    OTHER,
+    REST,
+    WINDOWS,
+    idle_causes,
+)
 from tracekit.report.document import Account, AccountRow, Advice, Line, Overview, Table, columns, filled_table
 from tracekit.report.sections.kernels import kernel_name, times_by_family
 from tracekit.report.sides import with_letters
@@ -110,12 +119,12 @@ def _account(side: Side) -> Account | None:
     times = times_by_family(with_letters(side))
     families = ((family, us) for family, ((_, us),) in times.items() if family != "communication")
     whole = COMPUTE if communicates else KERNELS
-    rows = [(whole, 0, side.compute_us), *_largest(families, MOST_FAMILIES, side.compute_us, REST)]
+    rows = [(whole, 0, side.compute_us), *_largest(families, MOST_FAMILIES, side.compute_us, REST, LESS_THAN_NONE)]
     if communicates:
         rows.append((f"{EXPOSED}, waiting included", 0, side.exposed_us))
     if idle is not None:
         found = [(words.cause_words(cause), us) for cause, us in causes.items()]
-        rows += [("GPU idle", 0, idle), *_largest(found, MOST_CAUSES, idle, OTHER)]
+        rows += [("GPU idle", 0, idle), *_largest(found, MOST_CAUSES, idle, OTHER, OTHER)]
     title = f"Where a {WINDOWS[side.analysis.window.kind]} goes{', with profiler' if profiled else ''}"
     return Account(title, (side.label,), tuple(AccountRow(name, level, (us,)) for name, level, us in rows))
 
@@ -127,14 +136,15 @@ def _bottleneck(side: Side, bound: Bound) -> str:
 
 
 def _largest(
-    parts: Iterable[tuple[str, float]], most: int, whole_us: float, rest: str
+    parts: Iterable[tuple[str, float]], most: int, whole_us: float, rest: str, less_than_none: str
 ) -> Iterator[tuple[str, int, float]]:
     """The largest parts of the whole, and what is left of it."""
     shown = [part for part in sorted(parts, key=lambda part: -part[1])[:most] if part[1]]
     yield from ((name, 1, us) for name, us in shown)
     left = whole_us - math.fsum(us for _, us in shown)
     if abs(left) >= LEAST_REST * whole_us:
-        yield rest, 1, left
+        # Kernels that run beside each other take less together than each by itself.
+        yield rest if left >= 0 else less_than_none, 1, left
 
 
 def _kernels(side: Side, top: int) -> Table | None:

@@ -1,6 +1,5 @@
 """Many ranks in thirty lines."""
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from tracekit.report.sections.fleet import axis_table, straggler_table
 from tracekit.report.thirty_lines import Detail, shown_overview
 from tracekit.report.words import rank_findings as findings
 from tracekit.report.words import ranks as words
+from tracekit.shell import quoted
 
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.
 MOST_RANKS, MOST_LATE, MOST_COLLECTIVES, MOST_NOTES, MOST_FINDINGS = 6, 3, 4, 3, 3
@@ -104,7 +104,8 @@ def _waiting_share(use: RankUse) -> float:
 def _advice(told: Ranks) -> Iterator[doc.Advice]:
     """What to do next, by the findings, late ranks first; and where ranks wait though none is late, by what makes the
     one late that is waited for most."""
-    paths = {each.rank: shlex.quote(each.path) for each in told.ranks}
+    # In the current folder a file may be called like an option.
+    paths = {each.rank: quoted(f"./{each.path}" if each.path.startswith("-") else each.path) for each in told.ranks}
     late = {each.rank: each for each in told.findings if each.code == "late_rank"}
     for rank, facts in ((each.rank or 0, each.facts) for each in late.values()):
         waited, exposed, cost = (duration(facts[name]) for name in ("most_waited_us", "exposed_us", "cost_us"))

@@ -148,12 +148,12 @@ def sweep_details(sweep: Sweep) -> Summary:
         for work, way, cell in named_cells(sweep)
         if cell.failure
     ]
-    best: list[Line] = []
+    best: list[Line | Commands] = []
     for work in sweep.works:
         for each in work.best:
             goal = sweeping.goal_words(each.goal, each.calls).lower()
             best.append(Line(f"{labels.of(work)}: {goal}: {sweeping.best_words(each, labels, work)}"))
-            best += [Line(f"  {each.candidates[0].command}", "dim")] if each.clear else []
+            best += [Commands(each.candidates[0].command)] if each.clear else []
     cells, whence = sweep.cells, WHENCE_SEVERAL if sweep.has_processes else WHENCE
     return (
         GroupedTable(CELL_COLUMNS, groups, parted=3),

@@ -1,0 +1,96 @@
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.cli.runs import invoke
+
+import tracekit
+from tracekit.errors import TracekitError
+from tracekit.model.option import MOST_CALLS
+
+LONG = "a" * (2**20 + 1)
+#: Options of a program, with a piece of what is said of each.
+REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
+    *(({"time_budget": value}, "above 0 to 10,000,000") for value in (-1, 0, 1e8, math.nan, math.inf, "3", True)),
+    *(({"target": value}, "from 1e-06 to 100") for value in (0, -1, 1e-9, 101, math.nan)),
+    *(({"iterations": value}, f"from 1 to {MOST_CALLS:,}") for value in (0, 2.5, True, MOST_CALLS + 1, "3")),
+    *(({"seed": value}, "whole number from -9,223") for value in (2**63, -(2**63) - 1, 2**70, 1.0, None)),
+    *(({"name": value}, "without NUL") for value in ("\ud800", "a\0b", "-x", LONG, 3)),
+    *(({"out": value}, "as UTF-8 and without NUL") for value in ("traces/\udcff", "a\0b")),
+    *(({"scope": value}, "without NUL") for value in ("\ud800", LONG, 3)),
+    *(({"compile": {name: "no"}}, "True or False") for name in ("fullgraph", "dynamic")),
+)
+MODULE = torch.nn.Linear(2, 2).eval()
+
+
+@pytest.mark.parametrize(("options", "allowed"), REFUSED)
+def test_what_no_run_can_hold_is_refused_before_a_model_is_called(
+    options: dict[str, Any], allowed: str, tmp_path: Path
+) -> None:
+    def never_called() -> None:
+        raise AssertionError
+
+    with pytest.raises(TracekitError) as refused:
+        tracekit.profile(never_called, **{"out": tmp_path / "run", "quiet": True, **options})
+    (name,) = options.get("compile", options)
+    assert str(refused.value).startswith(f"{name}=") and allowed in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1 and len(str(refused.value)) < 250
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "more", [{"title": "\ud800"}, {"notes": ("a\0",)}, {"notes": (3,)}, {"modules": {"\ud800": MODULE}}]
+)
+def test_so_is_what_a_workload_says_of_itself(more: dict[str, Any], tmp_path: Path) -> None:
+    def never_called() -> None:
+        raise AssertionError
+
+    workload = tracekit.Workload(**{"call": never_called, "modules": {"model": MODULE}, **more})
+    with pytest.raises(TracekitError, match=r"(Workload's \w+|name)=.* without NUL"):
+        tracekit.profile(workload, out=tmp_path / "run", quiet=True)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("options", [{"steps": 0}, {"steps": 2.5}, {"steps": True}, {"skip": -1}, {"skip": "1"}])
+def test_so_is_what_a_recording_is_asked_for(options: dict[str, Any], tmp_path: Path) -> None:
+    (name,) = options
+    with (
+        pytest.raises(TracekitError, match=f"{name}=.*a whole number from"),
+        tracekit.record(tmp_path / "a", **options),
+    ):
+        raise AssertionError
+    assert not any(tmp_path.iterdir())
+
+
+BOTH = ("profile", "sweep")
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value", "allowed"),
+    [
+        *((command, "--seed", str(2**63), "to 9,223,372,036,854,775,807") for command in BOTH),
+        *((command, "--time-budget", "1e8", "above 0 to 10,000,000") for command in BOTH),
+        *((command, "--target", "1e-9", "from 1e-06 to 100") for command in BOTH),
+        *((command, "--batch-size", str(2**53 + 1), "to 9,007,199,254,740,992") for command in BOTH),
+        *((command, "--timeout", "1e300", "above 0 to 10,000,000") for command in BOTH),
+        ("sweep", "--cell-timeout", "1e300", "above 0 to 10,000,000"),
+        ("profile", "--scope", "\udcff", "without NUL"),
+        *((command, "--out", "traces/\udcff", "as UTF-8") for command in BOTH),
+    ],
+)
+def test_so_is_what_a_command_is_asked_for(command: str, option: str, value: str, allowed: str, tmp_path: Path) -> None:
+    workload = ("gpt", "--nproc", "1") if option == "--timeout" else ("vit",)
+    compiled = "--compiled" if command == "profile" else "--mode=default"
+    result = invoke(command, *workload, compiled, "--out", str(tmp_path / "a"), option, value)
+    assert result.exit_code == 1, result.output
+    assert result.output.startswith(f"error: {option} ") and allowed in result.output
+    assert len(result.output.splitlines()) == 1 and not any(tmp_path.iterdir())
+
+
+def test_the_ends_of_what_is_allowed_are_kept_and_read_again(tmp_path: Path) -> None:
+    for number, seed in enumerate((-(2**63), 2**63 - 1)):
+        place = tmp_path / f"run{number}"
+        tracekit.profile(MODULE, torch.ones(1, 2), compile=False, out=place, seed=seed, iterations=1, quiet=True)
+        assert tracekit.load(place).settings.seed == seed
