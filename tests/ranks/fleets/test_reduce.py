@@ -93,7 +93,7 @@ def test_steps_are_told_of_stragglers_and_of_bins_of_all_others() -> None:
 def test_a_digest_s_file_has_the_summary(tmp_path: Path) -> None:
     fleet = make_fleet()
     digest, summary = next(fleet.digests()), next(fleet.summaries())
-    path = tmp_path / "rank0.digest.parquet"
+    path = tmp_path / "rank0.digest"
     path.write_bytes(digest_bytes(digest))
     read = read_summary(path.read_bytes(), str(path))
     for each in (read, summarise(digest)):
