@@ -12,6 +12,8 @@ from tracekit.model.option import MOST_CALLS, MOST_PROCESSES
 
 #: Exact as a double, as all of JSON's readers take it.
 MOST = 2**53
+#: In nanoseconds the year 2116.
+MOST_ORIGIN = 2**62
 #: 115 days.
 LONGEST_SECONDS = 1e7
 #: Of a job; the largest have had a hundred thousand GPUs. What is known of missing ranks is listed rank by rank.
@@ -27,7 +29,7 @@ Ranks = Annotated[int, Meta(ge=1, le=MOST_RANKS)]
 #: 64 bits.
 Moment = Annotated[int, Meta(ge=-MOST, le=MOST)]
 #: Nanoseconds of a clock since its own origin: moments can be added.
-Origin = Annotated[int, Meta(ge=-(2**62), le=2**62)]
+Origin = Annotated[int, Meta(ge=-MOST_ORIGIN, le=MOST_ORIGIN)]
 #: Of processes that time a form, how many or which.
 Processes = Annotated[int, Meta(ge=1, le=MOST_PROCESSES)]
 #: A whole number that may be negative: a seed, a temperature.

@@ -180,8 +180,10 @@ def read_digest(content: bytes, path: str) -> RankDigest:
 def _tables_of(stored: dict[str, dict[str, _Column]]) -> dict[str, pl.DataFrame]:
     """Raises ValueError, or what msgspec does, where they are none."""
     heights = {name: {len(each.numbers) / each.width for each in columns.values()} for name, columns in stored.items()}
-    if any(len(each) != 1 for each in heights.values()) or sum(map(sum, heights.values())) > MOST_ROWS:
-        raise ValueError("columns of several lengths, or too many rows")
+    if stored.keys() != TABLES.keys() or any(len(each) != 1 for each in heights.values()):
+        raise ValueError("other tables, or columns of several lengths")
+    if sum(map(sum, heights.values())) > MOST_ROWS:
+        raise ValueError("too many rows")
     tables: dict[str, pl.DataFrame] = {}
     for name, columns in stored.items():
         kinds = _kinds_of_gaps(columns) if name == "gaps" else TABLES[name]

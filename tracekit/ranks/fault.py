@@ -8,7 +8,7 @@ from tracekit import interval
 from tracekit.errors import TracekitError
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.bounded import MOST, MOST_RANKS, MOST_STEPS
+from tracekit.model.bounded import MOST, MOST_ORIGIN, MOST_RANKS, MOST_STEPS
 from tracekit.model.digests import RankDigest, RankRecording, RankSummary
 
 
@@ -95,6 +95,8 @@ def _of_recording(recording: RankRecording) -> str | None:
     rank, size = recording.rank, recording.world_size
     if size is not None and size > MOST_RANKS:
         return f"its job has {size:,} ranks (at most {MOST_RANKS:,})"
+    if abs(recording.origin_ns) > MOST_ORIGIN or abs(recording.first_ns) > MOST:
+        return "its clock shows no time that can be"
     if max(len(recording.windows), len(recording.steps)) > MOST_STEPS:
         return f"it has over {MOST_STEPS:,} steps; pass fewer, as in --steps 3-4"
     if rank is not None and size is not None and rank >= size:
