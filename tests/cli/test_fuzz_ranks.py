@@ -183,7 +183,7 @@ def test_any_digest_is_a_result_or_left_out(
     place.write_bytes(closed(document))
     assert told(folder)["world"]["recorded"][1] == 1
 
-    @fuzzed(40)
+    @fuzzed(30)
     @given(changed=damaged({name: document[name] for name in names}))
     def check(changed: Document) -> None:
         place.write_bytes(closed(document | changed))

@@ -86,7 +86,9 @@ def _fault_of_summary(summary: RankSummary) -> str | None:
         return f"collectives {fault}"
     if not (_within(step, 0, count - 1) and _within(talk, 0, len(summary.talk) - 1)):
         return "collectives of no step or no kind"
-    if not (_within(sequence, -1, MOST) and _within(covered, 0, end - start)):
+    if not _within(sequence, -1, MOST):
+        return "collectives of no number"
+    if not _within(covered, 0, end - start):
         return "collectives that are covered for longer than they last"
     return None
 
