@@ -123,9 +123,9 @@ def notes_of(joined: Joined) -> tuple[Note, ...]:
         rank = max(skews, key=lambda each: skews[each])
         notes.append(Note("start_skew", "info", None, {"rank": rank, "most_us": skews[rank]}))
     every = joined.matching.collectives
-    lacking = sum(
-        not set(digests) & set(each.group) <= {it.rank for it in each.members} for each in every if not each.flow
-    )
+    groups = {id(each.group): each.group for each in every}
+    recorded = {key: set(digests).intersection(ranks) for key, ranks in groups.items()}
+    lacking = sum(not recorded[id(each.group)] <= {it.rank for it in each.members} for each in every if not each.flow)
     if lacking:
         notes.append(Note("parts_missing", "warning", None, {"count": lacking, "of": len(every)}))
     if unmatched and len(digests) > 1:
