@@ -36,7 +36,7 @@ LEVEL = 19
 MOST_BYTES = 1 << 28
 #: A fleet's rank that took part in 50,000 collectives has 2 MB.
 MOST_FOOTER_BYTES = 1 << 24
-#: Of all tables: those of 2 million kernels, from 2 GB of JSON.
+#: Of all tables: those of 2 million kernels, from 2 GB of JSON. In memory they take a gigabyte.
 MOST_ROWS = 1 << 22
 #: In lists of ranks, over all rows of a column.
 MOST_LISTED = 1 << 24
