@@ -245,7 +245,7 @@ def hold(checkout: Path, job: str, folder: Path, peers_python: str | None) -> Js
     folder.mkdir(parents=True, exist_ok=True)
     digests = digests_of(checkout, job)
     for digest in digests:
-        (folder / f"rank{digest.rank}.digest.parquet").write_bytes(digest_bytes(digest))
+        (folder / f"rank{digest.rank}.digest").write_bytes(digest_bytes(digest))
     command = [sys.executable, "-P", "-m", "tracekit", "ranks", str(folder), "-q", "--no-cache", "--json", "-"]
     printed, took = run(command, {"PYTHONPATH": str(ROOT)})
     told: Json = {

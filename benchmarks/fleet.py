@@ -579,7 +579,7 @@ def write_digests(fleet: Fleet, folder: Path, through: int, megabytes: int) -> N
             else:
                 made = [(digest_bytes(each), 0.0) for each in some]
             for content, spent in made:
-                (folder / f"{len(sizes)}.digest.parquet").write_bytes(content)
+                (folder / f"{len(sizes)}.digest").write_bytes(content)
                 sizes.append(len(content))
                 seconds.append(spent)
     say(f"{len(sizes)} digests of {min(sizes):,} to {max(sizes):,} bytes in {time.perf_counter() - began:.0f} s")

@@ -95,6 +95,9 @@ def _with(document: Any, damages: list[tuple[Path, Any]]) -> Any:
         except (KeyError, IndexError, TypeError):
             # An earlier damage took the place away.
             continue
+        if isinstance(holder, str):
+            # Or put a text there, which has places too.
+            continue
         if value is DELETE:
             del holder[path[-1]]
         elif value is DOUBLE:

@@ -279,7 +279,7 @@ def test_what_is_recorded_is_digested_beside_it(tmp_path: Path, monkeypatch: pyt
         with tracekit.record("traces/gpu", force=True, digest=digest):
             torch.ones(1)
         written.append(sorted(path.name for path in Path("traces/gpu").iterdir()))
-    assert written == [["trace.digest.parquet", "trace.json.gz"], ["trace.json.gz"]]
+    assert written == [["trace.digest", "trace.json.gz"], ["trace.json.gz"]]
 
 
 RANKS = """

@@ -39,8 +39,8 @@ __all__ = ["ProfiledComparison", "ProfiledRun", "Workload", "load", "profile", "
 SKIPPED_STEPS = 3
 #: What lies in a folder that `record` writes: one trace, or one of each rank, and its digest; and what a profiler is
 #: writing yet.
-TRACE, DIGEST_OF_TRACE = "trace.json.gz", "trace.digest.parquet"
-OF_RANK = re.compile(r"rank(\d+)\.(?:json\.gz|digest\.parquet)")
+TRACE, DIGEST_OF_TRACE = "trace.json.gz", "trace.digest"
+OF_RANK = re.compile(r"rank(\d+)\.(?:json\.gz|digest)")
 UNFINISHED = re.compile(r"\.(trace|rank\d+)\.json")
 
 
@@ -282,7 +282,7 @@ def _places_in(folder: Path, *, force: bool) -> tuple[Path, Path]:
     from tracekit.capture.lockstep import rank_of_job
 
     rank, size = rank_of_job()
-    name, digest = (f"rank{rank}.json.gz", f"rank{rank}.digest.parquet") if size > 1 else (TRACE, DIGEST_OF_TRACE)
+    name, digest = (f"rank{rank}.json.gz", f"rank{rank}.digest") if size > 1 else (TRACE, DIGEST_OF_TRACE)
     there = [each.name for each in folder.iterdir()] if folder.is_dir() else []
     known = {each: OF_RANK.fullmatch(each) for each in there if not UNFINISHED.fullmatch(each)}
     ours = all(found or each in (TRACE, DIGEST_OF_TRACE) for each, found in known.items())

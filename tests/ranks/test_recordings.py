@@ -41,7 +41,7 @@ def dlrm(digests: list[RankDigest], tmp_path_factory: pytest.TempPathFactory) ->
     """A folder with these digests, which stand for the recordings and are read sooner."""
     folder = tmp_path_factory.mktemp("dlrm")
     for each in digests:
-        (folder / f"rank{each.rank}.digest.parquet").write_bytes(digest_bytes(each))
+        (folder / f"rank{each.rank}.digest").write_bytes(digest_bytes(each))
     return folder
 
 
@@ -65,7 +65,7 @@ def test_a_digest_stands_for_its_trace(tmp_path: Path, monkeypatch: pytest.Monke
             "digest",
             str(DATA / f"tp_reduce-overhead.rank{rank}.json.gz"),
             "--out",
-            f"digests/rank{rank}.digest.parquet",
+            f"digests/rank{rank}.digest",
         )
         assert made.exit_code == 0, made.output
     of_traces, of_digests = (invoke("ranks", str(place), "-q").output for place in (DATA, "digests"))
@@ -239,7 +239,7 @@ def test_ranks_are_told_by_their_files_names_where_recordings_do_not_say(tmp_pat
         (lambda folder: None, "has no traces"),
         (lambda folder: (folder / "rank0.json").write_text("no trace"), "is not a trace"),
         (lambda folder: write_trace(folder, []).rename(folder / "rank0.json"), "has no events"),
-        (lambda folder: (folder / "rank0.digest.parquet").write_bytes(b"PAR1 and no more"), "no digest"),
+        (lambda folder: (folder / "rank0.digest").write_bytes(b"PAR1 and no more"), "no digest"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, make: object, said: str) -> None:

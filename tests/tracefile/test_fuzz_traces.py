@@ -23,6 +23,8 @@ from tracekit.analysis.sequence import list_work
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
+from tracekit.ranks.digest_file import digest_bytes, read_digest
+from tracekit.ranks.fault import checked
 from tracekit.ranks.joining import join_ranks
 from tracekit.tracefile import cache
 from tracekit.tracefile.events import Detail
@@ -169,10 +171,12 @@ def detail_of(trace: Trace) -> Detail:
 
 
 def joined(trace: Trace, window: str) -> None:
-    """Of two ranks, one of which recorded the same a little later."""
+    """Of two ranks, one of which recorded the same a little later. What a trace gives a digest gives back."""
     if detail_of(trace) != "collectives":
         return
-    digest = digest_rank(trace, window=window)
+    made = checked(digest_rank(trace, window=window), trace.path)
+    digest = read_digest(digest_bytes(made), trace.path)
+    assert digest.stated() == made.stated() and digest.collectives.equals(made.collectives)
     other = replace(digest, rank=1, origin_ns=digest.origin_ns + 3000, path="other.json")
     for each in join_ranks([replace(digest, rank=0), replace(other, world_size=digest.world_size)]).ranks:
         parts = each.compute_us + each.exposed_us + each.idle_us

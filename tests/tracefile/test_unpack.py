@@ -133,6 +133,14 @@ def test_a_file_that_unpacks_to_a_thousand_times_its_size_takes_no_more_memory()
     assert peak < 32 * PIECE_BYTES
 
 
+def test_a_file_that_unpacks_to_far_more_than_any_recording_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpack, "LIKELY_BYTES", 1 << 22)
+    assert len(content_of(gzip.compress(b" " * (1 << 22)))[0]) == 1 << 22
+    for pack in (gzip.compress, zstandard.compress):
+        with pytest.raises(TracekitError, match="than 200 times its size"):
+            content_of(pack(b" " * (8 << 20)))
+
+
 def test_reading_that_is_given_up_leaves_no_thread() -> None:
     before = threading.active_count()
     with unpacked(Source("it", io.BytesIO(b"{" + b" " * (20 * PIECE_BYTES)), None, None)) as content:

@@ -44,7 +44,7 @@ def test_a_folder_is_digested_once_and_bad_files_are_a_line_each(
     assert invoke("ranks", "digests", "-q").output == invoke("ranks", "job/rank0.json", "job/rank1.json", "-q").output
     assert_refused(invoke("ranks", "digests", "--window", "whole", "-q"), "was made with other --window or --steps")
     # Alone, and as far as it goes.
-    assert invoke("digest", "job/rank3.json").exit_code == 0 and Path("rank3.digest.parquet").exists()
+    assert invoke("digest", "job/rank3.json").exit_code == 0 and Path("rank3.digest").exists()
 
 
 def test_of_several_recordings_one_that_cannot_be_read_is_left_out_and_said(tmp_path: Path) -> None:
@@ -90,14 +90,15 @@ def test_beside_its_trace_a_digest_is_read_as_long_as_it_agrees(
     monkeypatch.setattr("tracekit.walks.reading_ranks.read_digest", lambda content, place: read.append(place))
     monkeypatch.setattr("tracekit.walks.reading_ranks.read_trace", lambda place, **_: read.append(place))
     monkeypatch.setattr("tracekit.analysis.digest.digest_rank", lambda *_, **__: None)
+    monkeypatch.setattr("tracekit.walks.reading_ranks.checked", lambda digest, place: digest)
     monkeypatch.setattr("tracekit.walks.reading_ranks._with_rank_of_name", lambda digest, place: digest)
-    for reading, kind in ((RanksReading(), "digest.parquet"), (RanksReading(steps=(1, 1)), "json")):
+    for reading, kind in ((RanksReading(), "digest"), (RanksReading(steps=(1, 1)), "json")):
         read_ranks(found, reading)
         assert read == [str(job / f"rank{rank}.{kind}") for rank in (0, 1)]
         read.clear()
     (job / "rank1.json").write_text("{}")
     read_ranks(found, RanksReading())
-    assert names(tuple(read)) == ["rank0.digest.parquet", "rank1.json"]
+    assert names(tuple(read)) == ["rank0.digest", "rank1.json"]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_beside_its_trace_a_digest_is_read_as_long_as_it_agrees(
     ],
 )
 def test_digests_are_called_like_their_traces(sources: tuple[str, ...], expected: tuple[str, ...]) -> None:
-    assert [each.place for each in plan_digests(sources, "out")] == [f"out/{name}.digest.parquet" for name in expected]
+    assert [each.place for each in plan_digests(sources, "out")] == [f"out/{name}.digest" for name in expected]
 
 
 def test_patterns_and_folders_and_urls_of_this_machine_are_found(
@@ -134,7 +135,7 @@ def test_patterns_and_folders_and_urls_of_this_machine_are_found(
 def test_where_no_digest_can_be_written_the_first_says_so(tmp_path: Path) -> None:
     job = record_ranks(tmp_path / "job")
     (tmp_path / "file").touch()
-    for out in (tmp_path / "file", tmp_path / "one.parquet", "", "-"):
+    for out in (tmp_path / "file", tmp_path / "one.digest", "", "-"):
         assert_refused(invoke("digest", job, "--out", out), "--out")
     assert_refused(invoke("ranks", job, "--html", tmp_path / "file"), str(tmp_path / "file"))
     tasks = plan_digests(find_traces([str(job)]), str(tmp_path / "file"))

@@ -97,7 +97,7 @@ def test_what_cannot_be_read_is_a_line_with_the_url(bucket: str, tmp_path: Path)
             refused = invoke(*command)
             assert_refused(refused, url)
             assert said in refused.stderr
-    assert_refused(invoke("ranks", f"{bucket}/job/absent.digest.parquet"), ABSENT)
+    assert_refused(invoke("ranks", f"{bucket}/job/absent.digest"), ABSENT)
     told = invoke("digest", f"{bucket}/job", *(f"{bucket}/{name}" for name in bad), "--out", tmp_path)
     assert told.exit_code == 1 and told.stdout.startswith("2 digested, 0 skipped, 3 failed")
     lines = told.stderr.splitlines()
@@ -108,7 +108,7 @@ def test_what_cannot_be_read_is_a_line_with_the_url(bucket: str, tmp_path: Path)
 def test_a_store_that_takes_no_digest_is_one_line(bucket: str) -> None:
     for out in ("s3://no-bucket/digests", f"{bucket}/forbidden"):
         told = invoke("digest", f"{bucket}/job", "--out", out)
-        assert_refused(told, f"{out}/rank0.digest.parquet cannot be written")
+        assert_refused(told, f"{out}/rank0.digest cannot be written")
 
 
 def told_by(**facts: Any) -> Exception:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from tracekit import interval
 from tracekit.analysis.window import columns
+from tracekit.model.bounded import MOST
 from tracekit.model.digests import Exchange
 from tracekit.model.trace import CollectiveSignature, Trace
 
@@ -53,7 +54,7 @@ BY_KERNEL = {
 #: Of the others every rank gives to and takes from every other.
 FROM_ROOT, TO_ROOT = ("broadcast", "scatter"), ("reduce", "gather")
 #: What c10d's annotation of a send or a receive says of its ends, counted in the group: `send 0->1`, `recv 1<-0`.
-ENDS = re.compile(r"(send|recv) (\d+)(?:->|<-)(\d+)$")
+ENDS = re.compile(r"(send|recv) (\d{1,6})(?:->|<-)(\d{1,6})$")
 #: Records of what is no transfer.
 NO_TRANSFER = ("wait", "init", "end", "")
 #: Bytes of an element, by the names that c10 gives to types.
@@ -283,11 +284,11 @@ def _some_only(split: tuple[int, ...], ranks: tuple[int, ...]) -> tuple[int, ...
 
 
 def _total(records: Sequence[CollectiveSignature], side: Literal["elements_in", "elements_out"]) -> int | None:
-    """Bytes of that side of all of them; None where one does not say."""
+    """Bytes of that side of all of them; None where one does not say, or they are more than there can be."""
     total = 0
     for each in records:
         count, width = getattr(each, side), ELEMENT_BYTES.get(each.dtype or "")
         if count is None or width is None:
             return None
         total += int(count) * width
-    return total if records else None
+    return total if records and total <= MOST else None

@@ -17,7 +17,7 @@ from tracekit.printing import echo
 @click.option(
     "--out",
     metavar="FOLDER|PATH",
-    help="Where digests go; of one trace a file NAME.digest.parquet (default: in this folder).",
+    help="Where digests go; of one trace a file NAME.digest (default: in this folder).",
 )
 @with_window
 @with_steps
@@ -28,7 +28,7 @@ def digest(
 ) -> None:
     """Write what `tracekit ranks` needs of traces: kernels, collectives, idle time by cause.
 
-    A digest is a Parquet file of some 100 kB, which `tracekit ranks` takes in the trace's place. FOLDER, FILE and --out
+    A digest is a file of some 100 kB, which `tracekit ranks` takes in the trace's place. FOLDER, FILE and --out
     may be URLs (s3, gs, hf), the first two patterns. Digests that agree with their traces are kept: the same command
     goes on after an interrupt.
     """
@@ -45,7 +45,7 @@ def digest(
             f"--out {out!r} is no folder and no file: leave it out, or pass a folder, as in --out digests"
         )
     out = plain(out) if out is not None else None
-    if out is None or out.endswith(".parquet") or is_stream(Path(out)):
+    if out is None or out.endswith(DIGEST) or is_stream(Path(out)):
         if len(traces) > 1:
             raise TracekitError(f"{len(traces):,} traces: pass a folder for their digests, as in --out digests")
         there = out or f"{recording_name(traces[0])}{DIGEST}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
+
+from tracekit.model.bounded import MOST_STEPS, Count, Moment, Origin, Rank, Ranks, Text, Whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,25 +24,25 @@ class RankRecording(Struct, frozen=True, kw_only=True):
     """Whose recording it is, and which part of it was read. Times are whole nanoseconds since `origin_ns`, which is by
     the recording's own clock."""
 
-    path: str
-    rank: int | None
-    world_size: int | None
-    host_name: str | None
-    device_name: str | None
-    origin_ns: int
+    path: Text
+    rank: Rank | None
+    world_size: Ranks | None
+    host_name: Text | None
+    device_name: Text | None
+    origin_ns: Origin
     #: When its first event was recorded.
-    first_ns: int
-    groups: dict[str, tuple[int, ...]]
+    first_ns: Moment
+    groups: dict[str, tuple[Rank, ...]]
     window: Literal["steps", "span", "whole"]
     #: The analysed stretches, in order; of a whole recording one.
-    windows: tuple[tuple[int, int], ...]
-    skipped: int
+    windows: Annotated[tuple[tuple[Moment, Moment], ...], Meta(min_length=1, max_length=MOST_STEPS)]
+    skipped: Count
     truncated: bool
     #: Its number among the GPUs that the recording names.
-    device: int | None = None
+    device: Count | None = None
     #: The numbers of the steps or spans, by which `step` counts from 0; none of a whole recording.
-    steps: tuple[int, ...] = ()
-    purposes: dict[str, str] = field(default_factory=dict)  #: What the job calls a group, by the group's name.
+    steps: Annotated[tuple[Whole, ...], Meta(max_length=MOST_STEPS)] = ()
+    purposes: dict[str, Text] = field(default_factory=dict)  #: What the job calls a group, by the group's name.
 
     def stated(self) -> dict[str, Any]:
         """These fields, for another that is of the same recording."""
@@ -71,17 +73,17 @@ class RankDigest(RankRecording, frozen=True, kw_only=True):
 class Talk(Struct, frozen=True):
     """What a rank's communication kernels are known by; the fields are those of `RankDigest.collectives`."""
 
-    collective: str
-    group: str | None
-    ranks: tuple[int, ...]
-    size: int | None
-    dtype: str | None
-    bytes: int | None
-    signature: str
+    collective: Text
+    group: Text | None
+    ranks: tuple[Rank, ...]
+    size: Ranks | None
+    dtype: Text | None
+    bytes: Count | None
+    signature: Text
     exchange: Exchange
-    root: int | None
-    targets: tuple[int, ...]
-    sources: tuple[int, ...]
+    root: Rank | None
+    targets: tuple[Rank, ...]
+    sources: tuple[Rank, ...]
 
 
 class RankSummary(RankRecording, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ class World(Struct, frozen=True):
     recorded: tuple[int, ...]
     missing: tuple[int, ...]
     hosts: int  #: How many clocks the recordings were made by.
+    missing_ranges: tuple[tuple[int, int], ...] = ()  #: The missing ranks, from the first to the last of each row.
 
 
 class Clock(Struct, frozen=True):

@@ -35,7 +35,7 @@ def packed(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def unpacked(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The tables that were packed so."""
+    """The tables that were packed so. Raises IndexError where a gap begins at no moment."""
     made = {name: _as_times(table) for name, table in tables.items() if name != "gaps"}
     overs, begins = _moments(made["activities"], made["collectives"])
     told = tables["gaps"]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tracekit.model.digests import RankDigest
 from tracekit.model.note import Note
-from tracekit.model.ranks import Ranks, RankUse, StepsRead, Unmatched, UnmatchedCollectives, WaitedFor, World
+from tracekit.model.ranks import Ranks, RankUse, StepsRead, Unmatched, UnmatchedCollectives, WaitedFor
 from tracekit.ranks import findings
 from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.collectives import sum_collectives, worst_collectives
@@ -94,7 +94,7 @@ def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
     other = {rank: sum(why in OF_OTHERS for why in rows.values()) for rank, rows in matching.unmatched.items()}
     alike = all(other[rank] < MOSTLY_OTHER * max(each.collectives.height, 1) for rank, each in digests.items())
     return Ranks(
-        world=World(joined.job.size, tuple(digests), joined.job.missing, clocks.hosts),
+        world=joined.job.world(clocks.hosts),
         clock=clocks.told(),
         steps=StepsRead(next(iter(digests.values())).window, max(map(count_steps, digests.values()))),
         ranks=uses,
@@ -123,9 +123,9 @@ def notes_of(joined: Joined) -> tuple[Note, ...]:
         rank = max(skews, key=lambda each: skews[each])
         notes.append(Note("start_skew", "info", None, {"rank": rank, "most_us": skews[rank]}))
     every = joined.matching.collectives
-    lacking = sum(
-        not set(digests) & set(each.group) <= {it.rank for it in each.members} for each in every if not each.flow
-    )
+    groups = {id(each.group): each.group for each in every}
+    recorded = {key: set(digests).intersection(ranks) for key, ranks in groups.items()}
+    lacking = sum(not recorded[id(each.group)] <= {it.rank for it in each.members} for each in every if not each.flow)
     if lacking:
         notes.append(Note("parts_missing", "warning", None, {"count": lacking, "of": len(every)}))
     if unmatched and len(digests) > 1:

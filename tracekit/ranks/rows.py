@@ -56,13 +56,20 @@ class Collective(Struct, frozen=True):
 def list_rows(digests: dict[int, RankDigest]) -> list[Row]:
     """Every communication kernel, rank by rank in the order of their starts."""
     rows: list[Row] = []
+    # Of ten thousand ranks a group is not to be looked at for each of its kernels.
+    numbers: dict[Hashable, int] = {}
     names = ("group", "ranks", "size", "signature", "sequence", "in_graph", "exchange", "root", "targets", "sources")
     for rank, digest in digests.items():
+        of_group: dict[tuple[str | None, tuple[int, ...]], tuple[tuple[int, ...], int]] = {}
         columns = (digest.collectives[name].to_list() for name in names)
         for row, (group, listed, size, text, sequence, in_graph, *peers) in enumerate(zip(*columns, strict=True)):
-            members = tuple(listed) or digest.groups.get(group or "", ())
+            named = (group, tuple(listed))
+            if named not in of_group:
+                ranks = named[1] or digest.groups.get(group or "", ())
+                of_group[named] = (ranks, numbers.setdefault(ranks, len(numbers)))
+            members, number = of_group[named]
             # Groups of one name differ where each rank counts its own: the default group's name is all ranks'.
-            key = (group, members or size)
+            key = (group, (number, None if members else size))
             exchange, root, targets, sources = peers
             signature = (text, bool(in_graph))
             known = (exchange, root, tuple(targets), tuple(sources))

@@ -1,8 +1,7 @@
 """What is kept of a rank's digest where a thousand of them are reduced: its account step by step, and its collectives
-without its kernels. A digest's file has it in its metadata, so that a fleet is read without reading tables."""
+without its kernels. A digest's file has it in its footer, so that a fleet is read without reading tables."""
 
-import base64
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -12,12 +11,17 @@ import zstandard
 from tracekit import interval
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.bounded import Count
 from tracekit.model.digests import RankDigest, RankSummary, Talk
 from tracekit.ranks.waiting import compute_of
 
 #: What tells talk apart, as columns of a digest.
 KNOWN_BY = ("collective", "group", "ranks", "size", "dtype", "bytes", "signature", "exchange", "root")
 PEERS = ("targets", "sources")
+#: Of a summary, unpacked: one of 50,000 collectives has 2.5 MB.
+MOST_BYTES = 1 << 24
+#: An array's shape and its bytes.
+_Packed = tuple[Annotated[tuple[Count, ...], msgspec.Meta(min_length=1, max_length=2)], bytes]
 
 
 def summarise(digest: RankDigest) -> RankSummary:
@@ -77,7 +81,7 @@ def _stretches(digest: RankDigest) -> tuple[Intervals, Intervals]:
     over = np.concatenate((measured[:1, 0], np.maximum.accumulate(last)[:-1]))
     begins[at] = np.minimum(first, over)
     # A step without kernels takes no time.
-    edges = np.minimum.accumulate(begins[::-1])[::-1]
+    edges = np.maximum(np.minimum.accumulate(begins[::-1])[::-1], measured[0, 0])
     edges[0] = measured[0, 0]
     return np.stack((edges[:-1], edges[1:]), axis=1), measured
 
@@ -89,23 +93,31 @@ def _talk(row: dict[str, Any], groups: dict[str, tuple[int, ...]]) -> Talk:
     return Talk(**fields)
 
 
-def pack(summary: RankSummary) -> str:
-    """As text, of arrays the differences from row to row."""
+def pack(summary: RankSummary) -> bytes:
+    """Of arrays the differences from row to row."""
     content = msgspec.msgpack.encode(summary, enc_hook=_as_differences)
-    return base64.b64encode(zstandard.ZstdCompressor(9, write_checksum=True).compress(content)).decode()
+    return zstandard.ZstdCompressor(9, write_checksum=True).compress(content)
 
 
-def unpack(text: str) -> RankSummary:
+def unpack(packed: bytes) -> RankSummary:
     """Raises msgspec.MsgspecError, zstandard.ZstdError or ValueError where it is none."""
-    content = zstandard.decompress(base64.b64decode(text))
-    return msgspec.msgpack.decode(content, type=RankSummary, dec_hook=_as_rows)
+    return msgspec.msgpack.decode(unzipped(packed, MOST_BYTES), type=RankSummary, dec_hook=_as_rows)
+
+
+def unzipped(packed: bytes, most: int) -> bytes:
+    """What was packed by zstd as one frame, which states its size. Raises ValueError where that is more than `most`
+    bytes, or is not stated."""
+    size = zstandard.frame_content_size(packed)
+    if not 0 <= size <= most:
+        raise ValueError("too large to be unpacked")
+    return zstandard.ZstdDecompressor().decompress(packed, allow_extra_data=False)
 
 
 def _as_differences(rows: Ints) -> tuple[tuple[int, ...], bytes]:
     return rows.shape, np.diff(rows, axis=0, prepend=0).T.tobytes()
 
 
-def _as_rows(_type: type, packed: tuple[list[int], bytes]) -> Ints:
-    shape, data = packed
-    columns = np.frombuffer(data, dtype=np.int64).reshape(shape[::-1])
+def _as_rows(_type: type, packed: object) -> Ints:
+    shape, data = msgspec.convert(packed, _Packed)
+    columns = np.frombuffer(data, dtype="<i8").reshape(shape[::-1])
     return np.cumsum(columns.T, axis=0)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from tracekit.errors import TracekitError
 from tracekit.model.digests import RankDigest, RankSummary
 from tracekit.model.note import Note
+from tracekit.model.ranks import World
 
 Recorded = TypeVar("Recorded", RankDigest, RankSummary)
 
@@ -28,9 +30,15 @@ class Job(Struct, Generic[Recorded], frozen=True):
     left_out: tuple[Note, ...]
 
     @property
-    def missing(self) -> tuple[int, ...]:
-        """Ranks of the job that are not there."""
-        return tuple(rank for rank in range(self.size or 0) if rank not in self.digests)
+    def missing(self) -> tuple[tuple[int, int], ...]:
+        """Ranks of the job that are not there, from the first to the last of each row of them."""
+        size: int = self.size or 0
+        edges = [-1, *sorted(rank for rank in self.digests if rank < size), size]
+        return tuple((one + 1, other - 1) for one, other in pairwise(edges) if other - one > 1)
+
+    def world(self, hosts: int) -> World:
+        """Who of the job was recorded, by so many clocks."""
+        return World(self.size, tuple(self.digests), _listed(self.missing), hosts, self.missing)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -46,7 +54,8 @@ class Job(Struct, Generic[Recorded], frozen=True):
             others = [rank for rank, count in steps.items() if count != usual]
             notes.append(Note("steps_differ", "warning", None, {"usual": usual, "ranks": others}))
         if self.missing and len(self.digests) > 1:
-            missing = {"missing": len(self.missing), "size": self.size, "ranks": self.missing}
+            ranks = _listed(self.missing)
+            missing = {"missing": len(ranks), "size": self.size, "ranks": ranks}
             notes.append(Note("ranks_missing", "warning", None, missing))
         if len(self.digests) == 1:
             notes.append(Note("one_rank", "warning", None, {"rank": next(iter(self.digests)), "size": self.size}))
@@ -57,6 +66,11 @@ class Job(Struct, Generic[Recorded], frozen=True):
         told: list[Note] = [Note("foreign", "error", self.digests[rank].path, {"rank": rank}) for rank in foreign]
         kept = {rank: each for rank, each in self.digests.items() if rank not in foreign}
         return Job(kept, self.size, (*self.left_out, *told))
+
+
+def _listed(ranges: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """One by one: there are at most MOST_RANKS."""
+    return tuple(rank for first, last in ranges for rank in range(first, last + 1))
 
 
 def gather_job(digests: Sequence[Recorded], left_out: Iterable[Note] = ()) -> Job[Recorded]:

@@ -310,7 +310,7 @@ class Columns(Struct):
         sequence = [bytes(each.sequence) for each in stated]
         return {
             "signature": np.array(signatures, dtype=np.int64),
-            "sequence": np.array([int(text) if text.isdigit() and len(text) < 18 else NONE for text in sequence]),
+            "sequence": np.array([int(text) if text.isdigit() and len(text) < 16 else NONE for text in sequence]),
             "external": identifiers([each.external for each in stated]),
             "grid": self.inputs.of(bytes(each.grid) for each in stated),
         }

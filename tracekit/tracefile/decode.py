@@ -53,6 +53,8 @@ BLANK = " \t\r\n,"
 BLANK_BYTES = BLANK.encode()
 LONGEST_WORD = len("-Infinity")
 BOM = b"\xef\xbb\xbf"
+#: What the digest of a trace begins with.
+DIGEST_MAGIC = b"TKDG"
 
 #: What cannot be decoded at once is tried in chunks of this size, so that damage costs its neighbourhood alone.
 CHUNK_BYTES = 1 << 16
@@ -179,10 +181,8 @@ def read_beginning(pieces: Iterator[bytes], decoding: Decoding) -> bytes:
         # Raw: looked through, and not built.
         msgspec.json.decode(begun, type=msgspec.Raw)
     except DECODE_ERRORS:
-        if begun.startswith(b"PAR1"):
-            raise TracekitError(
-                f"{decoding.name} is no trace but a Parquet file: digests are for `tracekit ranks`"
-            ) from None
+        if begun.startswith(DIGEST_MAGIC):
+            raise TracekitError(f"{decoding.name} is a digest and no trace: `tracekit ranks` reads it") from None
         raise TracekitError(
             f"{decoding.name} is not a trace; pass a Chrome JSON export of torch.profiler (.json, .json.gz)"
         ) from None

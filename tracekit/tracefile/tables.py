@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tracekit.model.bounded import MOST, MOST_RANKS
 from tracekit.model.trace import INPUT_COLUMNS, CollectiveSignature, Device, Distributed
 from tracekit.tracefile.columns import BETWEEN_TEXTS, Block, Columns, TableName
 from tracekit.tracefile.events import NONE, SIGNATURE, Detail, DeviceProperties, Header, device_number, whole
@@ -139,16 +140,16 @@ def _signature(stated: dict[str, bytes]) -> CollectiveSignature:
     return CollectiveSignature(
         collective,
         dtype,
-        elements_in=whole(found["elements_in"]),
-        elements_out=whole(found["elements_out"]),
-        split_in=_whole_numbers(found["split_in"]),
-        split_out=_whole_numbers(found["split_out"]),
+        elements_in=_count(found["elements_in"]),
+        elements_out=_count(found["elements_out"]),
+        split_in=_counts(found["split_in"]),
+        split_out=_counts(found["split_out"]),
         group=group,
-        group_size=whole(found["group_size"]),
-        group_ranks=_whole_numbers(found["group_ranks"]),
-        source=whole(found["source"]),
-        target=whole(found["target"]),
-        rank=whole(found["rank"]),
+        group_size=_count(found["group_size"], MOST_RANKS) or None,
+        group_ranks=_counts(found["group_ranks"], MOST_RANKS - 1),
+        source=_count(found["source"], MOST_RANKS - 1),
+        target=_count(found["target"], MOST_RANKS - 1),
+        rank=_count(found["rank"], MOST_RANKS - 1),
     )
 
 
@@ -160,10 +161,16 @@ def _plain(text: bytes) -> object:
         return None
 
 
-def _whole_numbers(value: object) -> tuple[int, ...]:
+def _count(value: object, most: int = MOST) -> int | None:
+    """A whole number from 0 to `most`; None for anything else, such as the -1 that stands for nobody."""
+    number = whole(value)
+    return number if number is not None and 0 <= number <= most else None
+
+
+def _counts(value: object, most: int = MOST) -> tuple[int, ...]:
     """A list, which Kineto writes as text (`"[0, 1]"`); empty where it is cut off (`"[0, 1, ...]"`) or no list."""
     listed = _plain(value.encode()) if isinstance(value, str) else value
-    numbers = [whole(each) for each in listed] if isinstance(listed, list) else []
+    numbers = [_count(each, most) for each in listed] if isinstance(listed, list) else []
     return tuple(each for each in numbers if each is not None) if None not in numbers else ()
 
 
@@ -181,7 +188,7 @@ def read_distributed(header: Header) -> Distributed | None:
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, dict) and "pg_name" in each:
             name, purpose = str(each["pg_name"]), each.get("pg_desc")
-            groups[name] = _whole_numbers(each.get("ranks"))
+            groups[name] = _counts(each.get("ranks"), MOST_RANKS - 1)
             if isinstance(purpose, str):
                 purposes[name] = purpose
     backend = stated.get("backend")

@@ -32,6 +32,9 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 PIECE_BYTES = 1 << 20
 ZSTD_BYTES = 1 << 8
 RESCUE_BYTES = 1 << 12
+#: What unpacks to more than the one is no recording if that is more than the other times its size: times and addresses
+#: of events differ, and recordings are packed 40 times at most.
+LIKELY_BYTES, MOST_PACKED = 1 << 28, 200
 #: Packed bytes of a pipe that are kept in case they must be unpacked again.
 TRAIL_BYTES = 1 << 26
 QUEUED = 3
@@ -47,31 +50,42 @@ Pieces = queue.Queue[bytes | BaseException | None]
 
 class Unpacked(Struct):
     """The pieces, in order. `damaged` says, once they are over, that the packed file ended early or was spoilt; `bytes`
-    is how many came out of it."""
+    is how many came out of it, `packed` how many it is known to have."""
 
     pieces: Iterator[bytes]
     damaged: bool = False
     bytes: int = 0
+    packed: int = 0
 
 
 @contextmanager
 def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpacked]:
     """The source's content. `on_bytes(done, total)` is told how much of the file has been read.
 
-    Raises TracekitError for an empty file, and for one of which nothing can be unpacked.
+    Raises TracekitError for an empty file, for one of which nothing can be unpacked, and for one that unpacks to far
+    more than any recording.
     """
     waiting: Pieces = queue.Queue(QUEUED)
     stop = threading.Event()
     content = Unpacked(_handed_over(waiting))
 
+    def count(done: int, total: int | None) -> None:
+        content.packed = done
+        if on_bytes:
+            on_bytes(done, total)
+
     def read() -> None:
         # Whatever goes wrong in here is raised where the pieces are taken.
         error: BaseException | None = None
         try:
-            for piece in _joined(_content_of(source, content, on_bytes)):
+            for piece in _joined(_content_of(source, content, count)):
                 if stop.is_set():
                     break
                 content.bytes += len(piece)
+                if content.bytes > max(LIKELY_BYTES, MOST_PACKED * content.packed):
+                    raise TracekitError(
+                        f"{source.name} unpacks to more than {MOST_PACKED} times its size, as no recording does"
+                    )
                 waiting.put(piece)
         except BaseException as problem:  # noqa: BLE001 (raised again on the other side)
             error = problem

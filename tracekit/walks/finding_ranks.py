@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracekit.model.run import FormName
 
 #: What `tracekit digest` writes, and what recorders call traces.
-DIGEST = ".digest.parquet"
+DIGEST = ".digest"
 ENDINGS = (".json", ".json.gz", ".json.zst", DIGEST)
 #: What `tracekit open` calls the trace that it makes of all ranks.
 MERGED = "perfetto-ranks.json.gz"

@@ -15,6 +15,7 @@ from tracekit.analysis.digest import digest_rank
 from tracekit.comparison.job import RankSides, compare_ranks
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
+from tracekit.ranks.fault import checked
 from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.uneven_collectives import find_uneven_collectives
 from tracekit.tracefile.cache import default_folder
@@ -79,7 +80,7 @@ class _Look(Struct, frozen=True):
                 window = "auto"
             analyses[kind] = replace(self.reading, window=window, steps=steps).analyze(trace)
             if trace.activities.height:
-                digest = digest_rank(trace, window=window, steps=steps)
+                digest = checked(digest_rank(trace, window=window, steps=steps), str(path))
                 digests[kind] = digest if digest.rank is not None else replace(digest, rank=rank.rank)
         first = next((kind for kind in KINDS if kind in analyses), None)
         if first is None:

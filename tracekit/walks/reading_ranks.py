@@ -12,7 +12,17 @@ from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.model.digests import DigestOrigin
-from tracekit.ranks.digest_file import MAGIC, footer_bytes, read_digest, read_origin, read_summary
+from tracekit.ranks.digest_file import (
+    MAGIC,
+    MOST_BYTES,
+    MOST_FOOTER_BYTES,
+    NO_DIGEST,
+    footer_bytes,
+    read_digest,
+    read_origin,
+    read_summary,
+)
+from tracekit.ranks.fault import checked
 from tracekit.ranks.summary import summarise
 from tracekit.ranks.world import Recorded
 from tracekit.tracefile import places as files
@@ -53,7 +63,7 @@ class RanksReading(Struct, frozen=True):
     def digest(self, place: str) -> RankDigest:
         """The digest of one recording, read or made. Raises TracekitError where it is neither."""
         if (kept := self._kept(place)) is not None:
-            return _with_rank_of_name(read_digest(files.content_of(kept), kept), place)
+            return _with_rank_of_name(read_digest(_content_of(kept), kept), place)
         return self.made(place)
 
     def summary(self, place: str) -> RankSummary:
@@ -63,20 +73,21 @@ class RanksReading(Struct, frozen=True):
         return summarise(self.made(place))
 
     def made(self, place: str) -> RankDigest:
-        """The digest of a trace."""
+        """The digest of a trace. Raises TracekitError for one whose figures cannot be."""
         # Digests are read in less time than this takes to load.
         from tracekit.analysis.digest import digest_rank
 
         folder = default_folder() if self.cached else None
         trace = read_trace(place, cache_folder=folder, collectives=True)
-        return _with_rank_of_name(digest_rank(trace, window=self.window, steps=self.steps), place)
+        digest = checked(digest_rank(trace, window=self.window, steps=self.steps), place)
+        return _with_rank_of_name(digest, place)
 
     def _kept(self, place: str) -> str | None:
         """Where the recording's digest lies, in its place or beside it; None where there is none that agrees. Raises
         TracekitError for one of another part of its recording than was asked for."""
         if _is_digest(place):
             if (asked := (self.window, self.steps)) != ("auto", None):
-                made_of = read_origin(_footer_of(place))
+                made_of = read_origin(_footer_of(place), place)
                 if made_of is None or (made_of.window, made_of.steps) != asked:
                     raise TracekitError(f"{place} was made with other --window or --steps: make it anew")
             return place
@@ -93,28 +104,32 @@ class RanksReading(Struct, frozen=True):
     def size_of_kept(self, digest: str, source: str) -> int | None:
         """The bytes of the digest there, if it is whole and was made of the source as it is now; else None."""
         with suppress(TracekitError):
-            made_of = read_origin(_footer_of(digest))
+            made_of = read_origin(_footer_of(digest), digest)
             if made_of is not None and made_of == self.origin(source):
                 return files.length_of(digest)
         return None
 
 
 def _is_digest(place: str) -> bool:
-    """A file is told by how it begins, what lies elsewhere by its name."""
-    if files.is_url(place):
-        return place.endswith(DIGEST)
-    path = Path(place)
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+    """Told by its name; a file of this machine also by how it begins."""
+    if files.is_url(place) or not Path(place).is_file():
+        return files.is_url(place) and place.endswith(DIGEST)
+    with Path(place).open("rb") as file:
+        return place.endswith(DIGEST) or file.read(len(MAGIC)) == MAGIC
+
+
+def _content_of(digest: str) -> bytes:
+    if (files.length_of(digest) or 0) > MOST_BYTES:
+        raise TracekitError(f"{digest} {NO_DIGEST}: it is too large")
+    return files.content_of(digest)
 
 
 def _footer_of(digest: str) -> bytes:
+    """At least the footer, if it is one: of what is none the last bytes."""
     length = files.length_of(digest) or 0
     end = files.part_of(digest, max(length - FOOTER_BYTES, 0), length)
-    needed = footer_bytes(end)
-    return end if needed <= len(end) else files.part_of(digest, max(length - needed, 0), length)
+    needed = min(footer_bytes(end), length, MOST_FOOTER_BYTES)
+    return end if needed <= len(end) else files.part_of(digest, length - needed, length)
 
 
 def _with_rank_of_name(recorded: Recorded, place: str) -> Recorded:

@@ -1,3 +1,4 @@
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -6,8 +7,11 @@ from msgspec.structs import replace
 from tests.ranks.fleets.grown import MISSING, SHAPE, SLOW, SLOW_EXPERT, SLOW_HOST, SLOW_LINK, make_fleet, told
 
 from benchmarks.fleet import found_of
+from tracekit.errors import TracekitError
 from tracekit.model.digests import RankSummary
 from tracekit.ranks.digest_file import digest_bytes, read_digest, read_summary
+from tracekit.ranks.fleets import steps
+from tracekit.ranks.fleets.parts import join_parts
 from tracekit.ranks.fleets.reduce import reduce_fleet
 from tracekit.ranks.summary import summarise
 
@@ -93,7 +97,7 @@ def test_steps_are_told_of_stragglers_and_of_bins_of_all_others() -> None:
 def test_a_digest_s_file_has_the_summary(tmp_path: Path) -> None:
     fleet = make_fleet()
     digest, summary = next(fleet.digests()), next(fleet.summaries())
-    path = tmp_path / "rank0.digest.parquet"
+    path = tmp_path / "rank0.digest"
     path.write_bytes(digest_bytes(digest))
     read = read_summary(path.read_bytes(), str(path))
     for each in (read, summarise(digest)):
@@ -174,3 +178,23 @@ def test_without_a_common_clock_stragglers_are_found_all_the_same() -> None:
     assert ranks.clock.basis == "bound"
     assert {("rank", SLOW), ("host", f"host{SLOW_HOST:03d}")} <= found_of(ranks)
     assert not ranks.waits
+
+
+def test_more_steps_than_tables_hold_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "MOST_CELLS", 3 * 7)
+    summaries = list(islice(make_fleet().summaries(), 4))
+    assert reduce_fleet(summaries[:3]).world.recorded == (0, 1, 2)
+    with pytest.raises(TracekitError, match="4 ranks have 7 different steps"):
+        reduce_fleet(summaries)
+
+
+def test_collectives_of_two_kinds_are_not_one_because_their_numbers_are_large() -> None:
+    """The 2,049th kind beside the first: 4,096 times the width of these numbers is 2**64."""
+    one, other = islice(make_fleet().summaries(), 2)
+    talk = tuple(replace(one.talk[0], signature=str(at)) for at in range(2049))
+    first, last = (np.array([[0, 10, 0, kind, 2**52 - 1, 0]]) for kind in (0, 2048))
+    assert join_parts(
+        {0: replace(one, talk=talk, parts=first), 1: replace(other, talk=talk, parts=first)}
+    ).barriers.height
+    apart = join_parts({0: replace(one, talk=talk, parts=first), 1: replace(other, talk=talk, parts=last)})
+    assert not apart.barriers.height and apart.left["why"].to_list() == ["missing_rank"] * 2

@@ -10,7 +10,7 @@ FACTS: dict[str, tuple[Facts, ...]] = {
     "no_cuda_graphs_on_cpu": ({"mode": "reduce-overhead"},),
     "never_called": ({"parts": ("model.spare",), "more": 0}, {"parts": ("a", "b"), "more": 3}),
     "outputs_not_compared": ({"error": "ValueError: an output of a new kind"},),
-    "no_digest": ({"error": "rank0.json.digest.parquet: Permission denied"},),
+    "no_digest": ({"error": "rank0.json.digest: Permission denied"},),
     "advice_failed": ({"error": "no GPU memory"},),
     "provenance_failed": ({"form": "eager", "error": "RuntimeError: gone"},),
     "provenance_incomplete": ({"what": "graph 0: it came from a cache"},),

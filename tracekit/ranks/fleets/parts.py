@@ -114,8 +114,9 @@ def _places(key: Ints) -> tuple[Ints, Ints]:
 
 def _numbered(one: Ints, other: Ints) -> Ints:
     """Pairs as numbers from 0."""
-    wide = int(other.max()) + 1 if len(other) else 1
-    numbers: Ints = np.unique(one * wide + other, return_inverse=True)[1]
+    # Sequence numbers may be so large that a product with them fits no 64 bits.
+    places = np.unique(other, return_inverse=True)[1]
+    numbers: Ints = np.unique(one * (len(other) + 1) + places, return_inverse=True)[1]
     return numbers
 
 

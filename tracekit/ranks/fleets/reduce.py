@@ -7,7 +7,7 @@ import polars as pl
 
 from tracekit.model.digests import RankSummary
 from tracekit.model.note import Note
-from tracekit.model.ranks import Clock, Ranks, StepsRead, Unmatched, UnmatchedCollectives, World
+from tracekit.model.ranks import Clock, Ranks, StepsRead, Unmatched, UnmatchedCollectives
 from tracekit.ranks.fleets.accounts import account_ranks
 from tracekit.ranks.fleets.axes import find_axes
 from tracekit.ranks.fleets.clocks import FleetClocks, align_hosts
@@ -44,7 +44,7 @@ def reduce_fleet(recordings: Sequence[RankSummary], left_out: Sequence[Note] = (
     stragglers = tuple(explain_straggler(each, steps, late_us) for each in tested.found)
     collectives = sum_kinds(parts.talk, waits, clocks)
     return Ranks(
-        world=World(job.size, tuple(summaries), job.missing, clocks.hosts),
+        world=job.world(clocks.hosts),
         clock=Clock(clocks.basis, None if clocks.uncertainty_ns is None else clocks.uncertainty_ns / 1e3),
         steps=StepsRead(next(iter(summaries.values())).window, max(map(count_steps, summaries.values()))),
         ranks=uses,

@@ -5,10 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
+from tracekit.errors import TracekitError
 from tracekit.interval import Bools, Floats, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.digests import RankSummary
 from tracekit.ranks.fleets.stragglers import known_median, shares_of_steps
+
+#: Ranks times steps: tables of a gigabyte.
+MOST_CELLS = 1 << 23
 
 
 class Steps(Struct, frozen=True):
@@ -63,7 +67,8 @@ def lay_out_steps(
     summaries: dict[int, RankSummary], stages: Sequence[Sequence[int]], experts: Mapping[int, int]
 ) -> Steps:
     """Ranks of one stage do the same work, where they have the same `experts`: those are sent unequally much. Ranks may
-    have recorded some steps that others have not. A step that nobody recorded a stretch of is left out."""
+    have recorded some steps that others have not. A step that nobody recorded a stretch of is left out. Raises
+    TracekitError where there are too many of both."""
     numbers_of = {
         rank: each.steps if len(each.steps) == len(each.windows) else range(len(each.windows))
         for rank, each in summaries.items()
@@ -71,6 +76,10 @@ def lay_out_steps(
     numbers = sorted({number for each in numbers_of.values() for number in each})
     at = {number: place for place, number in enumerate(numbers)}
     shape = (len(summaries), len(numbers))
+    if shape[0] * shape[1] > MOST_CELLS:
+        raise TracekitError(
+            f"the recordings of {shape[0]:,} ranks have {shape[1]:,} different steps: digest fewer, as in --steps 3-4"
+        )
     span, compute, beside = (np.full(shape, np.nan) for _ in range(3))
     idle = np.full((*shape, len(IDLE_CAUSES)), np.nan)
     for row, (rank, each) in enumerate(summaries.items()):

@@ -87,7 +87,7 @@ def excess_of(shares: Floats, peers: Ints) -> Excess:
         chance[some] = [_by_chance(float(t), EFFICIENCY * (n - 1)) if n >= LEAST_PEERS else 1.0 for t in beyond[some]]
     unknown = np.isnan(centred) | (counts < LEAST_STEPS)
     chance[unknown], beyond[unknown] = 1.0, 0.0
-    half = error * [t_quantile(int(count) - 1) for count in counts]
+    half = np.where(counts < LEAST_STEPS, np.inf, error * [t_quantile(max(int(count) - 1, 1)) for count in counts])
     return Excess(np.where(np.isnan(centred), 0.0, centred), half, beyond, chance)
 
 
