@@ -65,6 +65,13 @@ def test_the_version_is_the_packages(tmp_path: Path) -> None:
         assert told == f"tracekit, version {__version__}\n"
 
 
+def test_what_the_tests_start_in_any_folder_is_the_package_beside_them(tmp_path: Path) -> None:
+    """The environment may hold another checkout's."""
+    started = [sys.executable, "-P", "-c", "import tracekit; print(tracekit.__file__)"]
+    found = subprocess.run(started, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+    assert [Path(found), Path(main_file.__file__)] == [ROOT / "tracekit/__init__.py", ROOT / "tracekit/cli/main.py"]
+
+
 def test_an_unknown_command_gets_the_nearest_one_or_the_way_to_the_list() -> None:
     result = invoke("comprae")
     assert result.exit_code == 2
