@@ -35,9 +35,9 @@ def fill_closed_streams() -> None:
     opened later would get such a stream's number, and with it whatever libraries and children write there."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            stream = open(os.devnull, mode)  # noqa: SIM115 - as long as the process.
-            os.set_inheritable(stream.fileno(), True)
-            setattr(sys, name, stream)
+            number = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode))
 
 
 def end_at_once(code: int) -> NoReturn:
