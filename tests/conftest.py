@@ -24,6 +24,9 @@ from tracekit.walks.sides import compare_forms
 # imported, which collecting the tests does.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
+# Ray would put a `print` of its own in place of Python's, and tests of graph breaks at a `print` find its.
+os.environ.setdefault("RAY_TQDM_PATCH_PRINT", "0")
+
 # Collecting the tests imports torch and libraries of models, of which nothing is garbage.
 gc.disable()
 
