@@ -20,6 +20,9 @@ PYTEST_ARGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=
 
+# Each of hundreds of short processes would compile what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo suite-quick test test-installed fuzz lint types imports check docs samples results pictures bench report-check clean
 
 demo: .venv/.profile

@@ -19,14 +19,13 @@ from tracekit import store
 from tracekit.model.comparison import Comparison
 from tracekit.walks.sides import compare_forms
 
-# Tests start hundreds of short processes, and several workers import every test: each would compile the same modules.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
-
 # Inductor would build and load six programs for each new cache, and in each new process, to learn which vectors this
 # machine has. Without vectors it need not ask, its C++ compiles in less time, and is as right. Read where torch is
 # imported, which collecting the tests does.
 os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+
+# Ray would put a `print` of its own in place of Python's, and tests of graph breaks at a `print` find its.
+os.environ.setdefault("RAY_TQDM_PATCH_PRINT", "0")
 
 # Collecting the tests imports torch and libraries of models, of which nothing is garbage.
 gc.disable()

@@ -30,6 +30,16 @@ def usable_cores() -> int:
     return min(os.cpu_count() or 1, 61)
 
 
+def fill_closed_streams() -> None:
+    """Standard streams that this process was started without become the null device, for its children too. A file
+    opened later would get such a stream's number, and with it whatever libraries and children write there."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode))
+
+
 def end_at_once(code: int) -> NoReturn:
     """Ends this process as an interpreter does, but for taking apart what it holds: of a trace that took 40 ms, of
     torch most of a second."""

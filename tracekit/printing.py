@@ -11,6 +11,7 @@ from types import TracebackType
 
 import click
 
+from tracekit.errors import TracekitError
 from tracekit.names import printable
 
 #: What stands in for signs that a terminal's encoding lacks, one character for each: a minus sign still is one.
@@ -40,8 +41,15 @@ def printable_lines(text: str) -> str:
     return "\n".join(printable(line.expandtabs()) for line in text.split("\n"))
 
 
+def check_standard_output() -> None:
+    """Raises TracekitError where the program was started without a standard output: a document would be lost."""
+    if sys.__stdout__ is None:
+        raise TracekitError("standard output is closed: name a file instead of -, or redirect with > FILE")
+
+
 def hand_over(text: str) -> None:
     """A document on standard output: a program gets it as it is, a terminal without what would steer it."""
+    check_standard_output()
     # As bytes, for programs: JSON and tables are UTF-8 whatever the locale, and click takes nothing out of bytes.
     click.echo(printable_lines(text) if sys.stdout.isatty() else text.encode(), nl=False)
 

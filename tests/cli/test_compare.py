@@ -1,6 +1,7 @@
 import html
 import json
 import re
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def test_the_next_command_shows_both_sides_as_one_trace(folder: Path) -> None:
         return run(*arguments).stdout.replace("\n", " ")
 
     made = make_run_folder(folder)
-    assert f"Timeline: tracekit open {VIT[0]} {VIT[1]} " in told(*VIT)
+    assert f"Timeline: {shlex.join(['tracekit', 'open', *map(str, VIT)])} " in told(*VIT)
     assert f"Timeline: tracekit open {made} " in told(made)
     assert f"Timeline: tracekit open {made / 'compiled-light.json'} " in told(made, "--form-a", "eager")
 

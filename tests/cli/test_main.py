@@ -65,6 +65,13 @@ def test_the_version_is_the_packages(tmp_path: Path) -> None:
         assert told == f"tracekit, version {__version__}\n"
 
 
+def test_what_the_tests_start_in_any_folder_is_the_package_beside_them(tmp_path: Path) -> None:
+    """The environment may hold another checkout's."""
+    started = [sys.executable, "-P", "-c", "import tracekit; print(tracekit.__file__)"]
+    found = subprocess.run(started, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+    assert [Path(found), Path(main_file.__file__)] == [ROOT / "tracekit/__init__.py", ROOT / "tracekit/cli/main.py"]
+
+
 def test_an_unknown_command_gets_the_nearest_one_or_the_way_to_the_list() -> None:
     result = invoke("comprae")
     assert result.exit_code == 2
@@ -94,6 +101,16 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     assert "BrokenPipe" not in done.stderr
 
 
+def test_a_reader_that_reads_nothing_gets_no_line_of_error(tmp_path: Path) -> None:
+    source, sink = os.pipe()
+    os.close(source)
+    with os.fdopen(sink, "wb") as left:
+        done = subprocess.run(
+            [*PROGRAM, "analyze", TRACE], cwd=tmp_path, stdout=left, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
 TRACE = str(ROOT / "tests/data/vit_eager.json.gz")
 FULL = Path("/dev/full")
 WRITING = [
@@ -103,6 +120,9 @@ WRITING = [
     ["analyze", TRACE, "--json", "-"],
     ["export", TRACE, "--kernels", "-"],
     ["schema", "analysis"],
+    # Shorter than Python's buffer.
+    ["workloads", "vit"],
+    ["completion", "bash"],
 ]
 
 
@@ -120,17 +140,51 @@ def test_output_that_takes_nothing_is_one_line_and_exit_code_1(arguments: list[s
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="a device of Linux")
-def test_where_not_even_the_error_can_be_written_the_exit_code_is_1(tmp_path: Path) -> None:
+@pytest.mark.parametrize("arguments", [["--help"], ["analyze", "nowhere"], ["analyze", TRACE, "--json", "-"]])
+def test_where_not_even_the_error_can_be_written_the_exit_code_is_1(arguments: list[str], tmp_path: Path) -> None:
     with FULL.open("wb") as full:
-        done = subprocess.run([*PROGRAM, "--help"], cwd=tmp_path, stdout=full, stderr=full, check=False)
+        done = subprocess.run([*PROGRAM, *arguments], cwd=tmp_path, stdout=full, stderr=full, check=False)
     assert done.returncode == 1
 
 
+def run_with_closed(streams: str, arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    closing = ["sh", "-c", f'exec "$@" {streams}', "sh", *PROGRAM, *arguments]
+    return subprocess.run(closing, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("streams", [">&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("arguments", [["--help"], ["analyze", TRACE], ["export", TRACE, "--kernels", "k.csv"]])
-def test_closed_output_is_no_error(arguments: list[str], tmp_path: Path) -> None:
-    closing = ["sh", "-c", 'exec "$@" >&-', "sh", *PROGRAM, *arguments]
-    done = subprocess.run(closing, cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_closed_output_is_no_error(streams: str, arguments: list[str], tmp_path: Path) -> None:
+    done = run_with_closed(streams, arguments, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["analyze", TRACE, "--json", "-"],
+        ["export", TRACE, "--kernels", "-"],
+        ["workloads", "--json", "-"],
+        ["schema", "run"],
+    ],
+)
+def test_a_document_for_a_closed_output_is_one_line_and_exit_code_1(arguments: list[str], tmp_path: Path) -> None:
+    done = run_with_closed(">&-", arguments, tmp_path)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, line.startswith("error: ")) == (1, True)
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["analyze", "nowhere"], 1), (["analyze", "--nonsense"], 2)])
+def test_without_standard_error_what_is_wrong_goes_nowhere_and_the_exit_code_says_it(
+    arguments: list[str], code: int, tmp_path: Path
+) -> None:
+    done = run_with_closed("2>&-", arguments, tmp_path)
+    assert (done.returncode, done.stdout) == (code, "")
+
+
+def test_a_trace_from_a_closed_input_is_one_line_and_exit_code_1(tmp_path: Path) -> None:
+    done = run_with_closed("<&-", ["analyze", "-"], tmp_path)
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
 
 
 NAMED = [

@@ -83,6 +83,21 @@ def test_a_cache_that_cannot_be_written_to_names_the_variable_that_moves_it(
     assert (found.status, str(found.fix).startswith("export HF_HOME=")) == ("problem", True)
 
 
+def test_a_home_that_cannot_be_made_is_no_bug_and_another_folder_mends_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    constants = pytest.importorskip("huggingface_hub.constants")
+    file = tmp_path / "file"
+    file.touch()
+    for name in ("HF_HUB_OFFLINE", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(file / "home" / "hub"))
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(file / "home" / "token"))
+    cache, token = environment.check_hugging_face_cache(), environment.check_hugging_face_token()
+    assert (cache.status, token.status) == ("problem", "warning")
+    assert (str(file) in cache.message, cache.fix) == (True, token.fix)
+
+
 @pytest.mark.parametrize(
     ("installed", "status", "fix"),
     [

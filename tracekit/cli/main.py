@@ -14,12 +14,12 @@ import click
 
 from tracekit import __version__
 from tracekit.errors import StrictError, TheirCodeError, TracekitError
-from tracekit.interpreter import end_at_once
+from tracekit.interpreter import end_at_once, fill_closed_streams
 from tracekit.printing import echo, echo_lines, print_traceback, printable_lines
 
 #: What Ctrl-C ends with, as a shell has it.
 INTERRUPTED = 130
-STDOUT = 1
+STDOUT, STDERR = 1, 2
 #: What a damaged recording ends with under --strict.
 STRICT_EXIT = 2
 
@@ -137,6 +137,7 @@ def main() -> None:
 
 def run() -> None:
     """The program."""
+    fill_closed_streams()
     sys.excepthook = print_traceback
     if sys.argv[1:2] in READERS:
         # Reading a trace makes no garbage worth collecting, and looking for it took 70 ms of every start; numpy's
@@ -146,17 +147,23 @@ def run() -> None:
     # A name of a file that is no text, or a sign that the terminal's encoding lacks, is replaced and ends nothing.
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
         sys.stdout.reconfigure(errors="tracekit-alike")
+    code: str | int | None = None
     try:
         try:
             main(prog_name="tracekit")
         except SystemExit as end:
-            if end.code is None or isinstance(end.code, int):
-                end_at_once(end.code or 0)
+            code = end.code
+            if code is None or isinstance(code, int):
+                end_at_once(code or 0)
             raise
     except OSError as error:
-        # Standard output takes nothing more: a full disk, a device. Help and version are written before any command.
-        with contextlib.suppress(OSError):
-            echo(f"error: cannot write to standard output: {error.strerror}", err=True)
-        # What is left to be written would be tried again at the very end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
-        sys.exit(1)
+        # A standard stream takes nothing more: a full disk, a device. Help and version are written before any command.
+        # A reader that left wants to hear nothing, and code 1 has had its line.
+        if not isinstance(error, BrokenPipeError) and code != 1:
+            with contextlib.suppress(OSError):
+                echo(f"error: cannot write to standard output: {error.strerror}", err=True)
+        # What is left to be written would be tried again at the very end, and fail again.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (STDOUT, STDERR):
+            os.dup2(nowhere, stream)
+        end_at_once(1)

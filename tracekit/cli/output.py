@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tracekit.errors import TracekitError
 from tracekit.files import why_unwritable, write_named
 from tracekit.names import printable
-from tracekit.printing import hand_over
+from tracekit.printing import check_standard_output, hand_over
 from tracekit.shell import joined, steering_variables, with_variables
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def check_output_path(option: str, path_text: str | None, *inputs: str | None) -
     """Raises TracekitError, before any work is done, for a place no file can be written to, and for one of the inputs
     or a file in them: what is read is never overwritten. A device or a pipe, `>(...)` of a shell too, is written
     into."""
-    if path_text is None or path_text == "-":
+    if path_text is None:
+        return
+    if path_text == "-":
+        check_standard_output()
         return
     path = Path(path_text)
     if not path_text or path.is_dir():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracekit.cli.options import WIDE_HELP
-from tracekit.cli.output import console_beside, write_json
+from tracekit.cli.output import check_output_path, console_beside, write_json
 from tracekit.errors import TracekitError
 from tracekit.numbers import count, parameter_count, percent
 
@@ -38,6 +38,7 @@ def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> Non
     found = tuple(registry.find(name) for name in names) or registry.all_workloads()
     if parts and (json_path or not names):
         raise TracekitError("--parts needs the names of workloads and takes no --json: tracekit workloads vit --parts")
+    check_output_path("--json", json_path)
     unnamed = () if names else tuple(ANY.values())
     console = console_beside(json_path)
     for info in (*found, *unnamed):

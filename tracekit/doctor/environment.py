@@ -128,7 +128,12 @@ def check_hugging_face_token() -> Check:
         return Check("skipped", "huggingface_hub is not installed")
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "ON", "YES", "TRUE"):
         return Check("warning", "HF_HUB_OFFLINE is set: --pretrained loads cached models only", "unset HF_HUB_OFFLINE")
-    if get_token() is None:
+    try:
+        token = get_token()
+    except OSError as error:
+        why = f"cannot be read ({error.strerror}): --pretrained cannot load gated models"
+        return Check("warning", why, "export HF_HOME=A-WRITABLE-FOLDER")
+    if token is None:
         return Check(
             "warning", "no token: --pretrained cannot load gated models (random weights need no token)", "hf auth login"
         )
@@ -152,7 +157,9 @@ def check_inductor_cache() -> Check:
 
 def _check_folder(folder: Path, variable: str) -> Check:
     """Whether the folder can be written to or be made, how much it holds and how much still fits."""
-    existing = next(each for each in (folder, *folder.parents) if each.is_dir())
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    if not existing.is_dir():
+        return Check("problem", f"{existing} is a file, not a folder", f"export {variable}=A-WRITABLE-FOLDER")
     if not os.access(existing, os.W_OK | os.X_OK):
         return Check("problem", f"{folder} is not writable", f"export {variable}=A-WRITABLE-FOLDER")
     held = f"{bytes_held(folder) / GIB:.1f} GiB" if folder.is_dir() else "does not exist yet"
