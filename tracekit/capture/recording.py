@@ -115,10 +115,13 @@ def export(profiler: profile, path: Path) -> None:
     try:
         path.write_bytes(b"")
         profiler.export_chrome_trace(str(path))
-        if not path.stat().st_size:
-            # The disk is as full as it was, and says so.
-            path.write_bytes(bytes(PROBE_BYTES))
-            raise OSError("the profiler wrote no trace")
+        with path.open("r+b") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - 8, 0))
+            if not file.read().rstrip().endswith(b"}"):
+                # The disk is as full as it was, and says so.
+                file.write(bytes(PROBE_BYTES))
+                file.flush()
+                raise OSError("the profiler wrote no whole trace")
     finally:
         path.with_name(f"{path.name}.tmp").unlink(missing_ok=True)
 

@@ -57,14 +57,23 @@ def sole_profiler() -> Iterator[None]:
 
 def is_active() -> bool:
     """Whether a profiler of torch runs, or is warmed up, in any thread."""
-    flag = getattr(torch.autograd.profiler, "_is_profiler_enabled", False)
-    return bool(is_active_here() or flag or any(map(_is_prepared, gc.get_referrers(SINGLE, SCHEDULED))))
+    if is_active_here() or getattr(torch.autograd.profiler, "_is_profiler_enabled", False):
+        return True
+    if _any_prepared():
+        # One that failed to start looks like it, as long as it is there.
+        gc.collect()
+        return _any_prepared()
+    return False
 
 
 def is_active_here() -> bool | None:
     """Whether one runs in this thread; None where torch does not say."""
     ask = getattr(torch.autograd, "_profiler_enabled", None)
     return ask and bool(ask())
+
+
+def _any_prepared() -> bool:
+    return any(map(_is_prepared, gc.get_referrers(SINGLE, SCHEDULED)))
 
 
 def _is_prepared(this: object) -> bool:
