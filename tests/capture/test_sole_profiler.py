@@ -135,6 +135,11 @@ if not child:
     os._exit(0)
 answers["forked"] = recorded("forked")
 
+abandoned = recording("abandoned")
+in_thread(abandoned.__enter__)
+abandoned.__exit__(None, None, None)
+answers["of a thread that has ended"] = recorded("abandoned")
+
 outside = recording("elsewhere")
 outside.__enter__()
 in_thread(lambda: outside.__exit__(None, None, None))
@@ -163,6 +168,7 @@ def test_a_recording_and_another_profiler_do_each_other_no_harm(tmp_path: Path) 
         "around a profile": True,
         "record in what is profiled": ["complete", False],
         "forked": True,
+        "of a thread that has ended": False,
         "left in another thread": False,
     }
 

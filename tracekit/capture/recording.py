@@ -172,7 +172,9 @@ class Recorder:
         self._profiler: profile | None = None
         self._made = self._recorded = 0
         self._missed: Noted | None = None
-        self.process, self._thread = os.getpid(), threading.get_ident()
+        self._process = os.getpid()
+        #: The thread that records, once one does.
+        self._thread: threading.Thread | None = None
         #: Whether the trace was handed on.
         self.is_published = False
 
@@ -192,7 +194,7 @@ class Recorder:
         number, self._made = self._made, self._made + 1
         if self._wanted is not None and number == self._skip:
             self._start()
-        if self._session is None or threading.get_ident() != self._thread:
+        if self._session is None or threading.current_thread() is not self._thread:
             yield
             return
         with record_function(STEP.format(self._recorded)):
@@ -204,11 +206,11 @@ class Recorder:
                 self._stop()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if os.getpid() != self.process:
+        if os.getpid() != self._process:
             # Of a fork: the recording is its parent's.
             return
         self._stop()
-        if self._session is not None:
+        if self._profiler is None and self._thread not in (None, threading.current_thread()):
             self._miss(Noted("ended_in_another_thread"))
         if kind is not None:
             return
@@ -236,7 +238,7 @@ class Recorder:
         if not claim():
             self._miss(Noted("recorded_by_another"))
             return
-        self._thread = threading.get_ident()
+        self._thread = threading.current_thread()
         activities = _activities(self._device)
         try:
             with ExitStack() as session:
@@ -260,8 +262,11 @@ class Recorder:
             self._miss(Noted("profiler_did_not_start", {"error": cause(error)}))
 
     def _stop(self) -> None:
-        """Ends the recording, in the thread that began it alone: of another, torch would end the process."""
-        if self._session is None or (os.getpid(), threading.get_ident()) != (self.process, self._thread):
+        """Ends the recording. Torch can do so only in the thread that began it, so another leaves it to that one, which
+        does it when the process ends at the latest."""
+        if self._session is None or self._thread is None or os.getpid() != self._process:
+            return
+        if self._thread is not threading.current_thread() and self._thread.is_alive():
             return
         session, self._session = self._session, None
         try:
@@ -274,17 +279,20 @@ class Recorder:
             # What was launched inside is to be in the recording whole.
             synchronize(self._device)
         finally:
-            # To end or to export a profiler whose events another took ends the process.
-            if is_active_here() is not False:
+            if threading.current_thread() is not self._thread:
+                # Its thread has ended: there are no events, and a process that ends with it open ends badly.
+                profiler.stop()
+            # To export a profiler whose events another took ends the process.
+            elif is_active_here() is not False:
                 profiler.stop()
                 self._profiler = profiler
 
     def _give_way(self) -> None:
         """Another profiler begins. Raises TracekitError in another thread than the recording's, which torch has no way
         to end from there."""
-        if os.getpid() != self.process:
+        if os.getpid() != self._process:
             return
-        if threading.get_ident() != self._thread:
+        if threading.current_thread() is not self._thread:
             raise TracekitError("tracekit.record records in another thread: start this profiler when it has ended")
         self._stop()
         self._miss(Noted("ended_by_another", {"steps": self._recorded}))
