@@ -3,6 +3,7 @@ names, and imports this file when the first of them is used."""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
@@ -41,7 +42,9 @@ SKIPPED_STEPS = 3
 #: writing yet.
 TRACE, DIGEST_OF_TRACE = "trace.json.gz", "trace.digest"
 OF_RANK = re.compile(r"rank(\d+)\.(?:json\.gz|digest)")
-UNFINISHED = re.compile(r"\.(trace|rank\d+)\.json")
+UNFINISHED = re.compile(r"\.(trace|rank\d+)\.(json(\.tmp)?|(json\.gz|digest)\.[0-9a-f]{16})")
+#: Whose lines are not the user's, where a warning is to point to one.
+MACHINERY = {"tracekit", "contextlib", "torch"}
 
 
 class ProfiledRun(Run, frozen=True, kw_only=True):
@@ -156,9 +159,11 @@ def profile(
     goes to `out`, by default `traces/NAME-compiled`, and `force` replaces one that is there. `iterations`, `target`
     (percent) and `time_budget` (seconds) say how long to time, as the options of the command do. `quiet` shows no
     progress. Where torch.compile compiles nothing, the run has the eager form alone, and its `not_compiled` says why.
-    Raises TracekitError for whatever the user can mend; what the model raises comes as it is.
+    Raises TracekitError for whatever the user can mend, before anything else where a profiler is active in the process;
+    what the model raises comes as it is.
     """
     _check_torch()
+    from tracekit.capture.sole_profiler import sole_profiler
     from tracekit.model.progress import Silent
     from tracekit.walks.plan import Plan, folder_name, plan_timing
     from tracekit.walks.profiling import profile_built
@@ -194,7 +199,7 @@ def profile(
         if force and store.is_run(place):
             replaced = reports_of_run(store.load(place))
     showing: AbstractContextManager[Progress] = nullcontext(Silent()) if quiet else shown(console_of_its_own())
-    with random_state_kept(), showing as progress:
+    with sole_profiler(), random_state_kept(), showing as progress:
         workload = hand_over(model, args, kwargs or {}, plan.request)
         folder = profile_built(plan, narrowed(workload, scope) if scope else workload, progress)
     return replace(load(folder), replaces=replaced)
@@ -228,7 +233,13 @@ def record(
     names parts, for `--window NAME`. What threads of autograd launch meanwhile is recorded too. All ranks of a job may
     record into one folder, each its own trace, for `tracekit ranks`; with `digest` each writes beside it the digest
     that `ranks` takes in its place, which takes about as long as reading the trace. `enabled=False` does nothing at
-    all. Raises TracekitError, before the block begins, when `out` is there and `force` is not set.
+    all.
+
+    Raises TracekitError, before the block begins, for what is wrong with the call: `out` is there and `force` is not
+    set. Whatever else keeps it from recording or writing is one warning, and the block goes on: a job is not to end for
+    want of a trace. A process has one profiler at a time: where another is active, of torch or of tracekit, nothing is
+    recorded; where one begins in the block, the recording ends before it. Only one that another thread starts meanwhile
+    gets a TracekitError.
     """
     if not enabled:
         yield Unrecorded()
@@ -240,6 +251,7 @@ def record(
     check_value("skip=", skip, Count)
     folder = Path(out)
     trace, raw = _places_in(folder, force=force)
+    process = os.getpid()
 
     def publish(device: str, recorded: int) -> None:
         from tracekit.tracefile.publish import publish as published
@@ -247,23 +259,23 @@ def record(
         about = {"tracekit": __version__, "workload": folder.name, "device": device, "steps": recorded}
         published(raw, trace, metadata=about, marks=())
 
-    def warn(noted: Noted) -> None:
-        warnings.warn(noted_sentence(noted), stacklevel=5)
-
     try:
-        with Recorder(steps, skip, raw, publish, warn) as recorder:
+        with Recorder(steps, skip, raw, publish, _warn) as recorder:
             yield recorder
-        if digest and trace.exists():
-            _digest(trace, warn)
+        if digest and recorder.is_published:
+            _digest(trace)
     finally:
-        raw.unlink(missing_ok=True)
-        # What other ranks have written, or write, keeps it.
-        with suppress(OSError):
-            folder.rmdir()
+        # A fork that leaves the block leaves its parent's files.
+        if os.getpid() == process:
+            with suppress(OSError):
+                raw.unlink(missing_ok=True)
+                # What other ranks have written, or write, keeps it.
+                folder.rmdir()
 
 
-def _digest(trace: Path, warn: Callable[[Noted], None]) -> None:
+def _digest(trace: Path) -> None:
     """Writes the digest beside the trace; where there is none to make, the trace is there all the same."""
+    from tracekit.capture.recording import cause
     from tracekit.files import write_replaced
     from tracekit.model.note import Noted
     from tracekit.walks.digesting import make_digest
@@ -272,8 +284,16 @@ def _digest(trace: Path, warn: Callable[[Noted], None]) -> None:
 
     try:
         write_replaced(Path(digest_beside(str(trace)) or ""), make_digest(str(trace), RanksReading(cached=False)))
-    except (TracekitError, OSError) as error:
-        warn(Noted("no_digest", {"error": str(error)}))
+    except Exception as error:  # noqa: BLE001 - whatever failed, the user's program goes on.
+        _warn(Noted("no_digest", {"error": cause(error)}))
+
+
+def _warn(noted: Noted) -> None:
+    """One warning, at the line of the user's that led here."""
+    frame, level = sys._getframe(), 1
+    while (caller := frame.f_back) and frame.f_globals.get("__name__", "").partition(".")[0] in MACHINERY:
+        frame, level = caller, level + 1
+    warnings.warn(noted_sentence(noted), stacklevel=level)
 
 
 def _places_in(folder: Path, *, force: bool) -> tuple[Path, Path]:

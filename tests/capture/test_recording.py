@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import torch
 
 from tracekit.capture import recording, spans
 from tracekit.capture.forms import compiled_form, eager_form, warm_up
-from tracekit.capture.recording import SEEN, UNSEEN, Recorder, checked_meanwhile, record
+from tracekit.capture.recording import SEEN, UNSEEN, Recorder, checked_meanwhile, export, record
 from tracekit.errors import TracekitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
@@ -79,7 +80,7 @@ def test_a_process_that_hangs_is_ended_and_what_fails_meanwhile_is_the_error(mon
 def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(recording, "pick_device", lambda: "cpu")
     yield
-    assert not spans.is_recording(), "regions are nothing again, however the block ended"
+    assert spans.region("one") is spans.region("two"), "regions are nothing again, however the block ended"
     assert not torch.autograd.profiler._is_profiler_enabled
 
 
@@ -111,7 +112,30 @@ def test_what_was_recorded_is_published_once_with_its_steps(tmp_path: Path, reco
     with recorder(steps=2, skip=1) as each:
         assert run(each, 5) == 5
     assert published == [("cpu", 2)]
-    assert list(tmp_path.iterdir()) == [], "what the profiler wrote is gone once it was published"
+    assert [path.name for path in tmp_path.iterdir()] == ["1.json"], "and nothing beside it"
+
+
+def test_steps_of_another_thread_are_none_of_the_recording(recorder: Any, published: Any) -> None:
+    with recorder(steps=2) as each:
+        run(each, 1)
+        thread = threading.Thread(target=run, args=(each, 5))
+        thread.start()
+        thread.join()
+        assert spans.region("one") is not spans.region("two"), "it goes on"
+        run(each, 1)
+    assert published == [("cpu", 2)]
+
+
+def test_a_profiler_that_writes_nothing_says_why(tmp_path: Path) -> None:
+    class Silent:
+        def export_chrome_trace(self, path: str) -> None:
+            Path(f"{path}.tmp").write_text("half")
+
+    with pytest.raises(OSError, match="no whole trace"):
+        export(Silent(), tmp_path / "trace.json")  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError):
+        export(Silent(), tmp_path / "gone" / "trace.json")  # type: ignore[arg-type]
+    assert not (tmp_path / "trace.json.tmp").exists()
 
 
 def test_a_gpu_whose_kernels_cannot_be_seen_is_said_before_the_loop_begins(
@@ -138,12 +162,18 @@ def test_a_profiler_that_does_not_start_in_the_midst_of_a_loop_ends_nothing(
 def test_two_recordings_that_overlap_leave_each_other_alone(recorder: Any, published: Any) -> None:
     one = recorder(steps=3).__enter__()
     other = recorder(steps=1, skip=1).__enter__()
-    with recorder(steps=1, skip=3) as later:
-        for _ in range(4):
+
+    def steps(number: int) -> None:
+        for _ in range(number):
             with one.step(), other.step(), later.step():
                 torch.ones(3).sin()
-    with pytest.warns(UserWarning, match="recorded_by_another"):
-        other.__exit__(None, None, None)
+
+    with recorder(steps=1, skip=3) as later:
+        with pytest.warns(UserWarning, match="recorded_by_another") as warned:
+            steps(2)
+        assert len(warned) == 1, "as soon as it is known"
+        steps(2)
+    other.__exit__(None, None, None)
     one.__exit__(None, None, None)
     assert published.count(("cpu", 3)) == 1, "the first, whole"
     assert len(published) == 2 and ("cpu", 1) in published, "and the one after it"
@@ -154,7 +184,7 @@ def test_the_end_of_one_recorder_does_not_end_the_other_s_recording(recorder: An
         run(one, 1)
         with pytest.warns(UserWarning, match="loop_too_short"):
             recorder(skip=5).__exit__(None, None, None)
-        assert spans.is_recording()
+        assert spans.region("one") is not spans.region("two")
         run(one, 1)
     assert published == [("cpu", 2)]
 

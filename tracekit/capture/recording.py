@@ -7,11 +7,14 @@ have been timed: another one finds out whether kernels are seen, `python -m trac
 
 from __future__ import annotations
 
+import atexit
+import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -22,9 +25,10 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from tracekit.capture.device import pick_device, synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.lockstep import ALONE, Ranks
-from tracekit.capture.spans import is_recording, open_spans
+from tracekit.capture.sole_profiler import claim, is_active_here, release, watched_starts
+from tracekit.capture.spans import open_spans
 from tracekit.errors import TracekitError
-from tracekit.model.note import Noted
+from tracekit.model.note import Facts, Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import RecordingKind
 from tracekit.shell import environment_with
@@ -34,6 +38,8 @@ STEP = "tracekit.step#{}"
 SEEN, UNSEEN = 0, 3
 #: How long it may go on after all else that happens meanwhile.
 PATIENCE_SECONDS = 120.0
+#: More than is left of a disk on which the profiler could not write a trace.
+PROBE_BYTES = 2**20
 #: What looks, in a process of its own.
 COMMAND = (sys.executable, "-P", "-m", __name__)
 
@@ -85,18 +91,47 @@ def record(
     activities = [ProfilerActivity.CUDA] if form.device != "cpu" and kind == "light" else _activities(form.device)
     progress.phase(f"recording {form.name} ({kind})", total=2, still=True)
     with form.ready():
-        with profile(activities=activities, record_shapes=kind == "rich"):
+        with profile(activities=activities, record_shapes=kind == "rich"), watched_starts(_refuse_another):
             _step(form, 0, ranks)
         progress.advance()
-        with profile(activities=activities, record_shapes=kind == "rich") as profiler:
+        with profile(activities=activities, record_shapes=kind == "rich") as profiler, watched_starts(_refuse_another):
             synchronize(form.device)
             marks = tuple(_step(form, index, ranks) for index in range(steps))
     progress.phase(f"writing {form.name} ({kind})")
     try:
-        profiler.export_chrome_trace(str(path))
+        export(profiler, path)
     except (OSError, RuntimeError) as error:
-        raise TracekitError(f"the profiler could not write {path}: {error}") from None
+        raise TracekitError(f"the profiler could not write {path}: {cause(error)}") from None
     return marks
+
+
+def _refuse_another() -> None:
+    raise TracekitError("what is profiled starts a profiler of its own: take torch.profiler out of its call")
+
+
+def export(profiler: profile, path: Path) -> None:
+    """Writes what was recorded to `path` (plain Chrome JSON). Raises OSError where it cannot be written: the profiler
+    itself only logs that it could not, and leaves what it wrote until then beside `path`."""
+    try:
+        path.write_bytes(b"")
+        profiler.export_chrome_trace(str(path))
+        with path.open("r+b") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - 8, 0))
+            if not file.read().rstrip().endswith(b"}"):
+                # The disk is as full as it was, and says so.
+                file.write(bytes(PROBE_BYTES))
+                file.flush()
+                raise OSError("the profiler wrote no whole trace")
+    finally:
+        path.with_name(f"{path.name}.tmp").unlink(missing_ok=True)
+
+
+def cause(error: Exception) -> str:
+    """What went wrong, in a line."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    first = next(iter(str(error).splitlines()), "")
+    return first if isinstance(error, TracekitError) else f"{type(error).__name__}: {first}"
 
 
 def _activities(device: str) -> list[ProfilerActivity]:
@@ -117,8 +152,9 @@ class Recorder:
     under the profiler the host is slower, and the trace says nothing of how long a step takes without it.
 
     The trace is handed to `publish` as the profiler wrote it, with the number of steps, when the block ends; not at all
-    where an exception ends it. A loop in whose midst nothing can be recorded goes on, and `warn` is told why at its
-    end: a training run is not to end, before it has saved what it trained, for want of a trace.
+    where an exception ends it. What cannot be recorded or written is told to `warn`, and nothing is raised for it: a
+    training run is not to end, before it has saved what it trained, for want of a trace. A profiler of the loop's own
+    goes first: where one is active nothing is recorded, and where one begins the recording ends.
     """
 
     def __init__(
@@ -131,15 +167,23 @@ class Recorder:
     ) -> None:
         self._wanted, self._skip, self._raw, self._publish, self._warn = steps, skip, raw, publish, warn
         self._device = pick_device()
+        #: What is undone when the recording ends; None while nothing is recorded.
+        self._session: ExitStack | None = None
         self._profiler: profile | None = None
         self._made = self._recorded = 0
-        self._running = False
         self._missed: Noted | None = None
+        self._process = os.getpid()
+        #: The thread that records, once one does.
+        self._thread: threading.Thread | None = None
+        #: Whether the trace was handed on.
+        self.is_published = False
 
     def __enter__(self) -> Recorder:
-        if is_recording():
-            raise TracekitError("another recording is active: leave its `with tracekit.record` block first")
-        require_visible(self._device == "cpu" or kernels_are_visible())
+        if self._device != "cpu" and claim():
+            try:
+                require_visible(kernels_are_visible())
+            finally:
+                release()
         if self._wanted is None:
             self._start()
         return self
@@ -149,54 +193,109 @@ class Recorder:
         """One step of the loop: `with recorder.step():` around all that belongs to it."""
         number, self._made = self._made, self._made + 1
         if self._wanted is not None and number == self._skip:
-            if is_recording():
-                self._missed = Noted("recorded_by_another")
-            else:
-                try:
-                    self._start()
-                except Exception as error:  # noqa: BLE001 - whatever the profiler says; it is told when the block ends.
-                    self._missed = Noted("profiler_did_not_start", {"error": f"{type(error).__name__}: {error}"})
-        if not self._running:
+            self._start()
+        if self._session is None or threading.current_thread() is not self._thread:
             yield
             return
         with record_function(STEP.format(self._recorded)):
             yield
-        self._recorded += 1
-        if self._recorded == self._wanted:
-            self._stop()
+        # Another profiler may have begun inside.
+        if self._session is not None:
+            self._recorded += 1
+            if self._recorded == self._wanted:
+                self._stop()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if os.getpid() != self._process:
+            # Of a fork: the recording is its parent's.
+            return
         self._stop()
+        if self._profiler is None and self._thread not in (None, threading.current_thread()):
+            self._miss(Noted("ended_in_another_thread"))
         if kind is not None:
             return
         if self._profiler is None or (self._wanted is not None and not self._recorded):
-            self._warn(self._missed or Noted("loop_too_short", {"steps": self._made, "skip": self._skip}))
+            self._miss(Noted("loop_too_short", {"steps": self._made, "skip": self._skip}))
             return
         try:
-            self._profiler.export_chrome_trace(str(self._raw))
+            export(self._profiler, self._raw)
             self._publish(self._device, self._recorded)
-        finally:
-            self._raw.unlink(missing_ok=True)
+        except Exception as failure:  # noqa: BLE001 - whatever failed, the loop's program goes on.
+            self._warn(Noted("trace_not_written", {"folder": str(self._raw.parent), "error": cause(failure)}))
+            return
+        self.is_published = True
+        if self._wanted is not None and self._recorded < self._wanted:
+            facts: Facts = {"recorded": self._recorded, "steps": self._wanted, "folder": str(self._raw.parent)}
+            self._miss(Noted("fewer_steps", facts))
+
+    def _miss(self, noted: Noted) -> None:
+        """Says why something is not recorded, once."""
+        if self._missed is None:
+            self._missed = noted
+            self._warn(noted)
 
     def _start(self) -> None:
+        if not claim():
+            self._miss(Noted("recorded_by_another"))
+            return
+        self._thread = threading.current_thread()
         activities = _activities(self._device)
-        # The profiler's first recording in a process is slow to start.
-        with profile(activities=activities):
-            torch.ones(16, device=self._device).add_(1)
-            synchronize(self._device)
-        profiler = profile(activities=activities, record_shapes=True)
-        profiler.start()
-        self._profiler, self._running = profiler, True
-        open_spans(record_function)
+        try:
+            with ExitStack() as session:
+                session.callback(release)
+                # The profiler's first recording in a process is slow to start.
+                with profile(activities=activities):
+                    torch.ones(16, device=self._device).add_(1)
+                    synchronize(self._device)
+                profiler = profile(activities=activities, record_shapes=True)
+                session.callback(self._end, profiler)
+                profiler.start()
+                session.enter_context(watched_starts(self._give_way))
+                # A process that ends while torch profiles ends with a segmentation fault.
+                session.callback(atexit.unregister, self._stop)
+                atexit.register(self._stop)
+                session.callback(open_spans, None)
+                open_spans(record_function)
+                self._session = session.pop_all()
+        except Exception as error:  # noqa: BLE001 - whatever the profiler says.
+            self._profiler = None
+            self._miss(Noted("profiler_did_not_start", {"error": cause(error)}))
 
     def _stop(self) -> None:
-        if self._profiler is None or not self._running:
+        """Ends the recording. Torch can do so only in the thread that began it, so another leaves it to that one, which
+        does it when the process ends at the latest."""
+        if self._session is None or self._thread is None or os.getpid() != self._process:
             return
-        self._running = False
-        open_spans(None)
-        # What was launched inside is to be in the recording whole.
-        synchronize(self._device)
-        self._profiler.stop()
+        if self._thread is not threading.current_thread() and self._thread.is_alive():
+            return
+        session, self._session = self._session, None
+        try:
+            session.close()
+        except Exception as error:  # noqa: BLE001 - such as of a kernel of theirs, which their next call raises too.
+            self._miss(Noted("profiler_did_not_stop", {"error": cause(error)}))
+
+    def _end(self, profiler: profile) -> None:
+        try:
+            # What was launched inside is to be in the recording whole.
+            synchronize(self._device)
+        finally:
+            if threading.current_thread() is not self._thread:
+                # Its thread has ended: there are no events, and a process that ends with it open ends badly.
+                profiler.stop()
+            # To export a profiler whose events another took ends the process.
+            elif is_active_here() is not False:
+                profiler.stop()
+                self._profiler = profiler
+
+    def _give_way(self) -> None:
+        """Another profiler begins. Raises TracekitError in another thread than the recording's, which torch has no way
+        to end from there."""
+        if os.getpid() != self._process:
+            return
+        if threading.current_thread() is not self._thread:
+            raise TracekitError("tracekit.record records in another thread: start this profiler when it has ended")
+        self._stop()
+        self._miss(Noted("ended_by_another", {"steps": self._recorded}))
 
 
 if __name__ == "__main__":

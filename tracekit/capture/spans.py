@@ -1,5 +1,6 @@
 """Named parts of somebody's own code: spans in a recording while there is one, else nothing. Imports no torch."""
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -9,17 +10,22 @@ Span = Callable[[str], AbstractContextManager[Any]]
 #: What opens a span, while something is recorded.
 _span: Span | None = None
 _NOTHING = nullcontext()
+#: What torch's profiler refuses, or writes as "unknown" or as broken JSON, in a name; and how long one may be.
+_UNWRITABLE = re.compile(r'[^ -~]|["&\\]')
+_LONGEST_NAME = 200
 
 
 def region(name: str) -> AbstractContextManager[Any]:
     """`with tracekit.region("forward"):` names what happens inside, in a recording by `tracekit.record`. It goes around
-    calls of compiled code: inside, torch.compile would compile again when recording begins."""
-    return _NOTHING if _span is None else _span(name)
+    calls of compiled code: inside, torch.compile would compile again when recording begins. Any name will do, of which
+    200 characters are kept."""
+    return _NOTHING if _span is None else _span(_writable(name))
 
 
-def is_recording() -> bool:
-    """Whether regions are recorded now."""
-    return _span is not None
+def _writable(name: object) -> str:
+    """The name as torch's profiler can write it; `tracefile.publish` turns references into characters again."""
+    text = str(name) if isinstance(name, str | int) else type(name).__name__
+    return _UNWRITABLE.sub(lambda found: f"&#{ord(found[0])};", text[:_LONGEST_NAME])
 
 
 def open_spans(span: Span | None) -> None:

@@ -1,6 +1,7 @@
 """A profiler's raw export made fit to keep: steps marked, tracekit's own facts added, the machine's paths taken out."""
 
 import gzip
+import html
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,8 @@ from tracekit.files import replaced
 #: Top-level keys and event arguments that name the machine or its folders.
 PRIVATE_KEYS = ("traceName", "host_name", "hostname")
 PATH_ARGUMENTS = ("kernel_file",)
+#: Events that programs name, by `tracekit.region` too.
+ANNOTATIONS = ("user_annotation", "gpu_user_annotation")
 
 
 def publish(raw: Path, out: Path, *, metadata: Mapping[str, object], marks: Sequence[tuple[int, int]]) -> int:
@@ -37,6 +40,8 @@ def publish(raw: Path, out: Path, *, metadata: Mapping[str, object], marks: Sequ
                 key: os.path.basename(arguments[key]) for key in PATH_ARGUMENTS if isinstance(arguments.get(key), str)
             }
             arguments.update(paths)
+        if event.get("cat") in ANNOTATIONS and "&#" in event["name"]:
+            event["name"] = html.unescape(event["name"])
     if not any(event.get("name") == "tracekit.step#0" for event in events):
         events += _step_spans(events, marks, int(document.get("baseTimeNanoseconds", 0)))
     document["tracekit"] = dict(metadata)

@@ -43,6 +43,11 @@ SENTENCES: dict[str, Sentence] = {
         "nothing was recorded: {steps:counted step}, recording starts after {skip}; pass a smaller skip to"
         " tracekit.record"
     ),
+    "fewer_steps": "{recorded} of {steps:counted step} recorded into {folder}: the loop ended",
+    "ended_by_another": "recording ended after {steps:counted step}: another profiler began in the block",
+    "ended_in_another_thread": "nothing was recorded: the block ended in another thread than the one that it began in",
+    "profiler_did_not_stop": "the profiler did not stop: {error}",
+    "trace_not_written": "no trace was written into {folder}: {error}",
     "no_digest": "no digest was written: {error}",
     "torch_import_failed": f"No kernel provenance (torch {{torch}}: {{error}}): {INSTEAD}.",
     "torch_lacks": f"No kernel provenance (torch {{torch}} has no {{names:list}}): {INSTEAD}.",
