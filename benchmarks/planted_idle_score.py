@@ -15,8 +15,8 @@ from typing import Any
 NEAR, NEAR_US, OTHERS = 0.1, 100.0, 0.1
 #: Where a part of a plant may stand under other causes, because nobody can measure it apart: what its own must have.
 NAMED = 0.25
-#: What options alone, CUDA graphs above all, can take off a call.
-OPTIONS_TAKE = {"launch_call", "op_dispatch", "compiled_wrapper", "launch_latency", "device"}
+#: What CUDA graphs, which a mode asks for, can take off a call.
+GRAPHS_TAKE = {"launch_call", "op_dispatch", "compiled_wrapper", "launch_latency", "device"}
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ def score(expected: tuple[Expected, ...], plant: Shown, twin: Shown) -> dict[str
         "shown_us": shown,
         "range_us": ranges,
         "offered_us": {each["code"]: each["saving_us"] for each in plant.advice if each["saving_us"]},
-        "plant": _figures(plant),
-        "twin": _figures(twin),
+        "with_plant": _figures(plant),
+        "without": _figures(twin),
         "verdict": "wrong" if wrong else "right",
         "wrong": wrong,
     }
@@ -120,12 +120,12 @@ def _misplaced(
 
 
 def _over_promised(expected: Iterable[Expected], planted: Mapping[str, float], plant: Shown) -> Iterator[str]:
-    """Advice that changes options alone leaves the user's own code what it takes, whatever else is idle."""
-    kept_us = sum(planted[each.label] for each in expected if not OPTIONS_TAKE.issuperset(each.causes))
+    """CUDA graphs leave the user's own code what it takes, whatever else is idle; no other advice saves over a call."""
+    kept_us = sum(planted[each.label] for each in expected if not GRAPHS_TAKE.issuperset(each.causes))
     slack_us = max(NEAR * sum(planted.values()), NEAR_US)
     for finding in plant.advice:
         idle_us, wall_us = plant.per_step["unprofiled_idle_us"], plant.per_step["wall_us"]
-        most_us = idle_us - kept_us if finding["changes"] else wall_us
+        most_us = idle_us - kept_us if "mode" in finding["changes"] else wall_us
         if (finding["saving_us"] or 0.0) > most_us + slack_us:
             yield f"{finding['code']} offers {finding['saving_us']:.0f} us of at most {most_us:.0f}"
 
