@@ -53,7 +53,7 @@ class Sizes:
     products: int = 40
     iterations: int = 12
     host_us: int = 2000
-    objects: int = 100_000
+    objects: int = 20_000
     operators: int = 400
     guarded: int = 2000
     copied: int = 16 * 2**20
@@ -110,9 +110,16 @@ class Planted(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(matrix(sizes) / math.sqrt(sizes.width))
         self.products, self.work = sizes.products, work
-        # A user's own code between graphs, which torch.compile leaves alone.
         self.begin, self.end = torch.compiler.disable(ledger.begin), torch.compiler.disable(ledger.end)
-        self.host = torch.compiler.disable(lambda: (ledger.begin(), work(), ledger.end()))
+
+        @torch.compiler.disable
+        def host() -> None:
+            """A user's own code between graphs. What the work returns goes before the end."""
+            ledger.begin()
+            work()
+            ledger.end()
+
+        self.host = host
 
     def queue(self, x: torch.Tensor) -> torch.Tensor:
         for _ in range(self.products):
@@ -274,12 +281,13 @@ class Stream:
 
 
 def full_collection(sizes: Sizes) -> Callable[[], object]:
-    return partial(lambda _objects: gc.collect(), [[number] for number in range(2 * sizes.objects)])
+    return partial(lambda _objects: gc.collect(), [[number] for number in range(10 * sizes.objects)])
 
 
 def automatic_collection(sizes: Sizes) -> Callable[[], object]:
-    """As many young objects as let one collection happen (`main` sets the threshold to two thirds of them)."""
-    return lambda: [[number] for number in range(sizes.objects)]
+    """As many young objects as let one collection happen (`main` sets the threshold to two thirds of them), so large
+    that it takes about as long as making them."""
+    return lambda: [[number] * 60 for number in range(sizes.objects)]
 
 
 def pageable_copy(sizes: Sizes) -> Callable[[], object]:
@@ -338,6 +346,9 @@ def profiled(
     plant: Plant, work: Callable[[Sizes, Ledger], Any], mode: str, sizes: Sizes, out: Path
 ) -> dict[str, Shown]:
     """What one run of a program measured, and tracekit said of it: eager, and compiled in this mode."""
+    # Collections look at this run's objects, not at all that was imported.
+    gc.collect()
+    gc.freeze()
     ledger = Ledger()
     torch.manual_seed(0)
     module = plant.module(ledger, sizes, work(sizes, ledger))
@@ -422,9 +433,7 @@ def main() -> int:
     began = time.monotonic()
     cells: list[dict[str, Any]] = []
     twins: dict[str, dict[str, Shown]] = {}
-    # Collections see nothing of what was imported, and `automatic_collection` lets one happen in a call.
-    gc.collect()
-    gc.freeze()
+    # `automatic_collection` lets one happen in a call.
     gc.set_threshold(sizes.objects * 2 // 3, 10, 1000)
     about = {
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),

@@ -45,7 +45,7 @@ def test_time_under_its_cause_is_right() -> None:
     assert (cell["verdict"], cell["wrong"]) == ("right", [])
     assert cell["planted_us"] == {"host": 2000.0}
     assert cell["shown_us"] == {"guards": 0.0, "op_dispatch": 0.0, "python": 1900.0}
-    assert cell["range_us"] == {"host": None}
+    assert (cell["idle_us"], cell["range_us"]) == (1900.0, {"host": None})
 
 
 def test_time_under_another_cause_is_wrong_twice() -> None:
