@@ -1,0 +1,461 @@
+"""Does `tracekit.profile` show GPU idle time under its cause? Truth by construction, eager and compiled.
+
+    python -m benchmarks.planted_idle --out results/planted-idle.json [--only PLANT,...] [--keep FOLDER]
+    python -m benchmarks.planted_idle --device cpu --out /tmp/planted-idle.json
+
+Each call begins on an empty GPU. The program then keeps the GPU waiting for a time that it measures itself, in the very
+calls that tracekit times; all else that the host does is hidden behind products that queue up afterwards. A twin is the
+same program, with the same graph breaks, whose plant takes no time. `planted_idle_score.py` scores the difference of
+both by `PLANTS`, which was written before anything was run. On a CPU all of it runs, but no GPU is idle: no figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import gc
+import json
+import math
+import re
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import tracekit
+from benchmarks.planted_idle_score import Expected, Shown, row, score, summary
+from tracekit.capture import recording
+from tracekit.report.contract import comparison_json
+
+MODES = ("default", "reduce-overhead")
+VARIANTS = ("eager", *MODES)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """`width` of the matrices, `products` that hide the host, `iterations` that are timed, and how much is planted."""
+
+    device: str = "cuda"
+    width: int = 3072
+    products: int = 40
+    iterations: int = 12
+    host_us: int = 2000
+    objects: int = 20_000
+    operators: int = 400
+    guarded: int = 2000
+    copied: int = 16 * 2**20
+
+
+SMALL = Sizes("cpu", 64, 2, 2, 200, 2000, 8, 20, 2**16)
+
+
+@dataclass
+class Ledger:
+    """What the program measured, call by call: nanoseconds of the `host`'s planted work, and of `gc`, in it or not."""
+
+    calls: list[tuple[str, bool, dict[str, int]]] = field(default_factory=list)
+    now: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    began: tuple[int, int] = (0, 0)
+    collecting: int = 0
+
+    def new_call(self, variant: str, profiled: bool) -> None:
+        self.now = defaultdict(int)
+        self.calls.append((variant, profiled, self.now))
+
+    def begin(self) -> None:
+        self.began = (time.perf_counter_ns(), self.now["gc"])
+
+    def end(self) -> None:
+        began, collected = self.began
+        self.now["host"] += time.perf_counter_ns() - began - (self.now["gc"] - collected)
+
+    def on_collection(self, phase: str, _facts: object) -> None:
+        if phase == "start":
+            self.collecting = time.perf_counter_ns()
+        else:
+            self.now["gc"] += time.perf_counter_ns() - self.collecting
+
+    def us(self, variant: str, sizes: Sizes) -> dict[str, float]:
+        """Of an unprofiled call, as tracekit's wall time is: medians of the last calls, among which are those timed."""
+        calls = [now for which, profiled, now in self.calls if which == variant and not profiled][-sizes.iterations :]
+        return {label: median(now[label] for now in calls) / 1e3 for label in ("host", "gc")}
+
+
+# Modules: where the plant is. `x` is large and hides the host, `small` lets a graph run before the plant.
+
+
+def matrix(sizes: Sizes) -> torch.Tensor:
+    dtype = torch.float32 if sizes.device == "cpu" else torch.bfloat16
+    return torch.randn(sizes.width, sizes.width, device=sizes.device, dtype=dtype)
+
+
+class Planted(nn.Module):
+    #: The plant of a twin.
+    twin: Callable[[Sizes, Ledger], Any] = staticmethod(lambda _sizes, _ledger: nothing)
+
+    def __init__(self, ledger: Ledger, sizes: Sizes, work: Any) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(matrix(sizes) / math.sqrt(sizes.width))
+        self.products, self.work = sizes.products, work
+        self.begin, self.end = torch.compiler.disable(ledger.begin), torch.compiler.disable(ledger.end)
+
+        @torch.compiler.disable
+        def host() -> None:
+            """A user's own code between graphs. What the work returns goes before the end."""
+            ledger.begin()
+            work()
+            ledger.end()
+
+        self.host = host
+
+    def queue(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(self.products):
+            x = x @ self.weight
+        return x
+
+
+class AtStart(Planted):
+    def forward(self, x: torch.Tensor, small: torch.Tensor) -> Any:
+        self.host()
+        return self.queue(x)
+
+
+class InMiddle(Planted):
+    def forward(self, x: torch.Tensor, small: torch.Tensor) -> Any:
+        small = small + 1
+        self.host()
+        return self.queue(x), small
+
+
+class AtEnd(Planted):
+    def forward(self, x: torch.Tensor, small: torch.Tensor) -> Any:
+        small = small + 1
+        self.host()
+        return small
+
+
+class Twice(Planted):
+    def forward(self, x: torch.Tensor, small: torch.Tensor) -> Any:
+        self.host()
+        small = small + 1
+        self.host()
+        return self.queue(x), small
+
+
+class Printing(Planted):
+    """`print` breaks the graph by itself; its stream takes the time."""
+
+    loss = 0.25
+    twin = staticmethod(lambda _sizes, ledger: Stream(ledger, 0))
+
+    def forward(self, x: torch.Tensor, small: torch.Tensor) -> Any:
+        small = small + 1
+        print(f"loss {self.loss}", file=self.work)
+        return self.queue(x), small
+
+
+class AfterItem(Planted):
+    def forward(self, x: torch.Tensor, small: torch.Tensor) -> Any:
+        x = self.queue(x)
+        x[0, 0].item()
+        self.host()
+        return self.queue(x)
+
+
+class Operators(Planted):
+    """`work` pairs of tiny operators. A reduction along the other dimension each time keeps them in kernels apart."""
+
+    twin = staticmethod(lambda _sizes, _ledger: 1)
+
+    def forward(self, x: torch.Tensor, small: torch.Tensor) -> Any:
+        self.begin()
+        for number in range(self.work):
+            small = small - small.amax(dim=number % 2, keepdim=True)
+        self.end()
+        return self.queue(x), small
+
+
+class Guarded(Planted):
+    """A block that reads the sizes of `work` parameters, called eight times; its graph is one addition."""
+
+    twin = staticmethod(lambda _sizes, _ledger: 1)
+
+    def __init__(self, ledger: Ledger, sizes: Sizes, work: int) -> None:
+        super().__init__(ledger, sizes, work)
+        # A list in an argument: of a module's own parameters Dynamo may check the dictionary alone.
+        self.guarded = [[nn.Parameter(torch.zeros(1, device=sizes.device)) for _ in range(work)]]
+
+    def block(self, small: torch.Tensor, parameters: list[nn.Parameter]) -> torch.Tensor:
+        count = 0
+        for parameter in parameters:
+            count += parameter.numel()
+        return small + count
+
+    @torch.compiler.disable(recursive=False)
+    def blocks(self, small: torch.Tensor) -> torch.Tensor:
+        self.begin()
+        for _ in range(8):
+            small = self.block(small, self.guarded[0])
+        self.end()
+        return small
+
+    def forward(self, x: torch.Tensor, small: torch.Tensor) -> Any:
+        small = self.blocks(small)
+        return self.queue(x), small
+
+
+# What the host does.
+
+
+def nothing() -> None:
+    """A twin's plant, too."""
+
+
+def busy(us: float, work: Callable[[], object] = nothing) -> None:
+    until = time.perf_counter_ns() + us * 1e3
+    while time.perf_counter_ns() < until:
+        work()
+
+
+def numpy_work(sizes: Sizes) -> Callable[[], None]:
+    return partial(busy, sizes.host_us, partial(np.sort, np.random.default_rng(0).standard_normal(1000)))
+
+
+def lock_held_elsewhere(sizes: Sizes) -> Callable[[], None]:
+    lock = threading.Lock()
+
+    def hold(taken: threading.Event) -> None:
+        with lock:
+            taken.set()
+            time.sleep(sizes.host_us / 1e6)
+
+    def work() -> None:
+        taken = threading.Event()
+        threading.Thread(target=hold, args=(taken,)).start()
+        taken.wait()
+        with lock:
+            pass
+
+    return work
+
+
+class Slow(torch.utils.data.IterableDataset[int]):
+    def __init__(self, us: float) -> None:
+        self.us = us
+
+    def __iter__(self) -> Iterator[int]:
+        while True:
+            time.sleep(self.us / 2e6)
+            busy(self.us / 2)
+            yield 1
+
+
+def slow_loader(sizes: Sizes) -> Callable[[], object]:
+    return partial(next, iter(torch.utils.data.DataLoader(Slow(sizes.host_us), batch_size=None)))
+
+
+class Stream:
+    """Takes its time for each of the two writes of a `print`, and measures it."""
+
+    def __init__(self, ledger: Ledger, us: float) -> None:
+        self.ledger, self.us = ledger, us
+
+    def write(self, _text: str) -> None:
+        self.ledger.begin()
+        if self.us:
+            time.sleep(self.us / 2e6)
+        self.ledger.end()
+
+
+def full_collection(sizes: Sizes) -> Callable[[], object]:
+    return partial(lambda _objects: gc.collect(), [[number] for number in range(10 * sizes.objects)])
+
+
+def automatic_collection(sizes: Sizes) -> Callable[[], object]:
+    """As many young objects as let one collection happen (`main` sets the threshold to two thirds of them), so large
+    that it takes about as long as making them."""
+    return lambda: [[number] * 60 for number in range(sizes.objects)]
+
+
+def pageable_copy(sizes: Sizes) -> Callable[[], object]:
+    host = torch.ones(sizes.copied, dtype=torch.uint8)
+    return lambda: host.to(sizes.device, copy=True)
+
+
+@dataclass(frozen=True)
+class Plant:
+    """`module` says where the plant is, `work` makes what the host does there. `expected` is by variant; words say why
+    a variant has nothing to show."""
+
+    name: str
+    module: type[Planted]
+    work: Callable[[Sizes, Ledger], Any]
+    expected: Mapping[str, tuple[Expected, ...] | str]
+
+
+def in_all(*expected: Expected) -> Mapping[str, tuple[Expected, ...] | str]:
+    return dict.fromkeys(VARIANTS, expected)
+
+
+PYTHON, GC = Expected("host", ("python",)), Expected("gc", ("gc",))
+#: Work after a wait keeps its cause; `after_sync` is the name under which it may stand.
+AFTER_SYNC = Expected("host", ("python", "after_sync"))
+#: Until the copy begins the host is in the call that launches it, or in one that waits.
+COPY = Expected("host", ("launch_call", "sync_wait"), less_busy=True)
+LAUNCHING = ("op_dispatch", "launch_call", "launch_latency")
+OPERATORS = {
+    "eager": (Expected("host", LAUNCHING, ("python",), less_busy=True),),
+    "default": (Expected("host", ("compiled_wrapper",), LAUNCHING, less_busy=True),),
+    "reduce-overhead": "one CUDA graph launches all of them: the host does nothing between them",
+}
+GUARDS = {**in_all(Expected("host", ("guards",))), "eager": "nothing is guarded without torch.compile"}
+
+PLANTS = (
+    Plant("python_start", AtStart, lambda sizes, _: partial(busy, sizes.host_us), in_all(PYTHON)),
+    Plant("python_middle", InMiddle, lambda sizes, _: partial(busy, sizes.host_us), in_all(PYTHON)),
+    Plant("python_end", AtEnd, lambda sizes, _: partial(busy, sizes.host_us), in_all(PYTHON)),
+    Plant("python_twice", Twice, lambda sizes, _: partial(busy, sizes.host_us), in_all(PYTHON)),
+    Plant("numpy", AtStart, lambda sizes, _: numpy_work(sizes), in_all(PYTHON)),
+    Plant("sleep", AtStart, lambda sizes, _: partial(time.sleep, sizes.host_us / 1e6), in_all(PYTHON)),
+    Plant("lock", InMiddle, lambda sizes, _: lock_held_elsewhere(sizes), in_all(PYTHON)),
+    Plant("loader", AtStart, lambda sizes, _: slow_loader(sizes), in_all(PYTHON)),
+    Plant("print", Printing, lambda sizes, ledger: Stream(ledger, sizes.host_us), in_all(PYTHON)),
+    Plant("gc_collect", InMiddle, lambda sizes, _: full_collection(sizes), in_all(GC)),
+    Plant("gc_automatic", AtStart, lambda sizes, _: automatic_collection(sizes), in_all(GC, PYTHON)),
+    Plant("after_item", AfterItem, lambda sizes, _: partial(busy, sizes.host_us / 2), in_all(AFTER_SYNC)),
+    Plant("pageable_copy", AtStart, lambda sizes, _: pageable_copy(sizes), in_all(COPY)),
+    Plant("operators", Operators, lambda sizes, _: sizes.operators // 2, OPERATORS),
+    Plant("guarded", Guarded, lambda sizes, _: sizes.guarded, GUARDS),
+)
+
+
+def profiled(
+    plant: Plant, work: Callable[[Sizes, Ledger], Any], mode: str, sizes: Sizes, out: Path
+) -> dict[str, Shown]:
+    """What one run of a program measured, and tracekit said of it: eager, and compiled in this mode."""
+    # Collections look at this run's objects, not at all that was imported.
+    gc.collect()
+    gc.freeze()
+    ledger = Ledger()
+    torch.manual_seed(0)
+    module = plant.module(ledger, sizes, work(sizes, ledger))
+    x, small = matrix(sizes), torch.zeros(32, 32, device=sizes.device)
+
+    def call() -> object:
+        compiled = module._compiled_call_impl is not None
+        ledger.new_call(mode if compiled else "eager", torch.autograd.profiler._is_profiler_enabled)
+        with torch.no_grad():
+            return module(x, small)
+
+    gc.callbacks.append(ledger.on_collection)
+    try:
+        run = tracekit.profile(
+            tracekit.Workload(call=call, modules={"model": module}, title=plant.name),
+            compile={"mode": mode},
+            out=out,
+            iterations=sizes.iterations,
+            provenance=False,
+            numerics=False,
+            quiet=True,
+        )
+    finally:
+        gc.callbacks.remove(ledger.on_collection)
+    # Each run asks another process whether the profiler sees kernels, which takes seconds: once is enough.
+    recording.COMMAND = (sys.executable, "-c", "")
+    comparison = run.compare()
+    said = json.loads(comparison_json(comparison))
+    screen = re.sub(r"<[^>]*>", "", comparison._repr_html_())
+    line_on_screen = re.search(rf"{re.escape(Path(__file__).name)}:\d", screen) is not None
+    # Advice is for the compiled program.
+    return {
+        "eager": Shown(ledger.us("eager", sizes), said["a"]["per_step"]),
+        mode: Shown(ledger.us(mode, sizes), said["b"]["per_step"], tuple(said["findings"]), line_on_screen),
+    }
+
+
+def cells_of(plant: Plant, sizes: Sizes, folder: Path, twins: dict[str, dict[str, Shown]]) -> Iterator[dict[str, Any]]:
+    """The cells of a plant, eager from the run of the first mode. `twins` are shared by all plants of a module."""
+    for mode in MODES:
+        scored: dict[str, tuple[Expected, ...]] = {}
+        for variant in VARIANTS[:2] if mode == MODES[0] else (mode,):
+            expected = plant.expected[variant]
+            if isinstance(expected, str):
+                yield {"plant": plant.name, "variant": variant, "verdict": "n/a", "why": expected}
+            else:
+                scored[variant] = expected
+        if not scored:
+            continue
+        try:
+            twin = f"twin-{plant.module.__name__}-{mode}"
+            if twin not in twins:
+                twins[twin] = profiled(plant, plant.module.twin, mode, sizes, folder / twin)
+            shown = profiled(plant, plant.work, mode, sizes, folder / f"{plant.name}-{mode}")
+        except Exception as error:  # noqa: BLE001 - device time is dear: the other plants run, and `main` ends with 1.
+            traceback.print_exc()
+            why = f"{type(error).__name__}: {error}"[:300]
+            yield from ({"plant": plant.name, "variant": each, "verdict": "failed", "why": why} for each in scored)
+            continue
+        for variant, expected in scored.items():
+            cell = score(expected, shown[variant], twins[twin][variant])
+            yield {"plant": plant.name, "variant": variant, **cell}
+
+
+def rounded(value: object) -> Any:
+    return json.loads(json.dumps(value), parse_float=lambda digits: round(float(digits), 2))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("planted-idle.json"))
+    parser.add_argument("--only", default=",".join(plant.name for plant in PLANTS), help="plants, with commas between")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--keep", type=Path, help="a new folder for the runs; else they are thrown away")
+    asked = parser.parse_args()
+    plants = [plant for plant in PLANTS if plant.name in asked.only.split(",")]
+    if len(plants) != len(asked.only.split(",")):
+        parser.error(f"--only takes some of {', '.join(plant.name for plant in PLANTS)}")
+    if asked.device == "cuda" and not torch.cuda.is_available():
+        parser.error("no GPU here: --device cpu tries the programs, without figures of a GPU")
+    sizes = Sizes() if asked.device == "cuda" else SMALL
+    began = time.monotonic()
+    cells: list[dict[str, Any]] = []
+    twins: dict[str, dict[str, Shown]] = {}
+    # `automatic_collection` lets one happen in a call.
+    gc.set_threshold(sizes.objects * 2 // 3, 10, 1000)
+    about = {
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "tracekit": tracekit.__version__,
+        "torch": torch.__version__,
+        "python": sys.version.split()[0],
+        "device": torch.cuda.get_device_name() if asked.device == "cuda" else "CPU: no GPU figures",
+        "sizes": asdict(sizes),
+    }
+    with contextlib.ExitStack() as stack:
+        folder = asked.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        for plant in plants:
+            for cell in cells_of(plant, sizes, folder, twins):
+                cells.append(cell)
+                sys.stdout.write(f"{row(cell)}\n")
+                sys.stdout.flush()
+            # After each plant: what was measured is kept whatever comes.
+            about |= {"seconds": time.monotonic() - began, "summary": summary(cells)}
+            asked.out.write_text(json.dumps(rounded({**about, "cells": cells})) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{json.dumps(rounded(about['summary']))} in {about['seconds']:.0f} s\n")
+    return 1 if summary(cells).get("failed") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""The scores of planted idle time: a right cause counts, a wrong one does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.planted_idle_score import Expected, Shown, row, score, summary
+
+PYTHON = (Expected("host", ("python",)),)
+QUIET_US = {"op_dispatch": 150.0, "guards": 60.0}
+
+
+def make_shown(
+    host_us: float,
+    causes_us: dict[str, float] | None,
+    *,
+    gc_us: float = 0.0,
+    busy_us: float = 3000.0,
+    ranges_us: dict[str, tuple[float, float]] | None = None,
+    advice: tuple[dict[str, Any], ...] = (),
+) -> Shown:
+    idle_us = None if causes_us is None else sum(causes_us.values())
+    per_step: dict[str, Any] = {
+        "wall_us": busy_us + (idle_us or 0.0),
+        "busy_us": None if causes_us is None else busy_us,
+        "unprofiled_idle_us": idle_us,
+        "unprofiled_idle_by_cause_us": causes_us,
+    }
+    if ranges_us is not None:
+        per_step["unprofiled_idle_by_cause_range_us"] = ranges_us
+    return Shown({"host": host_us, "gc": gc_us}, per_step, advice)
+
+
+def make_advice(saving_us: float, **changes: str) -> dict[str, Any]:
+    return {"code": "launch_bound" if changes else "broken_graphs", "saving_us": saving_us, "changes": changes}
+
+
+TWIN = make_shown(1.0, QUIET_US)
+
+
+def test_time_under_its_cause_is_right() -> None:
+    cell = score(PYTHON, make_shown(2001.0, {**QUIET_US, "python": 1900.0}), TWIN)
+    assert (cell["verdict"], cell["wrong"]) == ("right", [])
+    assert cell["planted_us"] == {"host": 2000.0}
+    assert cell["shown_us"] == {"guards": 0.0, "op_dispatch": 0.0, "python": 1900.0}
+    assert (cell["idle_us"], cell["range_us"]) == (1900.0, {"host": None})
+
+
+def test_time_under_another_cause_is_wrong_twice() -> None:
+    cell = score(PYTHON, make_shown(2001.0, {"op_dispatch": 150.0, "guards": 2060.0}), TWIN)
+    assert cell["verdict"] == "wrong"
+    assert {each.split()[0] for each in cell["wrong"]} == {"guards", "python"}
+
+
+@pytest.mark.parametrize(("python_us", "guards_us", "verdict"), [(1790.0, 60, "wrong"), (1810.0, 260, "right")])
+def test_a_tenth_may_be_missing_and_a_tenth_elsewhere(python_us: float, guards_us: float, verdict: str) -> None:
+    shown = make_shown(2001.0, {"op_dispatch": 150.0, "guards": guards_us, "python": python_us})
+    assert score(PYTHON, shown, TWIN)["verdict"] == verdict
+
+
+def test_more_than_a_tenth_under_another_cause_is_wrong_even_if_the_planted_one_is_right() -> None:
+    shown = make_shown(2001.0, {"op_dispatch": 360.0, "guards": 60.0, "python": 2000.0})
+    (why,) = score(PYTHON, shown, TWIN)["wrong"]
+    assert why.startswith("op_dispatch 210 us")
+
+
+@pytest.mark.parametrize(("high_us", "verdict"), [(1950.0, "wrong"), (2100.0, "right")])
+def test_what_was_planted_is_to_be_inside_the_range(high_us: float, verdict: str) -> None:
+    twin = make_shown(1.0, QUIET_US, ranges_us={"python": (0.0, 20.0)})
+    plant = make_shown(2001.0, {**QUIET_US, "python": 1900.0}, ranges_us={"python": (1700.0, high_us)})
+    cell = score(PYTHON, plant, twin)
+    assert cell["range_us"] == {"host": (1680.0, high_us)}
+    assert cell["verdict"] == verdict
+
+
+def test_cuda_graphs_are_not_to_offer_what_the_program_takes() -> None:
+    causes_us = {**QUIET_US, "python": 2000.0}
+    for advice, verdict in (
+        (make_advice(2200.0, mode="reduce-overhead"), "wrong"),
+        (make_advice(200.0, mode="reduce-overhead"), "right"),
+        (make_advice(2200.0, scope="regional"), "right"),
+        # Who changes the program may take all that is idle.
+        (make_advice(2200.0), "right"),
+    ):
+        assert score(PYTHON, make_shown(2001.0, causes_us, advice=(advice,)), TWIN)["verdict"] == verdict
+    operators = (Expected("host", ("op_dispatch", "launch_call")),)
+    shown = make_shown(2001.0, {**QUIET_US, "op_dispatch": 2150.0}, advice=(make_advice(2200.0, mode="any"),))
+    assert score(operators, shown, TWIN)["verdict"] == "right"
+
+
+def test_time_in_which_the_gpu_worked_is_no_idle_time() -> None:
+    copy = (Expected("host", ("launch_call", "sync_wait"), less_busy=True),)
+    shown = make_shown(2001.0, {**QUIET_US, "launch_call": 120.0, "op_dispatch": 250.0}, busy_us=4850.0)
+    cell = score(copy, shown, TWIN)
+    assert cell["planted_us"] == {"host": 150.0}
+    # What others may have is a tenth of all that the host took.
+    assert cell["verdict"] == "right"
+
+
+def test_causes_beside_may_have_a_part_and_not_the_whole() -> None:
+    wrapper = (Expected("host", ("compiled_wrapper",), ("op_dispatch",)),)
+    part = make_shown(2001.0, {**QUIET_US, "compiled_wrapper": 800.0, "op_dispatch": 1350.0})
+    whole = make_shown(2001.0, {**QUIET_US, "op_dispatch": 2150.0})
+    assert score(wrapper, part, TWIN)["verdict"] == "right"
+    (why,) = score(wrapper, whole, TWIN)["wrong"]
+    assert why.startswith("compiled_wrapper only 0 us")
+
+
+def test_two_plants_of_one_call_are_told_apart() -> None:
+    both = (Expected("gc", ("gc",)), *PYTHON)
+    apart = make_shown(3001.0, {**QUIET_US, "python": 3000.0, "gc": 1000.0}, gc_us=1000.0)
+    together = make_shown(3001.0, {**QUIET_US, "python": 4000.0}, gc_us=1000.0)
+    assert score(both, apart, TWIN)["verdict"] == "right"
+    assert score(both, together, TWIN)["verdict"] == "wrong"
+
+
+def test_without_a_gpu_nothing_is_scored() -> None:
+    cell = score(PYTHON, make_shown(2001.0, None), make_shown(1.0, None))
+    assert (cell["verdict"], cell["planted_us"]) == ("not measured", {"host": 2000.0})
+
+
+def test_the_share_is_of_the_cells_that_apply() -> None:
+    verdicts = ("right", "right", "wrong", "failed", "n/a", "not measured")
+    assert summary({"verdict": each} for each in verdicts)["right_share"] == 0.5
+    assert summary([{"verdict": "n/a"}])["right_share"] is None
+    cell = {"plant": "sleep", "variant": "eager", **score(PYTHON, make_shown(2001.0, QUIET_US), TWIN)}
+    assert "python 0 us, planted 2000" in row(cell)
