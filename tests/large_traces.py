@@ -107,7 +107,9 @@ try:
     main(standalone_mode=False)
 finally:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    print(f"\\n{used.ru_utime + used.ru_stime} {used.ru_maxrss}", file=sys.stderr, flush=True)
+    # Not ru_maxrss, which counts what the process that started this one held.
+    (kib,) = (line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    print(f"\\n{used.ru_utime + used.ru_stime} {kib}", file=sys.stderr, flush=True)
 """
 
 
