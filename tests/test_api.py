@@ -418,15 +418,15 @@ def test_a_digest_that_cannot_be_written_is_one_warning(tmp_path: Path, monkeypa
         pytest.warns(UserWarning, match=f"no digest.*: {os.strerror(errno.EISDIR)}") as warned,
         tracekit.record("traces/gpu", digest=True),
     ):
-        Path("traces/gpu/trace.digest.parquet").mkdir()
+        Path("traces/gpu/trace.digest").mkdir()
     assert len(warned) == 1
-    assert sorted(path.name for path in Path("traces/gpu").iterdir()) == ["trace.digest.parquet", "trace.json.gz"]
+    assert sorted(path.name for path in Path("traces/gpu").iterdir()) == ["trace.digest", "trace.json.gz"]
 
 
 def test_what_another_rank_is_writing_is_no_stranger() -> None:
     folder = Path("traces/mine")
     folder.mkdir(parents=True)
-    for name in (".rank1.json", ".rank1.json.tmp", f".rank1.json.gz.{'0a' * 8}", f".rank1.digest.parquet.{'0a' * 8}"):
+    for name in (".rank1.json", ".rank1.json.tmp", f".rank1.json.gz.{'0a' * 8}", f".rank1.digest.{'0a' * 8}"):
         (folder / name).touch()
     with tracekit.record(folder):
         torch.ones(1)

@@ -235,7 +235,7 @@ CORPUS: dict[str, dict[str, Callable[[], bytes]]] = {
         "noise.json": lambda: put(MIDDLE, random.Random(0).randbytes(2000), 2000),
         "zeros-in-a-string.json": lambda: put(NAME, bytes(4096), 4096),
         "bad-escape.json": lambda: put(NAME, b"\\q"),
-        "deep-nesting.json": lambda: put(MIDDLE, b'{"a":' * 5000 + b"1" + b"}" * 5000 + b","),
+        "deep-nesting.json": lambda: put(MIDDLE, b'{"a":' * 100_000 + b"1" + b"}" * 100_000 + b","),
         "never-closed.json": lambda: put(MIDDLE, b'{"ph":"X","name":"a",' * 5000),
         "more-digits-than-python-reads.json": lambda: put(MIDDLE, b'{"ts":' + b"1" * 5000 + b"},"),
         "stray-end-of-list.json": lambda: put(MIDDLE - 1, b"],", 1),

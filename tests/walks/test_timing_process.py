@@ -100,10 +100,23 @@ def test_a_run_of_one_form_starts_that_form_alone(children: Children, tmp_path: 
     assert [job.forms for job, _ in children.asked] == [("eager",)]
 
 
+#: A model prints, and then there is an error.
+CHATTER = """
+import sys, pathlib
+from tracekit.errors import TracekitError
+from tracekit.walks import timing_process
+def work(job):
+    print("chatter")
+    raise TracekitError("no GPU memory")
+timing_process.work = work
+timing_process.main(*map(pathlib.Path, sys.argv[-2:]))
+"""
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("print('chatter'); import sys; sys.exit('error: no GPU memory')", "no GPU memory"),
+        (CHATTER, "no GPU memory"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed by SIGKILL, not by .*it printed nothing"),
         # What it printed is no cause.
         ("import os; print('step', 9, flush=True); os._exit(7)", "exit code 7; it printed last: step 9"),

@@ -51,7 +51,12 @@ def test_a_tiny_one_runs_eager_the_same_every_time_and_shows_each_input(name: st
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_tiny_one_runs_in_half_precision(name: str) -> None:
-    found = tensors(build(name, dtype="bfloat16"))
+    try:
+        found = tensors(build(name, dtype="bfloat16"))
+    except TracekitError as error:
+        if "only in float32" not in str(error):
+            raise
+        pytest.skip(str(error))
     # OWL-ViT itself ends in float32.
     assert found[-1].dtype == torch.bfloat16
     assert all(torch.isfinite(each).all() for each in found)

@@ -165,6 +165,8 @@ def main(job_path: Path, result_path: Path) -> None:
     except TracekitError as error:
         if isinstance(error, TheirCodeError):
             echo_lines(error.traceback, err=True)
+        # The last line that is printed, whatever the model has printed before.
+        sys.stdout.flush()
         sys.exit(f"error: {error}")
 
 
