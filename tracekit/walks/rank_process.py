@@ -72,6 +72,8 @@ def main(job_path: Path) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the process that asked shows it.
+        # When one rank fails, others often do so too: being told to end does not cut short what this one says.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         failure = failure_of_rank(rank, error)
     (place / END_OF_RANK.format(rank)).write_bytes(msgspec.json.encode(failure))
     sys.stdout.flush()
