@@ -173,6 +173,7 @@ def test_a_recording_and_another_profiler_do_each_other_no_harm(tmp_path: Path) 
     }
 
 
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events")
 @pytest.mark.parametrize("accumulates", [False, True])
 def test_one_that_was_stopped_while_it_warmed_up_is_active_no_longer(accumulates: bool) -> None:
     plan = schedule(wait=1, warmup=1, active=1, repeat=0)
