@@ -64,6 +64,13 @@ def test_so_is_what_a_recording_is_asked_for(options: dict[str, Any], tmp_path: 
     assert not any(tmp_path.iterdir())
 
 
+def test_so_is_a_variable_that_steers_torch_and_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_OF_A_TEST", "a\udcff")
+    with pytest.raises(TracekitError, match=r"^environment='TORCHINDUCTOR_OF_A_TEST=.*as UTF-8"):
+        tracekit.profile(MODULE, torch.ones(1, 2), compile=False, out=tmp_path / "run", iterations=1, quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
 BOTH = ("profile", "sweep")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import ProfilerActivity, profile, schedule
 
 from tracekit.capture import sole_profiler
 
@@ -171,6 +171,19 @@ def test_a_recording_and_another_profiler_do_each_other_no_harm(tmp_path: Path) 
         "of a thread that has ended": False,
         "left in another thread": False,
     }
+
+
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events")
+@pytest.mark.parametrize("accumulates", [False, True])
+def test_one_that_was_stopped_while_it_warmed_up_is_active_no_longer(accumulates: bool) -> None:
+    plan = schedule(wait=1, warmup=1, active=1, repeat=0)
+    with profile(activities=[ProfilerActivity.CPU], schedule=plan, acc_events=accumulates) as theirs:
+        # Through a cycle, and into the next one's warm-up.
+        for _ in range(4):
+            theirs.step()
+        assert sole_profiler.is_active()
+    # An older torch's that accumulates does not tell.
+    assert not sole_profiler.is_active() or (accumulates and theirs.step_rec_fn is not None)
 
 
 def test_a_torch_without_the_names_that_are_asked_for_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

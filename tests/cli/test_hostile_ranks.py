@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 import zstandard
 from tests.cli.runs import ROOT, assert_refused, invoke
@@ -14,7 +15,8 @@ from tests.cli.test_fuzz_ranks import Document, closed, file_of, opened
 from tests.ranks.jobs import simulate
 from tests.traces import make_kernel
 
-from tracekit.ranks.digest_file import MAGIC, digest_bytes
+from tracekit.errors import TracekitError
+from tracekit.ranks.digest_file import MAGIC, digest_bytes, read_digest
 from tracekit.ranks.summary import pack, summarise
 from tracekit.ranks.summary import unpack as summary_of
 from tracekit.tracefile import unpack
@@ -65,11 +67,23 @@ def zeros(count: int) -> bytes:
     return b"\x28\xb5\x2f\xfd\xe0" + (count << 17).to_bytes(8, "little") + b"".join(blocks)
 
 
+def listed(packed: bytes, count: int) -> msgspec.Raw:
+    """A list that has this many times, without having it."""
+    return msgspec.Raw(b"\xdd" + count.to_bytes(4, "big") + packed * count)
+
+
 BOMBS: dict[str, Callable[[Document], bytes]] = {
     "unpacks to two gigabytes": lambda sound: file_of(sound, zeros(1 << 14), {}),
     "its summary does": lambda sound: file_of(sound, {}, zeros(1 << 14)),
     "many rows": lambda sound: with_column(sound, "activities", 10_000_000),
     "ten billion ranks": lambda sound: with_column(sound, "collectives", 100_000, ranks=[list(range(100_000))]),
+    "values of no row": lambda sound: with_column(sound, "collectives", 1, ranks=listed(b"\x90", 20_000_000)),
+    "a long list of ranks": lambda sound: with_column(
+        sound, "collectives", 1, ranks=msgspec.Raw(b"\x91" + bytes(listed(b"\0", 100_000_000)))
+    ),
+    "a large group": lambda sound: closed(
+        sound | {"recording": sound["recording"] | {"groups": {"0": listed(b"\0", 150_000_000)}}, "summary": {}}
+    ),
     "a footer of 4 GB": lambda sound: closed(sound)[:-12] + b"\xff" * 8 + MAGIC,
 }
 READ = """
@@ -98,6 +112,13 @@ def test_what_unpacks_to_more_than_a_digest_has_is_one_line_in_bounded_memory(tm
     assert (read.returncode, read.stderr) == (0, "")
     refused = [line.split(" is no ")[0] for line in read.stdout.splitlines()]
     assert refused == [str(each) for each in places for _ in ("digest", "summary")]
+
+
+def test_no_more_columns_are_decoded_than_a_table_may_have(sound: Document) -> None:
+    columns = {str(at): [1, [], None] for at in range(65)}
+    with pytest.raises(TracekitError) as refused:
+        read_digest(closed(sound | {"tables": {"gaps": columns}}), "rank0.digest")
+    assert "length <= 64" in str(refused.value.__cause__)
 
 
 def test_these_zeros_are_such() -> None:

@@ -3,12 +3,14 @@ import io
 import random
 import threading
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from isal.igzip_lib import IsalError
 from tests.fuzzing import fuzzed
 from tests.traces import DATA
 
@@ -180,3 +182,14 @@ def test_an_input_that_never_ends_does_not_hold_up_who_has_seen_enough(monkeypat
         assert reached.wait(60)
     assert {*threading.enumerate()} - before, "the reader is still there, and nobody waited for it"
     wait.set()
+
+
+def test_a_file_that_is_unpacked_again_is_held_against_all_of_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> Iterator[bytes]:
+        yield b"{"
+        raise IsalError("codes that are not used")
+
+    monkeypatch.setattr(unpack, "LIKELY_BYTES", 1)
+    monkeypatch.setattr(unpack, "MOST_PACKED", 2)
+    monkeypatch.setattr(unpack._Gzip, "parts", fail)
+    assert content_of(gzip.compress(INCOMPRESSIBLE), Path("it")) == (INCOMPRESSIBLE, True)

@@ -55,6 +55,30 @@ def test_a_rank_says_how_it_ends_but_when_it_is_told_to(does: str, code: int, sa
     assert ("most recent call" in (tmp_path / "stands-rank1.txt").read_text()) == (code < 0)
 
 
+def test_a_rank_that_has_failed_is_not_told_to_end_before_it_has_said_so(tmp_path: Path) -> None:
+    script = """
+import os, signal, sys
+from pathlib import Path
+from tracekit.walks import rank_process
+
+class Failure(Exception):
+    def __str__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return "no"
+
+def work(*_):
+    raise Failure
+
+rank_process.work = work
+rank_process.main(Path(sys.argv[1]))
+"""
+    (tmp_path / "job").write_bytes(encoded(RankJob(2)))
+    command = [sys.executable, "-c", script, str(tmp_path / "job")]
+    assert subprocess.run(command, env={**os.environ, RANK: "1"}, check=False).returncode == 1
+    failure = msgspec.json.decode((tmp_path / END_OF_RANK.format(1)).read_bytes(), type=RankFailure)
+    assert failure.message == "Failure: no"
+
+
 def test_a_rank_that_lost_another_is_told_from_one_that_failed() -> None:
     lost = RuntimeError("[pair.cc:534] Connection closed by peer [127.0.0.1]:3")
     late = LateRankError("rank 3 did not come to the next call", (3,))

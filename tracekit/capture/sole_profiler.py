@@ -79,9 +79,12 @@ def _any_prepared() -> bool:
 def _is_prepared(this: object) -> bool:
     if isinstance(this, SINGLE):
         return getattr(this, "entered", False) and getattr(this, "kineto_results", this) is None
-    # One that accumulates events keeps the results of its last cycle while it prepares the next.
-    prepared_before = isinstance(this, SCHEDULED) and getattr(this, "profiler", None) is not None
-    return prepared_before and getattr(this, "current_action", None) is ProfilerAction.WARMUP
+    # One that accumulates events keeps the results of its last cycle while it prepares the next. Its action stays when
+    # it is stopped; a torch that drops the step's span then says so.
+    if not (isinstance(this, SCHEDULED) and getattr(this, "acc_events", False)):
+        return False
+    warms_up = getattr(this, "current_action", None) is ProfilerAction.WARMUP
+    return warms_up and getattr(this, "profiler", None) is not None and getattr(this, "step_rec_fn", None) is not None
 
 
 @contextmanager

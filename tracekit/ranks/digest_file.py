@@ -7,13 +7,13 @@ decoded (`tracekit/model/bounded.py`), and what no type says in `fault.py`.
 
 from binascii import crc32
 from collections.abc import Collection
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 import polars as pl
 import zstandard
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tracekit.errors import TracekitError
 from tracekit.interval import Ints
@@ -34,12 +34,14 @@ END_BYTES = 12
 LEVEL = 19
 #: Of a file, and of what it unpacks to. A digest of the most rows has half of it.
 MOST_BYTES = 1 << 28
-#: A fleet's rank that took part in 50,000 collectives has 2 MB.
+#: A fleet's rank that took part in 50,000 collectives has 2 MB. What a digest says of its recording has no more.
 MOST_FOOTER_BYTES = 1 << 24
 #: Of all tables: those of 2 million kernels, from 2 GB of JSON. In memory they take a gigabyte.
 MOST_ROWS = 1 << 22
-#: In lists of ranks, over all rows of a column.
+#: In lists of ranks, over all rows of a column, and bytes of the distinct lists.
 MOST_LISTED = 1 << 24
+#: Of what is decoded before its names are known: no table has half as many.
+MOST_COLUMNS = 64
 #: What decoding another file, or a damaged one, raises.
 DAMAGE = (msgspec.MsgspecError, zstandard.ZstdError, ValueError, LookupError)
 NO_DIGEST = "is no digest of this version, or is damaged"
@@ -105,11 +107,15 @@ class _Column(Struct, frozen=True, array_like=True):
     values: msgspec.Raw
 
 
-class _Content(Struct, frozen=True):
-    """A digest, packed."""
+_Columns = Annotated[dict[str, _Column], Meta(max_length=MOST_COLUMNS)]
 
-    recording: RankRecording
-    tables: dict[str, dict[str, _Column]]
+
+class _Content(Struct, frozen=True):
+    """A digest, packed. In memory a byte of MessagePack may take a hundred, so parts are decoded when their own sizes
+    are known."""
+
+    recording: msgspec.Raw
+    tables: Annotated[dict[str, _Columns], Meta(max_length=MOST_COLUMNS)]
 
 
 class _Version(Struct, frozen=True):
@@ -132,11 +138,12 @@ def digest_bytes(digest: RankDigest, origin: DigestOrigin | None = None) -> byte
         name: {column: _column(table[column], TABLES[name].get(column)) for column in table.columns}
         for name, table in tables.items()
     }
-    content = msgspec.msgpack.encode(_Content(RankRecording(**digest.stated()), columns))
+    recording = msgspec.msgpack.encode(RankRecording(**digest.stated()))
+    content = msgspec.msgpack.encode(_Content(msgspec.Raw(recording), columns))
     body = MAGIC + zstandard.ZstdCompressor(LEVEL).compress(content)
     footer = msgspec.msgpack.encode(_Footer(SCHEMA, crc32(body), origin, pack(summarise(digest))))
     rows = sum(table.height for table in tables.values())
-    if rows > MOST_ROWS or len(content) > MOST_BYTES or len(footer) > MOST_FOOTER_BYTES:
+    if rows > MOST_ROWS or len(content) > MOST_BYTES or max(len(recording), len(footer)) > MOST_FOOTER_BYTES:
         raise TracekitError(
             f"{digest.path} has {digest.activities.height:,} GPU activities in its window, more than a digest takes:"
             " pass fewer steps, as in --steps 3-4"
@@ -171,10 +178,13 @@ def read_digest(content: bytes, path: str) -> RankDigest:
         if footer.sum != crc32(body) or not body.startswith(MAGIC):
             raise ValueError("another sum")
         found = msgspec.msgpack.decode(unzipped(body[len(MAGIC) :], MOST_BYTES), type=_Content)
+        if len(found.recording) > MOST_FOOTER_BYTES:
+            raise ValueError("too much about the recording")
+        recording = msgspec.msgpack.decode(found.recording, type=RankRecording)
         tables: dict[str, Any] = unpacked(_tables_of(found.tables))
     except DAMAGE as error:
         raise TracekitError(f"{path} {NO_DIGEST}; {AGAIN}") from error
-    return checked(RankDigest(**found.recording.stated(), **tables), path)
+    return checked(RankDigest(**recording.stated(), **tables), path)
 
 
 def _tables_of(stored: dict[str, dict[str, _Column]]) -> dict[str, pl.DataFrame]:
@@ -203,7 +213,10 @@ def _series(name: str, column: _Column, kind: _Kind | None) -> pl.Series:
     numbers = np.frombuffer(column.numbers, f"<i{column.width}").astype(np.int64)
     if kind is NUMBER:
         return pl.Series(name, numbers)
-    values = msgspec.msgpack.decode(column.values, type=list[kind.type])  # type: ignore[name-defined]
+    if kind is RANKS and len(column.values) > MOST_LISTED:
+        raise ValueError("too many ranks")
+    distinct = Annotated[list[kind.type], Meta(max_length=len(numbers))]  # type: ignore[name-defined]
+    values = msgspec.msgpack.decode(column.values, type=distinct)
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(values):
         raise ValueError("a value that is not there")
     if kind is RANKS and sum(np.array([len(each) for each in values], dtype=np.int64)[numbers].tolist()) > MOST_LISTED:

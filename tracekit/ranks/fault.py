@@ -15,14 +15,14 @@ from tracekit.model.digests import RankDigest, RankRecording, RankSummary
 def checked(digest: RankDigest, place: str) -> RankDigest:
     """The digest. Raises TracekitError for one with a fault."""
     if (fault := _fault_of(digest)) is not None:
-        raise TracekitError(f"{place} is no sound recording of a rank: {fault}")
+        raise TracekitError(f"{place} cannot be used: {fault}")
     return digest
 
 
 def checked_summary(summary: RankSummary, place: str) -> RankSummary:
     """The same of a digest's summary."""
     if (fault := _fault_of_summary(summary)) is not None:
-        raise TracekitError(f"{place} is no sound recording of a rank: {fault}")
+        raise TracekitError(f"{place} cannot be used: {fault}")
     return summary
 
 

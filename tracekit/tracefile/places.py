@@ -22,7 +22,7 @@ INSTALL = "pip install '.[remote]' in tracekit's checkout"
 #: is no file.
 WEB_SECONDS, WEB_PAGE_SECONDS = 30, 300
 READ_BYTES = 1 << 18
-#: Of what is read as a whole, digests, so much is read at most: hundred times a large one.
+#: Of what is read as a whole, digests, so much is read at most: a hundred times a large one.
 MOST_CONTENT_BYTES = 256 << 20
 #: Of what a server says so many characters are shown.
 LONGEST = 100

@@ -50,7 +50,7 @@ Pieces = queue.Queue[bytes | BaseException | None]
 
 class Unpacked(Struct):
     """The pieces, in order. `damaged` says, once they are over, that the packed file ended early or was spoilt; `bytes`
-    is how many came out of it, `packed` how many it is known to have."""
+    is how many came out of it, `packed` how many of the file were read."""
 
     pieces: Iterator[bytes]
     damaged: bool = False
@@ -69,16 +69,11 @@ def unpacked(source: Source, on_bytes: OnBytes | None = None) -> Iterator[Unpack
     stop = threading.Event()
     content = Unpacked(_handed_over(waiting))
 
-    def count(done: int, total: int | None) -> None:
-        content.packed = done
-        if on_bytes:
-            on_bytes(done, total)
-
     def read() -> None:
         # Whatever goes wrong in here is raised where the pieces are taken.
         error: BaseException | None = None
         try:
-            for piece in _joined(_content_of(source, content, count)):
+            for piece in _joined(_content_of(source, content, on_bytes)):
                 if stop.is_set():
                     break
                 content.bytes += len(piece)
@@ -136,7 +131,7 @@ def _joined(parts: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _content_of(source: Source, content: Unpacked, on_bytes: OnBytes | None) -> Iterator[bytes]:
-    parts = _packed(source, on_bytes)
+    parts = _packed(source, content, on_bytes)
     first = next(parts, b"")
     while first and len(first) < len(ZSTD_MAGIC) and (more := next(parts, b"")):
         first += more
@@ -152,7 +147,7 @@ def _content_of(source: Source, content: Unpacked, on_bytes: OnBytes | None) -> 
         yield from chain((first,), parts)
 
 
-def _packed(source: Source, on_bytes: OnBytes | None) -> Iterator[bytes]:
+def _packed(source: Source, content: Unpacked, on_bytes: OnBytes | None) -> Iterator[bytes]:
     done = 0
     while True:
         try:
@@ -162,6 +157,7 @@ def _packed(source: Source, on_bytes: OnBytes | None) -> Iterator[bytes]:
         if not part:
             return
         done += len(part)
+        content.packed = max(content.packed, done)
         if done > MOST_WEB_BYTES and source.name.startswith(WEB):
             raise TracekitError(f"{source.name} has more than {MOST_WEB_BYTES:,} bytes: save it, and pass the file")
         if on_bytes:
@@ -289,7 +285,7 @@ def _unpack(packed: Iterator[bytes], unpacker: _Gzip | _Zstd, source: Source, co
             # zlib goes on where the fast library finds fault with codes that are not used.
             if trail is None:
                 source.stream.seek(0)
-            again = chain(trail.kept, packed) if trail else _packed(source, None)
+            again = chain(trail.kept, packed) if trail else _packed(source, content, None)
             careful = trail.behind if trail else _CarefulGzip()
             for some in again:
                 done = careful.done

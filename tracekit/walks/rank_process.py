@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.errors import LateRankError, TheirCodeError, TracekitError
+from tracekit.files import write_replaced
 from tracekit.model.child import END_OF_RANK, STANDS_OF_RANK, RankFailure
 from tracekit.model.progress import Progress, Silent
 from tracekit.walks.cell_process import in_one_line, measure_cell, ran_out_of_memory
@@ -72,8 +73,11 @@ def main(job_path: Path) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the process that asked shows it.
+        # When one rank fails, others often do so too: being told to end does not cut short what this one says.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         failure = failure_of_rank(rank, error)
-    (place / END_OF_RANK.format(rank)).write_bytes(msgspec.json.encode(failure))
+    # Whole or not at all: the launcher may read it when the rank was killed.
+    write_replaced(place / END_OF_RANK.format(rank), msgspec.json.encode(failure))
     sys.stdout.flush()
     # Not by Python's own end, which may wait for threads that wait for other ranks.
     os._exit(1 if failure else 0)

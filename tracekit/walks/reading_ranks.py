@@ -14,9 +14,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.digests import DigestOrigin
 from tracekit.ranks.digest_file import (
     MAGIC,
-    MOST_BYTES,
     MOST_FOOTER_BYTES,
-    NO_DIGEST,
     footer_bytes,
     read_digest,
     read_origin,
@@ -63,7 +61,7 @@ class RanksReading(Struct, frozen=True):
     def digest(self, place: str) -> RankDigest:
         """The digest of one recording, read or made. Raises TracekitError where it is neither."""
         if (kept := self._kept(place)) is not None:
-            return _with_rank_of_name(read_digest(_content_of(kept), kept), place)
+            return _with_rank_of_name(read_digest(files.content_of(kept), kept), place)
         return self.made(place)
 
     def summary(self, place: str) -> RankSummary:
@@ -116,12 +114,6 @@ def _is_digest(place: str) -> bool:
         return files.is_url(place) and place.endswith(DIGEST)
     with Path(place).open("rb") as file:
         return place.endswith(DIGEST) or file.read(len(MAGIC)) == MAGIC
-
-
-def _content_of(digest: str) -> bytes:
-    if (files.length_of(digest) or 0) > MOST_BYTES:
-        raise TracekitError(f"{digest} {NO_DIGEST}: it is too large")
-    return files.content_of(digest)
 
 
 def _footer_of(digest: str) -> bytes:

@@ -10,7 +10,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from tracekit.asked import check_value
 from tracekit.errors import TracekitError
+from tracekit.model.bounded import Argument
 from tracekit.model.run import Parallel, Settings
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.shell import steering_variables
@@ -26,8 +28,11 @@ def fill_in(
     info: WorkloadInfo, request: Request, size: str, device: str, *, gpu_iterations: int = GPU_ITERATIONS
 ) -> Settings:
     """The settings of a run of `request`. Image size, steps and prompt are as asked: their defaults are the workload's.
-    `gpu_iterations` is for workloads with calls so short that their times scatter more than those of long ones."""
-    gpu = device != "cpu"
+    `gpu_iterations` is for workloads with calls so short that their times scatter more than those of long ones. Raises
+    TracekitError for variables of the environment that no run could hold."""
+    gpu, variables = device != "cpu", steering_variables(os.environ)
+    for name, value in variables.items():
+        check_value("environment=", f"{name}={value}", Argument)
     return Settings(
         workload=info.name,
         size=size,
@@ -45,7 +50,7 @@ def fill_in(
         pretrained=request.pretrained,
         seed=request.seed,
         iterations=request.iterations or (gpu_iterations if gpu else CPU_ITERATIONS),
-        variables=steering_variables(os.environ),
+        variables=variables,
     )
 
 
