@@ -2,11 +2,13 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tests.cli.runs import invoke
 
 import tracekit
+from tracekit.asked import without_numpy
 from tracekit.errors import TracekitError
 from tracekit.model.option import MOST_CALLS
 
@@ -101,3 +103,13 @@ def test_the_ends_of_what_is_allowed_are_kept_and_read_again(tmp_path: Path) -> 
         place = tmp_path / f"run{number}"
         tracekit.profile(MODULE, torch.ones(1, 2), compile=False, out=place, seed=seed, iterations=1, quiet=True)
         assert tracekit.load(place).settings.seed == seed
+
+
+def test_a_number_of_numpy_is_one_of_python() -> None:
+    assert [(type(each), each) for each in map(without_numpy, (np.int64(3), np.float32(0.5), 3, None, "3"))] == [
+        (int, 3),
+        (float, 0.5),
+        (int, 3),
+        (type(None), None),
+        (str, "3"),
+    ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from tracekit import __version__, store
-from tracekit.asked import IN_A_PROGRAM, check_asked, check_value
+from tracekit.asked import IN_A_PROGRAM, check_asked, check_value, without_numpy
 from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
 from tracekit.model.bounded import Argument, Count, Steps
@@ -177,6 +177,7 @@ def profile(
         name = model.title or "workload"
     own_name = getattr(model, "__name__", None)
     name = name or (own_name if own_name and own_name != "<lambda>" else type(model).__name__)
+    seed, iterations, target, time_budget = map(without_numpy, (seed, iterations, target, time_budget))
     request = Request(name, seed=seed, iterations=iterations, scope=scope, **_compile_options(compile))
     timing = plan_timing(iterations is not None, target, time_budget, 0, startup=False)
     for asked in (request, timing):
@@ -247,6 +248,7 @@ def record(
     _check_torch()
     from tracekit.capture.recording import Recorder
 
+    steps, skip = map(without_numpy, (steps, skip))
     check_value("steps=", steps, Steps | None)
     check_value("skip=", skip, Count)
     folder = Path(out)

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec import Struct, inspect
 
 from tracekit.errors import TracekitError
@@ -59,6 +60,11 @@ def check_value(name: str, value: object, kind: Any) -> None:
     except msgspec.ValidationError:
         shown = clipped(repr(value) if name.endswith("=") else str(value), LONGEST)
         raise TracekitError(f"{name}{shown}: pass {_words(inspect.type_info(kind))}") from None
+
+
+def without_numpy(value: Any) -> Any:
+    """Python's own number, of one of numpy's; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _words(kind: inspect.Type) -> str:

@@ -112,7 +112,7 @@ def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: fl
     stopped = [each for each in failures if each.exit_code is None]
     hanging = [each for each in stopped if each.rank in awaited] or stopped
     if not causes and waiting and hanging:
-        return _hanging_error(hanging, size, timeout_seconds)
+        return _hanging_error(hanging, size, timeout_seconds, waiting[0] if waiting == aborted else None)
     first = (causes or aborted or own)[0]
     of = f"rank {first.rank} of {size}"
     if first.message is None:
@@ -127,8 +127,11 @@ def failure_of(failures: tuple[RankFailure, ...], size: int, timeout_seconds: fl
     return error
 
 
-def _hanging_error(hanging: list[RankFailure], size: int, timeout_seconds: float) -> TheirCodeError:
-    """Which ranks did not come, as far as that is known, and where each stood."""
+def _hanging_error(
+    hanging: list[RankFailure], size: int, timeout_seconds: float, aborted: RankFailure | None
+) -> TheirCodeError:
+    """Which ranks did not come, as far as that is known, and where each stood. Of one that waited and was `aborted` it
+    is not known by whom."""
     lines: list[str] = []
     for each in hanging:
         if not each.stands:
@@ -140,4 +143,9 @@ def _hanging_error(hanging: list[RankFailure], size: int, timeout_seconds: float
         lines += [f"Rank {each.rank} stands at (innermost first):", *frames]
     which = " or ".join(str(each.rank) for each in hanging)
     message = f"rank {which} of {size} hangs: the others waited {timeout_seconds:.0f} s for it (--timeout)"
+    if aborted is not None:
+        message = (
+            f"rank {aborted.rank} of {size} ended by SIGABRT: by NCCL, if it waited {timeout_seconds:.0f} s (--timeout)"
+            f" for rank {which}, or by an error of its own (output.log)"
+        )
     return TheirCodeError(message, "\n".join(lines))

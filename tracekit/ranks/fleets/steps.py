@@ -77,8 +77,10 @@ def lay_out_steps(
     at = {number: place for place, number in enumerate(numbers)}
     shape = (len(summaries), len(numbers))
     if shape[0] * shape[1] > MOST_CELLS:
+        longest = max(numbers_of, key=lambda rank: len(numbers_of[rank]))
         raise TracekitError(
-            f"the recordings of {shape[0]:,} ranks have {shape[1]:,} different steps: digest fewer, as in --steps 3-4"
+            f"the recordings of {shape[0]:,} ranks have {shape[1]:,} different steps, {len(numbers_of[longest]):,} of"
+            f" them rank {longest}: digest fewer, as in --steps 3-4, or leave that rank out"
         )
     span, compute, beside = (np.full(shape, np.nan) for _ in range(3))
     idle = np.full((*shape, len(IDLE_CAUSES)), np.nan)
