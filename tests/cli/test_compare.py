@@ -144,7 +144,7 @@ def test_a_step_is_not_subtracted_from_a_whole_recording(folder: Path) -> None:
         (("nope",), 1, "check the path"),
         (("nope", "--gate", "kernels<=+0"), 1, "check the path"),
         ((VIT[0],), 1, "one trace"),
-        (("lost",), 1, "lost is not a run folder"),
+        (("lost",), 1, "pass two traces, two recordings, or a run folder"),
         (("cut-off",), 1, "cut-off/run.json cannot be read (Input data was truncated); record the run again"),
         (("swept",), 1, SWEPT),
         (("swept", VIT[0]), 1, SWEPT),

@@ -202,3 +202,8 @@ def test_notes_are_told_apart_by_what_they_are_about_and_not_by_what_they_say() 
     assert note_sentence(near) == note_sentence(far)
     assert distinct((near, far, near)) == (near, far)
     assert distinct((near, note("drifted", "compiled", share=0.08001))) != (near,)
+
+
+def test_calls_that_came_to_take_a_multiple_are_told_a_factor() -> None:
+    assert note_sentence(note("drifted", "eager", share=112.5)).startswith("eager slowed down 113.50× during timing")
+    assert note_sentence(note("drifted", "eager", share=0.5)).startswith("eager became 50.0 % slower during timing")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracekit.numbers import count, counted, duration, percent, size, times, times_span
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes import note_sentence
-from tracekit.report.words.notes.comparisons import OUTPUTS_OF_RANK, alone
+from tracekit.report.words.notes.comparisons import OUTPUTS_OF_RANK, alone, drift_words
 from tracekit.report.words.saying import Sentence, say
 
 if TYPE_CHECKING:
@@ -136,9 +136,7 @@ HEADLINE: dict[str, Sentence] = {
     "two_speeds": lambda subject, slow_share, slow_us, fast_us, lasting: (
         f"{percent(slow_share, 0)} of {subject} at {duration(slow_us)}"
     ),
-    "drifted": lambda subject, share: (
-        f"{subject} became {percent(abs(share))} {'slower' if share > 0 else 'faster'} during timing"
-    ),
+    "drifted": lambda subject, share: f"{subject} {drift_words(share)} during timing",
     "speedup_by_thirds": lambda first, last, speedups, budget_seconds: (
         f"{'not steady:' if speedups else 'speed-up'} {times(first)} in the first third, {times(last)} in the last"
         f"{quoted(speedups, budget_seconds)}"

@@ -128,6 +128,13 @@ def alone(ranks: Sequence[int], of_ranks: int) -> str:
     return f"Rank {named} alone" if len(ranks) == 1 else f"Ranks {named} of {of_ranks}"
 
 
+def drift_words(share: float) -> str:
+    """How calls changed in time; a factor from twice as long on, where a percentage is hard to picture."""
+    if share >= 1:
+        return f"slowed down {times(1 + share)}"
+    return f"became {percent(abs(share))} {'slower' if share > 0 else 'faster'}"
+
+
 def _fewest(times: int) -> str:
     return f", the rank with fewest {counted(times, 'time')}" if times else ""
 
@@ -197,8 +204,7 @@ SENTENCES: dict[str, Sentence] = {
     ),
     "part_ran_eager": "Part of {subject} ran eager: {place}: {reason}.",
     "drifted": lambda subject, share: (
-        f"{subject} became {percent(abs(share))} {'slower' if share > 0 else 'faster'} during timing (last third of the"
-        " calls over the first)."
+        f"{subject} {drift_words(share)} during timing (last third of the calls over the first)."
     ),
     "two_speeds": lambda subject, fast_us, slow_us, slow_share, lasting: (
         f"{subject} is bimodal: {percent(1 - slow_share, 0)} of calls at {fast_us / 1e3:.3f} ms,"
