@@ -257,7 +257,8 @@ def record(
     check_value("force=", force, bool)
     check_value("digest=", digest, bool)
     folder = Path(out)
-    trace, raw = _places_in(folder, force=force)
+    # The program may change its folder meanwhile.
+    trace, raw = (place.absolute() for place in _places_in(folder, force=force))
     process = os.getpid()
 
     def publish(device: str, recorded: int) -> None:
@@ -277,7 +278,7 @@ def record(
             with suppress(OSError):
                 raw.unlink(missing_ok=True)
                 # What other ranks have written, or write, keeps it.
-                folder.rmdir()
+                raw.parent.rmdir()
 
 
 def _digest(trace: Path) -> None:
