@@ -226,6 +226,17 @@ def test_a_block_without_steps_is_recorded_whole() -> None:
     assert "aten::sin" in operators("all")[1]
 
 
+def test_a_loop_that_changes_its_folder_is_recorded_where_it_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    with tracekit.record("mine"):
+        torch.ones(3).sin()
+        monkeypatch.chdir("elsewhere")
+    assert [each.name for each in (tmp_path / "mine").iterdir()] == ["trace.json.gz"]
+    assert not any((tmp_path / "elsewhere").iterdir())
+
+
 def test_what_is_not_recorded_is_not_profiled() -> None:
     with tracekit.record("traces/mine", steps=1, skip=1) as recorder:
         for number in range(3):
@@ -375,7 +386,7 @@ def small_files() -> Iterator[None]:
 
 def test_a_disk_that_is_full_is_one_warning_and_nothing_is_left() -> None:
     with (
-        pytest.warns(UserWarning, match=f"into traces/mine: {os.strerror(errno.EFBIG)}") as warned,
+        pytest.warns(UserWarning, match=f"into .*/traces/mine: {os.strerror(errno.EFBIG)}") as warned,
         small_files(),
         tracekit.record("traces/mine", digest=True),
     ):
@@ -386,7 +397,7 @@ def test_a_disk_that_is_full_is_one_warning_and_nothing_is_left() -> None:
 
 def test_a_folder_that_is_gone_is_one_warning() -> None:
     with (
-        pytest.warns(UserWarning, match=f"into traces/mine: {os.strerror(errno.ENOENT)}") as warned,
+        pytest.warns(UserWarning, match=f"into .*/traces/mine: {os.strerror(errno.ENOENT)}") as warned,
         tracekit.record("traces/mine", digest=True),
     ):
         shutil.rmtree("traces/mine")

@@ -12,6 +12,7 @@ from tracekit.asked import without_numpy
 from tracekit.errors import TracekitError
 from tracekit.model.option import MOST_CALLS
 
+MODULE = torch.nn.Linear(2, 2).eval()
 LONG = "a" * (2**20 + 1)
 #: Options of a program, with a piece of what is said of each.
 REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
@@ -23,8 +24,13 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     *(({"out": value}, "as UTF-8 and without NUL") for value in ("traces/\udcff", "a\0b")),
     *(({"scope": value}, "without NUL") for value in ("\ud800", LONG, 3)),
     *(({"compile": {name: "no"}}, "True or False") for name in ("fullgraph", "dynamic")),
+    *(({"compile": value}, "True, False, or") for value in (0, "no", None, MODULE)),
+    *(({name: np.array([1, 2])}, "True or False") for name in ("force", "provenance", "numerics", "quiet")),
+    # What Python takes for a number or a text, and no file.
+    *(({"target": value}, "a number") for value in (np.float64(2.5), Path("2"), "\ud800")),
+    *(({"seed": value}, "a whole number") for value in (Path("2"), "\ud800")),
+    *(({"name": value}, "text of") for value in (np.str_("mine"), Path("mine"))),
 )
-MODULE = torch.nn.Linear(2, 2).eval()
 
 
 @pytest.mark.parametrize(("options", "allowed"), REFUSED)
@@ -36,7 +42,8 @@ def test_what_no_run_can_hold_is_refused_before_a_model_is_called(
 
     with pytest.raises(TracekitError) as refused:
         tracekit.profile(never_called, **{"out": tmp_path / "run", "quiet": True, **options})
-    (name,) = options.get("compile", options)
+    compiling = options.get("compile")
+    (name,) = compiling if isinstance(compiling, dict) else options
     assert str(refused.value).startswith(f"{name}=") and allowed in str(refused.value)
     assert len(str(refused.value).splitlines()) == 1 and len(str(refused.value)) < 250
     assert not any(tmp_path.iterdir())
@@ -55,12 +62,20 @@ def test_so_is_what_a_workload_says_of_itself(more: dict[str, Any], tmp_path: Pa
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("options", [{"steps": 0}, {"steps": 2.5}, {"steps": True}, {"skip": -1}, {"skip": "1"}])
-def test_so_is_what_a_recording_is_asked_for(options: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "allowed"),
+    [
+        *(({"steps": value}, "a whole number from") for value in (0, 2.5, True, "\ud800")),
+        *(({"skip": value}, "a whole number from") for value in (-1, "1")),
+        *(({name: np.array([1, 2])}, "True or False") for name in ("force", "digest")),
+        *(({"out": value}, "without NUL") for value in ("\ud800", "a\0b")),
+    ],
+)
+def test_so_is_what_a_recording_is_asked_for(options: dict[str, Any], allowed: str, tmp_path: Path) -> None:
     (name,) = options
     with (
-        pytest.raises(TracekitError, match=f"{name}=.*a whole number from"),
-        tracekit.record(tmp_path / "a", **options),
+        pytest.raises(TracekitError, match=f"{name}=.*{allowed}"),
+        tracekit.record(**{"out": tmp_path / "a", **options}),
     ):
         raise AssertionError
     assert not any(tmp_path.iterdir())

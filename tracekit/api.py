@@ -183,6 +183,8 @@ def profile(
     for asked in (request, timing):
         check_asked(asked, IN_A_PROGRAM)
     check_value("out=", str(out or ""), Argument)
+    for flag, value in (("force", force), ("provenance", provenance), ("numerics", numerics), ("quiet", quiet)):
+        check_value(f"{flag}=", value, bool)
     place = Path(out) if out is not None else Path("traces") / f"{folder_name(name)}-{forms[-1]}"
     plan = Plan(
         replace(request, scope="model"),
@@ -207,6 +209,8 @@ def profile(
 
 
 def _compile_options(given: Mapping[str, object] | bool) -> dict[str, Any]:
+    if not isinstance(given, bool | Mapping):
+        raise TracekitError(f"compile={given!r:.60}: pass True, False, or the arguments of torch.compile by name")
     options = dict(given) if isinstance(given, Mapping) else {}
     unknown = sorted(set(options) - {"mode", "fullgraph", "dynamic"})
     if unknown:
@@ -251,8 +255,12 @@ def record(
     steps, skip = map(without_numpy, (steps, skip))
     check_value("steps=", steps, Steps | None)
     check_value("skip=", skip, Count)
+    check_value("out=", str(out), Argument)
+    check_value("force=", force, bool)
+    check_value("digest=", digest, bool)
     folder = Path(out)
-    trace, raw = _places_in(folder, force=force)
+    # The program may change its folder meanwhile.
+    trace, raw = (place.absolute() for place in _places_in(folder, force=force))
     process = os.getpid()
 
     def publish(device: str, recorded: int) -> None:
@@ -272,7 +280,7 @@ def record(
             with suppress(OSError):
                 raw.unlink(missing_ok=True)
                 # What other ranks have written, or write, keeps it.
-                folder.rmdir()
+                raw.parent.rmdir()
 
 
 def _digest(trace: Path) -> None:

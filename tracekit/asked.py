@@ -3,8 +3,8 @@ could never be read."""
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import PurePath
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
@@ -36,7 +36,7 @@ def check_asked(asked: Struct, called: Mapping[str, str]) -> None:
     `called` is how the user calls them."""
     for name, kind in _fields(type(asked)):
         value = getattr(asked, name)
-        if isinstance(value, PurePath):
+        if isinstance(value, PurePath) and (kind is Path or Path in get_args(kind)):
             # A folder's name goes into the commands and files of what is in it.
             value, kind = str(value), Argument
         if isinstance(value, Struct):
@@ -57,7 +57,9 @@ def check_value(name: str, value: object, kind: Any) -> None:
     """The same of one value; `name` is what stands before it."""
     try:
         msgspec.convert(value, kind)
-    except msgspec.ValidationError:
+        # No file takes half of a character, or NumPy's own text and numbers.
+        msgspec.json.encode(value)
+    except (msgspec.ValidationError, UnicodeEncodeError, TypeError):
         shown = clipped(repr(value) if name.endswith("=") else str(value), LONGEST)
         raise TracekitError(f"{name}{shown}: pass {_words(inspect.type_info(kind))}") from None
 

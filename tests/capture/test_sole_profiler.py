@@ -186,6 +186,47 @@ def test_one_that_was_stopped_while_it_warmed_up_is_active_no_longer(accumulates
     assert not sole_profiler.is_active() or (accumulates and theirs.step_rec_fn is not None)
 
 
+#: A thread that records again and again, and one that profiles meanwhile.
+TWO_THREADS = """
+import threading
+import torch
+torch.cuda.is_available = lambda: False
+import tracekit
+from tracekit.errors import TracekitError
+from torch.profiler import ProfilerActivity, profile
+
+recorded = []
+
+def record():
+    for _ in range(20):
+        with tracekit.record("a", force=True) as recorder:
+            torch.ones(3).sin()
+        recorded.append(recorder.is_published)
+
+def profile_meanwhile():
+    while recording.is_alive():
+        try:
+            with profile(activities=[ProfilerActivity.CPU]):
+                torch.ones(3).sin()
+        except TracekitError:
+            pass
+
+recording = threading.Thread(target=record)
+profiling = threading.Thread(target=profile_meanwhile)
+for thread in (recording, profiling):
+    thread.start()
+for thread in (recording, profiling):
+    thread.join()
+print(len(recorded))
+"""
+
+
+def test_a_profiler_that_begins_while_a_recording_starts_or_stops_ends_no_process(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", TWO_THREADS]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout.split()[-1:]) == (0, ["20"]), ended.stderr
+
+
 def test_a_torch_without_the_names_that_are_asked_for_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
     with sole_profiler.watched_starts(lambda: begun.append("another")), profile(activities=[ProfilerActivity.CPU]):

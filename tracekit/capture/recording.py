@@ -25,7 +25,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from tracekit.capture.device import pick_device, synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.lockstep import ALONE, Ranks
-from tracekit.capture.sole_profiler import claim, is_active_here, release, watched_starts
+from tracekit.capture.sole_profiler import claim, is_active, is_active_here, release, watched_starts
 from tracekit.capture.spans import open_spans
 from tracekit.errors import TracekitError
 from tracekit.model.note import Facts, Noted
@@ -243,6 +243,11 @@ class Recorder:
         try:
             with ExitStack() as session:
                 session.callback(release)
+                # First in and last out: one that another thread starts while ours starts or stops ends the process.
+                session.enter_context(watched_starts(self._give_way))
+                if is_active():
+                    self._miss(Noted("recorded_by_another"))
+                    return
                 # The profiler's first recording in a process is slow to start.
                 with profile(activities=activities):
                     torch.ones(16, device=self._device).add_(1)
@@ -250,7 +255,6 @@ class Recorder:
                 profiler = profile(activities=activities, record_shapes=True)
                 session.callback(self._end, profiler)
                 profiler.start()
-                session.enter_context(watched_starts(self._give_way))
                 # A process that ends while torch profiles ends with a segmentation fault.
                 session.callback(atexit.unregister, self._stop)
                 atexit.register(self._stop)
@@ -294,6 +298,9 @@ class Recorder:
             return
         if threading.current_thread() is not self._thread:
             raise TracekitError("tracekit.record records in another thread: start this profiler when it has ended")
+        if self._session is None:
+            # It is ours that starts.
+            return
         self._stop()
         self._miss(Noted("ended_by_another", {"steps": self._recorded}))
 
