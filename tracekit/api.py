@@ -18,7 +18,7 @@ from tracekit import __version__, store
 from tracekit.asked import IN_A_PROGRAM, check_asked, check_value, without_numpy
 from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
-from tracekit.model.bounded import Argument, Count, Steps
+from tracekit.model.bounded import Count, PlaceName, Steps
 from tracekit.model.comparison import Comparison
 from tracekit.model.option import MODES
 from tracekit.model.run import FormName, Run
@@ -182,7 +182,7 @@ def profile(
     timing = plan_timing(iterations is not None, target, time_budget, 0, startup=False)
     for asked in (request, timing):
         check_asked(asked, IN_A_PROGRAM)
-    check_value("out=", str(out or ""), Argument)
+    check_value("out=", str(out or ""), PlaceName)
     for flag, value in (("force", force), ("provenance", provenance), ("numerics", numerics), ("quiet", quiet)):
         check_value(f"{flag}=", value, bool)
     place = Path(out) if out is not None else Path("traces") / f"{folder_name(name)}-{forms[-1]}"
@@ -255,7 +255,7 @@ def record(
     steps, skip = map(without_numpy, (steps, skip))
     check_value("steps=", steps, Steps | None)
     check_value("skip=", skip, Count)
-    check_value("out=", str(out), Argument)
+    check_value("out=", str(out), PlaceName)
     check_value("force=", force, bool)
     check_value("digest=", digest, bool)
     folder = Path(out)

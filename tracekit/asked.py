@@ -11,7 +11,7 @@ import numpy as np
 from msgspec import Struct, inspect
 
 from tracekit.errors import TracekitError
-from tracekit.model.bounded import Argument
+from tracekit.model.bounded import PLACE_PATTERN, PlaceName
 from tracekit.names import clipped
 
 #: Characters of a value that an error quotes.
@@ -38,7 +38,7 @@ def check_asked(asked: Struct, called: Mapping[str, str]) -> None:
         value = getattr(asked, name)
         if isinstance(value, PurePath) and (kind is Path or Path in get_args(kind)):
             # A folder's name goes into the commands and files of what is in it.
-            value, kind = str(value), Argument
+            value, kind = str(value), PlaceName
         if isinstance(value, Struct):
             check_asked(value, called)
         elif called is IN_A_PROGRAM:
@@ -84,5 +84,6 @@ def _words(kind: inspect.Type) -> str:
             return _words(kind.item_type)
         case inspect.StrType():
             first = ", the first of which is no -" if (kind.pattern or "").startswith("^(?!-)") else ""
-            return f"text of at most {kind.max_length:,} characters{first}, as UTF-8 and without NUL"
+            without = "control characters" if kind.pattern == PLACE_PATTERN else "NUL"
+            return f"text of at most {kind.max_length:,} characters{first}, as UTF-8 and without {without}"
     return "another value"

@@ -22,7 +22,7 @@ STEP_MARKS = ("tracekit.step#", "ProfilerStep#")
 #: Profilers before 2023 wrote `ProfilerStep#N` as an operator.
 MARKING_KINDS = ("annotation", "op")
 #: Each step has a window on each device.
-MOST_WINDOWS = 1_000_000
+MOST_WINDOWS = 100_000
 #: What `--window` can name.
 NAMEABLE_KINDS = ("annotation", "op", "python")
 

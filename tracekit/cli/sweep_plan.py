@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tracekit.asked import ON_THE_COMMAND_LINE, check_asked, check_value
 from tracekit.errors import TracekitError
-from tracekit.model.bounded import Argument
+from tracekit.model.bounded import PlaceName
 from tracekit.model.sweep import Cell
 from tracekit.walks.plan import folder_name, plan_timing
 from tracekit.walks.sweep_cells import expand
@@ -110,7 +110,7 @@ def _plan(ask: Ask, every: tuple[Cell, ...], iterations: int | None) -> SweepPla
         retry_failed=ask.retry_failed,
         processes=ask.repeats,
     )
-    check_value("--out ", str(ask.out or ""), Argument)
+    check_value("--out ", str(ask.out or ""), PlaceName)
     for asked in (plan, *(cell.request for cell in every)):
         check_asked(asked, ON_THE_COMMAND_LINE)
     return plan

@@ -51,6 +51,9 @@ Seconds = Annotated[float, Meta(ge=0, le=LONGEST_SECONDS)]
 Text = Annotated[str, Meta(max_length=1 << 20)]
 #: What a program can be given and a file can hold: no NUL, and no half of a character.
 _ARGUMENT = r"[^\x00\ud800-\udfff]*$"
+#: Of a folder or file: the profiler writes no name with a line break as it is.
+PLACE_PATTERN = r"^[^\x00-\x1f\x7f\ud800-\udfff]*$"
+PlaceName = Annotated[str, Meta(max_length=1 << 20, pattern=PLACE_PATTERN)]
 Argument = Annotated[str, Meta(max_length=1 << 20, pattern=f"^{_ARGUMENT}")]
 #: A word of a command: no option.
 Word = Annotated[str, Meta(max_length=1 << 20, pattern=f"^(?!-){_ARGUMENT}")]
