@@ -7,8 +7,8 @@ Whatever happens in it is an answer, for a cell that fails is a result too.
 from __future__ import annotations
 
 import os
+import re
 import sys
-import sysconfig
 import time
 import traceback
 from collections.abc import Callable
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 #: Of a traceback so many lines are kept.
 LAST_LINES = 30
+#: Where packages are installed, in a line of a traceback.
+PACKAGES = re.compile(r'(?<=File ")[^"]*/(site|dist)-packages/')
 
 
 @dataclass
@@ -193,7 +195,7 @@ def describe_failure(error: Exception, during: str) -> CellFailure:
 def _traceback_lines(error: BaseException) -> tuple[str, ...]:
     lines = "".join(traceback.format_exception(error)).splitlines()[-LAST_LINES:]
     # Where packages are installed is this machine's matter.
-    return tuple(line.replace(f"{sysconfig.get_path('purelib')}/", "") for line in lines)
+    return tuple(PACKAGES.sub("", line) for line in lines)
 
 
 def main(job_path: Path, answer_path: Path, imported_seconds: float = 0.0) -> None:
