@@ -143,3 +143,14 @@ def test_a_call_begins_at_the_module_whatever_a_library_put_in_its_forward_s_pla
     assert callable_of(module) != module._call_impl
     module.forward = partial(module.forward)
     assert callable_of(module) == module._call_impl
+
+
+def test_a_torch_without_dynamo_s_settings_or_errors_is_refused_in_one_line_or_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("config", "exc"):
+        monkeypatch.setitem(sys.modules, f"torch._dynamo.{name}", None)
+        monkeypatch.delattr(torch._dynamo, name)
+    with pytest.raises(TracekitError, match="has no known API for Dynamo's settings"):
+        compilation.check_compilers("cpu")
+    assert compilation.dynamo_errors("Unsupported") == ()

@@ -105,13 +105,20 @@ def read_counters() -> dict[str, int]:
     }
 
 
+def _dynamo_config() -> Any:
+    try:
+        from torch._dynamo import config
+    except ImportError:
+        _refuse_torch("for Dynamo's settings")
+    return config
+
+
 def room_for(targets: tuple[CompileTarget, ...]) -> Callable[[], AbstractContextManager[Any]]:
     """Inside what it makes, no block of a scope is left eager for being one of many: Dynamo compiles a function eight
     times (`recompile_limit`). Blocks of one class share one function where they differ in the shapes of their
     parameters, or in a number of theirs, as their place in a cache; each is compiled twice at most, the second time for
     any size. Where the limit is enough, nothing is changed."""
-    from torch._dynamo import config
-
+    config = _dynamo_config()
     kinds: dict[type, set[tuple[object, ...]]] = defaultdict(set)
     for target in targets:
         shapes = (each.shape for each in target.module.parameters())
@@ -146,16 +153,17 @@ def is_disabled(function: object) -> bool:
 
 def dynamo_errors(*names: str) -> tuple[type[Exception], ...]:
     """Dynamo's errors of these names. What this torch calls otherwise is passed on as it is."""
-    from torch._dynamo import exc
-
+    try:
+        from torch._dynamo import exc
+    except ImportError:
+        return ()
     return tuple(getattr(exc, name) for name in names if hasattr(exc, name))
 
 
 def check_compilers(device: str) -> None:
     """Raises TracekitError for whatever keeps torch.compile from making code for the device. Asked before anything is
     built, for building a model may take minutes."""
-    from torch._dynamo import config
-
+    config = _dynamo_config()
     if getattr(config, "disable", False):
         # Everything would run eager, in silence.
         raise TracekitError(
