@@ -149,8 +149,11 @@ def on_a_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("on_a_cpu")
-def test_a_size_that_does_not_fit_is_one_error_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_size_that_does_not_fit_is_one_error_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("diffusers")
+    monkeypatch.setattr("tracekit.capture.device.free_memory_bytes", lambda _device: 8 * 2**30)
     found = invoke("profile", "flux", "--size", "full")
     (error,) = [line for line in found.stderr.splitlines() if line.startswith("error: ")]
     assert found.exit_code == 1 and "needs about 76 GiB of memory" in error

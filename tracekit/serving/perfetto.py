@@ -1,12 +1,15 @@
 """One trace file, offered to ui.perfetto.dev from this machine and to nobody else."""
 
 import errno
+import fcntl
 import json
 import os
 import select
 import socket
 import socketserver
 import stat
+import sys
+import termios
 import threading
 import time
 import weakref
@@ -182,12 +185,19 @@ class _Answer(BaseHTTPRequestHandler):
             while self.connection.recv(PIECE_BYTES):
                 if time.monotonic() > until:
                     return False
-            # A reset that came after the client's close is told here alone.
-            error: int = self.connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            # What comes after the client's close is answered with a reset, which is told here alone.
+            while (error := self.connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)) == 0 and self._is_sending():
+                if time.monotonic() > until:
+                    return False
+                time.sleep(0.001)
         except OSError:
             # The connection was reset, or is still open after that time.
             return False
         return error == 0
+
+    def _is_sending(self) -> bool:
+        """Whether the client's machine has not confirmed all that was sent (`man 7 tcp`)."""
+        return int.from_bytes(fcntl.ioctl(self.connection, termios.TIOCOUTQ, bytes(4)), sys.byteorder) > 0
 
     def _allow_page(self) -> None:
         self.send_header("Access-Control-Allow-Origin", PAGE)
