@@ -135,7 +135,10 @@ def _divide(gaps: Gaps, timeline: Timeline, unrecorded: str) -> Ints:
     # From the one thread to the other.
     shift = timeline.line.place(gaps.other[rows], gaps.starts[rows]) - on_line[owner, 0]
     np.add.at(parts, rows, timeline.time_by_cause(silences + shift[:, np.newaxis]))
-    parts[:, CAUSE_CODES["device"]] += np.where(unknown, 0, gaps.ends - gaps.host_until)
+    began = np.where(unknown, 0, gaps.ends - gaps.host_until)
+    # What was launched while the GPU worked waited in its queue, and what one call launched in its graph.
+    code = np.where(gaps.launched_ns > gaps.starts, CAUSE_CODES["launch_latency"], CAUSE_CODES["device"])
+    parts[np.arange(len(parts)), code] += began
     rest = (gaps.ends - gaps.starts) - parts.sum(axis=1)
     parts[unknown, CAUSE_CODES["unattributed"]] += rest[unknown]
     parts[~unknown, CAUSE_CODES[unrecorded]] += rest[~unknown]

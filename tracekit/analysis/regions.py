@@ -15,12 +15,10 @@ from tracekit import interval
 from tracekit.analysis.communication import communicates
 from tracekit.analysis.line import make_line
 from tracekit.analysis.nesting import nest
-from tracekit.analysis.timeline import COMPILED_REGION, GUARD_OPS, INDUCTOR_CALL
+from tracekit.analysis.timeline import COMPILED_REGION, ENTRY_OPS, INDUCTOR_CALL, LOOKUP
 from tracekit.analysis.window import Scope, Span, beginning_within, columns
 from tracekit.model.compilation import CompiledRegions, Diagnostics, RegionTime
 from tracekit.model.trace import Trace
-
-LOOKUP = GUARD_OPS[0]
 
 
 def find_regions(trace: Trace, spans: tuple[Span, ...], scope: Scope | None = None) -> CompiledRegions | None:
@@ -33,7 +31,9 @@ def find_regions(trace: Trace, spans: tuple[Span, ...], scope: Scope | None = No
     name = pl.col("name")
     graph, region = name.str.starts_with(INDUCTOR_CALL), name.str.starts_with(COMPILED_REGION)
     # Spans on the GPU's own lanes bear the same names and are none of the host's.
-    marked = trace.host.filter(pl.col("kind").is_in(["op", "annotation"]) & (graph | region | name.is_in(GUARD_OPS)))
+    marked = trace.host.filter(
+        pl.col("kind").is_in(["op", "annotation"]) & (graph | region | name.is_in((LOOKUP, *ENTRY_OPS)))
+    )
     own = beginning_within(marked, spans)
     regions, guards_ns, entry_ns = _host_times(trace, own)
     graph_count, lookups = own.filter(graph).height, own.filter(name == LOOKUP).height
@@ -75,7 +75,7 @@ def _host_times(trace: Trace, events: pl.DataFrame) -> tuple[tuple[RegionTime, .
             found[name.removeprefix(COMPILED_REGION).strip(": ") or None].append((whole, own))
         elif name == LOOKUP:
             guards += own
-        elif name in GUARD_OPS:
+        elif name in ENTRY_OPS:
             entry += own
     regions = (
         RegionTime(id_, len(runs), sum(whole for whole, _ in runs) / 1e3, sum(own for _, own in runs) / 1e3)

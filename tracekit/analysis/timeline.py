@@ -24,9 +24,13 @@ CAUSE_CODES = {cause: code for code, cause in enumerate(IDLE_CAUSES)}
 #: that are not called asynchronous return when they are done.
 SYNC_CALL = re.compile(r"Synchronize|^urQueueFinish$|^urEventWait$|^(cuda|cu|hip)Memcpy(?!.*Async)", re.DOTALL)
 MEMORY_CALL = re.compile("Malloc|Free|MemAlloc|MemCreate|MemMap|MemUnmap|MemRelease|HostAlloc|HostRegister")
-#: What Dynamo does at every call of compiled code, beside running it.
-GUARD_OPS = ("TorchDynamo Cache Lookup", "Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue")
+#: The search for code whose guards hold, at every call of compiled code.
+LOOKUP = "TorchDynamo Cache Lookup"
+#: What the generated Python does before a graph runs.
+ENTRY_OPS = ("Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue")
 COMPILED_REGION = "Torch-Compiled Region"
+#: Inductor's event around the launch of a Triton kernel, which its generated Python makes.
+TRITON = "triton_"
 INDUCTOR_CALL = "## Call CompiledFxGraph"
 COMPILING = " (dynamo_timed)"
 #: The profiler's own event (`record_python_gc_info`), and gc.collect where Python stacks are recorded.
@@ -64,7 +68,7 @@ def cause_of_host_event(kind: str, name: str) -> str | None:
     if name.startswith(INDUCTOR_CALL):
         # The wrapper that Inductor generated, between the operators and kernels it calls; an operator or an
         # annotation, depending on the profiler's settings.
-        return "op_dispatch"
+        return "compiled_wrapper"
     if name.endswith(COMPILING):
         return "compile"
     if name in COLLECTING:
@@ -72,8 +76,17 @@ def cause_of_host_event(kind: str, name: str) -> str | None:
     if kind == "overhead":
         return "profiler"
     if kind == "op":
-        return "guards" if name in GUARD_OPS or name.startswith(COMPILED_REGION) else "op_dispatch"
+        return _cause_of_operator(name)
     return "python" if kind == "python" else None
+
+
+def _cause_of_operator(name: str) -> str:
+    if name == LOOKUP:
+        return "guards"
+    if name in ENTRY_OPS or name.startswith(TRITON):
+        return "compiled_wrapper"
+    # Of a region what is in no graph: the user's own code where a graph breaks.
+    return "python" if name.startswith(COMPILED_REGION) else "op_dispatch"
 
 
 class Timeline(Struct, frozen=True):

@@ -17,25 +17,27 @@ FAMILIES = (
 
 #: Causes of idle time, in the order reports list them.
 IDLE_CAUSES = (
-    *("sync_wait", "launch_call", "op_dispatch", "guards", "compile", "memory", "gc", "python", "profiler"),
-    *("device", "unattributed"),
+    *("sync_wait", "launch_call", "op_dispatch", "compiled_wrapper", "guards", "compile", "memory", "gc", "python"),
+    *("profiler", "launch_latency", "device", "unattributed"),
 )
-#: `profiler` is no idle time of an unprofiled call; `device` is the GPU's own, all others are the host's.
-NOT_THE_HOST = ("profiler", "device")
+#: What the GPU takes to begin what was launched, alone or behind other work.
+OF_THE_GPU = ("launch_latency", "device")
+#: `profiler` is no idle time of an unprofiled call; all other causes but the GPU's own are the host's.
+NOT_THE_HOST = ("profiler", *OF_THE_GPU)
 
 
 def shrink_idle(recorded_us: Mapping[str, float], true_us: float) -> dict[str, float]:
     """Idle time by cause, in microseconds, made to add up to `true_us`; to less, where less was recorded.
 
     Recording slows the host and hardly touches the GPU (docs/idle.md). So the profiler's own events go, and then every
-    cause of the host shrinks by the same factor; what the GPU waited for itself (`device`) shrinks only when nothing of
-    the host's is left. That the host's causes shrink alike is an assumption: a recording does not tell which of them it
+    cause of the host shrinks by the same factor; what the GPU waited for itself shrinks only when nothing of the host's
+    is left. That the host's causes shrink alike is an assumption: a recording does not tell which of them it
     lengthened. Nothing is ever lengthened: idle time that no recording shows has no cause.
     """
     left = {cause: 0.0 if cause == "profiler" else us for cause, us in recorded_us.items()}
     over = math.fsum(left.values()) - true_us
     host = [cause for cause in left if cause not in NOT_THE_HOST]
-    for causes in (host, [cause for cause in left if cause == "device"]):
+    for causes in (host, [cause for cause in left if cause in OF_THE_GPU]):
         have = math.fsum(left[cause] for cause in causes)
         if over > 0 and have:
             left |= {cause: left[cause] * max(1 - over / have, 0.0) for cause in causes}

@@ -13,6 +13,7 @@ from tracekit.model.compilation import Diagnostics
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.gate import Gate
 from tracekit.model.groups import Evidence, Label, ModuleTime
+from tracekit.model.idle_estimate import Between, IdleEstimate
 from tracekit.model.job import JobChange
 from tracekit.model.note import Note, Severity
 from tracekit.model.numerics import Accuracy, Picture
@@ -45,7 +46,7 @@ BoundKind = Literal[
 UnknownLimit = Literal["no_sizes", "no_sizes_in_graphs", "unknown_device", "sizes_do_not_tell"]
 
 #: Causes that only a recording with operators can tell apart.
-UNSEEN_BY_LIGHT = ("op_dispatch", "guards", "compile", "gc", "python")
+UNSEEN_BY_LIGHT = ("op_dispatch", "compiled_wrapper", "guards", "compile", "gc", "python")
 
 
 class Side(Struct, frozen=True):
@@ -69,6 +70,7 @@ class Side(Struct, frozen=True):
     code: dict[str, SourceLines] = field(default_factory=dict)  #: Of the user's model, by `file:line`.
     ranks: tuple[RankOfRun, ...] = ()  #: All ranks of a run of several.
     rank: int | None = None  #: That of them whose recording this is.
+    idle_estimate: IdleEstimate | None = None  #: Of the unprofiled call; None where its idle time is not known.
 
     @property
     def steps(self) -> int:
@@ -225,12 +227,24 @@ class Side(Struct, frozen=True):
         return {cause: us / self.steps for cause, us in found.items()}
 
     def calibrated_idle_by_cause(self) -> dict[str, float] | None:
-        """Idle time of the unprofiled call by cause, in microseconds: as recorded, less what recording added by
-        `shrink_idle`. It adds up to `unprofiled_idle_us`, or to less where the recording shows less. None where the
-        call's idle time is not known."""
+        """Idle time of the unprofiled call by cause, in microseconds. With `idle_residual_us` it adds up to
+        `unprofiled_idle_us`. None where the call's idle time is not known."""
         if self.unprofiled_idle_us is None:
             return None
-        return shrink_idle(self.idle_by_cause(), self.unprofiled_idle_us)
+        if self.idle_estimate is None:
+            return shrink_idle(self.idle_by_cause(), self.unprofiled_idle_us)
+        return {cause: each.us for cause, each in self.idle_estimate.causes.items()}
+
+    def idle_ranges(self) -> dict[str, Between] | None:
+        """The same with what each may be; None where that is not known."""
+        return None if self.unprofiled_idle_us is None or self.idle_estimate is None else self.idle_estimate.causes
+
+    @property
+    def idle_residual_us(self) -> float | None:
+        """What of the unprofiled call's idle time the causes do not explain; below 0 where they explain more. None
+        where the call's idle time is not known."""
+        causes, whole = self.calibrated_idle_by_cause(), self.unprofiled_idle_us
+        return None if causes is None or whole is None else whole - math.fsum(causes.values())
 
     def family_us(self, family: str) -> float:
         """GPU time per step of one kernel family; 0 when the side has no GPU figures."""

@@ -65,6 +65,9 @@ class PerStep(Struct, frozen=True):
     slowdown: float | None  #: Recorded wall time over unprofiled wall time.
     recorded_idle_by_cause_us: dict[str, float]  #: As recorded.
     unprofiled_idle_by_cause_us: dict[str, float] | None  #: Without what recording added.
+    unprofiled_idle_by_cause_range_us: dict[str, tuple[float, float]] | None  #: What each may be: low and high.
+    unprofiled_idle_residual_us: float | None  #: What the causes leave of it; below 0 where they are more.
+    unprofiled_idle_after_sync_us: dict[str, float] | None  #: What of each cause follows a call that waited.
 
 
 def per_step(side: Side) -> PerStep:
@@ -81,4 +84,12 @@ def per_step(side: Side) -> PerStep:
         slowdown=side.slowdown,
         recorded_idle_by_cause_us=side.idle_by_cause(),
         unprofiled_idle_by_cause_us=side.calibrated_idle_by_cause(),
+        unprofiled_idle_by_cause_range_us=_ranges(side),
+        unprofiled_idle_residual_us=side.idle_residual_us,
+        unprofiled_idle_after_sync_us=side.idle_estimate.after_sync_us if side.idle_estimate else None,
     )
+
+
+def _ranges(side: Side) -> dict[str, tuple[float, float]] | None:
+    ranges = side.idle_ranges()
+    return None if ranges is None else {cause: (each.low_us, each.high_us) for cause, each in ranges.items()}

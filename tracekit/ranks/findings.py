@@ -6,6 +6,7 @@ from statistics import fmean, median, median_low
 
 import polars as pl
 
+from tracekit.model.analysis import OF_THE_GPU
 from tracekit.model.digests import RankDigest
 from tracekit.model.ranks import CollectiveUse, LateRank, RankFinding, RankUse, UnevenKernel
 from tracekit.ranks.exposure import find_exposed, find_small
@@ -34,7 +35,10 @@ LEAST_MORE_LAUNCHES = 0.05
 #: Of an all-to-all a rank gives or takes so many times the mean.
 LEAST_UNEVEN_SPLIT = 1.25
 #: Causes that the profiler itself makes longer, call by call: a host that it slows more than others is late.
-OF_RECORDING = ("op_dispatch", "launch_call", "guards", "profiler", "unattributed", "device", "communication")
+OF_RECORDING = (
+    *("op_dispatch", "launch_call", "compiled_wrapper", "guards", "profiler", "unattributed"),
+    *("launch_latency", "device", "communication"),
+)
 
 
 def find(
@@ -109,7 +113,7 @@ def _late_ranks(
             "cause_share": each.causes[0].us / each.waited_for_us,
             "where": each.where[0] if each.where else None,
         }
-        of_host = facts["cause"] not in ("compute", "communication", "device")
+        of_host = facts["cause"] not in ("compute", "communication", *OF_THE_GPU)
         if sure_us >= LEAST_SURE * each.waited_for_us:
             yield RankFinding("late_rank", "warning", each.rank, facts, cost_us)
         elif of_host:

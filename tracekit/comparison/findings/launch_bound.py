@@ -10,7 +10,7 @@ LONGER = 1.05
 FEWER = 0.9
 #: An idle share above this is launch-bound, if the host's own work is the leading cause.
 IDLE_SHARE = 0.4
-HOST_CAUSES = ("op_dispatch", "launch_call", "guards", "python")
+HOST_CAUSES = ("op_dispatch", "launch_call", "compiled_wrapper", "guards", "python", "launch_latency")
 GRAPHS = {"mode": "reduce-overhead"}
 #: The modes that ask for CUDA graphs, and what compiles alike without.
 WITHOUT = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}

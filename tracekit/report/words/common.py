@@ -25,13 +25,15 @@ CAUSES = {
     "sync_wait": ("synchronisation", "the host waited for the GPU, whose queue was then empty"),
     "launch_call": ("launch calls", "the host was inside the driver's launch call"),
     "op_dispatch": ("operator dispatch", "the host was dispatching the next operator"),
-    "guards": ("guards", "torch.compile was checking guards"),
+    "compiled_wrapper": ("compiled wrapper", "Python that torch.compile generated, around its kernels"),
+    "guards": ("guards", "torch.compile looked for code whose guards hold"),
     "compile": ("compilation", "Dynamo, Inductor or Triton was compiling"),
     "memory": ("memory allocation", "the host was allocating or freeing memory"),
     "gc": ("garbage collection", "Python was collecting garbage"),
-    "python": ("Python and untraced CPU time", "no host event: the interpreter, or untraced code"),
+    "python": ("Python", "no host event: the user's Python, also at graph breaks, or untraced CPU time"),
     "profiler": ("the profiler itself", "profiler overhead, not in unprofiled calls"),
-    "device": ("gaps between queued kernels", "the launch had returned: kernel start-up, or order among streams"),
+    "launch_latency": ("launch latency", "launched on an empty queue, not begun yet"),
+    "device": ("gaps between queued kernels", "more was queued: order among streams, or inside a CUDA graph"),
     "unattributed": ("unattributed", "not in the trace"),
 }
 

@@ -24,6 +24,8 @@ CAUSES = {
     "compute": "kernels",
     "communication": "an earlier collective",
     "python": "Python",
+    "compiled_wrapper": "compiled wrapper",
+    "launch_latency": "launch latency",
     "device": "gaps between kernels",
     "memory": "allocation",
     "profiler": "profiler",

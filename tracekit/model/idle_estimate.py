@@ -1,0 +1,37 @@
+"""Why the GPU was idle in an unprofiled call, as far as two recordings tell."""
+
+from msgspec import Struct, field
+
+
+class Between(Struct, frozen=True):
+    """A figure in microseconds, and what else it may be."""
+
+    us: float
+    low_us: float
+    high_us: float
+
+
+NOTHING = Between(0.0, 0.0, 0.0)
+
+
+class IdleEstimate(Struct, frozen=True):
+    """Idle time per step by cause, in microseconds: of each gap the length without what recording added, and the causes
+    of the same gap in the recording that tells them (docs/idle.md). What the causes leave of the call's idle time is
+    the residual: it is never spread over them."""
+
+    causes: dict[str, Between]  #: In the order of IDLE_CAUSES; those without time even at most are left out.
+    after_sync_us: dict[str, float] = field(default_factory=dict)  #: What of each cause follows a call that waited.
+    unaligned_us: float = 0.0  #: The part whose calls differ between the recordings: divided as all of the step is.
+
+    def largest(self) -> str | None:
+        """The cause with most, where its low is above the high of every other; None where that is not known."""
+        if not self.causes:
+            return None
+        first = max(self.causes, key=lambda cause: self.causes[cause].us)
+        others = (each.high_us for cause, each in self.causes.items() if cause != first)
+        return first if self.causes[first].low_us > max(others, default=0.0) else None
+
+
+def change_between(a: Between, b: Between) -> Between:
+    """B's figure less A's."""
+    return Between(b.us - a.us, b.low_us - a.high_us, b.high_us - a.low_us)
