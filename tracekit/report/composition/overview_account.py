@@ -152,7 +152,8 @@ def _causes(comparison: Comparison, b_idle: float) -> Iterator[AccountRow]:
     for cause in told:
         name, more = words.cause_words(cause), is_little and any(rest) and cause == told[-1]
         before, after = (each + (rest[at] if more else 0.0) for at, each in enumerate(us[cause]))
-        what = short.slower_cause(cause, comparison) if after > before else ""
+        what = short.python_place(comparison) if cause == "python" else ""
+        what = what or (short.slower_cause(cause, comparison) if after > before else "")
         yield _row(f"{name} and other" if more else name, before, after, what)
     if any(rest) and not is_little:
         yield _row(OTHER, rest[0], rest[1])
