@@ -59,14 +59,19 @@ def waiting_lines(eager: EagerOps, *, pageable: bool) -> Counter[str]:
 
 
 def idle_saving(side: Side, recorded_us: float) -> float:
-    """What doing without so much recorded idle time (per step, microseconds, all GPUs) saves of a call at most.
+    """What doing without so much recorded idle time behind synchronising calls (per step, microseconds, all GPUs) saves
+    of a call at most.
 
-    Recording lengthens idle time: where the unprofiled call has less of it in all, the part shrinks with the whole.
-    Idle time of several GPUs is taken for that of one on average. It is never more than the call.
+    Recording lengthens idle time: of the unprofiled call's it is no more than follows calls that waited. Where that is
+    not known, the part shrinks with the whole. Idle time of several GPUs is taken for that of one on average. It is
+    never more than the call.
     """
     saving = recorded_us / max(len(side.analysis.devices), 1)
     true_us, whole_us = side.unprofiled_idle_us, side.recorded_idle_us
-    if true_us is not None and whole_us:
+    if true_us is not None and side.idle_estimate is not None:
+        after_us = math.fsum(us for cause, us in side.idle_estimate.after_sync_us.items() if cause != "sync_wait")
+        saving = min(saving, after_us + (idle_at_most(side, ("sync_wait",)) or 0.0), true_us)
+    elif true_us is not None and whole_us:
         saving = min(saving * min(true_us / whole_us, 1.0), true_us)
     call_us = side.wall_us or side.span_us
     return saving if call_us is None else min(saving, call_us)

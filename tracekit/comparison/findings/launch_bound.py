@@ -63,7 +63,8 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
     launching = sum(causes.get(cause, 0.0) for cause in OF_LAUNCHING)
     if side.form is None or side.form.name != "compiled" or launching <= idle / 2:
         return None
-    facts = {"wall_us": wall, "idle_us": idle, "launching_share": launching / idle}
+    host = launching + sum(causes.get(cause, 0.0) for cause in ("guards", "python"))
+    facts = {"wall_us": wall, "idle_us": idle, "host_share": host / idle, "launching_share": launching / idle}
     changes = {"mode": WITH.get(side.settings.mode, "reduce-overhead")} if side.settings else {}
     action, places = run_again(side.settings, changes), gaps_of_cause(side, OF_LAUNCHING)
     return Finding("launch_bound", "warning", facts, graphs_saving(side), action, changes, places)
