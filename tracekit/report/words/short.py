@@ -286,6 +286,7 @@ def slower_cause(cause: str, comparison: Comparison) -> str:
         return "checked in every call"
     counts = {
         "launch_call": ("launches", a.launches_per_step, b.launches_per_step),
+        "launch_latency": ("launches", a.launches_per_step, b.launches_per_step),
         "device": ("kernels", a.kernels_per_step, b.kernels_per_step),
     }
     noun, before, after = counts.get(cause, ("", None, None))
