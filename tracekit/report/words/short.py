@@ -261,9 +261,9 @@ def costly_breaks(findings: Iterable[Finding]) -> str:
     for facts in (each.facts for each in findings if each.code == "broken_graphs" and each.facts["costly"]):
         first, more = facts["longest"][0], facts["lines"] - 1
         line = clipped_within(printable(first["line"] or "an unknown line"), 2 * BREAK)
-        what = "GPU idle" if facts["on_gpu"] else "host time"
-        cost = f"{what} of at most {duration(first['cost_us'])} per call{f', +{more} more' if more else ''}"
-        return f"Graph break at {line}: {cost} ({clipped(printable(first['reason']), REASON)})"
+        cost = f"at most {duration(first['cost_us'])} {'GPU idle' if facts['on_gpu'] else 'of host time'}"
+        more = f", +{more} more" if more else ""
+        return f"Graph break at {line}: {cost}{more} ({clipped(printable(first['reason']), REASON)})"
     return ""
 
 
