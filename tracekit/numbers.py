@@ -44,7 +44,9 @@ def duration_within(us: float, low_us: float, high_us: float, *, signed: bool = 
     unit, scale, _ = scale_of(max(abs(us), abs(low_us), abs(high_us)))
     decimals = decimals_within((high_us - low_us) / 2 / scale, 2)
     shown, low, high = (f"{each / scale:{'+' if signed else ''},.{decimals}f}" for each in (us, low_us, high_us))
-    return f"{shown} {unit}{f' ({low} to {high})' if ends else ''}".replace("-", MINUS)
+    # The ends stay on one line.
+    span = f"({low} to {high})".replace(" ", "\N{NO-BREAK SPACE}")
+    return f"{shown} {unit}{f' {span}' if ends else ''}".replace("-", MINUS)
 
 
 def duration_change(us: float | None) -> str:
