@@ -197,7 +197,8 @@ class _Answer(BaseHTTPRequestHandler):
 
     def _is_sending(self) -> bool:
         """Whether the client's machine has not confirmed all that was sent (`man 7 tcp`)."""
-        return int.from_bytes(fcntl.ioctl(self.connection, termios.TIOCOUTQ, bytes(4)), sys.byteorder) > 0
+        outstanding: bytes = fcntl.ioctl(self.connection, termios.TIOCOUTQ, bytes(4))
+        return int.from_bytes(outstanding, sys.byteorder) > 0
 
     def _allow_page(self) -> None:
         self.send_header("Access-Control-Allow-Origin", PAGE)
