@@ -180,6 +180,7 @@ class _Answer(BaseHTTPRequestHandler):
         """Whether the client took all that was sent, which may still lie in buffers: a client that closes before it has
         read everything resets the connection. Waits until it closes."""
         try:
+            error: int
             self.connection.shutdown(socket.SHUT_WR)
             until = time.monotonic() + SILENCE_SECONDS
             while self.connection.recv(PIECE_BYTES):
