@@ -6,11 +6,11 @@ from tracekit.model.bounded import Microseconds
 
 
 class Cost(Struct, frozen=True):
-    """Of one event, in microseconds: the median, and what most measurements lie between."""
+    """Of one event."""
 
-    us: Microseconds
-    low: Microseconds
-    high: Microseconds
+    us: Microseconds  #: The median of what the host took more than without the profiler.
+    low: Microseconds  #: The smallest lower quartile of a loop, in microseconds.
+    high: Microseconds  #: The largest upper quartile of a loop, in microseconds.
 
     def __post_init__(self) -> None:
         if not self.low <= self.us <= self.high:
@@ -31,5 +31,5 @@ class EventCosts(Struct, frozen=True):
 class RecordingCost(Struct, frozen=True):
     """Measured in the process that recorded, on its GPU."""
 
-    light: EventCosts
-    rich: EventCosts
+    light: EventCosts  #: In a recording of kernels and API calls.
+    rich: EventCosts  #: In one of operators and shapes too.
