@@ -95,7 +95,8 @@ def test_the_first_launch_of_a_session_lies_before_its_first_step_and_what_is_pu
 
     monkeypatch.setattr(recording, "begin_session", begin)
     found = record(eager_form(make_workload(call)), "light", 2, tmp_path / "raw.json", Silent())
-    assert (made, found.begin_ns) == (["call", "cpu", "call", "call"], 42)
+    assert made == ["cpu", "call", "call", "call"], "the first call of a session is slow, too"
+    assert 42 < found.begin_ns <= found.steps[0][0]
     made.clear()
     with recorder(skip=1) as each:
         for _ in range(3):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tracekit.analysis.kernels import GRAPH_LAUNCH
 from tracekit.analysis.links import launching_calls
@@ -48,22 +48,15 @@ class HostStep(Struct, frozen=True, eq=False):
 
     A row for each stretch of the host, in order, without holes: `lengths`; `calls`, the position of its API call among
     those of the step, or of the next one where it lies between two; `codes`, the cause of a call or a collection by
-    itself, -1 for what lies between calls. `first` and `last` are the positions of the activities that it launched (none
-    where they are equal), `waits_for` that of the activity whose end it waited for (-1: none) and `tail` how long it
-    went on after that; `is_graph` whether it launched a CUDA graph.
+    itself, -1 for what lies between calls. `first` and `last` are the positions of the activities that it launched
+    (none where they are equal), `waits_for` that of the activity whose end it waited for (-1: none) and `tail` how long
+    it went on after that; `is_graph` whether it launched a CUDA graph.
 
-    Activities are in the order of their launches: `starts`, `ends`; `before`, the one that had ended last when it
-    began, and `on_stream`, the one before it on its stream: -1 for none.
+    Activities are in the order of their launches: `starts`, `ends`; `launch_ends`, when the call had returned;
+    `before`, the one that had ended last when it began, and `on_stream`, the one before it on its stream: -1 for none.
+    `threads` and `call_names` are of the calls.
     """
 
-    lengths: list[float]
-    calls: list[int]
-    codes: list[int]
-    first: list[int]
-    last: list[int]
-    waits_for: list[int]
-    tail: list[float]
-    is_graph: list[bool]
     starts: list[float]
     ends: list[float]
     launch_ends: list[float]
@@ -72,6 +65,14 @@ class HostStep(Struct, frozen=True, eq=False):
     names: list[str]
     threads: list[int]
     call_names: list[str]
+    lengths: list[float] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+    last: list[int] = field(default_factory=list)
+    waits_for: list[int] = field(default_factory=list)
+    tail: list[float] = field(default_factory=list)
+    is_graph: list[bool] = field(default_factory=list)
 
 
 class Replayed(Struct, frozen=True, eq=False):
@@ -121,7 +122,6 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
     first = np.searchsorted(of_call, np.arange(len(rows)), side="left")
     last = np.searchsorted(of_call, np.arange(len(rows)), side="right")
     step = HostStep(
-        *([] for _ in range(8)),
         starts=starts.tolist(),
         ends=ends.tolist(),
         launch_ends=np.where(of_call >= 0, call_ends[of_call] if len(call_ends) else 0, starts).tolist(),

@@ -1,6 +1,7 @@
 """What recording adds to the host's time of each kind of event: on this GPU, in this process, per kind of recording."""
 
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter_ns
 from typing import NamedTuple
 
@@ -20,13 +21,16 @@ REPEATS, MOST_NS = 10, 50_000_000
 EVENTS, REPLAYS = 50, 5
 #: Kernels of the larger graph.
 NODES = 100
-#: Each makes one launch by one operator.
-LAUNCHES = ("in_place", "allocating", "copy")
+#: Each makes one launch by one operator, the last after other work: its code is no longer in the processor's caches.
+LAUNCHES = ("in_place", "allocating", "copy", "cold")
+#: More than a core's own caches hold.
+OTHER_WORK_BYTES = 4 * 2**20
 
 
 class Loop(NamedTuple):
     call: Callable[[], object]
     events: int  #: How many calls are timed together.
+    before: Callable[[], object] | None = None  #: What is done before each, and not timed.
 
 
 def measure_recording_cost(device: str, progress: Progress) -> RecordingCost | None:
@@ -54,6 +58,7 @@ def cost_of_recording(loops: dict[str, Loop], device: str) -> RecordingCost:
 
 def _loops(device: str) -> dict[str, Loop]:
     on_gpu, pinned = torch.zeros(16, device=device), torch.zeros(16, pin_memory=True)
+    other_work = np.zeros(OTHER_WORK_BYTES, dtype=np.uint8)
 
     def launch_and_sync() -> None:
         on_gpu.add_(1)
@@ -67,6 +72,7 @@ def _loops(device: str) -> dict[str, Loop]:
         "in_place": Loop(lambda: on_gpu.add_(1), EVENTS),
         "allocating": Loop(lambda: torch.add(on_gpu, 1), EVENTS),
         "copy": Loop(lambda: on_gpu.copy_(pinned, non_blocking=True), EVENTS),
+        "cold": Loop(lambda: torch.add(on_gpu, 1), REPLAYS, partial(other_work.fill, 1)),
         "launch_and_sync": Loop(launch_and_sync, EVENTS),
         "view": Loop(lambda: on_gpu.view(4, 4), EVENTS),
         "span": Loop(span, EVENTS),
@@ -99,18 +105,30 @@ def _times_us(loops: dict[str, Loop], device: str) -> dict[str, list[float]]:
     """The host's time of one event, repeat by repeat."""
     times: dict[str, list[float]] = {name: [] for name in loops}
     with collector_paused():
-        for name, (call, events) in loops.items():
+        for name, (call, events, before) in loops.items():
             # What is called first takes longer.
             call()
             synchronize(device)
             ends = perf_counter_ns() + MOST_NS
             while len(times[name]) < REPEATS and not (times[name] and perf_counter_ns() > ends):
-                began = perf_counter_ns()
-                for _ in range(events):
-                    call()
-                times[name].append((perf_counter_ns() - began) / 1e3 / events)
+                times[name].append(_time_ns(call, events, before) / 1e3 / events)
                 synchronize(device)
     return times
+
+
+def _time_ns(call: Callable[[], object], events: int, before: Callable[[], object] | None) -> int:
+    if before is None:
+        began = perf_counter_ns()
+        for _ in range(events):
+            call()
+        return perf_counter_ns() - began
+    spent = 0
+    for _ in range(events):
+        before()
+        began = perf_counter_ns()
+        call()
+        spent += perf_counter_ns() - began
+    return spent
 
 
 def _event_costs(unprofiled: dict[str, list[float]], recorded: dict[str, list[float]]) -> EventCosts:
