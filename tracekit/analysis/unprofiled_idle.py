@@ -15,11 +15,12 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
+from tracekit import interval
 from tracekit.analysis.links import launching_calls
 from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, replay
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
 from tracekit.analysis.window import Scope, find_scope
-from tracekit.interval import Bools, Floats, Ints
+from tracekit.interval import Bools, Floats, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.idle_estimate import Between, IdleEstimate
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
@@ -93,8 +94,8 @@ def estimate_idle(
     light: Trace, rich: Trace | None, rules: Sequence[Rule], doubt_us: float = 0.0
 ) -> IdleEstimate | None:
     """Idle time per step by cause, by the first of the rules, and what it may be by the others. `doubt_us` is by how
-    much the GPU's busy time is in doubt, which is in doubt of idle time too. None of several GPUs, of a window without
-    steps, and of more calls than are replayed."""
+    much idle time may differ in all from that of the recorded calls, of which each cause has its share. None of several
+    GPUs, of a window without steps, and of more calls than are replayed."""
     scope = find_scope(light, "auto")
     devices = list(scope.windows)
     if len(devices) != 1 or not scope.spans:
@@ -160,9 +161,20 @@ def _tell(trace: Trace, scope: Scope, device: int) -> Told:
     stretches = []
     for step, span in zip(steps, scope.spans, strict=True):
         edges = np.cumsum([0.0, *step.lengths]).astype(np.int64) + span.start_ns
-        threads = [step.threads[call] if call < len(step.threads) else span.thread for call in step.calls]
-        stretches.append(np.stack((edges[:-1], edges[1:], np.array(threads, dtype=np.int64))))
+        of_call = np.array([*step.threads, span.thread], dtype=np.int64)
+        calls = np.array(step.calls, dtype=np.int64)
+        within = np.stack((edges[:-1], edges[1:]), axis=1)
+        threads = _telling_threads(timeline, within, of_call[calls], of_call[calls - 1])
+        stretches.append(np.stack((edges[:-1], edges[1:], threads)))
     return Told(steps, stretches, timeline, PYTHON if (trace.host["kind"] == "op").any() else UNKNOWN)
+
+
+def _telling_threads(timeline: Timeline, within: Intervals, launching: Ints, before: Ints) -> Ints:
+    """The thread that launches next, or that which launched before where it records more meanwhile: autograd's records
+    nothing while it waits for work."""
+    recorded = np.stack((timeline.starts, timeline.ends), axis=1)
+    own, other = (interval.covered_within(recorded, timeline.on_line(each, within)) for each in (launching, before))
+    return np.where(other > own, before, launching)
 
 
 def _match(step: HostStep, told: HostStep, stretches: Ints, timeline: Timeline) -> _Match:

@@ -97,8 +97,9 @@ def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: Reco
         return side
     from tracekit.analysis.unprofiled_idle import estimate_idle, rules_of
 
-    doubt = BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us
-    return replace(side, idle_estimate=estimate_idle(light, rich, rules_of(cost), doubt))
+    busy_differs_us = BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us
+    doubt_us = busy_differs_us + (side.form.calls_differ_us if side.form else 0.0)
+    return replace(side, idle_estimate=estimate_idle(light, rich, rules_of(cost), doubt_us))
 
 
 def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
