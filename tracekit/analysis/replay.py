@@ -112,7 +112,10 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
     call_ends = np.minimum(returned[outer], end) - begin
     names, threads = calls["name"].gather(rows).to_list(), calls["thread"].gather(rows).to_list()
     launches = calls["launches"].gather(rows).fill_null(value=False).to_list()
-    waits = [int(each) - begin if each >= 0 else -1 for each in waits_from[outer]]
+    # A copy that held its caller was launched when it began.
+    held = waits_from[outer] >= 0
+    launched = np.where(held, np.clip(waits_from[outer] - begin, call_starts, call_ends), call_ends)
+    waits = np.where(held, launched, -1).tolist()
 
     (moments,) = columns(work, "called_ns")
     of_call = np.searchsorted(called[outer], moments, side="right") - 1
@@ -124,7 +127,7 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
     step = HostStep(
         starts=starts.tolist(),
         ends=ends.tolist(),
-        launch_ends=np.where(of_call >= 0, call_ends[of_call] if len(call_ends) else 0, starts).tolist(),
+        launch_ends=np.where(of_call >= 0, launched[of_call] if len(launched) else 0, starts).tolist(),
         before=_ended_before(starts, ends).tolist(),
         on_stream=_before_on_stream(work).tolist(),
         names=work["name"].to_list(),
@@ -143,9 +146,8 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
         if is_sync_call(names[at]) and none:
             _add_wait(step, start, stop, at, int(first[at]))
         elif waits[at] >= 0:
-            split = min(max(waits[at], start), stop)
-            _add(step, split - start, at, cause_of_call(names[at], starts_work=True), int(first[at]), int(last[at]))
-            _add_wait(step, split, stop, at, int(last[at]))
+            _add(step, waits[at] - start, at, cause_of_call(names[at], starts_work=True), int(first[at]), int(last[at]))
+            _add_wait(step, waits[at], stop, at, int(last[at]))
         else:
             code = cause_of_call(names[at], starts_work=launches[at] or not none)
             graph = GRAPH_LAUNCH in names[at]
@@ -233,8 +235,9 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
             if follows:
                 stretch_ends[at - 1] -= added - of_call
             now += length - added
+            left = (length - of_call) / length if length else 1.0
             for one in range(first, last):
-                begun = delays.begin(one, now, ends)
+                begun = delays.begin(one, now, left, ends)
                 starts[one], ends[one] = begun, begun + step.ends[one] - step.starts[one]
         else:
             now += length
@@ -251,10 +254,13 @@ class _Delays(Struct, frozen=True, eq=False):
     delay: list[float]
     between: float
 
-    def begin(self, one: int, launched: float, ends: list[float]) -> float:
-        """When it begins that was launched then, given when others ended."""
+    def begin(self, one: int, launched: float, left: float, ends: list[float]) -> float:
+        """When it begins whose call returned then, with so much `left` of the call, given when others ended."""
         before, on_stream, delay = self.step.before[one], self.step.on_stream[one], self.delay[one]
-        begun = max(ends[before] + delay, launched) if self.held[one] else launched + delay
+        # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
+        after = self.step.starts[one] - self.step.launch_ends[one]
+        earliest = launched + (after * left if after < 0 else 0.0)
+        begun = max(ends[before] + delay, earliest) if self.held[one] else earliest + max(delay, 0.0)
         if on_stream >= 0:
             apart = self.step.starts[one] - self.step.ends[on_stream]
             begun = max(begun, ends[on_stream] + min(apart, self.between))
