@@ -3,6 +3,7 @@
 import gc
 import gzip
 import json
+import os
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ import torch
 
 from tracekit.capture import recording, spans
 from tracekit.capture.forms import compiled_form, eager_form, warm_up
+from tracekit.capture.garbage import collections_noted
 from tracekit.capture.recording import SEEN, UNSEEN, Recorder, checked_meanwhile, export, record
 from tracekit.errors import TracekitError
 from tracekit.model.host_marks import HostMarks
@@ -134,6 +136,14 @@ def test_a_recorder_notes_the_collections_of_all_threads_while_it_records(
     own, other = marks[0].collections
     assert own.ident == threading.get_ident() != other.ident
     assert marks[0].begin_ns < own.begin_ns < own.end_ns <= other.begin_ns < other.end_ns
+
+
+def test_a_fork_that_outlives_the_recording_keeps_no_list_of_its_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    with collections_noted() as noted:
+        gc.collect()
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        gc.collect()
+    assert len(noted) == 1
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, code: str) -> None:

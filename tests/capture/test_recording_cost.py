@@ -100,6 +100,7 @@ def test_costs_lie_within_their_range_and_never_below_nothing_however_noisy_the_
     for cost in (*all_of(found.light).values(), *all_of(found.rich).values()):
         assert 0 <= cost.low <= cost.us <= cost.high
     assert found.rich.launch.low < found.rich.launch.high
+    assert msgspec.json.decode(msgspec.json.encode(found), type=RecordingCost) == found
 
 
 def test_where_no_graph_can_be_captured_graphs_have_no_costs(machine: Machine) -> None:

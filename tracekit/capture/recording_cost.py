@@ -155,5 +155,5 @@ def _less(times: list[float], others: list[float]) -> list[float]:
 def _cost(*loops: list[float]) -> Cost:
     """The median of all, between the smallest lower and the largest upper quartile of a loop."""
     us = float(np.median(np.concatenate(loops)))
-    lower, upper = zip(*(np.quantile(loop, (0.25, 0.75)) for loop in loops), strict=True)
+    lower, upper = zip(*(np.quantile(loop, (0.25, 0.75)).tolist() for loop in loops), strict=True)
     return Cost(max(us, 0.0), max(min(us, *lower), 0.0), max(us, *upper, 0.0))
