@@ -192,6 +192,13 @@ def test_each_large_gap_names_its_launch_and_where_that_was_made(tmp_path: Path)
     assert sum(work.us for work in gap.host) == 80
 
 
+def test_the_place_of_a_gap_under_a_wait_is_the_waits_alone(tmp_path: Path) -> None:
+    """Or the launch's operator would be taken for that of the wait."""
+    launch = make_op(70, 92, name="aten::addmm")
+    (gap,) = idle_of(tmp_path, gap_with(make_call(4, 12, name="cudaDeviceSynchronize"), launch)).largest
+    assert (gap.launched_by, gap.sync, gap.where) == ("cudaLaunchKernel", "cudaDeviceSynchronize", None)
+
+
 def test_a_sync_on_a_thread_that_explains_no_gap_is_counted(tmp_path: Path) -> None:
     elsewhere = make_call(40, 45, name="cudaStreamSynchronize", thread=2)
     op = make_op(39, 46, name="aten::item", thread=2)
