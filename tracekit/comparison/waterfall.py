@@ -67,7 +67,10 @@ def build_waterfall(
         idle = [WaterfallPart("idle", cause, us) for cause, us in recorded.items()]
     else:
         calibrated = change_by_cause(*(side.calibrated_idle_by_cause() or {} for side in (a, b)))
-        idle = [WaterfallPart("idle", cause, calibrated[cause], us) for cause, us in recorded.items()]
+        present = [cause for cause in IDLE_CAUSES if cause in calibrated or cause in recorded]
+        idle = [
+            WaterfallPart("idle", cause, calibrated.get(cause, 0.0), recorded.get(cause, 0.0)) for cause in present
+        ]
     if not exposed and (a.analysis.communication or b.analysis.communication):
         exposed = (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),)
     parts = (*_gpu_parts(a, b, groups, a_us), *exposed, *idle)

@@ -22,6 +22,7 @@ from tracekit.model.compilation import Diagnostics, NotCompiled
 from tracekit.model.gpu import FormMemory, GpuState
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics
+from tracekit.model.recording_cost import RecordingCost
 from tracekit.model.timing import FormTiming, Startup, refuse_no_times
 
 #: `prefill`: one forward over the prompts. `decode`: one forward over one token of each, the cache full of prompts.
@@ -211,6 +212,7 @@ class Run(Struct, frozen=True):
     noted: Many[Noted] = ()  #: The facts of those `notes` that tracekit itself made.
     ranks: Many[RankOfRun] = ()  #: All ranks of a run of several; what the rest of the manifest says is rank 0's.
     not_compiled: Many[NotCompiled] | None = None  #: Why torch.compile made no graph: there is no compiled form then.
+    recording_cost: RecordingCost | None = None  #: Of several ranks, each measures its own. None without a GPU.
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)
