@@ -389,9 +389,10 @@ class Overview(Struct, frozen=True):
     its low end, middle and high end; `elsewhere` is what other processes may find. `evidence` is what it rests on,
     `enough` why one process is. `notes` change how the headline is read; `why` are lines on why there is no better
     answer. `bars` are the page's alone, and `noise` is which changes of theirs are none. `slower` is what the account's
-    rows do not say of what became slower, `repeat` is the command that measures it again, `measured_with` what it was
-    measured with. Where nothing in `advice` makes calls faster, that is said if `nothing_faster`. `left_out` is what
-    the answer does not cover, for where notes are not shown. `hidden` is how many notes and findings are not shown.
+    rows do not say of what became slower, `graph_breaks` are those that cost much, `repeat` is the command that
+    measures it again, `measured_with` what it was measured with. Where nothing in `advice` makes calls faster, that is
+    said if `nothing_faster`. `left_out` is what the answer does not cover, for where notes are not shown. `hidden` is
+    how many notes and findings are not shown.
     """
 
     subject: str
@@ -411,6 +412,7 @@ class Overview(Struct, frozen=True):
     account: Account | None = None
     slower: str = ""
     bottleneck: str = ""
+    graph_breaks: str = ""
     tables: tuple[Table, ...] = ()
     advice: tuple[Advice, ...] = ()
     nothing_faster: bool = False

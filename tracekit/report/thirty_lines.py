@@ -106,7 +106,7 @@ def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *
         *map(_note, overview.notes),
         *((BLANK, *overview.why, *_advised(overview, width)) if overview.why else ()),
         *((BLANK, *account) if account else ()),
-        *(Line(each) for each in (overview.slower, overview.bottleneck) if each),
+        *(Line(each) for each in (overview.slower, overview.bottleneck, overview.graph_breaks) if each),
         *tables,
         *(() if overview.why else _advised(overview, width)),
         *((BLANK, *checks) if checks else ()),

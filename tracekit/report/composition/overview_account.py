@@ -174,7 +174,8 @@ def _causes(comparison: Comparison, b_idle: float) -> Iterator[AccountRow]:
     for cause in told:
         more = [cause, *others] if is_little and any(rest) and cause == told[-1] else [cause]
         name, became_slower = words.cause_words(cause), changes[cause].us > 0 and changes[cause].has_sign
-        what = short.slower_cause(cause, comparison) if became_slower else ""
+        what = short.python_place(comparison) if cause == "python" else ""
+        what = what or (short.slower_cause(cause, comparison) if became_slower else "")
         yield _cause_row(f"{name} and other" if len(more) > 1 else name, more, a, b, what)
     if any(rest) and not is_little:
         unclear = any(not changes[cause].has_sign and cause not in NOT_THE_HOST for cause in others)

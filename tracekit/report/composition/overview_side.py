@@ -62,6 +62,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
         notes=notes[:MOST_NOTES],
         account=_account(side),
         bottleneck=_bottleneck(side, single.bound) if single.bound else "",
+        graph_breaks=short.costly_breaks(single.findings),
         tables=tuple(filter(None, (_kernels(side, top), _operators(side, top)))),
         advice=advice,
         hidden=hidden((*single.notes, *found), single.findings, notes, advice),
