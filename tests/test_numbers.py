@@ -44,6 +44,7 @@ def test_durations_have_the_digits_that_their_ends_support():
     assert numbers.duration_within(2037, 1200, 2900, ends=False) == "2.0 ms"
     change = numbers.duration_within(-130, -580, 320, signed=True).replace("\N{NO-BREAK SPACE}", " ")
     assert change == "−130 µs (−580 to +320)"
+    assert numbers.duration_within(-0.4, -3.4, 2.6, signed=True, ends=False) == "0 µs"
     assert numbers.duration_within(2037, 2037, 2037) == numbers.duration(2037)
     assert numbers.duration_within(0, 0, 0, signed=True) == "0"
 

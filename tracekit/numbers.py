@@ -43,10 +43,16 @@ def duration_within(us: float, low_us: float, high_us: float, *, signed: bool = 
         return duration_change(us) if signed else duration(us)
     unit, scale, _ = scale_of(max(abs(us), abs(low_us), abs(high_us)))
     decimals = decimals_within((high_us - low_us) / 2 / scale, 2)
-    shown, low, high = (f"{each / scale:{'+' if signed else ''},.{decimals}f}" for each in (us, low_us, high_us))
+    shown, low, high = (rounded(each / scale, decimals, signed=signed) for each in (us, low_us, high_us))
     # The ends stay on one line.
     span = f"({low} to {high})".replace(" ", "\N{NO-BREAK SPACE}")
-    return f"{shown} {unit}{f' {span}' if ends else ''}".replace("-", MINUS)
+    return f"{shown} {unit}{f' {span}' if ends else ''}"
+
+
+def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
+    """`1,234.5`, with a real minus; what rounds to nothing has no sign."""
+    text = f"{value:{'+' if signed else ''},.{decimals}f}"
+    return text.replace("-", MINUS) if text.strip("+-0.") else text.lstrip("+-")
 
 
 def duration_change(us: float | None) -> str:

@@ -72,8 +72,8 @@ def test_the_causes_and_what_they_do_not_explain_add_up_to_idle_time() -> None:
     for at, side in enumerate((comparison.a, comparison.b)):
         assert math.fsum(row.us[at] or 0.0 for row in rows.values()) == pytest.approx(side.unprofiled_idle_us)
     assert rows[UNEXPLAINED].delta_us == pytest.approx(comparison.b.idle_residual_us - comparison.a.idle_residual_us)
-    # Nobody says how much of it there is for certain.
-    assert rows[UNEXPLAINED].within_us is None
+    # Nobody says how much of it there is for certain, nor for whom it speaks.
+    assert rows[UNEXPLAINED].within_us is None and rows[UNEXPLAINED].unjudged
 
 
 def test_causes_that_explain_more_than_there_is_are_said_to() -> None:
@@ -110,6 +110,14 @@ def test_figures_have_the_digits_that_their_ranges_support_one_below_the_other()
     # A sum as its least certain part: of 1.0 and 0.5, of 1.2 and 0.5, and changes of 2.2 and 1.0.
     figures = (f"7{3 * blank}", f"6{3 * blank}", f"−1{3 * blank}", f"±3{3 * blank}")
     assert rows[NOT_TOLD_APART].figures == figures
+
+
+def test_a_bound_that_is_wider_than_the_figures_is_not_shown_and_what_rounds_to_nothing_has_no_sign() -> None:
+    wide = dict.fromkeys(("python", "op_dispatch", "launch_call"), (1.0, 0.7))
+    row = shown(compared({**wide, "device": (9, 0.1)}, {**wide, "device": (2, 0.1)}))[NOT_TOLD_APART]
+    assert [figure.strip() for figure in row.figures] == ["3.0", "3.0", "0", ""] and row.share == 0
+    rest = shown(compared({"python": (19.14, 0.4)}, {"python": (3, 0.4)}))[UNEXPLAINED]
+    assert rest.figures[0].strip() == "0.0"
 
 
 def test_a_change_that_may_be_none_has_no_bar() -> None:

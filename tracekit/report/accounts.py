@@ -4,7 +4,7 @@ import math
 
 from msgspec import Struct
 
-from tracekit.numbers import MISSING, decimals_within, figure_change, percent, scale_of
+from tracekit.numbers import MISSING, decimals_within, figure_change, percent, rounded, scale_of
 from tracekit.report.document import Account, AccountRow
 
 #: As wide as a digit, and kept by a page: figures with fewer decimals stand below each other's points.
@@ -44,7 +44,7 @@ def shown_account(account: Account) -> ShownAccount:
     for row in account.rows:
         digits = [decimals_within(half / scale, decimals) for half in row.half_us] or [decimals] * (len(row.us) + 1)
         figures = [
-            "" if us is None else _filled(f"{us / scale:,.{each}f}".replace("-", "−"), decimals - each)
+            "" if us is None else _filled(rounded(us / scale, each), decimals - each)
             for us, each in zip(row.us, digits, strict=False)
         ]
         if is_compared:
@@ -69,5 +69,8 @@ def _filled(figure: str, lacking: int) -> str:
 
 
 def _bound(row: AccountRow, digits: int, scale: float, decimals: int) -> str:
-    text = f"±{(row.within_us or 0.0) / scale:,.{digits}f}"
-    return _filled(text, decimals - digits) if text.strip("±0.") else ""
+    """Empty where it says nothing: it rounds to nothing, or is wider than what changed."""
+    within_us = row.within_us or 0.0
+    text = f"±{within_us / scale:,.{digits}f}"
+    says_nothing = not text.strip("±0.") or within_us > max((us or 0.0 for us in row.us), default=0.0)
+    return "" if says_nothing else _filled(text, decimals - digits)

@@ -99,7 +99,8 @@ def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: Reco
 
     busy_differs_us = BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us
     doubt_us = busy_differs_us + (side.form.calls_differ_us if side.form else 0.0)
-    return replace(side, idle_estimate=estimate_idle(light, rich, rules_of(cost), doubt_us))
+    estimate = estimate_idle(light, rich, rules_of(cost), doubt_us)
+    return replace(side, idle_estimate=replace(estimate, cost_measured=cost is not None) if estimate else None)
 
 
 def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:

@@ -86,13 +86,13 @@ def test_the_note_says_whether_what_recording_adds_was_measured() -> None:
 def test_what_follows_a_call_that_waited_is_told_with_its_place_from_a_tenth_of_idle_time_on() -> None:
     syncs = (
         SyncTime("cudaMemcpyAsync", 2, 50.0, None),
-        SyncTime("cudaStreamSynchronize", 2, 90.0, Place("aten::item", None, "model.py(12): forward")),
+        SyncTime("cudaStreamSynchronize", 2, 90.0, Place("aten::item", None, None), lines={"model.py:12": 1}),
     )
     analysis = make_analysis()
     analysis = replace(analysis, idle=replace(analysis.idle, syncs=syncs))
     for us, is_told in ((110.0, False), (120.0, True)):
         side = replace(estimated(replace(A, after_sync_us={"python": us}))[0], analysis=analysis)
-        told = "Python 120.0 µs follow a synchronising call (cudaStreamSynchronize, aten::item, model.py(12): forward)"
+        told = "Python 120.0 µs follow a synchronising call (cudaStreamSynchronize, aten::item, at model.py:12)"
         assert (told in note_of(side)) is is_told
         assert ("synchronising" in note_of(side)) is is_told
 

@@ -31,7 +31,7 @@ REST, OTHER = "all other GPU work", "other causes"
 NOT_TOLD_APART = "other host work, not told apart"
 LESS_THAN_NONE = "other, less overlap"
 #: What idle time without a cause is, and where causes make more than there is.
-IN_NO_TRACE, EXCEEDED = "in no trace", "below 0: causes exceed it"
+IN_NO_TRACE, EXCEEDED = "in no trace", "causes exceed it"
 #: GPU time that the call had no room for: it moves from recording to recording.
 BEYOND, BEYOND_WHAT = "Traced beyond the call", "GPU time varies by recording"
 #: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
@@ -84,7 +84,7 @@ def call_account(comparison: Comparison) -> Account | None:
         if max(abs(one), abs(other)) >= LEAST_RESIDUAL * waterfall.a_us:
             what = EXCEEDED if min(one, other) < 0 else "" if a.idle_estimate else IN_NO_TRACE
             half_us = _half_us(*(side.idle_ranges() or {} for side in (a, b)))
-            rows.append(_row(UNEXPLAINED, one, other, what, half_us=half_us))
+            rows.append(replace(_row(UNEXPLAINED, one, other, what, half_us=half_us), unjudged=True))
         ends = (waterfall.a_us, waterfall.b_us)
         over = [end - gpu - idle for end, gpu, idle in zip(ends, (a.busy_us, b.busy_us), (a_idle, b_idle), strict=True)]
         if max(map(abs, over)) >= LEAST_RESIDUAL * waterfall.a_us:

@@ -121,7 +121,7 @@ def _cause_note(sides: Sides, *, is_calibrated: bool) -> str:
 
 
 def _told_of_estimate(letter: str, side: Side) -> Iterator[str]:
-    """`Of A's Python 1.00 ms follow a synchronising call (cudaStreamSynchronize, aten::item, model.py(12): forward).`
+    """`Of A's Python 1.00 ms follow a synchronising call (cudaStreamSynchronize, aten::item, at model.py:12).`
     And how much has no gap of its own in the full trace."""
     estimate, idle_us = side.idle_estimate, side.unprofiled_idle_us
     if estimate is None or not idle_us:
@@ -129,8 +129,10 @@ def _told_of_estimate(letter: str, side: Side) -> Iterator[str]:
     of = f"Of {letter}'s" if letter else "Of"
     drained = [sync for sync in (side.host.idle.syncs if side.host.idle else ()) if sync.idle_after_us]
     longest = max(drained, key=lambda sync: sync.idle_after_us, default=None)
-    where = longest and ", ".join(filter(None, (longest.call, longest.place.words if longest.place else "")))
-    made_at = f" ({clipped(printable(where), 240)})" if where else ""
+    made_at = ""
+    if longest:
+        place = made_at_words(longest.place, longest.lines, in_eager_code=longest.in_eager_code)
+        made_at = f" ({clipped(printable(', '.join(filter(None, (longest.call, place)))), 240)})"
     for cause, us in estimate.after_sync_us.items():
         if us >= LEAST_AFTER_SYNC * idle_us:
             yield f"{of} {cause_words(cause)} {duration(us)} follow a synchronising call{made_at}."
