@@ -1,8 +1,10 @@
 """Is planted idle time shown under its cause? The rules of `planted_idle.py`, of figures alone.
 
 A cell, which is a plant in a variant, is right where each planted cause is shown within max(10 %, 0.1 ms) of its length
-and inside its range, where no other cause has more than 10 % of what was planted, and where no advice offers more than
-it can remove. All lengths are the plant's less its twin's.
+and inside its range, where no other cause has more than 10 % of what was planted, where no advice offers more than it
+can remove, and where causes and residual make all idle time. All lengths are the plant's less its twin's. Where Python
+is planted in a compiled program, its line is to be on the first screen: that of the graph break, for recordings hold no
+stacks. Of an eager program they tell no line.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 NEAR, NEAR_US, OTHERS = 0.1, 100.0, 0.1
+#: How far causes and residual may be off all idle time: roundings.
+CLOSED_US = 1.0
 #: Where a part of a plant may stand under other causes, because nobody can measure it apart: what its own must have.
 NAMED = 0.25
 #: What CUDA graphs, which a mode asks for, can take off a call.
@@ -32,13 +36,13 @@ class Expected:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a program measured of its unprofiled calls, and what tracekit said of them: `per_step` of its JSON, and its
-    findings."""
+    """What a program measured of its unprofiled calls, and what tracekit said of them: `per_step` of its JSON, its
+    findings, and whether the plant's line is on the first screen, None of an eager program."""
 
     measured_us: Mapping[str, float]
     per_step: Mapping[str, Any]
     advice: tuple[Mapping[str, Any], ...] = ()
-    line_on_screen: bool = False
+    line_on_screen: bool | None = None
 
     def causes_us(self) -> dict[str, float]:
         return self.per_step["unprofiled_idle_by_cause_us"] or {}
@@ -57,6 +61,9 @@ def score(expected: tuple[Expected, ...], plant: Shown, twin: Shown) -> dict[str
     ranges = {each.label: _range_us(each, plant, twin) for each in expected}
     gross_us = sum(_measured_us(each, plant, twin) for each in expected)
     wrong = [*_others(expected, gross_us, shown), *_over_promised(expected, planted, plant)]
+    wrong += [*_not_closed("plant", plant), *_not_closed("twin", twin)]
+    if plant.line_on_screen is False and any("python" in each.causes for each in expected):
+        wrong.append("its line is not on the screen")
     for each in expected:
         wrong += _misplaced(each, planted[each.label], shown, ranges[each.label])
     return {
@@ -122,6 +129,12 @@ def _misplaced(
         yield f"{whole} {range_us[0]:.0f} to {range_us[1]:.0f} us, planted {planted_us:.0f}"
 
 
+def _not_closed(name: str, shown: Shown) -> Iterator[str]:
+    whole_us = sum(shown.causes_us().values()) + shown.per_step["unprofiled_idle_residual_us"]
+    if abs(whole_us - shown.per_step["unprofiled_idle_us"]) > CLOSED_US:
+        yield f"causes and residual of the {name} make {whole_us:.0f} of {shown.per_step['unprofiled_idle_us']:.0f} us"
+
+
 def _over_promised(expected: Iterable[Expected], planted: Mapping[str, float], plant: Shown) -> Iterator[str]:
     """CUDA graphs leave the user's own code what it takes, whatever else is idle; no other advice saves over a call."""
     kept_us = sum(planted[each.label] for each in expected if not GRAPHS_TAKE.issuperset(each.causes))
@@ -143,6 +156,17 @@ def row(cell: Mapping[str, Any]) -> str:
     return (
         f"{cell['plant']:13} {cell['variant']:15} {planted:20} {idle:6} {shown:62} {cell['verdict']:12} {why}".rstrip()
     )
+
+
+def compact(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What stays of an earlier result beside a new one; of one that has such a part itself, that part."""
+    if "before" in result:
+        return dict(result["before"])
+    cells = [
+        {key: cell[key] for key in ("plant", "variant", "verdict", "shown_us") if key in cell}
+        for cell in result["cells"]
+    ]
+    return {"started": result["started"], "device": result["device"], "summary": result["summary"], "cells": cells}
 
 
 def summary(cells: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.planted_idle_score import Expected, Shown, row, score, summary
+from benchmarks.planted_idle_score import Expected, Shown, compact, row, score, summary
 
 PYTHON = (Expected("host", ("python",)),)
 QUIET_US = {"op_dispatch": 150.0, "guards": 60.0}
@@ -20,6 +20,8 @@ def make_shown(
     busy_us: float = 3000.0,
     ranges_us: dict[str, tuple[float, float]] | None = None,
     advice: tuple[dict[str, Any], ...] = (),
+    residual_us: float = 0.0,
+    line_on_screen: bool | None = None,
 ) -> Shown:
     idle_us = None if causes_us is None else sum(causes_us.values())
     per_step: dict[str, Any] = {
@@ -27,10 +29,11 @@ def make_shown(
         "busy_us": None if causes_us is None else busy_us,
         "unprofiled_idle_us": idle_us,
         "unprofiled_idle_by_cause_us": causes_us,
+        "unprofiled_idle_residual_us": residual_us,
     }
     if ranges_us is not None:
         per_step["unprofiled_idle_by_cause_range_us"] = ranges_us
-    return Shown({"host": host_us, "gc": gc_us}, per_step, advice)
+    return Shown({"host": host_us, "gc": gc_us}, per_step, advice, line_on_screen)
 
 
 def make_advice(saving_us: float, **changes: str) -> dict[str, Any]:
@@ -106,6 +109,32 @@ def test_causes_beside_may_have_a_part_and_not_the_whole() -> None:
     assert score(wrapper, part, TWIN)["verdict"] == "right"
     (why,) = score(wrapper, whole, TWIN)["wrong"]
     assert why.startswith("compiled_wrapper only 0 us")
+
+
+def test_causes_and_residual_are_to_make_all_idle_time() -> None:
+    plant = make_shown(2001.0, {**QUIET_US, "python": 2000.0})
+    (why,) = score(PYTHON, plant, make_shown(1.0, QUIET_US, residual_us=-1.2))["wrong"]
+    assert why.startswith("causes and residual of the twin make 209 of 210")
+    assert score(PYTHON, plant, make_shown(1.0, QUIET_US, residual_us=0.9))["verdict"] == "right"
+
+
+def test_the_line_of_planted_python_is_to_be_on_the_screen() -> None:
+    def verdict(expected: tuple[Expected, ...], *, on_screen: bool | None) -> str:
+        shown = make_shown(2001.0, {**QUIET_US, expected[0].causes[0]: 2000.0}, line_on_screen=on_screen)
+        return str(score(expected, shown, TWIN)["verdict"])
+
+    guards = (Expected("host", ("guards",)),)
+    assert [verdict(PYTHON, on_screen=on_screen) for on_screen in (True, False, None)] == ["right", "wrong", "right"]
+    assert verdict(guards, on_screen=False) == "right"
+
+
+def test_of_an_earlier_result_verdicts_and_what_was_shown_stay() -> None:
+    cells = [{"plant": "sleep", "variant": "eager", "verdict": "right", "shown_us": {}, "wrong": []}]
+    first = {"started": "2026", "device": "GPU", "torch": "2", "summary": {"right": 1}, "cells": cells}
+    before = compact(first)
+    assert before["cells"] == [{"plant": "sleep", "variant": "eager", "verdict": "right", "shown_us": {}}]
+    # However often it is run again.
+    assert compact({**first, "before": before}) == before
 
 
 def test_two_plants_of_one_call_are_told_apart() -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from tracekit.capture.recording import Recorder
+    from tracekit.model.host_marks import HostMarks
     from tracekit.model.note import Noted
     from tracekit.model.progress import Progress
     from tracekit.model.single_run import SingleRun
@@ -263,11 +264,11 @@ def record(
     trace, raw = (place.absolute() for place in _places_in(folder, force=force))
     process = os.getpid()
 
-    def publish(device: str, recorded: int) -> None:
+    def publish(device: str, recorded: int, marks: HostMarks) -> None:
         from tracekit.tracefile.publish import publish as published
 
         about = {"tracekit": __version__, "workload": folder.name, "device": device, "steps": recorded}
-        published(raw, trace, metadata=about, marks=())
+        published(raw, trace, metadata=about, marks=marks)
 
     try:
         with Recorder(steps, skip, raw, publish, _warn) as recorder:

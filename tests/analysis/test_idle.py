@@ -28,9 +28,25 @@ def gap_with(*host: Json) -> list[Json]:
     return [make_call(-5, -1, correlation=1), FIRST, LAUNCH, SECOND, *host]
 
 
-def test_before_the_launch_returned_it_is_the_host_after_it_the_device(tmp_path: Path) -> None:
+def test_before_the_launch_returned_it_is_the_host_after_it_the_latency_of_the_launch(tmp_path: Path) -> None:
     idle = idle_of(tmp_path, gap_with(make_op(5, 95)))
-    assert causes_of(idle) == {"op_dispatch": 70, "launch_call": 10, "device": 10}
+    assert causes_of(idle) == {"op_dispatch": 70, "launch_call": 10, "launch_latency": 10}
+
+
+def test_what_was_queued_while_the_gpu_worked_waits_for_the_device(tmp_path: Path) -> None:
+    events = [make_call(-5, -1, correlation=1), FIRST, make_call(3, 9, correlation=2), SECOND, make_op(-9, 120)]
+    assert causes_of(idle_of(tmp_path, events)) == {"device": 90}
+
+
+def test_a_launch_that_returned_inside_the_gap_had_found_the_queue_empty(tmp_path: Path) -> None:
+    events = [make_call(-5, -1, correlation=1), FIRST, make_call(3, 12, correlation=2), SECOND, make_op(-9, 120)]
+    assert causes_of(idle_of(tmp_path, events)) == {"launch_call": 2, "launch_latency": 88}
+
+
+def test_between_the_kernels_of_one_call_it_is_the_device_though_the_call_has_not_returned(tmp_path: Path) -> None:
+    graph = make_call(-5, 40, name="cudaGraphLaunch", correlation=1)
+    events = [graph, FIRST, make_kernel(20, 30, correlation=1), make_op(-9, 120)]
+    assert causes_of(idle_of(tmp_path, events)) == {"device": 10}
 
 
 @pytest.mark.parametrize(
@@ -42,8 +58,12 @@ def test_before_the_launch_returned_it_is_the_host_after_it_the_device(tmp_path:
         (make_call(20, 50, name="cudaMalloc"), "memory"),
         (make_call(20, 50, name="cudaFuncGetAttributes"), "op_dispatch"),
         (make_op(20, 50, name="TorchDynamo Cache Lookup"), "guards"),
-        (make_op(20, 50, name="Torch-Compiled Region: 0/0"), "guards"),
-        (make_span(20, 50, name="## Call CompiledFxGraph abc ##"), "op_dispatch"),
+        (make_op(20, 50, name="Torch-Compiled Region: 0/0"), "python"),
+        (make_op(20, 50, name="Pregraph bytecode"), "compiled_wrapper"),
+        (make_op(20, 50, name="AOTDispatcher Runtime Wrapper Prologue"), "compiled_wrapper"),
+        (make_span(20, 50, name="## Call CompiledFxGraph abc ##"), "compiled_wrapper"),
+        (make_op(20, 50, name="triton_poi_fused_add_0"), "compiled_wrapper"),
+        (make_op(20, 50, name="aten::triton_like"), "op_dispatch"),
         (make_op(20, 50, name="_compile.compile_inner (dynamo_timed)"), "compile"),
         (make_event("python_function", 20, 50, name="Python GC"), "gc"),
         (make_event("python_function", 20, 50, name="<built-in function collect>"), "gc"),
@@ -55,7 +75,7 @@ def test_before_the_launch_returned_it_is_the_host_after_it_the_device(tmp_path:
 def test_each_kind_of_host_event_has_its_cause(tmp_path: Path, event: Json, cause: str) -> None:
     with_op = [make_op(-4, -2)]  # operators are recorded, so silence means Python
     causes = causes_of(idle_of(tmp_path, gap_with(event, *with_op)))
-    expected = {"python": 40.0, "launch_call": 10.0, "device": 10.0}
+    expected = {"python": 40.0, "launch_call": 10.0, "launch_latency": 10.0}
     expected[cause] = expected.get(cause, 0.0) + 30
     assert causes == expected
 
@@ -70,9 +90,9 @@ def test_where_no_operators_were_recorded_silence_is_not_called_python(tmp_path:
     assert causes_of(idle_of(tmp_path, gap_with(make_span(20, 50)), window="whole")) == {
         "unattributed": 70,
         "launch_call": 10,
-        "device": 10,
+        "launch_latency": 10,
     }
-    assert causes_of(idle_of(tmp_path, gap_with())) == {"unattributed": 70, "launch_call": 10, "device": 10}
+    assert causes_of(idle_of(tmp_path, gap_with())) == {"unattributed": 70, "launch_call": 10, "launch_latency": 10}
 
 
 def test_head_and_tail_of_a_step_are_idle_too(tmp_path: Path) -> None:
@@ -85,7 +105,13 @@ def test_head_and_tail_of_a_step_are_idle_too(tmp_path: Path) -> None:
     ]
     idle = idle_of(tmp_path, events)
     assert idle.gap_count == 2
-    assert causes_of(idle) == {"op_dispatch": 10, "launch_call": 10, "device": 10, "sync_wait": 30, "python": 10}
+    assert causes_of(idle) == {
+        "op_dispatch": 10,
+        "launch_call": 10,
+        "launch_latency": 10,
+        "sync_wait": 30,
+        "python": 10,
+    }
     assert [(gap.start_us, gap.duration_us, gap.after, gap.before) for gap in idle.largest] == [
         (60, 40, "gemm", None),
         (0, 30, None, "gemm"),
@@ -143,7 +169,7 @@ def test_the_thread_that_launched_before_explains_what_the_launching_one_does_no
         SECOND,
     ]
     idle = idle_of(tmp_path, events)
-    assert causes_of(idle) == {"op_dispatch": 50 + 10, "launch_call": 10, "python": 10, "device": 10}
+    assert causes_of(idle) == {"op_dispatch": 50 + 10, "launch_call": 10, "python": 10, "launch_latency": 10}
     assert [(work.name, work.us) for work in idle.largest[0].host] == [
         ("aten::nll_loss", 50),
         ("AddBackward0", 10),
@@ -164,6 +190,13 @@ def test_each_large_gap_names_its_launch_and_where_that_was_made(tmp_path: Path)
     assert gap.where == Place("aten::addmm", "Linear_2", "train.py(30): step")
     assert gap.where.words == "aten::addmm in Linear_2, train.py(30): step"
     assert sum(work.us for work in gap.host) == 80
+
+
+def test_the_place_of_a_gap_under_a_wait_is_the_waits_alone(tmp_path: Path) -> None:
+    """Or the launch's operator would be taken for that of the wait."""
+    launch = make_op(70, 92, name="aten::addmm")
+    (gap,) = idle_of(tmp_path, gap_with(make_call(4, 12, name="cudaDeviceSynchronize"), launch)).largest
+    assert (gap.launched_by, gap.sync, gap.where) == ("cudaLaunchKernel", "cudaDeviceSynchronize", None)
 
 
 def test_a_sync_on_a_thread_that_explains_no_gap_is_counted(tmp_path: Path) -> None:

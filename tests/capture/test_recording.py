@@ -1,8 +1,12 @@
 """Recording a form, and a loop, which it never ends, whatever the profiler or another recording does; named regions."""
 
+import gc
+import gzip
 import json
+import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,14 +18,20 @@ import torch
 
 from tracekit.capture import recording, spans
 from tracekit.capture.forms import compiled_form, eager_form, warm_up
+from tracekit.capture.garbage import collections_noted
 from tracekit.capture.recording import SEEN, UNSEEN, Recorder, checked_meanwhile, export, record
 from tracekit.errors import TracekitError
+from tracekit.model.host_marks import HostMarks
 from tracekit.model.progress import Silent
+from tracekit.model.run import RecordingKind
 from tracekit.model.workload import BuiltWorkload
+from tracekit.tracefile.publish import publish
+
+from .conftest import make_workload
 
 
 def test_each_step_is_marked_and_holds_its_operators(workload: BuiltWorkload, tmp_path: Path) -> None:
-    marks = record(eager_form(workload), "rich", 2, tmp_path / "raw.json", Silent())
+    steps_ns = record(eager_form(workload), "rich", 2, tmp_path / "raw.json", Silent()).steps
     events = json.loads((tmp_path / "raw.json").read_text())["traceEvents"]
     steps = [event for event in events if event.get("name", "").startswith("tracekit.step#")]
     assert [step["name"] for step in steps] == ["tracekit.step#0", "tracekit.step#1"]
@@ -31,8 +41,8 @@ def test_each_step_is_marked_and_holds_its_operators(workload: BuiltWorkload, tm
         assert len(inside) == 1
     assert all("Input Dims" in linear["args"] for linear in linears)
     assert "python_function" not in {event.get("cat") for event in events}, "no recording holds Python stacks"
-    assert len(marks) == 2
-    assert all(begin < end for begin, end in marks)
+    assert len(steps_ns) == 2
+    assert all(begin < end for begin, end in steps_ns)
 
 
 def test_compiled_cpu_code_shows_its_fused_kernels(workload: BuiltWorkload, tmp_path: Path) -> None:
@@ -41,6 +51,99 @@ def test_compiled_cpu_code_shows_its_fused_kernels(workload: BuiltWorkload, tmp_
     record(form, "light", 1, tmp_path / "raw.json", Silent())
     names = {event.get("name", "") for event in json.loads((tmp_path / "raw.json").read_text())["traceEvents"]}
     assert any("cpp_fused" in name for name in names), sorted(names)
+
+
+@pytest.mark.parametrize("kind", ["light", "rich"])
+def test_a_garbage_collection_is_in_the_recording_where_it_happened(kind: RecordingKind, tmp_path: Path) -> None:
+    times: list[tuple[int, int]] = []
+
+    def call() -> None:
+        began = time.time_ns()
+        gc.collect()
+        times.append((began, time.time_ns()))
+        torch.ones(3).sin()
+
+    marks = record(eager_form(make_workload(call)), kind, 2, tmp_path / "raw.json", Silent())
+    assert not [callback for callback in gc.callbacks if callback.__module__.startswith("tracekit")]
+    publish(tmp_path / "raw.json", tmp_path / "out.json.gz", metadata={}, marks=marks)
+    document = json.loads(gzip.decompress((tmp_path / "out.json.gz").read_bytes()))
+    events = document["traceEvents"]
+    collections, steps, sines = (
+        [event for event in events if str(event.get("name")).startswith(name)]
+        for name in ("Python GC", "tracekit.step#", "aten::sin")
+    )
+    assert len(collections) == len(steps) == 2, "none of the call that is thrown away"
+    for (began, ended), collection, step, sine in zip(times[-2:], collections, steps, sines, strict=True):
+        starts_ns, lasts_ns = collection["ts"] * 1e3 + document["baseTimeNanoseconds"], collection["dur"] * 1e3
+        assert began <= starts_ns + 1000 and starts_ns + lasts_ns <= ended + 1000
+        assert lasts_ns > 0.9 * (ended - began) - 1e6
+        # By the profiler's own clock too.
+        assert step["ts"] - 1000 < collection["ts"] < collection["ts"] + collection["dur"] < sine["ts"] + 1000
+        assert (collection["pid"], collection["tid"]) == (step["pid"], step["tid"])
+
+
+def test_the_first_launch_of_a_session_lies_before_its_first_step_and_what_is_published_begins_behind_it(
+    recorder: Any, marks: list[HostMarks], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def begin(device: str) -> int:
+        assert torch.autograd.profiler._is_profiler_enabled
+        made.append(device)
+        return 42
+
+    def call() -> None:
+        made.append("call")
+
+    monkeypatch.setattr(recording, "begin_session", begin)
+    found = record(eager_form(make_workload(call)), "light", 2, tmp_path / "raw.json", Silent())
+    assert made == ["cpu", "call", "call", "call"], "the first call of a session is slow, too"
+    assert 42 < found.begin_ns <= found.steps[0][0]
+    made.clear()
+    with recorder(skip=1) as each:
+        for _ in range(3):
+            with each.step():
+                call()
+    assert (made, marks[0].begin_ns) == (["call", "cpu", "call", "call"], 42)
+
+
+def test_no_collection_is_noted_where_none_happens_and_nothing_listens_after_an_error(tmp_path: Path) -> None:
+    listening: list[int] = []
+    before = list(gc.callbacks)
+
+    def call() -> None:
+        listening.append(len(gc.callbacks) - len(before))
+        if len(listening) == 4:
+            raise ZeroDivisionError
+
+    form = eager_form(make_workload(call))
+    assert record(form, "light", 1, tmp_path / "raw.json", Silent()).collections == ()
+    with pytest.raises(ZeroDivisionError):
+        record(form, "light", 1, tmp_path / "raw.json", Silent())
+    assert listening == [0, 1, 0, 1] and gc.callbacks == before
+
+
+def test_a_recorder_notes_the_collections_of_all_threads_while_it_records(
+    recorder: Any, marks: list[HostMarks]
+) -> None:
+    with recorder(steps=1, skip=1) as each:
+        for _ in range(3):
+            with each.step():
+                gc.collect()
+                thread = threading.Thread(target=gc.collect)
+                thread.start()
+                thread.join()
+    own, other = marks[0].collections
+    assert own.ident == threading.get_ident() != other.ident
+    assert marks[0].begin_ns < own.begin_ns < own.end_ns <= other.begin_ns < other.end_ns
+
+
+def test_a_fork_that_outlives_the_recording_keeps_no_list_of_its_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+    with collections_noted() as noted:
+        gc.collect()
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        gc.collect()
+    assert len(noted) == 1
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
@@ -90,9 +193,17 @@ def published() -> list[tuple[str, int]]:
 
 
 @pytest.fixture
-def recorder(tmp_path: Path, published: list[tuple[str, int]]) -> Any:
+def marks() -> list[HostMarks]:
+    return []
+
+
+@pytest.fixture
+def recorder(tmp_path: Path, published: list[tuple[str, int]], marks: list[HostMarks]) -> Any:
     def make(steps: int = 1, skip: int = 0) -> Recorder:
-        publish = lambda device, count: published.append((device, count))  # noqa: E731
+        def publish(device: str, count: int, of_host: HostMarks) -> None:
+            published.append((device, count))
+            marks.append(of_host)
+
         return Recorder(steps, skip, tmp_path / f"{skip}.json", publish, lambda noted: warnings.warn(noted.code))  # noqa: B028
 
     return make

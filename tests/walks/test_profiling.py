@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from tracekit import store  # noqa: E402
-from tracekit.capture import forms, output_check, provenance, recording, tagging, timing  # noqa: E402
+from tracekit.capture import forms, output_check, provenance, recording, recording_cost, tagging, timing  # noqa: E402
 from tracekit.capture.compilation import room_for  # noqa: E402
 from tracekit.comparison.comparing import compare  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
@@ -20,6 +20,7 @@ from tracekit.model.child import ChildJob  # noqa: E402
 from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.provenance import CompiledSites, EagerOps  # noqa: E402
+from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost  # noqa: E402
 from tracekit.model.run import CompileFacts, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.report.words.noted import noted_sentence  # noqa: E402
@@ -210,13 +211,22 @@ def test_nothing_is_profiled_in_the_runs_own_process_before_its_calls_are_timed_
 
     note(timing, "time_forms")
     note(recording, "record")
+    note(recording_cost, "measure_recording_cost")
     note(output_check, "check_outputs")
     note(torch.profiler.profile, "__enter__")
     monkeypatch.setattr("tracekit.capture.device.free_memory_bytes", lambda _device: 2**40)
     monkeypatch.setattr(recording, "COMMAND", ["true"])
-    profile(tmp_path / "run", replace(EAGER, provenance=False), device="cuda")
-    assert "__enter__" in done and done[0] == "time_forms"
-    assert [each for each in done if each != "__enter__"] == ["time_forms", "record", "record", "check_outputs"]
+    profile(tmp_path / "run", replace(BARE, numerics=True), kernels=False, device="cuda")
+    assert "__enter__" in done and done[:2] == ["time_forms", "measure_recording_cost"]
+    assert [each for each in done if each != "__enter__"][2:] == ["record"] * 4 + ["check_outputs"]
+
+
+def test_a_run_keeps_what_recording_adds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cost = Cost(5.0, 4.0, 6.5)
+    costs = EventCosts(cost, cost, cost, cost, graph_node=cost)
+    measured = RecordingCost(costs, replace(costs, graph_launch=cost))
+    monkeypatch.setattr(recording_cost, "measure_recording_cost", lambda *_: measured)
+    assert profile(tmp_path / "run", replace(BARE, forms=("eager",))).recording_cost == measured
 
 
 @pytest.mark.parametrize("dynamic", [None, True])

@@ -24,10 +24,12 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from tracekit.capture.device import pick_device, synchronize
 from tracekit.capture.forms import Form
+from tracekit.capture.garbage import collections_noted
 from tracekit.capture.lockstep import ALONE, Ranks
 from tracekit.capture.sole_profiler import claim, is_active, is_active_here, release, watched_starts
 from tracekit.capture.spans import open_spans
 from tracekit.errors import TracekitError
+from tracekit.model.host_marks import Collection, HostMarks
 from tracekit.model.note import Facts, Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import RecordingKind
@@ -79,30 +81,55 @@ def kernels_are_visible() -> bool:
 
 def record(
     form: Form, kind: RecordingKind, steps: int, path: Path, progress: Progress, ranks: Ranks = ALONE
-) -> tuple[tuple[int, int], ...]:
-    """Records `steps` calls into `path` (plain Chrome JSON). Returns when each began and ended, Unix time in ns: a
-    recording of CUDA activity alone holds no host spans.
+) -> HostMarks:
+    """Records `steps` calls into `path` (plain Chrome JSON). Returns when each began and ended, which a recording of
+    CUDA activity alone does not hold, and when garbage was collected, which none does.
 
     light: kernels and the API calls that launch them; on the CPU operators alone. rich: operators and their shapes
-    too. Never Python stacks: under them compiled code ran four times slower. One call is made and thrown away
-    first, because the profiler's own first call is slow. `ranks` begin each step together: profilers start at different
-    moments, and the rank whose starts last would be waited for. Raises TracekitError where the file cannot be written.
+    too. Never Python stacks: under them compiled code ran four times slower. One call is made first that is not
+    published, because the first one of a session is slow. `ranks` begin each step together: profilers start at
+    different moments, and the rank whose starts last would be waited for. Raises TracekitError where the file cannot be
+    written.
     """
-    activities = [ProfilerActivity.CUDA] if form.device != "cpu" and kind == "light" else _activities(form.device)
     progress.phase(f"recording {form.name} ({kind})", total=2, still=True)
-    with form.ready():
-        with profile(activities=activities, record_shapes=kind == "rich"), watched_starts(_refuse_another):
-            _step(form, 0, ranks)
+    with form.ready(), profiler_of(form.device, kind) as profiler, watched_starts(_refuse_another):
+        begin_session(form.device)
+        ranks.begin()
+        form.call()
+        synchronize(form.device)
         progress.advance()
-        with profile(activities=activities, record_shapes=kind == "rich") as profiler, watched_starts(_refuse_another):
-            synchronize(form.device)
-            marks = tuple(_step(form, index, ranks) for index in range(steps))
+        begin_ns = time.time_ns()
+        with collections_noted() as collections:
+            marked = tuple(_step(form, index, ranks) for index in range(steps))
     progress.phase(f"writing {form.name} ({kind})")
     try:
         export(profiler, path)
     except (OSError, RuntimeError) as error:
         raise TracekitError(f"the profiler could not write {path}: {cause(error)}") from None
-    return marks
+    return HostMarks(begin_ns, marked, tuple(collections))
+
+
+def profiler_of(device: str, kind: RecordingKind) -> profile:
+    """The profiler as it makes a recording of this kind."""
+    activities = [ProfilerActivity.CUDA]
+    if device == "cpu":
+        activities = [ProfilerActivity.CPU]
+    elif kind == "rich":
+        activities.insert(0, ProfilerActivity.CPU)
+    return profile(activities=activities, record_shapes=kind == "rich")
+
+
+def begin_session(device: str) -> int:
+    """Launches a small kernel in a session that has just started. Returns when it was over, Unix time in ns: what is
+    published begins there.
+
+    The first launch of every session, by whatever API and however warm the process is, takes 400 to 500 us inside the
+    driver (H100, torch 2.11): in a step it would be idle time that no other call has.
+    """
+    if device != "cpu":
+        torch.empty(1, device=device).fill_(0)
+        synchronize(device)
+    return time.time_ns()
 
 
 def _refuse_another() -> None:
@@ -134,10 +161,6 @@ def cause(error: Exception) -> str:
     return first if isinstance(error, TracekitError) else f"{type(error).__name__}: {first}"
 
 
-def _activities(device: str) -> list[ProfilerActivity]:
-    return [ProfilerActivity.CPU] if device == "cpu" else [ProfilerActivity.CPU, ProfilerActivity.CUDA]
-
-
 def _step(form: Form, index: int, ranks: Ranks) -> tuple[int, int]:
     ranks.begin()
     begin_ns = time.time_ns()
@@ -151,10 +174,10 @@ class Recorder:
     """Records what runs inside `with`: all of it, or of a loop `steps` steps after the first `skip`. Nothing is timed:
     under the profiler the host is slower, and the trace says nothing of how long a step takes without it.
 
-    The trace is handed to `publish` as the profiler wrote it, with the number of steps, when the block ends; not at all
-    where an exception ends it. What cannot be recorded or written is told to `warn`, and nothing is raised for it: a
-    training run is not to end, before it has saved what it trained, for want of a trace. A profiler of the loop's own
-    goes first: where one is active nothing is recorded, and where one begins the recording ends.
+    The trace is handed to `publish` as the profiler wrote it, with the number of steps and the host's marks, when the
+    block ends; not at all where an exception ends it. What cannot be recorded or written is told to `warn`, and nothing
+    is raised for it: a training run is not to end, before it has saved what it trained, for want of a trace. A profiler
+    of the loop's own goes first: where one is active nothing is recorded, and where one begins the recording ends.
     """
 
     def __init__(
@@ -162,7 +185,7 @@ class Recorder:
         steps: int | None,
         skip: int,
         raw: Path,
-        publish: Callable[[str, int], None],
+        publish: Callable[[str, int, HostMarks], None],
         warn: Callable[[Noted], None],
     ) -> None:
         self._wanted, self._skip, self._raw, self._publish, self._warn = steps, skip, raw, publish, warn
@@ -170,7 +193,8 @@ class Recorder:
         #: What is undone when the recording ends; None while nothing is recorded.
         self._session: ExitStack | None = None
         self._profiler: profile | None = None
-        self._made = self._recorded = 0
+        self._made = self._recorded = self._begin_ns = 0
+        self._collections: list[Collection] = []
         self._missed: Noted | None = None
         self._process = os.getpid()
         #: The thread that records, once one does.
@@ -219,7 +243,8 @@ class Recorder:
             return
         try:
             export(self._profiler, self._raw)
-            self._publish(self._device, self._recorded)
+            marks = HostMarks(self._begin_ns, collections=tuple(self._collections))
+            self._publish(self._device, self._recorded, marks)
         except Exception as failure:  # noqa: BLE001 - whatever failed, the loop's program goes on.
             self._warn(Noted("trace_not_written", {"folder": str(self._raw.parent), "error": cause(failure)}))
             return
@@ -239,7 +264,6 @@ class Recorder:
             self._miss(Noted("recorded_by_another"))
             return
         self._thread = threading.current_thread()
-        activities = _activities(self._device)
         try:
             with ExitStack() as session:
                 session.callback(release)
@@ -249,15 +273,17 @@ class Recorder:
                     self._miss(Noted("recorded_by_another"))
                     return
                 # The profiler's first recording in a process is slow to start.
-                with profile(activities=activities):
+                with profiler_of(self._device, "rich"):
                     torch.ones(16, device=self._device).add_(1)
                     synchronize(self._device)
-                profiler = profile(activities=activities, record_shapes=True)
+                profiler = profiler_of(self._device, "rich")
                 session.callback(self._end, profiler)
                 profiler.start()
                 # A process that ends while torch profiles ends with a segmentation fault.
                 session.callback(atexit.unregister, self._stop)
                 atexit.register(self._stop)
+                self._begin_ns = begin_session(self._device)
+                self._collections = session.enter_context(collections_noted())
                 session.callback(open_spans, None)
                 open_spans(record_function)
                 self._session = session.pop_all()

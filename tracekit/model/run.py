@@ -22,6 +22,7 @@ from tracekit.model.compilation import Diagnostics, NotCompiled
 from tracekit.model.gpu import FormMemory, GpuState
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics
+from tracekit.model.recording_cost import RecordingCost
 from tracekit.model.timing import FormTiming, Startup, refuse_no_times
 
 #: `prefill`: one forward over the prompts. `decode`: one forward over one token of each, the cache full of prompts.
@@ -151,6 +152,15 @@ class FormResult(Struct, frozen=True):
         refuse_no_times(self.wall_us)
 
     @property
+    def calls_differ_us(self) -> float:
+        """Half of what four of five timed calls lie between: by so much the few that are recorded may differ from the
+        median one."""
+        from statistics import quantiles
+
+        tenths = quantiles(self.wall_us, n=10) if len(self.wall_us) > 1 else [0.0]
+        return (tenths[-1] - tenths[0]) / 2
+
+    @property
     def compilations_while_timed(self) -> int:
         """How much was compiled inside timed calls, of the run's own process and of those that repeated it."""
         own = self.compilation.during_timing if self.compilation else 0
@@ -211,6 +221,7 @@ class Run(Struct, frozen=True):
     noted: Many[Noted] = ()  #: The facts of those `notes` that tracekit itself made.
     ranks: Many[RankOfRun] = ()  #: All ranks of a run of several; what the rest of the manifest says is rank 0's.
     not_compiled: Many[NotCompiled] | None = None  #: Why torch.compile made no graph: there is no compiled form then.
+    recording_cost: RecordingCost | None = None  #: Of several ranks, each measures its own. None without a GPU.
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)

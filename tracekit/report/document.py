@@ -330,7 +330,9 @@ class GateText(Struct, frozen=True):
 class AccountRow(Struct, frozen=True):
     """A part of a call: `level` 0 is GPU kernels or idle time, 1 a part of these, 2 a part of the row above. `us` are
     the sides' times, None where only the change is known; `delta_us` is None of one side alone. `what` says what became
-    of it. Of an `unjudged` one the change is neither gain nor loss."""
+    of it. Of an `unjudged` one the change is neither gain nor loss. `half_us` is by how much each of `us` and the
+    change may be off, which their digits show; empty where that is not known. `within_us` is shown after the change's
+    ±; None likewise."""
 
     name: str
     level: int
@@ -338,6 +340,8 @@ class AccountRow(Struct, frozen=True):
     delta_us: float | None = None
     what: str = ""
     unjudged: bool = False
+    half_us: tuple[float, ...] = ()
+    within_us: float | None = None
 
 
 class Account(Struct, frozen=True):

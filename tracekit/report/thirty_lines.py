@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import counted
-from tracekit.report.accounts import ShownRow, shown_account
+from tracekit.report.accounts import NO_DIGIT, ShownRow, shown_account
 from tracekit.report.advised import advised
 from tracekit.report.document import BLANK, Account, Cell, Line, Name, Overview, Styled, Summary, Table, columns
 from tracekit.report.terminal import command_lines, height
@@ -169,9 +169,8 @@ def _account(account: Account, width: int) -> Table:
     shown = shown_account(account)
     heads = [clipped_within(printable(each), LONGEST_HEAD) for each in shown.heads if shown.is_compared]
     heads = heads or ["", *shown.heads[1:]]
-    beside = sum(
-        BETWEEN + max(len(head), *(len(row.figures[at]) for row in shown.rows)) for at, head in enumerate(heads)
-    )
+    widths = [max(len(head), *(len(row.figures[at]) for row in shown.rows)) for at, head in enumerate(heads)]
+    beside = sum(BETWEEN + width for width in widths)
     # Bars give way first, then names, and then reasons stand below their rows.
     words = max(len(row.what) for row in shown.rows)
     words += BETWEEN if words else 0
@@ -184,7 +183,12 @@ def _account(account: Account, width: int) -> Table:
     told = words and not below
     rows = []
     for name, row in zip(names, shown.rows, strict=True):
-        rows.append((name, *row.figures, *((_bar(row, bar),) if bar else ()), *((row.what,) if told else ())))
+        # What ends with blanks is justified here.
+        figures = (
+            figure.replace(NO_DIGIT, " ").rjust(width) if NO_DIGIT in figure else figure
+            for figure, width in zip(row.figures, widths, strict=True)
+        )
+        rows.append((name, *figures, *((_bar(row, bar),) if bar else ()), *((row.what,) if told else ())))
         if below and row.what:
             rows.append((f"{'  ' * (row.level + 2)}{row.what}", *[""] * (len(row.figures) + bool(bar))))
     words_beside = columns(*[""] * (bool(bar) + bool(told)))

@@ -180,6 +180,7 @@ class _Answer(BaseHTTPRequestHandler):
         """Whether the client took all that was sent, which may still lie in buffers: a client that closes before it has
         read everything resets the connection. Waits until it closes."""
         try:
+            error: int
             self.connection.shutdown(socket.SHUT_WR)
             until = time.monotonic() + SILENCE_SECONDS
             while self.connection.recv(PIECE_BYTES):
@@ -197,7 +198,8 @@ class _Answer(BaseHTTPRequestHandler):
 
     def _is_sending(self) -> bool:
         """Whether the client's machine has not confirmed all that was sent (`man 7 tcp`)."""
-        return int.from_bytes(fcntl.ioctl(self.connection, termios.TIOCOUTQ, bytes(4)), sys.byteorder) > 0
+        outstanding: bytes = fcntl.ioctl(self.connection, termios.TIOCOUTQ, bytes(4))
+        return int.from_bytes(outstanding, sys.byteorder) > 0
 
     def _allow_page(self) -> None:
         self.send_header("Access-Control-Allow-Origin", PAGE)

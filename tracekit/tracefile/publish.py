@@ -4,7 +4,7 @@ import gzip
 import html
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +12,34 @@ import msgspec
 
 from tracekit.errors import TracekitError
 from tracekit.files import replaced
+from tracekit.model.host_marks import Collection, HostMarks
 
 #: Top-level keys and event arguments that name the machine or its folders.
 PRIVATE_KEYS = ("traceName", "host_name", "hostname")
 PATH_ARGUMENTS = ("kernel_file",)
 #: Events that programs name, by `tracekit.region` too.
 ANNOTATIONS = ("user_annotation", "gpu_user_annotation")
+CALLS = ("cuda_runtime", "cuda_driver")
+ON_THE_HOST = (*CALLS, "cpu_op", "user_annotation")
+#: What torch calls a garbage collection where it records them itself.
+COLLECTION = "Python GC"
 
 
-def publish(raw: Path, out: Path, *, metadata: Mapping[str, object], marks: Sequence[tuple[int, int]]) -> int:
+def publish(raw: Path, out: Path, *, metadata: Mapping[str, object], marks: HostMarks) -> int:
     """Writes `raw` (plain Chrome JSON by torch.profiler) to `out` (gzipped) and removes it; returns the bytes written.
 
-    `metadata` lands under the top-level key `tracekit`. `marks` are steps as Unix nanoseconds (begin, end): they become
-    spans `tracekit.step#N` where the recording holds none itself. Raises TracekitError when `raw` is no trace.
+    `metadata` lands under the top-level key `tracekit`. Of `marks`, steps become spans `tracekit.step#N` where the
+    recording holds none itself, and collections spans `Python GC`. Events of the session's start are left out: a trace
+    that is read whole would begin with them. Raises TracekitError when `raw` is no trace.
     """
     try:
         document: dict[str, Any] = msgspec.json.decode(raw.read_bytes())
-        events: list[dict[str, Any]] = document["traceEvents"]
+        recorded: list[dict[str, Any]] = document["traceEvents"]
     except (msgspec.DecodeError, KeyError, TypeError):
         raise TracekitError(f"the profiler wrote {raw.name} in an unknown format; install torch 2.9 to 2.15") from None
+    base_ns = int(document.get("baseTimeNanoseconds", 0))
+    begin_us = (marks.begin_ns - base_ns) / 1e3
+    events = [event for event in recorded if not _ended_before(event, begin_us)]
     for key in PRIVATE_KEYS:
         document.pop(key, None)
     for event in events:
@@ -42,8 +51,10 @@ def publish(raw: Path, out: Path, *, metadata: Mapping[str, object], marks: Sequ
             arguments.update(paths)
         if event.get("cat") in ANNOTATIONS and "&#" in event["name"]:
             event["name"] = html.unescape(event["name"])
+    spans = _collection_spans(events, marks.collections, base_ns)
     if not any(event.get("name") == "tracekit.step#0" for event in events):
-        events += _step_spans(events, marks, int(document.get("baseTimeNanoseconds", 0)))
+        spans += _step_spans(events, marks.steps, base_ns)
+    document["traceEvents"] = events + spans
     document["tracekit"] = dict(metadata)
     # No file name and no time inside: the same recording gives the same bytes.
     with replaced(out) as file, gzip.GzipFile("", "wb", compresslevel=9, fileobj=file, mtime=0) as packed:
@@ -52,21 +63,42 @@ def publish(raw: Path, out: Path, *, metadata: Mapping[str, object], marks: Sequ
     return out.stat().st_size
 
 
-def _step_spans(events: list[dict[str, Any]], marks: Sequence[tuple[int, int]], base_ns: int) -> list[dict[str, Any]]:
-    """Spans on the thread that made the most API calls. Kineto's times are microseconds since `baseTimeNanoseconds`."""
-    callers = (each for each in events if each.get("cat") in ("cuda_runtime", "cuda_driver"))
-    counts = Counter((each.get("pid"), each.get("tid")) for each in callers)
-    pid, tid = max(counts, key=lambda thread: counts[thread], default=(0, 0))
-    return [
-        {
-            "ph": "X",
-            "cat": "user_annotation",
-            "name": f"tracekit.step#{index}",
-            "pid": pid,
-            "tid": tid,
-            "ts": (begin_ns - base_ns) / 1e3,
-            "dur": (end_ns - begin_ns) / 1e3,
-            "args": {"marked by": "the host's clock"},
-        }
-        for index, (begin_ns, end_ns) in enumerate(marks)
-    ]
+def _ended_before(event: dict[str, Any], us: float) -> bool:
+    """Metadata and instants are of the whole file, whenever they are."""
+    return event.get("ph") in ("X", "s", "f") and event["ts"] + event.get("dur", 0) < us
+
+
+def _step_spans(events: list[dict[str, Any]], steps: tuple[tuple[int, int], ...], base_ns: int) -> list[dict[str, Any]]:
+    """Spans on the thread that made the most API calls."""
+    counts = Counter((each.get("pid"), each.get("tid")) for each in events if each.get("cat") in CALLS)
+    thread = max(counts, key=lambda thread: counts[thread], default=(0, 0))
+    return [_span(f"tracekit.step#{index}", *step, thread, base_ns) for index, step in enumerate(steps)]
+
+
+def _collection_spans(
+    events: list[dict[str, Any]], collections: tuple[Collection, ...], base_ns: int
+) -> list[dict[str, Any]]:
+    """Spans on the threads they happened on, which Kineto names by the system's number where operators are recorded,
+    else by the lower half of pthread's, without its sign."""
+    processes = {each.get("tid"): each.get("pid") for each in events if each.get("cat") in ON_THE_HOST}
+    process = next(iter(processes.values()), 0)
+    spans = []
+    for each in collections:
+        low = min(each.ident % 2**32, -each.ident % 2**32)
+        thread = (process, low if low in processes else each.native_id)
+        spans.append(_span(COLLECTION, each.begin_ns, each.end_ns, thread, base_ns))
+    return spans
+
+
+def _span(name: str, begin_ns: int, end_ns: int, thread: tuple[Any, Any], base_ns: int) -> dict[str, Any]:
+    """Kineto's times are microseconds since `baseTimeNanoseconds`."""
+    return {
+        "ph": "X",
+        "cat": "user_annotation",
+        "name": name,
+        "pid": thread[0],
+        "tid": thread[1],
+        "ts": (begin_ns - base_ns) / 1e3,
+        "dur": (end_ns - begin_ns) / 1e3,
+        "args": {"marked by": "the host's clock"},
+    }

@@ -316,7 +316,7 @@ def _measure_forms(
 def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progress: Progress, ranks: Ranks) -> Run:
     """Warms up, times, records and asks further of each form; of the eager one alone, whichever were asked for, where
     torch.compile compiles nothing."""
-    from tracekit.capture import failures, forms, timing
+    from tracekit.capture import failures, forms, recording_cost, timing
     from tracekit.workloads.own_errors import their_calls
 
     settings = workload.settings
@@ -371,6 +371,8 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
         compilation.begin("later")
         for number, form in enumerate(made):
             progress.stage(f"recording {form.name}", like=[f"recording {each.name}" for each in made[:number]])
+            if not number:
+                run = replace(run, recording_cost=recording_cost.measure_recording_cost(settings.device, progress))
             recordings: tuple[Recording, ...] = ()
             for kind, steps in RECORDINGS:
                 recordings = (*recordings, _record(form, kind, steps, run, draft, progress, ranks))

@@ -11,7 +11,7 @@ from tracekit import store
 from tracekit.analysis import holds_window
 from tracekit.analysis.regions import with_break_costs
 from tracekit.errors import StrictError, TracekitError
-from tracekit.model.comparison import Side
+from tracekit.model.comparison import BUSY_MOVES, Side
 from tracekit.names import encodable
 from tracekit.shell import quoted
 from tracekit.tracefile.source import holds_traces
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
     from tracekit.model.comparison import Comparison
     from tracekit.model.job import JobChange
+    from tracekit.model.recording_cost import RecordingCost
     from tracekit.model.run import FormName, FormResult, RankOfRun, RecordingKind, Run
     from tracekit.model.sequence import OperatorSource, Sequence
     from tracekit.model.timeline import StepTimeline
+    from tracekit.model.trace import Trace
     from tracekit.walks.reading import Looked
 
 #: What a run is compared of.
@@ -61,9 +63,10 @@ def load_side(
         path = path / rank.folder
         run = store.load(path)
     chosen = choose_form(run, path, form)
-    kind, (analysis, sequence, timeline), (rich, rich_timeline) = _analyze_recordings(path, chosen, reading)
+    read = _read_recordings(path, chosen, reading)
+    kind, (analysis, sequence, timeline), (rich, rich_timeline) = _analyze_recordings(*read, reading)
     provenance = store.load_provenance(path, chosen) if reading.shapes else None
-    return _with_break_costs(
+    side = _with_break_costs(
         Side(
             label=chosen.name,
             path=str(store.recording_path(path, chosen, kind)),
@@ -85,6 +88,19 @@ def load_side(
             rank=(rank.rank if rank else 0) if ranks else None,
         )
     )
+    return _with_idle_estimate(side, *read, run.recording_cost) if kind == "light" else side
+
+
+def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: RecordingCost | None) -> Side:
+    """With the causes of the unprofiled call's idle time, where that is known."""
+    if side.unprofiled_idle_us is None:
+        return side
+    from tracekit.analysis.unprofiled_idle import estimate_idle, rules_of
+
+    busy_differs_us = BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us
+    doubt_us = busy_differs_us + (side.form.calls_differ_us if side.form else 0.0)
+    estimate = estimate_idle(light, rich, rules_of(cost), doubt_us)
+    return replace(side, idle_estimate=replace(estimate, cost_measured=cost is not None) if estimate else None)
 
 
 def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
@@ -219,8 +235,14 @@ def _has_recording(form: FormResult, kind: RecordingKind) -> bool:
     return any(recording.kind == kind for recording in form.recordings)
 
 
+def _read_recordings(folder: Path, form: FormResult, reading: Reading) -> tuple[Trace, Trace | None]:
+    """The light recording, and the rich one where there is one."""
+    light = reading.read(store.recording_path(folder, form, "light"))
+    return light, reading.read(store.recording_path(folder, form, "rich")) if _has_recording(form, "rich") else None
+
+
 def _analyze_recordings(
-    folder: Path, form: FormResult, reading: Reading
+    light: Trace, rich: Trace | None, reading: Reading
 ) -> tuple[RecordingKind, Looked, tuple[Analysis | None, StepTimeline | None]]:
     """Which recording the figures are of; what was seen of it, with the operators of the rich one; and the rich one's
     analysis beside that, with one step to draw.
@@ -228,10 +250,8 @@ def _analyze_recordings(
     The figures are the light one's, unless it holds no span of the window's name: a light recording of a GPU holds
     those of its steps alone. They are the rich one's then.
     """
-    light = reading.read(store.recording_path(folder, form, "light"))
-    if not _has_recording(form, "rich"):
+    if rich is None:
         return "light", reading.look(light), (None, None)
-    rich = reading.read(store.recording_path(folder, form, "rich"))
     if not holds_window(light, reading.window):
         return "rich", reading.look(rich), (None, None)
     # What is asked for by number or name the rich recording may not have: it has fewer steps, each like the others.

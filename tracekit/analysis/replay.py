@@ -1,0 +1,280 @@
+"""What would a recorded step have been like, had recording not slowed its host?
+
+The host of a step is a row of stretches: API calls, and what lies between them. They are run again, each launch so much
+shorter; the GPU begins what was launched when the launch is through and what ran before has ended, each with the delay
+that was recorded. A call that waited for the GPU waits for the same work again.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from msgspec import Struct, field
+
+from tracekit.analysis.kernels import GRAPH_LAUNCH
+from tracekit.analysis.links import launching_calls
+from tracekit.analysis.timeline import CAUSE_CODES, COLLECTING, cause_of_call, is_sync_call
+from tracekit.analysis.window import Scope, columns
+
+if TYPE_CHECKING:
+    from tracekit.interval import Floats, Ints
+    from tracekit.model.trace import Trace
+
+#: Of a call and what lies before it at least so much is left, whatever recording is said to add.
+LEAST_NS = 500.0
+#: From the end of a kernel to the start of one that was queued behind it, where a step shows none.
+BETWEEN_KERNELS_NS = 1000.0
+#: Clocks of host and GPU differ by less.
+CLOCK_NS = 1000
+
+
+class HostCost(Struct, frozen=True):
+    """What recording adds to the host, in nanoseconds: to a call that launches one kernel, copy or set, to one that
+    launches a CUDA graph, for each activity of that graph, and to a call that waits. `in_call` says whether it is taken
+    from the call itself first, or from the call and what lies before it alike."""
+
+    launch: float = 0.0
+    graph_launch: float = 0.0
+    graph_node: float = 0.0
+    sync: float = 0.0
+    in_call: bool = True
+
+
+class HostStep(Struct, frozen=True, eq=False):
+    """One step as it was recorded, in nanoseconds from its start.
+
+    A row for each stretch of the host, in order, without holes: `lengths`; `calls`, the position of its API call among
+    those of the step, or of the next one where it lies between two; `codes`, the cause of a call or a collection by
+    itself, -1 for what lies between calls. `first` and `last` are the positions of the activities that it launched
+    (none where they are equal), `waits_for` that of the activity whose end it waited for (-1: none) and `tail` how long
+    it went on after that; `is_graph` whether it launched a CUDA graph.
+
+    Activities are in the order of their launches: `starts`, `ends`; `launch_ends`, when the call had returned;
+    `before`, the one that had ended last when it began, and `on_stream`, the one before it on its stream: -1 for none.
+    `threads` and `call_names` are of the calls.
+    """
+
+    starts: list[float]
+    ends: list[float]
+    launch_ends: list[float]
+    before: list[int]
+    on_stream: list[int]
+    names: list[str]
+    threads: list[int]
+    call_names: list[str]
+    lengths: list[float] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+    last: list[int] = field(default_factory=list)
+    waits_for: list[int] = field(default_factory=list)
+    tail: list[float] = field(default_factory=list)
+    is_graph: list[bool] = field(default_factory=list)
+
+
+class Replayed(Struct, frozen=True, eq=False):
+    """When each stretch of the host ended, the first beginning at 0, and when each activity started and ended."""
+
+    stretch_ends: Floats
+    starts: Floats
+    ends: Floats
+
+
+def host_steps(trace: Trace, scope: Scope, device: int) -> list[HostStep]:
+    """Every step of the window."""
+    held = launching_calls(scope.linked, scope.calls)
+    work = scope.activities.filter(pl.col("device") == device)
+    collections = trace.host.filter(pl.col("name").is_in(COLLECTING))
+    known = scope.calls.join(held.with_columns(launches=True), on="call", how="left", maintain_order="left")
+    return [
+        _host_step(
+            known.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < end)),
+            work.filter(pl.col("step") == number),
+            collections.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < end)),
+            span.start_ns,
+            end,
+        )
+        for number, span in enumerate(scope.spans)
+        for end in [int(scope.step_windows[device][number, 1])]
+    ]
+
+
+def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFrame, begin: int, end: int) -> HostStep:
+    called, returned, waits_from = columns(calls, "start_ns", "end_ns", "waits_from_ns")
+    # One inside another is a part of it.
+    reach = np.concatenate(([begin], np.maximum.accumulate(returned)[:-1])) if len(returned) else returned
+    outer = returned > reach
+    rows = np.flatnonzero(outer)
+    call_starts = np.maximum(called, reach)[outer] - begin
+    call_ends = np.minimum(returned[outer], end) - begin
+    names, threads = calls["name"].gather(rows).to_list(), calls["thread"].gather(rows).to_list()
+    launches = calls["launches"].gather(rows).fill_null(value=False).to_list()
+    # A copy that held its caller was launched when it began.
+    held = waits_from[outer] >= 0
+    launched = np.where(held, np.clip(waits_from[outer] - begin, call_starts, call_ends), call_ends)
+    waits = np.where(held, launched, -1).tolist()
+
+    (moments,) = columns(work, "called_ns")
+    of_call = np.searchsorted(called[outer], moments, side="right") - 1
+    order = np.lexsort((work["start_ns"].to_numpy(), of_call))
+    work, of_call = work[order], of_call[order]
+    starts, ends = (each - begin for each in columns(work, "start_ns", "end_ns"))
+    first = np.searchsorted(of_call, np.arange(len(rows)), side="left")
+    last = np.searchsorted(of_call, np.arange(len(rows)), side="right")
+    step = HostStep(
+        starts=starts.tolist(),
+        ends=ends.tolist(),
+        launch_ends=np.where(of_call >= 0, launched[of_call] if len(launched) else 0, starts).tolist(),
+        before=_ended_before(starts, ends).tolist(),
+        on_stream=_before_on_stream(work).tolist(),
+        names=work["name"].to_list(),
+        threads=threads,
+        call_names=names,
+    )
+    gc = sorted(
+        (max(a - begin, 0), min(b - begin, end - begin))
+        for a, b in zip(*columns(collections, "start_ns", "end_ns"), strict=True)
+    )
+    reached = 0
+    bounds = zip(call_starts.tolist(), call_ends.tolist(), strict=True)
+    for at, (start, stop) in enumerate(bounds):
+        _add_between(step, reached, start, at, gc)
+        none = int(first[at]) == int(last[at])
+        if is_sync_call(names[at]) and none:
+            _add_wait(step, start, stop, at, int(first[at]))
+        elif waits[at] >= 0:
+            _add(step, waits[at] - start, at, cause_of_call(names[at], starts_work=True), int(first[at]), int(last[at]))
+            _add_wait(step, waits[at], stop, at, int(last[at]))
+        else:
+            code = cause_of_call(names[at], starts_work=launches[at] or not none)
+            graph = GRAPH_LAUNCH in names[at]
+            _add(step, stop - start, at, code, int(first[at]), int(last[at]), is_graph=graph)
+        reached = stop
+    _add_between(step, reached, end - begin, len(names), gc)
+    return step
+
+
+def _add_between(step: HostStep, start: int, stop: int, call: int, gc: list[tuple[int, int]]) -> None:
+    """What lies between two calls, collections apart."""
+    for begun, over in gc:
+        if begun >= stop or over <= start:
+            continue
+        if begun > start:
+            _add(step, begun - start, call, None)
+        _add(step, min(over, stop) - max(begun, start), call, "gc")
+        start = min(over, stop)
+    if stop > start:
+        _add(step, stop - start, call, None)
+
+
+def _add_wait(step: HostStep, start: int, stop: int, call: int, launched: int) -> None:
+    """A call that waits for some of the work launched until then."""
+    ends = step.ends[:launched]
+    known = [at for at, over in enumerate(ends[-64:], max(len(ends) - 64, 0)) if over <= stop + CLOCK_NS]
+    waited = max(known, key=ends.__getitem__, default=-1)
+    tail = stop - max(start, ends[waited]) if waited >= 0 else stop - start
+    _add(step, stop - start, call, "sync_wait", waits_for=waited, tail=max(tail, 0.0))
+
+
+def _add(
+    step: HostStep,
+    length: float,
+    call: int,
+    cause: str | None,
+    first: int = 0,
+    last: int = 0,
+    *,
+    waits_for: int = -1,
+    tail: float = 0.0,
+    is_graph: bool = False,
+) -> None:
+    step.lengths.append(float(length))
+    step.calls.append(call)
+    step.codes.append(-1 if cause is None else CAUSE_CODES[cause])
+    step.first.append(first)
+    step.last.append(last)
+    step.waits_for.append(waits_for)
+    step.tail.append(float(tail))
+    step.is_graph.append(is_graph)
+
+
+def _ended_before(starts: Ints, ends: Ints) -> Ints:
+    """For each activity the one that had ended last when it began; -1 for none."""
+    order = np.argsort(ends, kind="stable")
+    at = np.searchsorted(ends[order], starts, side="right") - 1
+    return np.where(at >= 0, order[np.maximum(at, 0)], -1) if len(starts) else starts
+
+
+def _before_on_stream(work: pl.DataFrame) -> Ints:
+    place = pl.int_range(pl.len())
+    found = work.select(at=place, stream=pl.col("stream").fill_null(-1), start=pl.col("start_ns")).sort("start")
+    found = found.with_columns(before=pl.col("at").shift(1).over("stream")).sort("at")
+    return found["before"].fill_null(-1).to_numpy().astype(np.int64)
+
+
+def replay(step: HostStep, cost: HostCost) -> Replayed:
+    """The step again, its host so much faster."""
+    delays = _find_delays(step)
+    # What was launched before the step, or by a call that is not recorded, is where it was.
+    starts, ends = list(step.starts), list(step.ends)
+    stretch_ends = [0.0] * len(step.lengths)
+    now = 0.0
+    for at, length in enumerate(step.lengths):
+        first, last, waited = step.first[at], step.last[at], step.waits_for[at]
+        if waited >= 0:
+            now = max(now, ends[waited]) + max(step.tail[at] - cost.sync, min(step.tail[at], LEAST_NS))
+        elif last > first:
+            added = cost.graph_launch + cost.graph_node * (last - first) if step.is_graph[at] else cost.launch
+            follows = at > 0 and step.codes[at - 1] == -1 and step.calls[at - 1] == step.calls[at]
+            quiet = step.lengths[at - 1] if follows else 0.0
+            added = min(added, max(length + quiet - LEAST_NS, 0.0))
+            of_call = min(added, max(length - LEAST_NS, 0.0)) if cost.in_call else added * length / (length + quiet)
+            if follows:
+                stretch_ends[at - 1] -= added - of_call
+            now += length - added
+            left = (length - of_call) / length if length else 1.0
+            for one in range(first, last):
+                begun = delays.begin(one, now, left, ends)
+                starts[one], ends[one] = begun, begun + step.ends[one] - step.starts[one]
+        else:
+            now += length
+        stretch_ends[at] = now
+    return Replayed(np.array(stretch_ends), np.array(starts), np.array(ends))
+
+
+class _Delays(Struct, frozen=True, eq=False):
+    """How long after its launch, or after what ran before it, each activity began; which of the two is known by `held`:
+    whether it was launched while other work ran, or by a call that launched other work before it."""
+
+    step: HostStep
+    held: list[bool]
+    delay: list[float]
+    between: float
+
+    def begin(self, one: int, launched: float, left: float, ends: list[float]) -> float:
+        """When it begins whose call returned then, with so much `left` of the call, given when others ended."""
+        before, on_stream, delay = self.step.before[one], self.step.on_stream[one], self.delay[one]
+        # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
+        after = self.step.starts[one] - self.step.launch_ends[one]
+        earliest = launched + (after * left if after < 0 else 0.0)
+        begun = max(ends[before] + delay, earliest) if self.held[one] else earliest + max(delay, 0.0)
+        if on_stream >= 0:
+            apart = self.step.starts[one] - self.step.ends[on_stream]
+            begun = max(begun, ends[on_stream] + min(apart, self.between))
+        return begun
+
+
+def _find_delays(step: HostStep) -> _Delays:
+    held, delay = [], []
+    launched = None
+    for one, (start, launch_end, before) in enumerate(zip(step.starts, step.launch_ends, step.before, strict=True)):
+        in_call = one > 0 and launch_end == launched
+        is_held = before >= 0 and (in_call or launch_end <= step.ends[before])
+        held.append(is_held)
+        delay.append(start - (step.ends[before] if is_held else launch_end))
+        launched = launch_end
+    queued = [each for each, is_held in zip(delay, held, strict=True) if is_held]
+    return _Delays(step, held, delay, median(queued) if queued else BETWEEN_KERNELS_NS)

@@ -1,0 +1,343 @@
+"""Why was the GPU idle in the unprofiled call?
+
+Of two recordings of the same calls one distorts least and does not know what the host did; the other knows, and shows
+idle time that is otherwise hidden behind queued work. Both launch the same work in the same order. So each gap has its
+length from the first, replayed without what recording added, and its causes from what lies between the same two calls
+of the second. docs/idle.md has the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+
+from tracekit import interval
+from tracekit.analysis.links import launching_calls
+from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, replay
+from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
+from tracekit.analysis.window import Scope, find_scope
+from tracekit.interval import Bools, Floats, Intervals, Ints
+from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.idle_estimate import Between, IdleEstimate
+from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
+from tracekit.model.trace import Trace
+
+PYTHON, UNKNOWN = CAUSE_CODES["python"], CAUSE_CODES["unattributed"]
+#: What is known of the first recording by itself, or is no host's work: never taken from the second.
+NOT_BETWEEN_CALLS = tuple(CAUSE_CODES[cause] for cause in ("sync_wait", "launch_call", "memory", "gc", "profiler"))
+#: So many calls a step are replayed in a second or two; of more nothing is estimated.
+MOST_CALLS = 200_000
+#: At least this share of a stretch is left, whatever recording is said to add to its operators.
+LEAST_SHARE = 0.05
+
+
+#: What recording adds where a run did not measure it: a launch between a warm loop's and that of the models which
+#: torch 2.11 ran on an H200, all else as on an H100.
+ASSUMED_NODE = Cost(1.3, 0.5, 1.6)
+ASSUMED = EventCosts(
+    launch=Cost(10.0, 2.0, 22.0),
+    operator=Cost(3.0, 0.0, 4.0),
+    span=Cost(2.0, 0.0, 3.0),
+    sync=Cost(5.0, 0.0, 12.0),
+    graph_launch=Cost(5.0, 2.0, 8.0),
+    graph_node=ASSUMED_NODE,
+)
+
+
+class Rule(Struct, frozen=True):
+    """One of the ways in which a recording may be read. `operator_ns` is what recording operators adds to each;
+    `in_order` says whether the end of a stretch has the causes of its end, or of all of it."""
+
+    cost: HostCost
+    operator_ns: float = 0.0
+    in_order: bool = True
+
+
+class Told(Struct, frozen=True, eq=False):
+    """What the host of a recording did: its steps, when each of their stretches began and ended, and on which thread
+    (an array of three rows each)."""
+
+    steps: list[HostStep]
+    stretches: list[Ints]
+    timeline: Timeline
+    unrecorded: int
+
+
+def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
+    """The ways in which recordings may be read that cost so much to make; the likeliest first."""
+    light, rich = (cost.light, cost.rich) if cost else (ASSUMED, ASSUMED)
+
+    def host(end: Literal["us", "low", "high"], *, in_call: bool = True) -> HostCost:
+        of_graphs = (light.graph_launch or light.launch, light.graph_node or ASSUMED_NODE)
+        launch, graph_launch, graph_node, sync = (
+            getattr(each, end) * 1e3 for each in (light.launch, *of_graphs, light.sync)
+        )
+        return HostCost(launch, graph_launch, graph_node, sync, in_call)
+
+    likely, operator = host("us"), rich.operator
+    return (
+        Rule(likely, operator.us * 1e3),
+        Rule(host("low"), operator.us * 1e3),
+        Rule(host("high"), operator.us * 1e3),
+        Rule(host("us", in_call=False), operator.us * 1e3),
+        Rule(likely, operator.low * 1e3),
+        Rule(likely, operator.high * 1e3),
+        Rule(likely, operator.us * 1e3, in_order=False),
+    )
+
+
+def estimate_idle(
+    light: Trace, rich: Trace | None, rules: Sequence[Rule], doubt_us: float = 0.0
+) -> IdleEstimate | None:
+    """Idle time per step by cause, by the first of the rules, and what it may be by the others. `doubt_us` is by how
+    much idle time may differ in all from that of the recorded calls, of which each cause has its share. None of several
+    GPUs, of a window without steps, and of more calls than are replayed."""
+    scope = find_scope(light, "auto")
+    devices = list(scope.windows)
+    if len(devices) != 1 or not scope.spans:
+        return None
+    steps = host_steps(light, scope, devices[0])
+    if max(len(step.lengths) for step in steps) > MOST_CALLS:
+        return None
+    telling = light if rich is None else rich
+    told = _tell(telling, find_scope(telling, "auto"), devices[0])
+    others = [at % len(told.steps) for at in range(len(steps))]
+    matches = [
+        _match(step, told.steps[at], told.stretches[at], told.timeline) for step, at in zip(steps, others, strict=True)
+    ]
+    by_rule = []
+    for rule in rules:
+        reading = _Reading(told, rule.operator_ns)
+        by_rule.append(
+            [
+                _divide(step, replay(step, rule.cost), match, reading, in_order=rule.in_order)
+                for step, match in zip(steps, matches, strict=True)
+            ]
+        )
+    # A rule's figure is the mean over steps; what the first rule says of each step alone is possible too.
+    means = np.array([[each.causes for each in found] for found in by_rule]).mean(axis=1) / 1e3
+    each_step = np.array([each.causes for each in by_rule[0]]) / 1e3
+    us = means[0]
+    every = np.concatenate((means, each_step))
+    doubt = us / max(us.sum(), 1e-9) * doubt_us
+    low, high = np.maximum(every.min(axis=0) - doubt, 0.0), every.max(axis=0) + doubt
+    after = np.array([each.after_sync for each in by_rule[0]]).mean(axis=0) / 1e3
+    return IdleEstimate(
+        causes={
+            cause: Between(float(us[code]), float(low[code]), float(high[code]))
+            for cause, code in CAUSE_CODES.items()
+            if high[code] > 0
+        },
+        after_sync_us={cause: float(after[code]) for cause, code in CAUSE_CODES.items() if after[code] > 0},
+        unaligned_us=float(np.mean([each.unaligned for each in by_rule[0]])) / 1e3,
+    )
+
+
+class _Divided(Struct, frozen=True, eq=False):
+    """Nanoseconds of a step by cause code; those that follow a call that waited; those of stretches without a match."""
+
+    causes: Floats
+    after_sync: Floats
+    unaligned: float
+
+
+class _Match(Struct, frozen=True, eq=False):
+    """For each stretch between calls the same one of the told recording: where on its line that begins and ends, and
+    which part of it, from one share to another. Unmatched ones have all of the step."""
+
+    begins: Ints
+    ends: Ints
+    shares: Floats
+    matched: Bools
+
+
+def _tell(trace: Trace, scope: Scope, device: int) -> Told:
+    steps = host_steps(trace, scope, device)
+    timeline = lay_flat(trace, np.unique(scope.calls["thread"].to_numpy()), launching_calls(scope.linked, scope.calls))
+    stretches = []
+    for step, span in zip(steps, scope.spans, strict=True):
+        edges = np.cumsum([0.0, *step.lengths]).astype(np.int64) + span.start_ns
+        of_call = np.array([*step.threads, span.thread], dtype=np.int64)
+        calls = np.array(step.calls, dtype=np.int64)
+        within = np.stack((edges[:-1], edges[1:]), axis=1)
+        threads = _telling_threads(timeline, within, of_call[calls], of_call[calls - 1])
+        stretches.append(np.stack((edges[:-1], edges[1:], threads)))
+    return Told(steps, stretches, timeline, PYTHON if (trace.host["kind"] == "op").any() else UNKNOWN)
+
+
+def _telling_threads(timeline: Timeline, within: Intervals, launching: Ints, before: Ints) -> Ints:
+    """The thread that launches next, or that which launched before where it records more meanwhile: autograd's records
+    nothing while it waits for work."""
+    recorded = np.stack((timeline.starts, timeline.ends), axis=1)
+    own, other = (interval.covered_within(recorded, timeline.on_line(each, within)) for each in (launching, before))
+    return np.where(other > own, before, launching)
+
+
+def _match(step: HostStep, told: HostStep, stretches: Ints, timeline: Timeline) -> _Match:
+    """By the launches: what lies before the same launch is the same, call by call where these have the same names."""
+    own, others = _units(step), _units(told)
+    same = _same_ends([key for key, _ in own], [key for key, _ in others])
+    count = len(step.lengths)
+    threads = np.zeros(count, dtype=np.int64)
+    begins, ends = np.full(count, stretches[0].min(initial=0)), np.full(count, stretches[1].max(initial=0))
+    threads[:] = stretches[2, -1] if stretches.shape[1] else 0
+    shares, matched = np.tile([0.0, 1.0], (count, 1)), np.zeros(count, dtype=bool)
+    for unit, other in same:
+        mine, theirs = _by_call(step, own[unit][1]), _by_call(told, others[other][1])
+        names = [[_name(each, call) for call in calls] for each, calls in ((step, mine), (told, theirs))]
+        groups = list(zip(mine.values(), theirs.values(), strict=False))
+        if names[0] != names[1]:
+            groups = [([at for some in mine.values() for at in some], [at for some in theirs.values() for at in some])]
+        for rows, of_told in groups:
+            silent = [at for at in rows if step.codes[at] == -1]
+            if not silent or not of_told:
+                continue
+            lengths = np.cumsum([0.0, *(step.lengths[at] for at in silent)])
+            parts = lengths / max(lengths[-1], 1e-9)
+            begins[silent], ends[silent] = stretches[0, of_told[0]], stretches[1, of_told[-1]]
+            threads[silent] = stretches[2, of_told[-1]]
+            shares[silent] = np.stack((parts[:-1], parts[1:]), axis=1)
+            matched[silent] = True
+    line = timeline.line
+    return _Match(line.place(threads, begins), line.place(threads, ends), shares, matched)
+
+
+def _units(step: HostStep) -> list[tuple[tuple[str, ...], list[int]]]:
+    """The stretches up to each launch, with the names of what it launched; at last those after the last launch."""
+    units: list[tuple[tuple[str, ...], list[int]]] = []
+    rows: list[int] = []
+    for at in range(len(step.lengths)):
+        rows.append(at)
+        if step.last[at] > step.first[at]:
+            units.append((tuple(step.names[step.first[at] : step.last[at]]), rows))
+            rows = []
+    return [*units, ((), rows)]
+
+
+def _same_ends(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[tuple[int, int]]:
+    """Pairs of positions of equal keys, from the first on until two differ, and from the last back."""
+    shorter = min(len(own), len(others))
+    ahead = next((at for at in range(shorter) if own[at] != others[at]), shorter)
+    behind = next((at for at in range(shorter - ahead) if own[-1 - at] != others[-1 - at]), shorter - ahead)
+    return [
+        *((at, at) for at in range(ahead)),
+        *((len(own) - 1 - at, len(others) - 1 - at) for at in reversed(range(behind))),
+    ]
+
+
+def _by_call(step: HostStep, rows: list[int]) -> dict[int, list[int]]:
+    """Of these stretches those between calls and in collections, by the call before which they lie."""
+    return {
+        call: [at for at in some if step.codes[at] in (-1, CAUSE_CODES["gc"])]
+        for call, some in groupby(rows, key=step.calls.__getitem__)
+    }
+
+
+def _name(step: HostStep, call: int) -> str:
+    return step.call_names[call] if call < len(step.call_names) else ""
+
+
+class _Reading:
+    """The told recording's line, measured without what recording operators adds to it, and without what is known of
+    the other recording by itself."""
+
+    def __init__(self, told: Told, operator_ns: float) -> None:
+        timeline = told.timeline
+        starts, ends = timeline.starts, timeline.ends
+        lengths = (ends - starts).astype(np.float64)
+        if operator_ns:
+            # An event costs where it begins, in its first piece.
+            first = starts == timeline.begins[timeline.events]
+            lengths = np.maximum(lengths - np.where(first, operator_ns, 0.0), LEAST_SHARE * lengths)
+        lengths[np.isin(timeline.codes, NOT_BETWEEN_CALLS)] = 0.0
+        silences = np.maximum(starts - np.concatenate(([0], ends[:-1])), 0) if len(starts) else starts
+        edges = np.stack((starts, ends), axis=1).ravel()
+        both = np.stack((silences.astype(np.float64), lengths), axis=1).ravel()
+        self._edges = np.concatenate(([0], edges)).astype(np.float64)
+        self._measured = np.concatenate(([0.0], np.cumsum(both)))
+        codes = np.stack((np.full(len(starts), told.unrecorded), timeline.codes), axis=1).ravel()
+        self._codes = np.unique(codes)
+        self._by_code = [np.concatenate(([0.0], np.cumsum(np.where(codes == code, both, 0.0)))) for code in self._codes]
+        self._unrecorded = told.unrecorded
+
+    def causes(self, begins: Ints, ends: Ints, shares: Floats) -> Floats:
+        """Of each part of a stretch of the line, from share to share of its measure, the shares of all causes."""
+        found = np.zeros((len(begins), len(IDLE_CAUSES)))
+        of_begin, of_end = (self._until(each.astype(np.float64)) for each in (begins, ends))
+        whole = of_end - of_begin
+        start, stop = (of_begin + shares[:, at] * whole for at in (0, 1))
+        for code, measured in zip(self._codes.tolist(), self._by_code, strict=True):
+            found[:, code] = np.interp(stop, self._measured, measured) - np.interp(start, self._measured, measured)
+        # After the last event of the line nothing is recorded.
+        last = self._measured[-1]
+        found[:, self._unrecorded] += np.maximum(stop - np.maximum(start, last), 0.0)
+        sums = found.sum(axis=1, keepdims=True)
+        found[sums[:, 0] <= 0, self._unrecorded] = 1.0
+        shares_of_causes: Floats = found / np.maximum(sums, np.where(sums > 0, 0.0, 1.0))
+        return shares_of_causes
+
+    def _until(self, moments: Floats) -> Floats:
+        beyond: Floats = np.maximum(moments - self._edges[-1], 0.0)
+        measured: Floats = np.interp(moments, self._edges, self._measured)
+        return measured + beyond
+
+
+def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *, in_order: bool) -> _Divided:
+    """Every gap of the replayed step, until its launch had returned by what the host did, and after that the GPU's."""
+    ends = again.stretch_ends
+    begins = np.concatenate(([0.0], ends[:-1]))
+    over = max(float(ends[-1]) if len(ends) else 0.0, float(again.ends.max(initial=0.0)))
+    order = np.argsort(again.starts, kind="stable")
+    reach = np.concatenate(([0.0], np.maximum.accumulate(again.ends[order])))
+    gap_starts, gap_ends = reach, np.append(again.starts[order], over)
+    some = gap_ends > gap_starts
+    gap_starts, gap_ends = gap_starts[some], gap_ends[some]
+    ended_by = np.append(order, -1)[some]
+    launched = np.full(len(step.starts) + 1, np.nan)
+    for at, (first, last) in enumerate(zip(step.first, step.last, strict=True)):
+        launched[first:last] = ends[at]
+    launched[-1] = over
+    until = np.clip(launched[ended_by], gap_starts, gap_ends)
+    causes, after_sync = np.zeros(len(IDLE_CAUSES)), np.zeros(len(IDLE_CAUSES))
+    unknown = np.isnan(until)
+    causes[UNKNOWN] = (gap_ends - gap_starts)[unknown].sum()
+    of_gpu = np.where(unknown, 0.0, gap_ends - np.where(unknown, gap_ends, until))
+    late = until > gap_starts
+    causes[CAUSE_CODES["launch_latency"]] = of_gpu[late].sum()
+    causes[CAUSE_CODES["device"]] = of_gpu[~late].sum()
+
+    gap_starts, until = gap_starts[~unknown], until[~unknown]
+    first, last = np.searchsorted(ends, gap_starts, side="right"), np.searchsorted(begins, until, side="left")
+    counts = np.maximum(last - first, 0)
+    gaps = np.repeat(np.arange(len(counts)), counts)
+    rows = np.arange(len(gaps)) - np.repeat(np.cumsum(counts) - counts, counts) + first[gaps]
+    starts, stops = np.maximum(begins[rows], gap_starts[gaps]), np.minimum(ends[rows], until[gaps])
+    lengths = np.maximum(stops - starts, 0.0)
+    codes = np.array(step.codes, dtype=np.int64)[rows]
+    parts = np.zeros((len(rows), len(IDLE_CAUSES)))
+    known = codes >= 0
+    parts[np.flatnonzero(known), codes[known]] = lengths[known]
+    silent = np.flatnonzero(~known)
+    of = rows[silent]
+    # What recording added lies next to the launch.
+    whole = np.maximum(np.array(step.lengths)[of], 1e-9)
+    shares = match.shares[of]
+    if in_order:
+        width = shares[:, 1] - shares[:, 0]
+        inside = np.stack((starts[silent] - begins[of], stops[silent] - begins[of]), axis=1) / whole[:, np.newaxis]
+        shares = shares[:, :1] + inside * width[:, np.newaxis]
+    found = reading.causes(match.begins[of], match.ends[of], shares)
+    parts[silent] = found * lengths[silent, np.newaxis]
+    causes += parts.sum(axis=0)
+    # Of each gap what comes after the last call in it that waited.
+    waits = np.where(np.array(step.waits_for, dtype=np.int64)[rows] >= 0, rows, -1)
+    last_wait = np.full(len(counts), -1, dtype=np.int64)
+    np.maximum.at(last_wait, gaps, waits)
+    follows = (last_wait[gaps] >= 0) & (rows > last_wait[gaps])
+    after_sync += parts[follows].sum(axis=0)
+    unaligned = float(lengths[silent][~match.matched[of]].sum())
+    return _Divided(causes, after_sync, unaligned)

@@ -1,0 +1,159 @@
+"""What recording adds to the host's time of each kind of event: on this GPU, in this process, per kind of recording."""
+
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter_ns
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch.profiler import record_function
+
+from tracekit.capture.device import synchronize
+from tracekit.capture.recording import begin_session, profiler_of
+from tracekit.interpreter import collector_paused
+from tracekit.model.progress import Progress
+from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
+
+#: How often each loop is timed, unless that takes longer. Of a launch and a wait, the longest, it takes 20 ms.
+REPEATS, MOST_NS = 10, 50_000_000
+#: So many launches fit the GPU's queue: the host waits for none.
+EVENTS, REPLAYS = 50, 5
+#: Kernels of the larger graph.
+NODES = 100
+#: Each makes one launch by one operator, the last after other work: its code is no longer in the processor's caches.
+LAUNCHES = ("in_place", "allocating", "copy", "cold")
+#: More than a core's own caches hold.
+OTHER_WORK_BYTES = 4 * 2**20
+
+
+class Loop(NamedTuple):
+    call: Callable[[], object]
+    events: int  #: How many calls are timed together.
+    before: Callable[[], object] | None = None  #: What is done before each, and not timed.
+
+
+def measure_recording_cost(device: str, progress: Progress) -> RecordingCost | None:
+    """None on a CPU. To be called before anything is recorded in the process: from then on launches take longer,
+    recorded or not."""
+    if device == "cpu":
+        return None
+    progress.phase("measuring what recording adds", still=True)
+    return cost_of_recording(_loops(device), device)
+
+
+def cost_of_recording(loops: dict[str, Loop], device: str) -> RecordingCost:
+    unprofiled = _times_us(loops, device)
+    # As in what is recorded: under a process's first session, launches take longer than under later ones.
+    with profiler_of(device, "light"):
+        begin_session(device)
+    with profiler_of(device, "light"):
+        begin_session(device)
+        light = _times_us(loops, device)
+    with profiler_of(device, "rich"):
+        begin_session(device)
+        rich = _times_us(loops, device)
+    return RecordingCost(_event_costs(unprofiled, light), _event_costs(unprofiled, rich))
+
+
+def _loops(device: str) -> dict[str, Loop]:
+    on_gpu, pinned = torch.zeros(16, device=device), torch.zeros(16, pin_memory=True)
+    other_work = np.zeros(OTHER_WORK_BYTES, dtype=np.uint8)
+
+    def launch_and_sync() -> None:
+        on_gpu.add_(1)
+        synchronize(device)
+
+    def span() -> None:
+        with record_function("span"):
+            pass
+
+    loops = {
+        "in_place": Loop(lambda: on_gpu.add_(1), EVENTS),
+        "allocating": Loop(lambda: torch.add(on_gpu, 1), EVENTS),
+        "copy": Loop(lambda: on_gpu.copy_(pinned, non_blocking=True), EVENTS),
+        "cold": Loop(lambda: torch.add(on_gpu, 1), REPLAYS, partial(other_work.fill, 1)),
+        "launch_and_sync": Loop(launch_and_sync, EVENTS),
+        "view": Loop(lambda: on_gpu.view(4, 4), EVENTS),
+        "span": Loop(span, EVENTS),
+    }
+    # The kernel is loaded, which no capture may do.
+    launch_and_sync()
+    try:
+        loops |= {name: Loop(_captured(on_gpu, nodes).replay, REPLAYS) for name, nodes in (("one", 1), ("many", NODES))}
+    except (torch.OutOfMemoryError, torch.AcceleratorError):
+        # No memory for a graph, or none can be captured here. A GPU that is broken says so again at the next call.
+        return loops
+    return loops
+
+
+def _captured(on_gpu: torch.Tensor, nodes: int) -> torch.cuda.CUDAGraph:
+    """A CUDA graph that needs no memory of torch's. `torch.cuda.graph` would give the workload's cached memory back."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        # Other threads of the program do what they like meanwhile.
+        graph.capture_begin(capture_error_mode="thread_local")
+        try:
+            for _ in range(nodes):
+                on_gpu.add_(1)
+        finally:
+            graph.capture_end()
+    return graph
+
+
+def _times_us(loops: dict[str, Loop], device: str) -> dict[str, list[float]]:
+    """The host's time of one event, repeat by repeat."""
+    times: dict[str, list[float]] = {name: [] for name in loops}
+    with collector_paused():
+        for name, (call, events, before) in loops.items():
+            # What is called first takes longer.
+            call()
+            synchronize(device)
+            ends = perf_counter_ns() + MOST_NS
+            while len(times[name]) < REPEATS and not (times[name] and perf_counter_ns() > ends):
+                times[name].append(_time_ns(call, events, before) / 1e3 / events)
+                synchronize(device)
+    return times
+
+
+def _time_ns(call: Callable[[], object], events: int, before: Callable[[], object] | None) -> int:
+    if before is None:
+        began = perf_counter_ns()
+        for _ in range(events):
+            call()
+        return perf_counter_ns() - began
+    spent = 0
+    for _ in range(events):
+        before()
+        began = perf_counter_ns()
+        call()
+        spent += perf_counter_ns() - began
+    return spent
+
+
+def _event_costs(unprofiled: dict[str, list[float]], recorded: dict[str, list[float]]) -> EventCosts:
+    added = {name: _less(times, unprofiled[name]) for name, times in recorded.items()}
+    graphs = {}
+    if "many" in added:
+        # A line through both graphs: so much a launch, and so much a node.
+        node = [more / (NODES - 1) for more in _less(added["many"], added["one"])]
+        graphs = {"graph_launch": _cost(_less(added["one"], node)), "graph_node": _cost(node)}
+    return EventCosts(
+        launch=_cost(*(added[name] for name in LAUNCHES)),
+        operator=_cost(added["view"]),
+        span=_cost(added["span"]),
+        sync=_cost(_less(added["launch_and_sync"], added["in_place"])),
+        **graphs,
+    )
+
+
+def _less(times: list[float], others: list[float]) -> list[float]:
+    """Repeat by repeat, as far as both were repeated."""
+    return [time - other for time, other in zip(times, others, strict=False)]
+
+
+def _cost(*loops: list[float]) -> Cost:
+    """The median of all, between the smallest lower and the largest upper quartile of a loop."""
+    us = float(np.median(np.concatenate(loops)))
+    lower, upper = zip(*(np.quantile(loop, (0.25, 0.75)).tolist() for loop in loops), strict=True)
+    return Cost(max(us, 0.0), max(min(us, *lower), 0.0), max(us, *upper, 0.0))
