@@ -1,6 +1,7 @@
 """Advice saves at most what it removes: by causes of idle time, and by all that this project has measured."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -164,14 +165,14 @@ def test_no_run_of_ours_beats_what_the_advice_was_said_to_save_at_most():
     calls, held = list(measured()), []
     for run in read_runs():
         for finding in run.get("findings", ()):
-            if "saving_us" not in finding or finding["code"] not in ADVICE:
-                continue
-            settings = run["settings"]
-            advised = work_of({**settings, **ADVICE[finding["code"]](settings)})
-            least_us = run["compiled"]["wall_us"] - finding["saving_us"]
             tried = [finding["verified"]["measured_us"]] if "verified" in finding else []
-            for us in (*tried, *(us for work, us in calls if work == advised)):
+            if finding["code"] in ADVICE:
+                settings = run["settings"]
+                advised = work_of({**settings, **ADVICE[finding["code"]](settings)})
+                tried += [us for work, us in calls if work == advised]
+            for us in tried:
                 held.append(run["name"])
-                assert us >= least_us, (run["name"], finding["code"])
-    assert {*held} == {"h200-vit", "h200-vit-max-autotune-no-cudagraphs", "h200-beit", "h200-flux-compiled"}
-    assert held.count("h200-vit") == 3
+                assert us >= run["compiled"]["wall_us"] - finding["saving_us"], (run["name"], finding["code"])
+    # Of ViT what was tried in another process, another run and a cell of a sweep.
+    tried_once = ("beit", "deeplabv3-mobilenet-b16", "flux-compiled", "vit-max-autotune-no-cudagraphs")
+    assert Counter(held) == {"h200-vit": 3, **{f"h200-{name}": 1 for name in tried_once}}
