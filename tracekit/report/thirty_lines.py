@@ -64,8 +64,8 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
     """`places` are where all of it is, None where nobody can look there; `width` is the terminal's.
 
     Where all would take more than thirty lines, blank lines go first. Then the last notes and advice are counted and
-    not shown. A gate's conditions come before any advice, and before the command that is on the page too. Of ranks that
-    goes next, then reasons of rows, and the ranks' table last.
+    not shown. A gate's conditions come before any advice or note, and before the command that is on the page too. Then
+    reasons of rows go, of ranks that command, and their table last.
     """
     cuts = ((9, 9, False), (9, 9, True), (3, 2, True), (2, 2, True), (2, 1, True), (1, 1, True))
     for notes, advice, dense in (*cuts, *([(1, 0, True), (0, 0, True)] if overview.gate else [])):
