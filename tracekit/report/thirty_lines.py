@@ -64,8 +64,8 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
     """`places` are where all of it is, None where nobody can look there; `width` is the terminal's.
 
     Where all would take more than thirty lines, blank lines go first. Then the last notes and advice are counted and
-    not shown. A gate's conditions come before any advice, and before the command that is on the page too. Of ranks that
-    goes next, and their table last.
+    not shown. A gate's conditions come before any advice or note, and before the command that is on the page too. Then
+    reasons of rows go, of ranks that command, and their table last.
     """
     cuts = ((9, 9, False), (9, 9, True), (3, 2, True), (2, 2, True), (2, 1, True), (1, 1, True))
     for notes, advice, dense in (*cuts, *([(1, 0, True), (0, 0, True)] if overview.gate else [])):
@@ -80,9 +80,11 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
         lines = every_line(fewer, places, width, dense=dense)
         if height(lines, width) <= (MOST_LINES if width >= WIDTH else MOST_NARROW_LINES):
             return lines
-    # Ranks beside an account; the page has both of these whole.
+    account = fewer.account and replace(fewer.account, rows=tuple(replace(row, what="") for row in fewer.account.rows))
+    # Reasons that stand below their rows, then ranks beside an account; the page has all of these whole.
+    bare = replace(fewer, account=account)
     beside = overview.account is not None and overview.tables
-    for shorter in (replace(fewer, repeat=""), replace(fewer, repeat="", tables=())) if beside else ():
+    for shorter in (bare, *((replace(bare, repeat=""), replace(bare, repeat="", tables=())) if beside else ())):
         lines = every_line(shorter, places, width, dense=True)
         if height(lines, width) <= (MOST_LINES if width >= WIDTH else MOST_NARROW_LINES):
             break

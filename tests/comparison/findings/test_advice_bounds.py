@@ -1,6 +1,7 @@
 """Advice saves at most what it removes: by causes of idle time, and by all that this project has measured."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -86,8 +87,10 @@ def test_a_gpu_that_is_idle_for_what_graphs_leave_is_not_told_to_use_graphs(caus
 
 def test_graphs_capture_only_what_compiled_code_launches():
     # In two steps.
-    regions = CompiledRegions((RegionTime("0/0", 2, 500.0, 80.0),), 2, 2, 0.0, 0.0, 600.0, 1418.0, 0.0, 20, 46, 700.0)
-    assert findings(side(launching(1000.0), regions=regions))["launch_bound"].saving_us == 350.0
+    regions = CompiledRegions((RegionTime("0/0", 2, 500.0, 80.0),), 2, 2, 0.0, 0.0, 600.0, 1418.0, 0.0, 20, 46, 1500.0)
+    assert findings(side(launching(1000.0), regions=regions))["launch_bound"].saving_us == 750.0
+    # Most of the launching is not theirs.
+    assert "launch_bound" not in findings(side(launching(1000.0), regions=replace(regions, idle_us=1000.0)))
     unknown = replace(regions, idle_us=None)
     assert findings(side(launching(1000.0), regions=unknown))["launch_bound"].saving_us == pytest.approx(1100)
 
@@ -164,14 +167,14 @@ def test_no_run_of_ours_beats_what_the_advice_was_said_to_save_at_most():
     calls, held = list(measured()), []
     for run in read_runs():
         for finding in run.get("findings", ()):
-            if "saving_us" not in finding or finding["code"] not in ADVICE:
-                continue
-            settings = run["settings"]
-            advised = work_of({**settings, **ADVICE[finding["code"]](settings)})
-            least_us = run["compiled"]["wall_us"] - finding["saving_us"]
             tried = [finding["verified"]["measured_us"]] if "verified" in finding else []
-            for us in (*tried, *(us for work, us in calls if work == advised)):
+            if finding["code"] in ADVICE:
+                settings = run["settings"]
+                advised = work_of({**settings, **ADVICE[finding["code"]](settings)})
+                tried += [us for work, us in calls if work == advised]
+            for us in tried:
                 held.append(run["name"])
-                assert us >= least_us, (run["name"], finding["code"])
-    assert {*held} == {"h200-vit", "h200-vit-max-autotune-no-cudagraphs", "h200-beit", "h200-flux-compiled"}
-    assert held.count("h200-vit") == 3
+                assert us >= run["compiled"]["wall_us"] - finding["saving_us"], (run["name"], finding["code"])
+    # Of ViT what was tried in another process, another run and a cell of a sweep.
+    tried_once = ("beit", "deeplabv3-mobilenet-b16", "flux-compiled", "vit-max-autotune-no-cudagraphs")
+    assert Counter(held) == {"h200-vit": 3, **{f"h200-{name}": 1 for name in tried_once}}

@@ -1,5 +1,7 @@
 """Is the GPU launch-bound, do CUDA graphs take the launches over, and does it work longer or on fewer kernels?"""
 
+import math
+
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.waiting import gaps_of_cause, idle_at_most
 from tracekit.model.comparison import Comparison, Finding, Side
@@ -60,7 +62,7 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
     if wall is None or idle is None or idle <= IDLE_SHARE * wall or (launches and launches.graph_launches):
         return None
     causes = side.calibrated_idle_by_cause() or {}
-    launching = sum(causes.get(cause, 0.0) for cause in OF_LAUNCHING)
+    launching = min(sum(causes.get(cause, 0.0) for cause in OF_LAUNCHING), _captured_us(side))
     if side.form is None or side.form.name != "compiled" or launching <= idle / 2:
         return None
     host = launching + sum(causes.get(cause, 0.0) for cause in ("guards", "python"))
@@ -71,12 +73,18 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
 
 
 def graphs_saving(side: Side) -> float | None:
-    """What CUDA graphs take off a call at most. Only what compiled code launches can be captured: of the rest of the
-    call the idle time stays. None without a GPU."""
-    saving_us, entering = idle_at_most(side, OF_LAUNCHING), side.entering
-    if saving_us is None or entering is None or entering.regions is None or entering.regions.idle_us is None:
-        return saving_us
-    return min(saving_us, entering.regions.idle_us / max(entering.window.steps, 1))
+    """What CUDA graphs take off a call at most; None without a GPU."""
+    saving_us = idle_at_most(side, OF_LAUNCHING)
+    return None if saving_us is None else min(saving_us, _captured_us(side))
+
+
+def _captured_us(side: Side) -> float:
+    """Idle time before what compiled code launches, as recorded: that of the rest of the call no graph can capture.
+    Endless where nothing tells what launched it."""
+    entering = side.entering
+    if entering is None or entering.regions is None or entering.regions.idle_us is None:
+        return math.inf
+    return entering.regions.idle_us / max(entering.window.steps, 1)
 
 
 def find_skipped_cuda_graphs(comparison: Comparison) -> Finding | None:
