@@ -70,6 +70,11 @@ def test_what_queued_work_hides_between_graphs_is_no_idle_time(tmp_path: Path) -
     assert [region.idle_us for region in found.regions] == [1 + 1 + 5, 2 + 3]
     # Before the first graph's kernel and the last one's; the eager kernel follows the first one at once.
     assert found.idle_us == 22 + 10
+    elsewhere = make_op(60, 70, name="Torch-Compiled Region: 2/0", thread=2)
+    found = regions_of(tmp_path, [*broken_step(), elsewhere, *launched(100, 5, 4)])
+    assert {region.id: region.idle_us for region in found.regions} == {"0/0": 7, "1/0": 5, "2/0": 70 - 62}
+    # Nor is the gap before an eager kernel.
+    assert found.idle_us == 22 + 10
     hidden = [each for each in broken_step() if each.get("args", {}).get("correlation") != 1]
     outer, inner = regions_of(tmp_path, [*hidden, *launched(20, 5, 1)]).regions
     assert (outer.idle_us, inner.idle_us) == (1 + 1 + (52 - 40) + 5, 2 + 3)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tracekit.interval import Floats, Ints
     from tracekit.model.trace import Trace
 
+#: Triton's kernels are launched so, and some libraries'.
+DRIVER_LAUNCH = "cuLaunchKernel"
 #: Of a call and what lies before it at least so much is left, whatever recording is said to add.
 LEAST_NS = 500.0
 #: From the end of a kernel to the start of one that was queued behind it, where a step shows none.
@@ -32,15 +34,22 @@ CLOCK_NS = 1000
 
 
 class HostCost(Struct, frozen=True):
-    """What recording adds to the host, in nanoseconds: to a call that launches one kernel, copy or set, to one that
-    launches a CUDA graph, for each activity of that graph, and to a call that waits. `in_call` says whether it is taken
-    from the call itself first, or from the call and what lies before it alike."""
+    """What recording adds to the host, in nanoseconds: to a call that launches one kernel, copy or set, by the runtime
+    or by the driver, to one that launches a CUDA graph, for each activity of that graph, and to a call that waits.
+    `in_call` says whether it is taken from the call itself first, or from the call and what lies before it alike."""
 
     launch: float = 0.0
+    driver_launch: float = 0.0
     graph_launch: float = 0.0
     graph_node: float = 0.0
     sync: float = 0.0
     in_call: bool = True
+
+    def of_launch(self, call: str, activities: int) -> float:
+        """What it adds to a call of this name that launched so many."""
+        if GRAPH_LAUNCH in call:
+            return self.graph_launch + self.graph_node * activities
+        return self.driver_launch if call.startswith(DRIVER_LAUNCH) else self.launch
 
 
 class HostStep(Struct, frozen=True, eq=False):
@@ -50,7 +59,7 @@ class HostStep(Struct, frozen=True, eq=False):
     those of the step, or of the next one where it lies between two; `codes`, the cause of a call or a collection by
     itself, -1 for what lies between calls. `first` and `last` are the positions of the activities that it launched
     (none where they are equal), `waits_for` that of the activity whose end it waited for (-1: none) and `tail` how long
-    it went on after that; `is_graph` whether it launched a CUDA graph.
+    it went on after that.
 
     Activities are in the order of their launches: `starts`, `ends`; `launch_ends`, when the call had returned;
     `before`, the one that had ended last when it began, and `on_stream`, the one before it on its stream: -1 for none.
@@ -72,7 +81,6 @@ class HostStep(Struct, frozen=True, eq=False):
     last: list[int] = field(default_factory=list)
     waits_for: list[int] = field(default_factory=list)
     tail: list[float] = field(default_factory=list)
-    is_graph: list[bool] = field(default_factory=list)
 
 
 class Replayed(Struct, frozen=True, eq=False):
@@ -150,8 +158,7 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
             _add_wait(step, waits[at], stop, at, int(last[at]))
         else:
             code = cause_of_call(names[at], starts_work=launches[at] or not none)
-            graph = GRAPH_LAUNCH in names[at]
-            _add(step, stop - start, at, code, int(first[at]), int(last[at]), is_graph=graph)
+            _add(step, stop - start, at, code, int(first[at]), int(last[at]))
         reached = stop
     _add_between(step, reached, end - begin, len(names), gc)
     return step
@@ -189,7 +196,6 @@ def _add(
     *,
     waits_for: int = -1,
     tail: float = 0.0,
-    is_graph: bool = False,
 ) -> None:
     step.lengths.append(float(length))
     step.calls.append(call)
@@ -198,7 +204,6 @@ def _add(
     step.last.append(last)
     step.waits_for.append(waits_for)
     step.tail.append(float(tail))
-    step.is_graph.append(is_graph)
 
 
 def _ended_before(starts: Ints, ends: Ints) -> Ints:
@@ -227,7 +232,7 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
         if waited >= 0:
             now = max(now, ends[waited]) + max(step.tail[at] - cost.sync, min(step.tail[at], LEAST_NS))
         elif last > first:
-            added = cost.graph_launch + cost.graph_node * (last - first) if step.is_graph[at] else cost.launch
+            added = cost.of_launch(step.call_names[step.calls[at]], last - first)
             follows = at > 0 and step.codes[at - 1] == -1 and step.calls[at - 1] == step.calls[at]
             quiet = step.lengths[at - 1] if follows else 0.0
             added = min(added, max(length + quiet - LEAST_NS, 0.0))

@@ -72,11 +72,10 @@ def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
     light, rich = (cost.light, cost.rich) if cost else (ASSUMED, ASSUMED)
 
     def host(end: Literal["us", "low", "high"], *, in_call: bool = True) -> HostCost:
-        of_graphs = (light.graph_launch or light.launch, light.graph_node or ASSUMED_NODE)
-        launch, graph_launch, graph_node, sync = (
-            getattr(each, end) * 1e3 for each in (light.launch, *of_graphs, light.sync)
-        )
-        return HostCost(launch, graph_launch, graph_node, sync, in_call)
+        launch, graph = light.launch, light.graph_launch or light.launch
+        costs = (launch, light.driver_launch or launch, graph, light.graph_node or ASSUMED_NODE, light.sync)
+        one, by_driver, of_graph, node, sync = (getattr(each, end) * 1e3 for each in costs)
+        return HostCost(one, by_driver, of_graph, node, sync, in_call)
 
     likely, operator = host("us"), rich.operator
     return (
@@ -118,14 +117,17 @@ def estimate_idle(
                 for step, match in zip(steps, matches, strict=True)
             ]
         )
-    # A rule's figure is the mean over steps; what the first rule says of each step alone is possible too.
-    means = np.array([[each.causes for each in found] for found in by_rule]).mean(axis=1) / 1e3
-    each_step = np.array([each.causes for each in by_rule[0]]) / 1e3
+    # A rule's figure is the mean over steps; what the first rule says of each step alone is possible too. One that
+    # something disturbed is no call like others: of several the longest and the shortest quarters do not count.
+    order = np.argsort([sum(step.lengths) for step in steps], kind="stable")
+    middle = order[len(order) // 4 : len(order) - len(order) // 4]
+    means = np.array([[found[at].causes for at in middle] for found in by_rule]).mean(axis=1) / 1e3
+    each_step = np.array([by_rule[0][at].causes for at in middle]) / 1e3
     us = means[0]
     every = np.concatenate((means, each_step))
     doubt = us / max(us.sum(), 1e-9) * doubt_us
     low, high = np.maximum(every.min(axis=0) - doubt, 0.0), every.max(axis=0) + doubt
-    after = np.array([each.after_sync for each in by_rule[0]]).mean(axis=0) / 1e3
+    after = np.array([by_rule[0][at].after_sync for at in middle]).mean(axis=0) / 1e3
     return IdleEstimate(
         causes={
             cause: Between(float(us[code]), float(low[code]), float(high[code]))
@@ -133,7 +135,7 @@ def estimate_idle(
             if high[code] > 0
         },
         after_sync_us={cause: float(after[code]) for cause, code in CAUSE_CODES.items() if after[code] > 0},
-        unaligned_us=float(np.mean([each.unaligned for each in by_rule[0]])) / 1e3,
+        unaligned_us=float(np.mean([by_rule[0][at].unaligned for at in middle])) / 1e3,
     )
 
 

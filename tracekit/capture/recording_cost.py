@@ -33,13 +33,14 @@ class Loop(NamedTuple):
     before: Callable[[], object] | None = None  #: What is done before each, and not timed.
 
 
-def measure_recording_cost(device: str, progress: Progress) -> RecordingCost | None:
-    """None on a CPU. To be called before anything is recorded in the process: from then on launches take longer,
-    recorded or not."""
+def measure_recording_cost(device: str, progress: Progress, *, triton: bool) -> RecordingCost | None:
+    """None on a CPU. With `triton` that of launching Triton kernels too, which this machine can compile.
+
+    To be called before anything is recorded in the process: from then on launches take longer, recorded or not."""
     if device == "cpu":
         return None
     progress.phase("measuring what recording adds", still=True)
-    return cost_of_recording(_loops(device), device)
+    return cost_of_recording(_loops(device, triton=triton), device)
 
 
 def cost_of_recording(loops: dict[str, Loop], device: str) -> RecordingCost:
@@ -56,7 +57,7 @@ def cost_of_recording(loops: dict[str, Loop], device: str) -> RecordingCost:
     return RecordingCost(_event_costs(unprofiled, light), _event_costs(unprofiled, rich))
 
 
-def _loops(device: str) -> dict[str, Loop]:
+def _loops(device: str, *, triton: bool) -> dict[str, Loop]:
     on_gpu, pinned = torch.zeros(16, device=device), torch.zeros(16, pin_memory=True)
     other_work = np.zeros(OTHER_WORK_BYTES, dtype=np.uint8)
 
@@ -77,6 +78,12 @@ def _loops(device: str) -> dict[str, Loop]:
         "view": Loop(lambda: on_gpu.view(4, 4), EVENTS),
         "span": Loop(span, EVENTS),
     }
+    if triton:
+        # Needs Triton, as nothing else here does.
+        from tracekit.capture.small_kernel import launch
+
+        launch(on_gpu)
+        loops["driver"] = Loop(lambda: launch(on_gpu), EVENTS)
     # The kernel is loaded, which no capture may do.
     launch_and_sync()
     try:
@@ -133,17 +140,17 @@ def _time_ns(call: Callable[[], object], events: int, before: Callable[[], objec
 
 def _event_costs(unprofiled: dict[str, list[float]], recorded: dict[str, list[float]]) -> EventCosts:
     added = {name: _less(times, unprofiled[name]) for name, times in recorded.items()}
-    graphs = {}
+    where_possible = {"driver_launch": _cost(added["driver"])} if "driver" in added else {}
     if "many" in added:
         # A line through both graphs: so much a launch, and so much a node.
         node = [more / (NODES - 1) for more in _less(added["many"], added["one"])]
-        graphs = {"graph_launch": _cost(_less(added["one"], node)), "graph_node": _cost(node)}
+        where_possible |= {"graph_launch": _cost(_less(added["one"], node)), "graph_node": _cost(node)}
     return EventCosts(
         launch=_cost(*(added[name] for name in LAUNCHES)),
         operator=_cost(added["view"]),
         span=_cost(added["span"]),
         sync=_cost(_less(added["launch_and_sync"], added["in_place"])),
-        **graphs,
+        **where_possible,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tracekit.names import clipped_within, printable
+from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import counted
 from tracekit.report.accounts import NO_DIGIT, ShownRow, shown_account
 from tracekit.report.advised import advised
@@ -68,7 +68,7 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
     goes next, and their table last.
     """
     cuts = ((9, 9, False), (9, 9, True), (3, 2, True), (2, 2, True), (2, 1, True), (1, 1, True))
-    for notes, advice, dense in (*cuts, *([(1, 0, True)] if overview.gate else [])):
+    for notes, advice, dense in (*cuts, *([(1, 0, True), (0, 0, True)] if overview.gate else [])):
         left = len(overview.notes[notes:]) + len(overview.advice[advice:])
         fewer = replace(
             overview,
@@ -92,6 +92,8 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
 def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *, dense: bool = False) -> Summary:
     """The same, however many there are. `dense` leaves out blank lines where the text parts without them."""
     apart = () if dense else (BLANK,)
+    # The reason is last, and on the page.
+    graph_breaks = clipped(overview.graph_breaks, width) if dense else overview.graph_breaks
     account = [_account(overview.account, width)] if overview.account else []
     tables = [part for table in overview.tables for part in (*apart, _fitted(table, width))]
     checks = [
@@ -106,7 +108,7 @@ def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *
         *map(_note, overview.notes),
         *((BLANK, *overview.why, *_advised(overview, width)) if overview.why else ()),
         *((BLANK, *account) if account else ()),
-        *(Line(each) for each in (overview.slower, overview.bottleneck, overview.graph_breaks) if each),
+        *(Line(each) for each in (overview.slower, overview.bottleneck, graph_breaks) if each),
         *tables,
         *(() if overview.why else _advised(overview, width)),
         *((BLANK, *checks) if checks else ()),

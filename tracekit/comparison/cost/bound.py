@@ -93,7 +93,8 @@ def _parts(side: Side, causes: Mapping[str, float], unseen_us: float = 0.0) -> P
         sync = min(exposed / recorded_host, 1.0) * host if recorded_host else 0.0
     return {
         "sync": sync,
-        "launch": host - sync,
+        # Where causes explain more than there is, so that the parts divide the call.
+        "launch": max(host - sync + min(unseen_us, 0.0), 0.0),
         "compile": causes.get("compile", 0.0),
         "device": causes.get("device", 0.0),
         "unseen": max(unseen_us, 0.0),

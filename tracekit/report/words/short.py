@@ -245,15 +245,17 @@ def advice_words(finding: Finding) -> tuple[str, str]:
         # No faster calls: its command changes nothing that is compared.
         options.append("--scope regional")
     if finding.code == "broken_graphs" and finding.facts["costly"] and not options:
-        return f"remove the graph break at {_break_place(finding.facts['longest'][0])}", why
+        return f"remove the graph break at {_break_place(finding.facts)}", why
     if options or finding.action is None or finding.action.code == "run_again":
         return " ".join(options), why
     return IN_CODE[finding.action.code], why
 
 
-def _break_place(graph_break: Mapping[str, Any]) -> str:
-    """`model.py:20`, without its folder."""
-    return clipped_within(printable(PurePath(graph_break["where"] or "an unknown line").name), BREAK)
+def _break_place(facts: Mapping[str, Any]) -> str:
+    """`model.py:20, +1 more`: the line of the costliest break, without its folder."""
+    first, more = facts["longest"][0], facts["lines"] - 1
+    line = clipped_within(printable(PurePath(first["where"] or "an unknown line").name), BREAK)
+    return f"{line}, +{more} more" if more else line
 
 
 def costly_breaks(findings: Iterable[Finding]) -> str:
@@ -261,9 +263,9 @@ def costly_breaks(findings: Iterable[Finding]) -> str:
     for facts in (each.facts for each in findings if each.code == "broken_graphs" and each.facts["costly"]):
         first, more = facts["longest"][0], facts["lines"] - 1
         line = clipped_within(printable(first["line"] or "an unknown line"), 2 * BREAK)
-        what = "GPU idle" if facts["on_gpu"] else "host time"
-        cost = f"{what} of at most {duration(first['cost_us'])} per call{f', +{more} more' if more else ''}"
-        return f"Graph break at {line}: {cost} ({clipped(printable(first['reason']), REASON)})"
+        cost = f"at most {duration(first['cost_us'])} {'GPU idle' if facts['on_gpu'] else 'of host time'}"
+        more = f", +{more} more" if more else ""
+        return f"Graph break at {line}: {cost}{more} ({clipped(printable(first['reason']), REASON)})"
     return ""
 
 
@@ -272,10 +274,10 @@ def python_place(comparison: Comparison) -> str:
     known."""
     python_us = (comparison.b.calibrated_idle_by_cause() or comparison.b.idle_by_cause()).get("python", 0.0)
     for facts in (each.facts for each in comparison.findings if each.code == "broken_graphs"):
-        first, more = facts["longest"][0], facts["lines"] - 1
+        cost_us = facts["longest"][0]["cost_us"] or 0.0
         # Of the break's time another cause may have most.
-        if facts["costly"] and 1 / 2 <= (first["cost_us"] or 0.0) / max(python_us, 1.0) <= 2:
-            return f"at the graph break {_break_place(first)}{f', +{more} more' if more else ''}"
+        if facts["costly"] and 1 / 2 <= cost_us / max(python_us, 1.0) <= 2:
+            return f"at the graph break {_break_place(facts)}"
     return ""
 
 

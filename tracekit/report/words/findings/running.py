@@ -95,8 +95,8 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
         "Launch-bound: the GPU waits for the host",
         lambda idle_us, wall_us, launching_share, **_: (
             f"GPU idle {percent(idle_us / wall_us, 0)} of the unprofiled call ({duration(idle_us)} of"
-            f" {duration(wall_us)}), {percent(launching_share, 0)} of it behind dispatch, generated Python, launch"
-            " calls and launch latency. No CUDA graph."
+            f" {duration(wall_us)}), {percent(launching_share, 0)} of it behind operator dispatch, launch calls, the"
+            " compiled wrapper and launch latency. No CUDA graph."
         ),
     ),
     "lost_attention": ("Fused attention lost", lost_attention),
