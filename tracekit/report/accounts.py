@@ -55,9 +55,10 @@ def shown_account(account: Account) -> ShownAccount:
             us = row.us[0] or 0.0
             # What ran at once is taken off, and no share of anything.
             figures.append(MISSING if us < 0 else percent(us / wholes[0], 0) if wholes[0] else "")
-        # What may be none is drawn as none.
+        # What may be none, or is shown to be, is drawn as none.
         delta_us = row.delta_us or 0.0
-        share = delta_us / longest if row.within_us is None or abs(delta_us) >= row.within_us else 0.0
+        none = abs(delta_us) < (row.within_us or 0.0) or (is_compared and figures[len(row.us)] == "0")
+        share = 0.0 if none else delta_us / longest
         rows.append(ShownRow(row.name, row.level, tuple(figures), share, row.what, row.unjudged))
     heads = (*account.labels, "change" if is_compared else "share", *(["±"] if has_bounds else []))
     return ShownAccount(f"{account.title}, {unit}", heads, is_compared, tuple(rows))

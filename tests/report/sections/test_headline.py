@@ -16,7 +16,7 @@ from tracekit.model.comparison import Bound, Comparison, Reason, ReasonShare
 from tracekit.model.estimate import Statement
 from tracekit.model.gate import Gate
 from tracekit.model.groups import GroupLabel, KernelCounts
-from tracekit.model.waterfall import WaterfallPart
+from tracekit.model.waterfall import Waterfall, WaterfallPart
 from tracekit.report.contract import comparison_json
 from tracekit.report.sections.headline import (
     gate_text,
@@ -136,6 +136,18 @@ def test_a_reason_is_a_sentence_without_shorthand() -> None:
     recorded = "Why in the recorded process (−2.50 ms per call): GPU idle −500.0 µs."
     assert reason(ReasonShare("idle", -500.0, (), 0.0), of_one_process=True) == recorded
     assert reason_sentence(replace(timed_comparison(), reason=None)) is None
+
+
+def test_a_reason_has_the_digits_that_its_range_supports_and_says_where_causes_are_not_told_apart() -> None:
+    ranged = replace(DISPATCH, low_us=-2800.0, high_us=-1100.0)
+    assert reason(ReasonShare("idle", -2000.0, (ranged,), 0.0)) == "Why: GPU idle −2.00 ms (operator dispatch −2.0 ms)."
+    comparison = replace(
+        timed_comparison(), reason=Reason(-2500.0, (ReasonShare("idle", -2500.0, (), 0.0),), 0.0, False)
+    )
+    for high_us, words in ((-1.0, "GPU idle −2.50 ms."), (1.0, "GPU idle −2.50 ms (causes not told apart).")):
+        part = replace(DISPATCH, low_us=-5000.0, high_us=high_us)
+        told = replace(comparison, waterfall=Waterfall("unprofiled", 5000.0, 3000.0, (part,), 0.0))
+        assert reason_sentence(told) == f"Why: {words}"
 
 
 TEN, MANY = KernelCounts(10, 0, (("product", 3),)), "linear, upsample_bilinear2d, cat"

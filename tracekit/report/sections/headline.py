@@ -9,7 +9,7 @@ from tracekit.model.gate import Checked
 from tracekit.model.groups import Label
 from tracekit.model.waterfall import WaterfallPart
 from tracekit.names import short_kernel_name
-from tracekit.numbers import MINUS, count, counted, duration, duration_change, percent, size, times
+from tracekit.numbers import MINUS, count, counted, duration, duration_change, duration_within, percent, size, times
 from tracekit.report.document import GateText, Table, columns
 from tracekit.report.sections.groups import distinct_places
 from tracekit.report.words.common import cause_words, shared_scope
@@ -82,17 +82,31 @@ def reason_sentence(comparison: Comparison) -> str | None:
     shares = []
     for share in reason.shares:
         said = f"{SHARES[share.kind]} {duration_change(share.delta_us)}"
-        named = [f"{_part_words(part)} {duration_change(part.delta_us)}" for part in share.parts]
+        named = [f"{_part_words(part)} {_part_change(part)}" for part in share.parts]
         named += [f"the rest {duration_change(share.rest_us)}"] if share.rest_us else []
         if share.kind == "communication" and (comparison.job is None or comparison.job.told is None):
             named = [WAITING_INCLUDED]
         if not named and share.kind == "gpu":
             named = [f"no kernel group accounts for {percent(NAMED_SHARE, 0)} of it"]
+        if not named and share.kind == "idle" and not all(part.has_sign for part in _idle_parts(comparison)):
+            named = ["causes not told apart"]
         shares.append(f"{said} ({'; '.join(named)})" if named else said)
     if reason.unexplained_us:
         shares.append(f"unexplained {duration_change(reason.unexplained_us)}")
     of = f" in the recorded process ({duration_change(reason.change_us)} per call)" if reason.of_one_process else ""
     return f"Why{of}: {'; '.join(shares)}."
+
+
+def _idle_parts(comparison: Comparison) -> tuple[WaterfallPart, ...]:
+    parts = comparison.waterfall.parts if comparison.waterfall else ()
+    return tuple(part for part in parts if part.kind == "idle")
+
+
+def _part_change(part: WaterfallPart) -> str:
+    """With the digits that its ends support, where these are known."""
+    if part.low_us is None or part.high_us is None:
+        return duration_change(part.delta_us)
+    return duration_within(part.delta_us, part.low_us, part.high_us, signed=True, ends=False)
 
 
 def _part_words(part: WaterfallPart) -> str:

@@ -34,7 +34,7 @@ ESTIMATED_NOTE = (
     " recording adds ({cost})."
 )
 ALIGNED_NOTE = " Its causes are the same gap's in the full trace."
-MEASURED, ASSUMED = "measured in this run", "assumed: 4 to 22 µs a launch"
+MEASURED, ASSUMED = "measured in this run", "assumed: 2 to 22 µs a launch"
 
 #: Of sides that communicate.
 NOT_IDLE = " Communication that waits for other ranks counts as busy."
