@@ -31,6 +31,24 @@ def test_changes_carry_their_sign():
     assert numbers.count_change(0) == "0"
 
 
+@pytest.mark.parametrize(
+    ("half", "decimals"), [(0.0, 3), (0.0004, 3), (0.03, 2), (0.1, 1), (0.85, 1), (1.0, 0), (23.0, 0)]
+)
+def test_the_last_digit_of_a_figure_stands_where_the_first_one_of_its_doubt_does(half, decimals):
+    assert numbers.decimals_within(half, 3) == decimals
+
+
+def test_durations_have_the_digits_that_their_ends_support():
+    ends = "2.0 ms (1.2\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}2.9)"
+    assert numbers.duration_within(2037, 1200, 2900) == ends
+    assert numbers.duration_within(2037, 1200, 2900, ends=False) == "2.0 ms"
+    change = numbers.duration_within(-130, -580, 320, signed=True).replace("\N{NO-BREAK SPACE}", " ")
+    assert change == "−130 µs (−580 to +320)"
+    assert numbers.duration_within(-0.4, -3.4, 2.6, signed=True, ends=False) == "0 µs"
+    assert numbers.duration_within(2037, 2037, 2037) == numbers.duration(2037)
+    assert numbers.duration_within(0, 0, 0, signed=True) == "0"
+
+
 def test_counts_have_no_decimals():
     assert numbers.count(2390.0) == "2,390"
     assert numbers.count(6704.6) == "6,705"

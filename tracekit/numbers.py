@@ -30,6 +30,31 @@ def scale_of(longest_us: float) -> tuple[str, float, int]:
     return UNITS[scale], scale, 1 if longest_us / scale >= 100 else 2 if longest_us / scale >= 10 else 3
 
 
+def decimals_within(half: float, most: int) -> int:
+    """How many decimals a figure has that may be so much more or less, at most so many: its last digit stands where
+    the first one of `half` does."""
+    return min(max(math.ceil(-math.log10(half)), 0), most) if half > 0 else most
+
+
+def duration_within(us: float, low_us: float, high_us: float, *, signed: bool = False, ends: bool = True) -> str:
+    """`1.8 ms (1.7 to 2.0)`: with the digits that its ends support. Without them where these are not asked for, and
+    where it is exact."""
+    if low_us == high_us:
+        return duration_change(us) if signed else duration(us)
+    unit, scale, _ = scale_of(max(abs(us), abs(low_us), abs(high_us)))
+    decimals = decimals_within((high_us - low_us) / 2 / scale, 2)
+    shown, low, high = (rounded(each / scale, decimals, signed=signed) for each in (us, low_us, high_us))
+    # The ends stay on one line.
+    span = f"({low} to {high})".replace(" ", "\N{NO-BREAK SPACE}")
+    return f"{shown} {unit}{f' {span}' if ends else ''}"
+
+
+def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
+    """`1,234.5`, with a real minus; what rounds to nothing has no sign."""
+    text = f"{value:{'+' if signed else ''},.{decimals}f}"
+    return text.replace("-", MINUS) if text.strip("+-0.") else text.lstrip("+-")
+
+
 def duration_change(us: float | None) -> str:
     """A duration with its sign; `0` for what rounds to nothing."""
     if us is None:

@@ -1,9 +1,11 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.traces import Json, analyze, launched, make_kernel, make_op, make_span, make_trace, recording
 
-from tracekit.model.compilation import CompiledRegions
+from tracekit.analysis.regions import with_break_costs
+from tracekit.model.compilation import CompiledRegions, Diagnostics, GraphBreak
 from tracekit.tracefile.read import read_trace
 
 LOOKUP, PREGRAPH = "TorchDynamo Cache Lookup", "Pregraph bytecode"
@@ -60,6 +62,33 @@ def test_what_is_between_graphs_is_told_without_graphs_lookups_and_entry(tmp_pat
     # 95 less the graph's 30, pregraph and prologue 3, the resumed lookup 3 and region 32.
     assert outer.outside_us == pytest.approx(95 - 30 - 3 - 3 - 32)
     assert (inner.id, inner.outside_us) == ("1/0", 32 - 25)
+
+
+def test_what_queued_work_hides_between_graphs_is_no_idle_time(tmp_path: Path) -> None:
+    found = regions_of(tmp_path, broken_step())
+    # The GPU works from 22 to 62 and from 72 to 92: the 20 us of the break itself cost nothing.
+    assert [region.idle_us for region in found.regions] == [1 + 1 + 5, 2 + 3]
+    # Before the first graph's kernel and the last one's; the eager kernel follows the first one at once.
+    assert found.idle_us == 22 + 10
+    elsewhere = make_op(60, 70, name="Torch-Compiled Region: 2/0", thread=2)
+    found = regions_of(tmp_path, [*broken_step(), elsewhere, *launched(100, 5, 4)])
+    assert {region.id: region.idle_us for region in found.regions} == {"0/0": 7, "1/0": 5, "2/0": 70 - 62}
+    # Nor is the gap before an eager kernel.
+    assert found.idle_us == 22 + 10
+    hidden = [each for each in broken_step() if each.get("args", {}).get("correlation") != 1]
+    outer, inner = regions_of(tmp_path, [*hidden, *launched(20, 5, 1)]).regions
+    assert (outer.idle_us, inner.idle_us) == (1 + 1 + (52 - 40) + 5, 2 + 3)
+
+
+def test_a_break_costs_a_step_what_its_frames_leave_idle(tmp_path: Path) -> None:
+    found = regions_of(tmp_path, broken_step())
+    one = GraphBreak("model.py:20", "forward", "Unsupported", None, None, None, ("0/0",))
+    other = replace(one, where="model.py:30", frames=("9/9",))
+    first, unseen = with_break_costs(Diagnostics(breaks=(one, other)), found, 2).breaks
+    assert (first.per_step_us, first.idle_per_step_us, first.cost_us) == (27 / 2, 7 / 2, 7 / 2)
+    assert (unseen.per_step_us, unseen.idle_per_step_us, unseen.cost_us) == (None, None, None)
+    on_cpu = replace(found, regions=tuple(replace(region, idle_us=None) for region in found.regions))
+    assert with_break_costs(Diagnostics(breaks=(one,)), on_cpu, 1).breaks[0].cost_us == 27
 
 
 def test_only_what_began_in_the_window_counts(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ TIMES = {
     "in_place": (11.0, 6.0, 10.0),
     "allocating": (5.0, 4.0, 7.0),
     "copy": (8.0, 8.0, 13.0),
+    "cold": (25.0, 16.0, 20.0),
     "launch_and_sync": (23.0, 11.0, 20.0),
+    "driver": (15.0, 10.0, 30.0),
     "view": (2.5, 0.25, 3.0),
     "span": (14.0, 0.5, 2.5),
     "one": (5.75, 5.5, 6.0),
@@ -37,8 +39,16 @@ class Machine:
         self.calls: dict[str, int] = dict.fromkeys(TIMES, 0)
 
     def loops(self, *left_out: str) -> dict[str, Loop]:
-        events = {"one": REPLAYS, "many": REPLAYS}
-        return {name: Loop(self._call(name), events.get(name, EVENTS)) for name in TIMES if name not in left_out}
+        events = {"one": REPLAYS, "many": REPLAYS, "cold": REPLAYS}
+        before = {"cold": self._other_work}
+        return {
+            name: Loop(self._call(name), events.get(name, EVENTS), before.get(name))
+            for name in TIMES
+            if name not in left_out
+        }
+
+    def _other_work(self) -> None:
+        self.now_ns += 1_000_000
 
     def _call(self, name: str) -> Any:
         def call() -> None:
@@ -73,13 +83,31 @@ def all_of(costs: EventCosts) -> dict[str, Cost]:
 def test_the_costs_of_each_kind_of_event_are_what_it_takes_more_under_each_recording(machine: Machine) -> None:
     found = cost_of_recording(machine.loops(), "cpu")
     assert {name: cost.us for name, cost in all_of(found.light).items()} == pytest.approx(
-        {"launch": 6, "operator": 0.25, "span": 0.5, "sync": 5, "graph_launch": 4.25, "graph_node": 1.25}, abs=1e-9
+        {
+            "launch": 7,
+            "operator": 0.25,
+            "span": 0.5,
+            "sync": 5,
+            "driver_launch": 10,
+            "graph_launch": 4.25,
+            "graph_node": 1.25,
+        },
+        abs=1e-9,
     )
     assert {name: cost.us for name, cost in all_of(found.rich).items()} == pytest.approx(
-        {"launch": 10, "operator": 3, "span": 2.5, "sync": 10, "graph_launch": 4.5, "graph_node": 1.5}, abs=1e-9
+        {
+            "launch": 11.5,
+            "operator": 3,
+            "span": 2.5,
+            "sync": 10,
+            "driver_launch": 30,
+            "graph_launch": 4.5,
+            "graph_node": 1.5,
+        },
+        abs=1e-9,
     )
     # Kinds of launches differ, and nothing else does.
-    assert (found.light.launch.low, found.light.launch.high) == pytest.approx((4, 8))
+    assert (found.light.launch.low, found.light.launch.high) == pytest.approx((4, 16))
     assert (found.rich.sync.low, found.rich.sync.high) == pytest.approx((10, 10))
     assert machine.sessions == ["light", "light", "rich"], "the process's first session is not measured"
     assert machine.calls["copy"] == 3 * (1 + REPEATS * EVENTS)
@@ -91,12 +119,13 @@ def test_costs_lie_within_their_range_and_never_below_nothing_however_noisy_the_
     for cost in (*all_of(found.light).values(), *all_of(found.rich).values()):
         assert 0 <= cost.low <= cost.us <= cost.high
     assert found.rich.launch.low < found.rich.launch.high
+    assert msgspec.json.decode(msgspec.json.encode(found), type=RecordingCost) == found
 
 
 def test_where_no_graph_can_be_captured_graphs_have_no_costs(machine: Machine) -> None:
-    found = cost_of_recording(machine.loops("one", "many"), "cpu")
-    assert (found.light.graph_launch, found.rich.graph_node) == (None, None)
-    assert found.rich.launch.us == pytest.approx(10)
+    found = cost_of_recording(machine.loops("one", "many", "driver"), "cpu")
+    assert (found.light.graph_launch, found.rich.graph_node, found.rich.driver_launch) == (None, None, None)
+    assert found.rich.launch.us == pytest.approx(11.5)
 
 
 def test_a_loop_that_takes_long_is_repeated_less_often(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +148,7 @@ def test_garbage_is_collected_afterwards_as_before(machine: Machine, was_on: boo
 
 
 def test_a_cpu_has_no_launches_to_measure() -> None:
-    assert recording_cost.measure_recording_cost("cpu", Silent()) is None
+    assert recording_cost.measure_recording_cost("cpu", Silent(), triton=True) is None
 
 
 def test_a_cost_of_a_file_that_lies_outside_of_its_range_is_refused() -> None:

@@ -9,6 +9,7 @@ from tracekit.comparison.waterfall import build_waterfall, find_reason
 from tracekit.model.comparison import Side, Verdict
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.groups import GroupLabel, Label
+from tracekit.model.idle_estimate import Between, IdleEstimate
 from tracekit.model.waterfall import Waterfall, WaterfallPart
 
 
@@ -172,10 +173,27 @@ def test_what_went_the_other_way_is_named_of_gpu_work_alone_and_what_is_left_of_
     assert named(gpu("fused", -1500), gpu("slower", 400)) == ["fused", "slower"]
     # Of waiting, the causes are divided by an assumption: those against the change are in the sum alone.
     assert named(idle("op_dispatch", -1500), idle("device", 400)) == ["op_dispatch"]
-    turned = WaterfallPart("idle", "launch_call", -900.0, 2.0)
-    assert named(turned, idle("op_dispatch", -800)) == ["op_dispatch"], "recordings show it the other way"
     for rest in ("other_gpu_work", "overlap_correction", "outside_steps"):
         assert named(gpu(rest, -900), gpu("unchanged_kernels", -500)) == ["unchanged_kernels"]
+
+
+def test_a_cause_whose_change_may_be_none_is_no_reason() -> None:
+    for high_us, causes in ((10.0, ["op_dispatch"]), (-10.0, ["python", "op_dispatch"])):
+        python = WaterfallPart("idle", "python", -900.0, -900.0, -1800.0, high_us)
+        assert named(python, idle("op_dispatch", -800)) == causes
+
+
+def test_idle_parts_have_their_ranges_and_what_they_leave_is_in_the_residual() -> None:
+    a, b = make_pair(scaled(2.0), scaled(1.0))
+    a = replace(a, idle_estimate=IdleEstimate({"python": Between(900, 800, 1000), "device": Between(30, 30, 30)}))
+    b = replace(b, idle_estimate=IdleEstimate({"python": Between(350, 300, 420), "gc": Between(20, 10, 40)}))
+    waterfall = waterfall_of(a, b)
+    parts = {each.label: (each.delta_us, each.low_us, each.high_us) for each in waterfall.parts if each.kind == "idle"}
+    assert parts["python"] == (-550, -700, -380)
+    # No recording has either; and of dispatch, which they have, nothing is left.
+    assert (parts["gc"], parts["device"], parts["op_dispatch"]) == ((20, 10, 40), (-30, -30, -30), (0, None, None))
+    assert waterfall.residual_us == pytest.approx(b.idle_residual_us - a.idle_residual_us)
+    assert b.idle_residual_us < 0 < a.idle_residual_us and closes(waterfall)
 
 
 def test_a_small_share_is_left_out_and_counts_as_unexplained_only_with_more() -> None:

@@ -10,6 +10,7 @@ from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
 from tracekit.model.comparison import BoundKind, MatchedBy
 from tracekit.model.timing import StopReason
 from tracekit.report.sections.figures import COUNTS
+from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings import WORDS
 from tracekit.report.words.notes import SENTENCES
 
@@ -78,3 +79,8 @@ def test_every_row_finding_and_word_that_stands_for_a_rule_is_defined() -> None:
     idle, bounds = ((DOCS / page).read_text(encoding="utf-8") for page in ("idle.md", "bounds.md"))
     assert [cause for cause in IDLE_CAUSES if f"`{cause}`" not in idle] == []
     assert [kind for kind in get_args(BoundKind) if f"`{kind}`" not in bounds] == []
+
+
+def test_the_glossary_has_each_cause_of_idle_time_by_the_word_of_the_screens() -> None:
+    glossary = (DOCS / "glossary.md").read_text(encoding="utf-8").replace("*", "")
+    assert [cause for cause in IDLE_CAUSES if f"{cause_words(cause)} (`{cause}`)" not in glossary] == []

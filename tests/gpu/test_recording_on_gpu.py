@@ -23,7 +23,7 @@ KINDS = EventCosts.__struct_fields__
 
 def test_every_kind_of_event_has_its_costs_in_both_kinds_of_recording() -> None:
     began = time.monotonic()
-    found = recording_cost.measure_recording_cost("cuda", Silent())
+    found = recording_cost.measure_recording_cost("cuda", Silent(), triton=True)
     assert time.monotonic() - began < 15
     print(found)  # noqa: T201
     assert found is not None
@@ -31,10 +31,6 @@ def test_every_kind_of_event_has_its_costs_in_both_kinds_of_recording() -> None:
         for kind in KINDS:
             cost = getattr(costs, kind)
             assert 0 <= cost.low <= cost.us <= cost.high, kind
-    # A kernel-only recording sees neither operators nor spans.
-    assert all(getattr(found.rich, kind).us > 0 for kind in KINDS)
-    assert all(getattr(found.light, kind).us > 0 for kind in ("launch", "sync", "graph_launch", "graph_node"))
-    assert 0.5 < found.light.launch.us < 40
 
 
 def test_where_no_graph_can_be_captured_all_else_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,14 +38,17 @@ def test_where_no_graph_can_be_captured_all_else_is_measured(monkeypatch: pytest
         raise torch.AcceleratorError("CUDA error: operation not permitted")
 
     monkeypatch.setattr(recording_cost, "_captured", failing)
-    found = recording_cost.measure_recording_cost("cuda", Silent())
-    assert found is not None and found.light.launch.us > 0
+    found = recording_cost.measure_recording_cost("cuda", Silent(), triton=True)
+    assert found is not None
     assert (found.light.graph_launch, found.rich.graph_node) == (None, None)
 
 
 def test_a_run_measures_what_its_recordings_add(flux: tuple[Path, Any]) -> None:
+    # In its process nothing was recorded before.
     cost = flux[1].recording_cost
     assert cost is not None and 0.5 < cost.light.launch.us < 40
+    assert all(getattr(cost.rich, kind).us > 0 for kind in KINDS)
+    assert all(getattr(cost.light, kind).us > 0 for kind in ("launch", "driver_launch", "graph_launch", "graph_node"))
 
 
 @pytest.mark.parametrize("kind", ["light", "rich"])

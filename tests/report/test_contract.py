@@ -57,6 +57,7 @@ def test_figures_per_step_are_each_their_own():
     assert whole["form"]["peak_memory_bytes"] == 3 * 2**30
     told = whole["per_step"]
     causes = told.pop("recorded_idle_by_cause_us"), told.pop("unprofiled_idle_by_cause_us")
+    assert told.pop("unprofiled_idle_residual_us") == pytest.approx(0, abs=1e-9)
     assert told == {
         "wall_us": 1000.0,
         "recorded_wall_us": 1263.0,
@@ -68,6 +69,8 @@ def test_figures_per_step_are_each_their_own():
         "idle_share": 0.137,
         "recorded_idle_share": pytest.approx(800 / 2526),
         "slowdown": 1.263,
+        "unprofiled_idle_by_cause_range_us": None,
+        "unprofiled_idle_after_sync_us": None,
     }
     assert causes[0] == pytest.approx({"op_dispatch": 300.0, "launch_call": 100.0})
     assert causes[1] == pytest.approx({"op_dispatch": 102.75, "launch_call": 34.25})

@@ -81,7 +81,7 @@ def test_code_reads_as_it_was_written_in_a_table_and_in_a_block(code):
     assert after.type == "paragraph_open"
 
 
-WAITS = {"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.9}
+WAITS = {"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.95, "launching_share": 0.9}
 
 
 def test_a_command_to_try_is_whole_however_long_it_is():

@@ -60,7 +60,7 @@ FREE = st.lists(
     st.one_of(st.sampled_from(ODD), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))),
     max_size=4,
 ).map("".join)
-WAITS = {"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.9}
+WAITS = {"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.95, "launching_share": 0.9}
 
 
 class Copied(HTMLParser):

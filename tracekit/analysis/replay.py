@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tracekit.analysis.kernels import GRAPH_LAUNCH
 from tracekit.analysis.links import launching_calls
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tracekit.interval import Floats, Ints
     from tracekit.model.trace import Trace
 
+#: Triton's kernels are launched so, and some libraries'.
+DRIVER_LAUNCH = "cuLaunchKernel"
 #: Of a call and what lies before it at least so much is left, whatever recording is said to add.
 LEAST_NS = 500.0
 #: From the end of a kernel to the start of one that was queued behind it, where a step shows none.
@@ -32,15 +34,22 @@ CLOCK_NS = 1000
 
 
 class HostCost(Struct, frozen=True):
-    """What recording adds to the host, in nanoseconds: to a call that launches one kernel, copy or set, to one that
-    launches a CUDA graph, for each activity of that graph, and to a call that waits. `in_call` says whether it is taken
-    from the call itself first, or from the call and what lies before it alike."""
+    """What recording adds to the host, in nanoseconds: to a call that launches one kernel, copy or set, by the runtime
+    or by the driver, to one that launches a CUDA graph, for each activity of that graph, and to a call that waits.
+    `in_call` says whether it is taken from the call itself first, or from the call and what lies before it alike."""
 
     launch: float = 0.0
+    driver_launch: float = 0.0
     graph_launch: float = 0.0
     graph_node: float = 0.0
     sync: float = 0.0
     in_call: bool = True
+
+    def of_launch(self, call: str, activities: int) -> float:
+        """What it adds to a call of this name that launched so many."""
+        if GRAPH_LAUNCH in call:
+            return self.graph_launch + self.graph_node * activities
+        return self.driver_launch if call.startswith(DRIVER_LAUNCH) else self.launch
 
 
 class HostStep(Struct, frozen=True, eq=False):
@@ -48,22 +57,15 @@ class HostStep(Struct, frozen=True, eq=False):
 
     A row for each stretch of the host, in order, without holes: `lengths`; `calls`, the position of its API call among
     those of the step, or of the next one where it lies between two; `codes`, the cause of a call or a collection by
-    itself, -1 for what lies between calls. `first` and `last` are the positions of the activities that it launched (none
-    where they are equal), `waits_for` that of the activity whose end it waited for (-1: none) and `tail` how long it
-    went on after that; `is_graph` whether it launched a CUDA graph.
+    itself, -1 for what lies between calls. `first` and `last` are the positions of the activities that it launched
+    (none where they are equal), `waits_for` that of the activity whose end it waited for (-1: none) and `tail` how long
+    it went on after that.
 
-    Activities are in the order of their launches: `starts`, `ends`; `before`, the one that had ended last when it
-    began, and `on_stream`, the one before it on its stream: -1 for none.
+    Activities are in the order of their launches: `starts`, `ends`; `launch_ends`, when the call had returned;
+    `before`, the one that had ended last when it began, and `on_stream`, the one before it on its stream: -1 for none.
+    `threads` and `call_names` are of the calls.
     """
 
-    lengths: list[float]
-    calls: list[int]
-    codes: list[int]
-    first: list[int]
-    last: list[int]
-    waits_for: list[int]
-    tail: list[float]
-    is_graph: list[bool]
     starts: list[float]
     ends: list[float]
     launch_ends: list[float]
@@ -72,6 +74,13 @@ class HostStep(Struct, frozen=True, eq=False):
     names: list[str]
     threads: list[int]
     call_names: list[str]
+    lengths: list[float] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
+    codes: list[int] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+    last: list[int] = field(default_factory=list)
+    waits_for: list[int] = field(default_factory=list)
+    tail: list[float] = field(default_factory=list)
 
 
 class Replayed(Struct, frozen=True, eq=False):
@@ -111,7 +120,10 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
     call_ends = np.minimum(returned[outer], end) - begin
     names, threads = calls["name"].gather(rows).to_list(), calls["thread"].gather(rows).to_list()
     launches = calls["launches"].gather(rows).fill_null(value=False).to_list()
-    waits = [int(each) - begin if each >= 0 else -1 for each in waits_from[outer]]
+    # A copy that held its caller was launched when it began.
+    held = waits_from[outer] >= 0
+    launched = np.where(held, np.clip(waits_from[outer] - begin, call_starts, call_ends), call_ends)
+    waits = np.where(held, launched, -1).tolist()
 
     (moments,) = columns(work, "called_ns")
     of_call = np.searchsorted(called[outer], moments, side="right") - 1
@@ -121,10 +133,9 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
     first = np.searchsorted(of_call, np.arange(len(rows)), side="left")
     last = np.searchsorted(of_call, np.arange(len(rows)), side="right")
     step = HostStep(
-        *([] for _ in range(8)),
         starts=starts.tolist(),
         ends=ends.tolist(),
-        launch_ends=np.where(of_call >= 0, call_ends[of_call] if len(call_ends) else 0, starts).tolist(),
+        launch_ends=np.where(of_call >= 0, launched[of_call] if len(launched) else 0, starts).tolist(),
         before=_ended_before(starts, ends).tolist(),
         on_stream=_before_on_stream(work).tolist(),
         names=work["name"].to_list(),
@@ -143,13 +154,11 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
         if is_sync_call(names[at]) and none:
             _add_wait(step, start, stop, at, int(first[at]))
         elif waits[at] >= 0:
-            split = min(max(waits[at], start), stop)
-            _add(step, split - start, at, cause_of_call(names[at], starts_work=True), int(first[at]), int(last[at]))
-            _add_wait(step, split, stop, at, int(last[at]))
+            _add(step, waits[at] - start, at, cause_of_call(names[at], starts_work=True), int(first[at]), int(last[at]))
+            _add_wait(step, waits[at], stop, at, int(last[at]))
         else:
             code = cause_of_call(names[at], starts_work=launches[at] or not none)
-            graph = GRAPH_LAUNCH in names[at]
-            _add(step, stop - start, at, code, int(first[at]), int(last[at]), is_graph=graph)
+            _add(step, stop - start, at, code, int(first[at]), int(last[at]))
         reached = stop
     _add_between(step, reached, end - begin, len(names), gc)
     return step
@@ -187,7 +196,6 @@ def _add(
     *,
     waits_for: int = -1,
     tail: float = 0.0,
-    is_graph: bool = False,
 ) -> None:
     step.lengths.append(float(length))
     step.calls.append(call)
@@ -196,7 +204,6 @@ def _add(
     step.last.append(last)
     step.waits_for.append(waits_for)
     step.tail.append(float(tail))
-    step.is_graph.append(is_graph)
 
 
 def _ended_before(starts: Ints, ends: Ints) -> Ints:
@@ -225,7 +232,7 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
         if waited >= 0:
             now = max(now, ends[waited]) + max(step.tail[at] - cost.sync, min(step.tail[at], LEAST_NS))
         elif last > first:
-            added = cost.graph_launch + cost.graph_node * (last - first) if step.is_graph[at] else cost.launch
+            added = cost.of_launch(step.call_names[step.calls[at]], last - first)
             follows = at > 0 and step.codes[at - 1] == -1 and step.calls[at - 1] == step.calls[at]
             quiet = step.lengths[at - 1] if follows else 0.0
             added = min(added, max(length + quiet - LEAST_NS, 0.0))
@@ -233,8 +240,9 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
             if follows:
                 stretch_ends[at - 1] -= added - of_call
             now += length - added
+            left = (length - of_call) / length if length else 1.0
             for one in range(first, last):
-                begun = delays.begin(one, now, ends)
+                begun = delays.begin(one, now, left, ends)
                 starts[one], ends[one] = begun, begun + step.ends[one] - step.starts[one]
         else:
             now += length
@@ -251,10 +259,13 @@ class _Delays(Struct, frozen=True, eq=False):
     delay: list[float]
     between: float
 
-    def begin(self, one: int, launched: float, ends: list[float]) -> float:
-        """When it begins that was launched then, given when others ended."""
+    def begin(self, one: int, launched: float, left: float, ends: list[float]) -> float:
+        """When it begins whose call returned then, with so much `left` of the call, given when others ended."""
         before, on_stream, delay = self.step.before[one], self.step.on_stream[one], self.delay[one]
-        begun = max(ends[before] + delay, launched) if self.held[one] else launched + delay
+        # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
+        after = self.step.starts[one] - self.step.launch_ends[one]
+        earliest = launched + (after * left if after < 0 else 0.0)
+        begun = max(ends[before] + delay, earliest) if self.held[one] else earliest + max(delay, 0.0)
         if on_stream >= 0:
             apart = self.step.starts[one] - self.step.ends[on_stream]
             begun = max(begun, ends[on_stream] + min(apart, self.between))

@@ -86,19 +86,21 @@ def record(
     CUDA activity alone does not hold, and when garbage was collected, which none does.
 
     light: kernels and the API calls that launch them; on the CPU operators alone. rich: operators and their shapes
-    too. Never Python stacks: under them compiled code ran four times slower. One call is made and thrown away
-    first, because the profiler's own first call is slow. `ranks` begin each step together: profilers start at different
-    moments, and the rank whose starts last would be waited for. Raises TracekitError where the file cannot be written.
+    too. Never Python stacks: under them compiled code ran four times slower. One call is made first that is not
+    published, because the first one of a session is slow. `ranks` begin each step together: profilers start at
+    different moments, and the rank whose starts last would be waited for. Raises TracekitError where the file cannot be
+    written.
     """
     progress.phase(f"recording {form.name} ({kind})", total=2, still=True)
-    with form.ready():
-        with profiler_of(form.device, kind), watched_starts(_refuse_another):
-            _step(form, 0, ranks)
+    with form.ready(), profiler_of(form.device, kind) as profiler, watched_starts(_refuse_another):
+        begin_session(form.device)
+        ranks.begin()
+        form.call()
+        synchronize(form.device)
         progress.advance()
-        with profiler_of(form.device, kind) as profiler, watched_starts(_refuse_another):
-            begin_ns = begin_session(form.device)
-            with collections_noted() as collections:
-                marked = tuple(_step(form, index, ranks) for index in range(steps))
+        begin_ns = time.time_ns()
+        with collections_noted() as collections:
+            marked = tuple(_step(form, index, ranks) for index in range(steps))
     progress.phase(f"writing {form.name} ({kind})")
     try:
         export(profiler, path)

@@ -1,6 +1,7 @@
 """What recording adds to the host's time of each kind of event: on this GPU, in this process, per kind of recording."""
 
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter_ns
 from typing import NamedTuple
 
@@ -20,22 +21,26 @@ REPEATS, MOST_NS = 10, 50_000_000
 EVENTS, REPLAYS = 50, 5
 #: Kernels of the larger graph.
 NODES = 100
-#: Each makes one launch by one operator.
-LAUNCHES = ("in_place", "allocating", "copy")
+#: Each makes one launch by one operator, the last after other work: its code is no longer in the processor's caches.
+LAUNCHES = ("in_place", "allocating", "copy", "cold")
+#: More than a core's own caches hold.
+OTHER_WORK_BYTES = 4 * 2**20
 
 
 class Loop(NamedTuple):
     call: Callable[[], object]
     events: int  #: How many calls are timed together.
+    before: Callable[[], object] | None = None  #: What is done before each, and not timed.
 
 
-def measure_recording_cost(device: str, progress: Progress) -> RecordingCost | None:
-    """None on a CPU. To be called before anything is recorded in the process: from then on launches take longer,
-    recorded or not."""
+def measure_recording_cost(device: str, progress: Progress, *, triton: bool) -> RecordingCost | None:
+    """None on a CPU. With `triton` that of launching Triton kernels too, which this machine can compile.
+
+    To be called before anything is recorded in the process: from then on launches take longer, recorded or not."""
     if device == "cpu":
         return None
     progress.phase("measuring what recording adds", still=True)
-    return cost_of_recording(_loops(device), device)
+    return cost_of_recording(_loops(device, triton=triton), device)
 
 
 def cost_of_recording(loops: dict[str, Loop], device: str) -> RecordingCost:
@@ -52,8 +57,9 @@ def cost_of_recording(loops: dict[str, Loop], device: str) -> RecordingCost:
     return RecordingCost(_event_costs(unprofiled, light), _event_costs(unprofiled, rich))
 
 
-def _loops(device: str) -> dict[str, Loop]:
+def _loops(device: str, *, triton: bool) -> dict[str, Loop]:
     on_gpu, pinned = torch.zeros(16, device=device), torch.zeros(16, pin_memory=True)
+    other_work = np.zeros(OTHER_WORK_BYTES, dtype=np.uint8)
 
     def launch_and_sync() -> None:
         on_gpu.add_(1)
@@ -67,10 +73,17 @@ def _loops(device: str) -> dict[str, Loop]:
         "in_place": Loop(lambda: on_gpu.add_(1), EVENTS),
         "allocating": Loop(lambda: torch.add(on_gpu, 1), EVENTS),
         "copy": Loop(lambda: on_gpu.copy_(pinned, non_blocking=True), EVENTS),
+        "cold": Loop(lambda: torch.add(on_gpu, 1), REPLAYS, partial(other_work.fill, 1)),
         "launch_and_sync": Loop(launch_and_sync, EVENTS),
         "view": Loop(lambda: on_gpu.view(4, 4), EVENTS),
         "span": Loop(span, EVENTS),
     }
+    if triton:
+        # Needs Triton, as nothing else here does.
+        from tracekit.capture.small_kernel import launch
+
+        launch(on_gpu)
+        loops["driver"] = Loop(lambda: launch(on_gpu), EVENTS)
     # The kernel is loaded, which no capture may do.
     launch_and_sync()
     try:
@@ -99,33 +112,45 @@ def _times_us(loops: dict[str, Loop], device: str) -> dict[str, list[float]]:
     """The host's time of one event, repeat by repeat."""
     times: dict[str, list[float]] = {name: [] for name in loops}
     with collector_paused():
-        for name, (call, events) in loops.items():
+        for name, (call, events, before) in loops.items():
             # What is called first takes longer.
             call()
             synchronize(device)
             ends = perf_counter_ns() + MOST_NS
             while len(times[name]) < REPEATS and not (times[name] and perf_counter_ns() > ends):
-                began = perf_counter_ns()
-                for _ in range(events):
-                    call()
-                times[name].append((perf_counter_ns() - began) / 1e3 / events)
+                times[name].append(_time_ns(call, events, before) / 1e3 / events)
                 synchronize(device)
     return times
 
 
+def _time_ns(call: Callable[[], object], events: int, before: Callable[[], object] | None) -> int:
+    if before is None:
+        began = perf_counter_ns()
+        for _ in range(events):
+            call()
+        return perf_counter_ns() - began
+    spent = 0
+    for _ in range(events):
+        before()
+        began = perf_counter_ns()
+        call()
+        spent += perf_counter_ns() - began
+    return spent
+
+
 def _event_costs(unprofiled: dict[str, list[float]], recorded: dict[str, list[float]]) -> EventCosts:
     added = {name: _less(times, unprofiled[name]) for name, times in recorded.items()}
-    graphs = {}
+    where_possible = {"driver_launch": _cost(added["driver"])} if "driver" in added else {}
     if "many" in added:
         # A line through both graphs: so much a launch, and so much a node.
         node = [more / (NODES - 1) for more in _less(added["many"], added["one"])]
-        graphs = {"graph_launch": _cost(_less(added["one"], node)), "graph_node": _cost(node)}
+        where_possible |= {"graph_launch": _cost(_less(added["one"], node)), "graph_node": _cost(node)}
     return EventCosts(
         launch=_cost(*(added[name] for name in LAUNCHES)),
         operator=_cost(added["view"]),
         span=_cost(added["span"]),
         sync=_cost(_less(added["launch_and_sync"], added["in_place"])),
-        **graphs,
+        **where_possible,
     )
 
 
@@ -137,5 +162,5 @@ def _less(times: list[float], others: list[float]) -> list[float]:
 def _cost(*loops: list[float]) -> Cost:
     """The median of all, between the smallest lower and the largest upper quartile of a loop."""
     us = float(np.median(np.concatenate(loops)))
-    lower, upper = zip(*(np.quantile(loop, (0.25, 0.75)) for loop in loops), strict=True)
+    lower, upper = zip(*(np.quantile(loop, (0.25, 0.75)).tolist() for loop in loops), strict=True)
     return Cost(max(us, 0.0), max(min(us, *lower), 0.0), max(us, *upper, 0.0))

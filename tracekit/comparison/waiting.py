@@ -6,6 +6,7 @@ line of each, and what it launched. Copies to or from the host wait: on an H200 
 `cudaStreamSynchronize`, and the operators of 139 such copies.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable
 
@@ -58,17 +59,35 @@ def waiting_lines(eager: EagerOps, *, pageable: bool) -> Counter[str]:
 
 
 def idle_saving(side: Side, recorded_us: float) -> float:
-    """What doing without so much recorded idle time (per step, microseconds, all GPUs) saves of a call at most.
+    """What doing without so much recorded idle time behind synchronising calls (per step, microseconds, all GPUs) saves
+    of a call at most.
 
-    Recording lengthens idle time: where the unprofiled call has less of it in all, the part shrinks with the whole.
-    Idle time of several GPUs is taken for that of one on average. It is never more than the call.
+    Recording lengthens idle time: of the unprofiled call's it is no more than follows calls that waited. Where that is
+    not known, the part shrinks with the whole. Idle time of several GPUs is taken for that of one on average. It is
+    never more than the call.
     """
     saving = recorded_us / max(len(side.analysis.devices), 1)
     true_us, whole_us = side.unprofiled_idle_us, side.recorded_idle_us
-    if true_us is not None and whole_us:
+    if true_us is not None and side.idle_estimate is not None:
+        after_us = math.fsum(us for cause, us in side.idle_estimate.after_sync_us.items() if cause != "sync_wait")
+        saving = min(saving, after_us + (idle_at_most(side, ("sync_wait",)) or 0.0), true_us)
+    elif true_us is not None and whole_us:
         saving = min(saving * min(true_us / whole_us, 1.0), true_us)
     call_us = side.wall_us or side.span_us
     return saving if call_us is None else min(saving, call_us)
+
+
+def idle_at_most(side: Side, causes: tuple[str, ...]) -> float | None:
+    """Idle time per step that these causes have at most: the high ends of what each may be, with what nothing explains,
+    and never more than all. As recorded where the unprofiled call's is not known; None without a GPU."""
+    whole_us = side.recorded_idle_us if side.unprofiled_idle_us is None else side.unprofiled_idle_us
+    if whole_us is None:
+        return None
+    found = side.calibrated_idle_by_cause()
+    us = {**(side.idle_by_cause() if found is None else found)}
+    us |= {cause: each.high_us for cause, each in (side.idle_ranges() or {}).items()}
+    unexplained_us = max(side.idle_residual_us or 0.0, 0.0)
+    return min(math.fsum(us.get(cause, 0.0) for cause in causes) + unexplained_us, whole_us)
 
 
 def exposing(side: Side) -> list[SyncTime]:

@@ -21,6 +21,7 @@ from tracekit.model.comparison import (
     comparable,
 )
 from tracekit.model.groups import GroupLabel, Label
+from tracekit.model.idle_estimate import Between, changes_between
 from tracekit.model.waterfall import Basis, PartKind, Waterfall, WaterfallPart
 
 #: At most this many kernel groups have a part of their own, and only those that change the wall by this share.
@@ -52,8 +53,8 @@ def build_waterfall(
     read per step and the other whole.
 
     The ends are the unprofiled median walls where both sides have them and their recordings were read by steps; idle
-    parts are then without what recording added to each side (`Side.calibrated_idle_by_cause`), and idle time that a
-    recording does not show is in the residual. Else the ends are the recorded windows, and idle parts as recorded.
+    parts are then without what recording added to each side (`Side.calibrated_idle_by_cause`), and idle time that
+    their causes do not explain is in the residual. Else the ends are the recorded windows, and idle parts as recorded.
     `exposed` is what exposed communication's change is made of, where other ranks' recordings tell.
     """
     if len(a.analysis.devices) != 1 or len(b.analysis.devices) != 1 or not (a.analysis.gpu and b.analysis.gpu):
@@ -67,15 +68,23 @@ def build_waterfall(
         idle = [WaterfallPart("idle", cause, us) for cause, us in recorded.items()]
     else:
         calibrated = change_by_cause(*(side.calibrated_idle_by_cause() or {} for side in (a, b)))
-        present = [cause for cause in IDLE_CAUSES if cause in calibrated or cause in recorded]
+        ranges = [side.idle_ranges() for side in (a, b)]
+        known = changes_between(ranges[0], ranges[1]) if ranges[0] is not None and ranges[1] is not None else {}
         idle = [
-            WaterfallPart("idle", cause, calibrated.get(cause, 0.0), recorded.get(cause, 0.0)) for cause in present
+            _idle_part(cause, calibrated.get(cause, 0.0), recorded.get(cause, 0.0), known.get(cause))
+            for cause in IDLE_CAUSES
+            if cause in calibrated or cause in recorded
         ]
     if not exposed and (a.analysis.communication or b.analysis.communication):
         exposed = (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),)
     parts = (*_gpu_parts(a, b, groups, a_us), *exposed, *idle)
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
     return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=parts, residual_us=residual)
+
+
+def _idle_part(cause: str, us: float, recorded_us: float, change: Between | None) -> WaterfallPart:
+    ends = (change.low_us, change.high_us) if change else (None, None)
+    return WaterfallPart("idle", cause, us, recorded_us, *ends)
 
 
 def _present(value: float | None) -> float:
@@ -143,9 +152,8 @@ def _share(kind: PartKind, parts: Sequence[WaterfallPart], least_us: float) -> R
     if abs(delta) <= least_us:
         return None
     parts = sorted(_by_label([part for part in own if part.label not in REST]), key=lambda part: -abs(part.delta_us))
-    # Where recordings show another sign, the rule that takes off what recording added has made it.
-    recorded = [part for part in parts if part.recorded_delta_us is None or part.recorded_delta_us * delta > 0]
-    same_way = [part for part in recorded if part.delta_us * delta >= NAMED_SHARE * delta**2]
+    # A change that may be none is no reason.
+    same_way = [part for part in parts if part.has_sign and part.delta_us * delta >= NAMED_SHARE * delta**2]
     against = [part for part in parts if part.kind == "gpu" and part.delta_us * delta <= -AGAINST * delta**2]
     named = (*same_way[:MOST_NAMED], *against[:1])
     rest = delta - math.fsum(part.delta_us for part in named)

@@ -18,6 +18,7 @@ class RegionTime(Struct, frozen=True):
     count: int
     host_us: float  #: From entry to return.
     outside_us: float  #: Python and operators between its graphs and inner regions.
+    idle_us: float | None = None  #: The part of `outside_us` in which no GPU had work; None where none was recorded.
 
 
 class CompiledRegions(Struct, frozen=True):
@@ -33,6 +34,7 @@ class CompiledRegions(Struct, frozen=True):
     unlinked_us: float | None  #: GPU time, within `all_gpu_us`, whose launch was not recorded.
     activities: int | None  #: How many `gpu_us` is of.
     all_activities: int | None  #: How many `all_gpu_us` is of.
+    idle_us: float | None = None  #: GPU idle time, over all GPUs, that ended with work of `gpu_us`.
 
     @property
     def count(self) -> int:
@@ -133,6 +135,12 @@ class GraphBreak(Struct, frozen=True):
     frames: Many[Text]  #: The compilations that ended there.
     per_step_us: Microseconds | None = None  #: Host time outside graphs there: an estimate from above.
     called_from: Text | None = None  #: The line of the module that led there, where it is another.
+    idle_per_step_us: Microseconds | None = None  #: The part of it in which the GPU was idle; None without a GPU.
+
+    @property
+    def cost_us(self) -> float | None:
+        """What it adds to a call at most, as recorded: where there is a GPU, queued work hides the rest."""
+        return self.per_step_us if self.idle_per_step_us is None else self.idle_per_step_us
 
     @property
     def line(self) -> str | None:

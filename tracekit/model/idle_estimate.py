@@ -1,5 +1,8 @@
 """Why the GPU was idle in an unprofiled call, as far as two recordings tell."""
 
+import math
+from collections.abc import Iterable, Mapping
+
 from msgspec import Struct, field
 
 
@@ -9,6 +12,16 @@ class Between(Struct, frozen=True):
     us: float
     low_us: float
     high_us: float
+
+    @property
+    def half_us(self) -> float:
+        """What stands after a ±."""
+        return (self.high_us - self.low_us) / 2
+
+    @property
+    def has_sign(self) -> bool:
+        """Whether it is known to be no less than 0, or no more."""
+        return self.low_us >= 0 or self.high_us <= 0
 
 
 NOTHING = Between(0.0, 0.0, 0.0)
@@ -22,6 +35,7 @@ class IdleEstimate(Struct, frozen=True):
     causes: dict[str, Between]  #: In the order of IDLE_CAUSES; those without time even at most are left out.
     after_sync_us: dict[str, float] = field(default_factory=dict)  #: What of each cause follows a call that waited.
     unaligned_us: float = 0.0  #: The part whose calls differ between the recordings: divided as all of the step is.
+    cost_measured: bool = False  #: Whether this run measured what recording adds; else that is assumed.
 
     def largest(self) -> str | None:
         """The cause with most, where its low is above the high of every other; None where that is not known."""
@@ -35,3 +49,14 @@ class IdleEstimate(Struct, frozen=True):
 def change_between(a: Between, b: Between) -> Between:
     """B's figure less A's."""
     return Between(b.us - a.us, b.low_us - a.high_us, b.high_us - a.low_us)
+
+
+def changes_between(a: Mapping[str, Between], b: Mapping[str, Between]) -> dict[str, Between]:
+    """The same of each cause that either has."""
+    return {cause: change_between(a.get(cause, NOTHING), b.get(cause, NOTHING)) for cause in {**a, **b}}
+
+
+def sum_between(parts: Iterable[Between]) -> Between:
+    """All of them together, and what that is where each is at its low or high."""
+    parts = tuple(parts)
+    return Between(*(math.fsum(getattr(part, end) for part in parts) for end in ("us", "low_us", "high_us")))

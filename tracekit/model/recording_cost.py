@@ -18,12 +18,13 @@ class Cost(Struct, frozen=True):
 
 
 class EventCosts(Struct, frozen=True):
-    """What one kind of recording adds to each event. None: no CUDA graph could be captured to measure it."""
+    """What one kind of recording adds to each event. None of CUDA graphs: none could be captured to measure it."""
 
     launch: Cost  #: A kernel or copy that is launched by itself, with the operator that launches it.
     operator: Cost  #: An operator that launches nothing.
     span: Cost  #: A `record_function` around something.
     sync: Cost  #: A wait for the GPU, without the launch before it.
+    driver_launch: Cost | None = None  #: The launch of a Triton kernel. None where no Triton kernel was launched.
     graph_launch: Cost | None = None  #: The launch of a CUDA graph, without its kernels.
     graph_node: Cost | None = None  #: Each kernel of a CUDA graph.
 

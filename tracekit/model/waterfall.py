@@ -19,6 +19,13 @@ class WaterfallPart(Struct, frozen=True):
     label: Label  #: A group's label, an idle cause, or a code.
     delta_us: float
     recorded_delta_us: float | None = None  #: An idle part's change, as recorded; else None.
+    low_us: float | None = None  #: What an idle part's change is at least; None where that is not known.
+    high_us: float | None = None  #: At most; None likewise.
+
+    @property
+    def has_sign(self) -> bool:
+        """Whether it is not known to be less and more."""
+        return self.low_us is None or self.high_us is None or self.low_us >= 0 or self.high_us <= 0
 
 
 class Waterfall(Struct, frozen=True):

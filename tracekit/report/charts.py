@@ -9,13 +9,14 @@ from msgspec import Struct
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.groups import ModuleTime
+from tracekit.model.idle_estimate import NOTHING
 from tracekit.numbers import MINUS, change_with_share, count, duration, duration_change, percent, scale_of
 from tracekit.report.document import Bars, Chart
 from tracekit.report.drawing import LEGEND, axis_of, drawn, escaped, told_apart
 from tracekit.report.sections.call import CALL_PARTS, CallTime, call_times
 from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.headline import LETTERS, Names, part_label, waterfall_changes
-from tracekit.report.sections.idle import causes_present
+from tracekit.report.sections.idle import causes_present, idle_causes
 from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sides import Sides, both_sides, side_name
 from tracekit.report.words.common import cause_words, scope_of, shared_scope
@@ -41,6 +42,9 @@ SEGMENTS = (
     ("communication_us", CALL_PARTS["communication"], "hue-deep", "paper", "paper"),
     ("idle_us", CALL_PARTS["idle"], "rule", "soft", "ink"),
 )
+
+#: What a figure may be, at the end of its bar.
+ENDS: dict[str, Any] = {"type": "data", "symmetric": False, "color": "var(--ink)", "thickness": 1, "width": 3}
 
 #: Levels of modules that are drawn, and the share of the whole that each is wide at least.
 MOST_LEVELS, LEAST_WIDTH = 7, 0.002
@@ -314,14 +318,21 @@ def family_charts(sides: Sides) -> tuple[Chart, ...]:
 def cause_chart(sides: Sides) -> Chart | None:
     if any(side.analysis.idle is None for _, side in sides):
         return None
-    calibrated = [side.calibrated_idle_by_cause() for _, side in sides]
-    known = [each for each in calibrated if each is not None]
-    how = "unprofiled calls"
-    if len(known) < len(sides):
-        known, how = [side.idle_by_cause() for _, side in sides], "as recorded"
-    values = {cause_words(cause): [each.get(cause, 0.0) / 1e3 for each in known] for cause in causes_present(sides)}
+    profiled = any(side.unprofiled_idle_us is None for _, side in sides)
+    known, present = [idle_causes(side, profiled=profiled) for _, side in sides], causes_present(sides)
+    us = {cause_words(cause): [each.get(cause, NOTHING) for each in known] for cause in present}
+    values = {label: [each.us / 1e3 for each in figures] for label, figures in us.items()}
+    how = "as recorded" if profiled else "unprofiled calls"
     title = f"Idle time by cause in milliseconds, {how}, {scope_of(sides)}"
-    return _grouped("idle-causes", title, values, sides, "ms") if values else None
+    ends = [
+        {
+            "array": [(each.high_us - each.us) / 1e3 for each in figures],
+            "arrayminus": [(each.us - each.low_us) / 1e3 for each in figures],
+        }
+        for figures in zip(*us.values(), strict=True)
+    ]
+    exact = not any(each.half_us for figures in us.values() for each in figures)
+    return _grouped("idle-causes", title, values, sides, "ms", () if exact else ends) if values else None
 
 
 def phase_chart(sides: Sides) -> Chart | None:
@@ -340,8 +351,15 @@ def phase_chart(sides: Sides) -> Chart | None:
     return _grouped("compile-phases", "Time of compiling by phase in seconds", values, those, "s") if values else None
 
 
-def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides, unit: str) -> Chart:
-    """A bar of each side for each label, the first label on top."""
+def _grouped(
+    id_: str,
+    title: str,
+    values: dict[str, list[float]],
+    sides: Sides,
+    unit: str,
+    ends: Sequence[dict[str, list[float]]] = (),
+) -> Chart:
+    """A bar of each side for each label, the first label on top. `ends` are what each side's figures may be."""
     # No two sides look alike.
     colours = [{"color": f"var(--side-{hue})"} for hue in HUES]
     looks: list[dict[str, Any]] = [*colours, *({**each, "pattern": {"shape": "/"}} for each in colours * 2)]
@@ -357,6 +375,7 @@ def _grouped(id_: str, title: str, values: dict[str, list[float]], sides: Sides,
             "x": [figures[index] for figures in values.values()],
             "marker": looks[ascii_lowercase.index((letter or "b").lower())],
             "hovertemplate": f"%{{customdata}}: %{{x:,.3~f}} {unit}<extra>{letter}</extra>",
+            **({"error_x": ENDS | ends[index]} if ends else {}),
         }
         for index, (letter, _) in enumerate(sides)
     ]

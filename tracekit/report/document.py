@@ -330,7 +330,9 @@ class GateText(Struct, frozen=True):
 class AccountRow(Struct, frozen=True):
     """A part of a call: `level` 0 is GPU kernels or idle time, 1 a part of these, 2 a part of the row above. `us` are
     the sides' times, None where only the change is known; `delta_us` is None of one side alone. `what` says what became
-    of it. Of an `unjudged` one the change is neither gain nor loss."""
+    of it. Of an `unjudged` one the change is neither gain nor loss. `half_us` is by how much each of `us` and the
+    change may be off, which their digits show; empty where that is not known. `within_us` is shown after the change's
+    ±; None likewise."""
 
     name: str
     level: int
@@ -338,6 +340,8 @@ class AccountRow(Struct, frozen=True):
     delta_us: float | None = None
     what: str = ""
     unjudged: bool = False
+    half_us: tuple[float, ...] = ()
+    within_us: float | None = None
 
 
 class Account(Struct, frozen=True):
@@ -385,9 +389,10 @@ class Overview(Struct, frozen=True):
     its low end, middle and high end; `elsewhere` is what other processes may find. `evidence` is what it rests on,
     `enough` why one process is. `notes` change how the headline is read; `why` are lines on why there is no better
     answer. `bars` are the page's alone, and `noise` is which changes of theirs are none. `slower` is what the account's
-    rows do not say of what became slower, `repeat` is the command that measures it again, `measured_with` what it was
-    measured with. Where nothing in `advice` makes calls faster, that is said if `nothing_faster`. `left_out` is what
-    the answer does not cover, for where notes are not shown. `hidden` is how many notes and findings are not shown.
+    rows do not say of what became slower, `graph_breaks` are those that cost much, `repeat` is the command that
+    measures it again, `measured_with` what it was measured with. Where nothing in `advice` makes calls faster, that is
+    said if `nothing_faster`. `left_out` is what the answer does not cover, for where notes are not shown. `hidden` is
+    how many notes and findings are not shown.
     """
 
     subject: str
@@ -407,6 +412,7 @@ class Overview(Struct, frozen=True):
     account: Account | None = None
     slower: str = ""
     bottleneck: str = ""
+    graph_breaks: str = ""
     tables: tuple[Table, ...] = ()
     advice: tuple[Advice, ...] = ()
     nothing_faster: bool = False

@@ -117,7 +117,8 @@ def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
     yield "".join(f"**Note.** {escaped(each)}\n\n" for each in (overview.enough, *overview.notes) if each)
     if overview.account:
         yield f"{_account(overview.account)}\n"
-    yield from (f"{escaped(each)}\n\n" for each in (overview.slower, overview.bottleneck) if each)
+    said = (overview.slower, overview.bottleneck, overview.graph_breaks)
+    yield from (f"{escaped(each)}\n\n" for each in said if each)
     yield from (f"{_text(table)}\n" for table in overview.tables)
     for title, advice in advised(overview):
         yield f"**{title}**\n\n"

@@ -32,8 +32,7 @@ BUSY = "The union of kernels, copies and memsets over all streams, from separate
 
 IDLE_UNPROFILED = (
     "Unprofiled wall time minus GPU busy time. Its causes are what the launching thread did meanwhile, from the trace. "
-    "Profiler overhead is removed: the profiler's own events first, then the host's causes by one factor, the GPU's "
-    "own last. Idle time that no trace shows is in the residual."
+    "Profiler overhead is removed. Idle time that they do not explain is in the residual (docs/idle.md)."
 )
 
 IDLE_RECORDED = (

@@ -93,7 +93,9 @@ def _line(part: Line) -> RenderableType:
 def _cell(cell: Cell) -> Text:
     if isinstance(cell, Styled):
         return Text.assemble(*cell.pieces)
-    return Text(printable(cell.short if isinstance(cell, Name) else cell))
+    text = printable(cell.short if isinstance(cell, Name) else cell)
+    # Justifying to the right would drop the blanks at its end.
+    return Text(text, justify="left" if text.endswith(" ") else None)
 
 
 def _rows(

@@ -7,9 +7,9 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tracekit.names import clipped_within, printable
+from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import counted
-from tracekit.report.accounts import ShownRow, shown_account
+from tracekit.report.accounts import NO_DIGIT, ShownRow, shown_account
 from tracekit.report.advised import advised
 from tracekit.report.document import BLANK, Account, Cell, Line, Name, Overview, Styled, Summary, Table, columns
 from tracekit.report.terminal import command_lines, height
@@ -68,7 +68,7 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
     goes next, and their table last.
     """
     cuts = ((9, 9, False), (9, 9, True), (3, 2, True), (2, 2, True), (2, 1, True), (1, 1, True))
-    for notes, advice, dense in (*cuts, *([(1, 0, True)] if overview.gate else [])):
+    for notes, advice, dense in (*cuts, *([(1, 0, True), (0, 0, True)] if overview.gate else [])):
         left = len(overview.notes[notes:]) + len(overview.advice[advice:])
         fewer = replace(
             overview,
@@ -92,6 +92,8 @@ def overview_lines(overview: Overview, places: tuple[str, ...] | None, width: in
 def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *, dense: bool = False) -> Summary:
     """The same, however many there are. `dense` leaves out blank lines where the text parts without them."""
     apart = () if dense else (BLANK,)
+    # The reason is last, and on the page.
+    graph_breaks = clipped(overview.graph_breaks, width) if dense else overview.graph_breaks
     account = [_account(overview.account, width)] if overview.account else []
     tables = [part for table in overview.tables for part in (*apart, _fitted(table, width))]
     checks = [
@@ -106,7 +108,7 @@ def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *
         *map(_note, overview.notes),
         *((BLANK, *overview.why, *_advised(overview, width)) if overview.why else ()),
         *((BLANK, *account) if account else ()),
-        *(Line(each) for each in (overview.slower, overview.bottleneck) if each),
+        *(Line(each) for each in (overview.slower, overview.bottleneck, graph_breaks) if each),
         *tables,
         *(() if overview.why else _advised(overview, width)),
         *((BLANK, *checks) if checks else ()),
@@ -167,9 +169,8 @@ def _account(account: Account, width: int) -> Table:
     shown = shown_account(account)
     heads = [clipped_within(printable(each), LONGEST_HEAD) for each in shown.heads if shown.is_compared]
     heads = heads or ["", *shown.heads[1:]]
-    beside = sum(
-        BETWEEN + max(len(head), *(len(row.figures[at]) for row in shown.rows)) for at, head in enumerate(heads)
-    )
+    widths = [max(len(head), *(len(row.figures[at]) for row in shown.rows)) for at, head in enumerate(heads)]
+    beside = sum(BETWEEN + width for width in widths)
     # Bars give way first, then names, and then reasons stand below their rows.
     words = max(len(row.what) for row in shown.rows)
     words += BETWEEN if words else 0
@@ -182,7 +183,12 @@ def _account(account: Account, width: int) -> Table:
     told = words and not below
     rows = []
     for name, row in zip(names, shown.rows, strict=True):
-        rows.append((name, *row.figures, *((_bar(row, bar),) if bar else ()), *((row.what,) if told else ())))
+        # What ends with blanks is justified here.
+        figures = (
+            figure.replace(NO_DIGIT, " ").rjust(width) if NO_DIGIT in figure else figure
+            for figure, width in zip(row.figures, widths, strict=True)
+        )
+        rows.append((name, *figures, *((_bar(row, bar),) if bar else ()), *((row.what,) if told else ())))
         if below and row.what:
             rows.append((f"{'  ' * (row.level + 2)}{row.what}", *[""] * (len(row.figures) + bool(bar))))
     words_beside = columns(*[""] * (bool(bar) + bool(told)))

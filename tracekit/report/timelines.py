@@ -42,7 +42,7 @@ LEAST_TOGETHER_US = 5.0
 
 #: These share their colour with others, and are told by their texture.
 RARE_FAMILIES = ("communication", "memcpy", "memset")
-RARE_CAUSES = ("gc", "profiler")
+RARE_CAUSES = ("compile", "memory", "gc", "profiler")
 
 COLOURED = "Kernels are coloured by family, idle gaps and the host (hatched) by cause."
 GROUPS_LIGHT_UP = "Hovering a kernel highlights its kernel group on both sides. A click pins it."

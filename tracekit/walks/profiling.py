@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -51,7 +52,9 @@ if TYPE_CHECKING:
     from tracekit.comparison.judging.rank_differences import Differences
 
 #: What is recorded of each form, and how many steps of it.
-RECORDINGS: tuple[tuple[RecordingKind, int], ...] = (("light", 2), ("rich", 1))
+#: How many calls each recording holds at least and at most: of short ones, which differ most, as many as take so long.
+RECORDINGS: tuple[tuple[RecordingKind, int, int], ...] = (("light", 2, 7), ("rich", 1, 3))
+RECORDED_US = 30_000.0
 
 
 def stages_of(plan: Plan) -> tuple[str, ...]:
@@ -372,9 +375,15 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
         for number, form in enumerate(made):
             progress.stage(f"recording {form.name}", like=[f"recording {each.name}" for each in made[:number]])
             if not number:
-                run = replace(run, recording_cost=recording_cost.measure_recording_cost(settings.device, progress))
+                run = replace(
+                    run,
+                    recording_cost=recording_cost.measure_recording_cost(
+                        settings.device, progress, triton=len(made) > 1
+                    ),
+                )
             recordings: tuple[Recording, ...] = ()
-            for kind, steps in RECORDINGS:
+            for kind, least, most in RECORDINGS:
+                steps = min(max(least, math.ceil(RECORDED_US / median(timings.wall_us[form.name]))), most)
                 recordings = (*recordings, _record(form, kind, steps, run, draft, progress, ranks))
                 run = with_form(run, form.name, recordings=recordings)
                 store.save(run, draft)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
     from tracekit.model.comparison import Comparison
     from tracekit.model.job import JobChange
+    from tracekit.model.recording_cost import RecordingCost
     from tracekit.model.run import FormName, FormResult, RankOfRun, RecordingKind, Run
     from tracekit.model.sequence import OperatorSource, Sequence
     from tracekit.model.timeline import StepTimeline
@@ -87,17 +88,19 @@ def load_side(
             rank=(rank.rank if rank else 0) if ranks else None,
         )
     )
-    return _with_idle_estimate(side, *read) if kind == "light" else side
+    return _with_idle_estimate(side, *read, run.recording_cost) if kind == "light" else side
 
 
-def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None) -> Side:
+def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: RecordingCost | None) -> Side:
     """With the causes of the unprofiled call's idle time, where that is known."""
     if side.unprofiled_idle_us is None:
         return side
     from tracekit.analysis.unprofiled_idle import estimate_idle, rules_of
 
-    doubt = BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us
-    return replace(side, idle_estimate=estimate_idle(light, rich, rules_of(None), doubt))
+    busy_differs_us = BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us
+    doubt_us = busy_differs_us + (side.form.calls_differ_us if side.form else 0.0)
+    estimate = estimate_idle(light, rich, rules_of(cost), doubt_us)
+    return replace(side, idle_estimate=replace(estimate, cost_measured=cost is not None) if estimate else None)
 
 
 def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:

@@ -9,6 +9,7 @@ from tests.sides import make_analysis, make_cpu_analysis, make_form, make_side
 from tracekit.comparison.cost.bound import find_bound
 from tracekit.model.analysis import CommunicationUse, DeviceQueue, HealthFinding, SyncTime
 from tracekit.model.comparison import Bound, BoundIfSlowed, Side
+from tracekit.model.idle_estimate import Between, IdleEstimate
 from tracekit.model.sequence import Activity, Operator, Sequence
 
 BF16 = ("c10::BFloat16",) * 2
@@ -142,6 +143,18 @@ STACKS = [HealthFinding("python_stacks_recorded", "warning", 1, {"host_slower_up
 def test_a_trace_alone_decides_only_what_distortion_could_not_have_made(busy_us, idle_us, health, kind, slowed) -> None:
     found = find_bound(side_of(busy_us=busy_us, idle_us=idle_us, wall_us=None, health=health), run_of(LARGE))
     assert (found.kind, found.basis, found.if_slowed) == (kind, "trace", BoundIfSlowed(*slowed))
+
+
+def test_what_follows_a_wait_in_an_unprofiled_call_is_the_synchronising_calls() -> None:
+    side = side_of(busy_us=300, idle_us=1400, wall_us=1000, behind_syncs_us=1300)
+    causes = {"sync_wait": 20.0, "op_dispatch": 500.0, "python": 150.0, "device": 30.0}
+    estimate = IdleEstimate({cause: Between(us, us, us) for cause, us in causes.items()}, {"python": 150.0})
+    bound = bound_of(replace(side, idle_estimate=estimate))
+    assert (bound.parts_us["sync"], bound.parts_us["launch"], bound.parts_us["device"]) == (170, 500, 30)
+    assert (bound.kind, bound_of(side).kind) == ("launch-bound", "sync-bound")
+    # Ten more than the GPU was idle.
+    over = replace(estimate, causes={**estimate.causes, "op_dispatch": Between(510.0, 400.0, 600.0)})
+    assert bound_of(replace(side, idle_estimate=over)).parts_us["launch"] == pytest.approx(500)
 
 
 def test_the_queue_is_told_beside_a_launch_bound_form() -> None:

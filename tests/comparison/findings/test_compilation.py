@@ -82,8 +82,9 @@ def test_one_cheap_break_is_information_with_its_line_and_what_helps():
     finding = findings(Diagnostics(frames=(FRAME,), breaks=(replace(ITEM, per_step_us=9.0),)))["broken_graphs"]
     assert (finding.severity, finding.saving_us, finding.environment) == ("info", 9.0, {})
     assert not finding.facts["can_be_switched"]
-    told = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0}
-    assert (finding.facts["longest"], finding.facts["hints"]) == ([told], ["Keep it a tensor."])
+    (longest,) = finding.facts["longest"]
+    assert (longest["line"], longest["reason"], longest["cost_us"]) == ("model.py:20", "Unsupported Tensor.item()", 9.0)
+    assert finding.facts["hints"] == ["Keep it a tensor."]
     assert command_of(finding).endswith("--fullgraph")
 
 

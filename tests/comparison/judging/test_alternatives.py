@@ -135,6 +135,8 @@ def test_what_was_measured_stands_beside_what_was_predicted_at_the_finding_that_
     assert (verified.rounds, verified.command, verified.compile_seconds) == (10, "try uncompiled_component", 12.5)
     findings = with_verified(comparison, verified).findings
     assert [(each.verified, len(finding_notes(each))) for each in findings] == [(None, 0), (verified, 1)]
+    # The least that was estimated, beside what was measured.
+    assert "400.2 µs" in finding_notes(findings[1])[0]
     assert with_verified(comparison, None) is comparison
 
 
@@ -156,3 +158,6 @@ def test_what_was_predicted_and_what_was_measured_are_both_speed_ups_over_eager(
     old = replace(verified, predicted_speedup=None)
     (told,) = (each.verified for each in with_verified(comparison, old).findings)
     assert told.predicted_speedup == verified.predicted_speedup
+    # By another rule than the finding's own, before it was mended.
+    other = replace(verified, predicted_us=1.0, predicted_speedup=999.0)
+    assert [each.verified for each in with_verified(comparison, other).findings] == [verified]

@@ -91,6 +91,10 @@ def test_a_recompilation_and_a_break_name_their_place_their_reason_and_what_they
     # Without a hint torch's explanation stands there.
     told = rows_of(break_table(told_side(), "B"))["model.py:20"]
     assert told == ("Unsupported Tensor.item() (gb0124)", "Why.", "40.0 µs")
+    # With a GPU, what of it the GPU was idle.
+    breaks = tuple(replace(each, idle_per_step_us=3.0) for each in TOLD.breaks)
+    told = rows_of(break_table(told_side(replace(TOLD, breaks=breaks)), "B"))["model.py:20"]
+    assert told[-2:] == ("40.0 µs", "3.00 µs")
 
 
 def test_all_of_it_is_on_the_page_and_in_markdown():

@@ -1,10 +1,11 @@
 from msgspec.structs import replace
 from tests.report.showing import rows_of
-from tests.sides import make_analysis, make_side
+from tests.sides import make_analysis, make_form, make_pair, make_side, scaled
 
-from tracekit.model.analysis import DeviceQueue, Percentiles
+from tracekit.model.analysis import DeviceQueue, Percentiles, Place, SyncTime
 from tracekit.model.comparison import Side
-from tracekit.report.sections.idle import queue_table
+from tracekit.model.idle_estimate import Between, IdleEstimate
+from tracekit.report.sections.idle import ALIGNED_NOTE, ASSUMED, MEASURED, UNEXPLAINED, cause_table, queue_table
 from tracekit.report.sides import with_letters
 
 #: Of 200 launches 190 found nothing in flight; 500 us starved, 100 delayed, 300 hand to mouth, 100 backed up.
@@ -30,3 +31,74 @@ def test_the_queue_of_both_sides_stands_side_by_side_per_step() -> None:
 def test_without_launches_or_with_several_gpus_there_is_no_table() -> None:
     assert queue_table(with_letters(side_with(), side_with(QUEUE))) is None
     assert queue_table(with_letters(side_with(QUEUE, QUEUE), side_with(QUEUE))) is None
+
+
+#: Of 1,137 and 291 us of idle time in a call.
+A = IdleEstimate({"python": Between(900, 800, 1000), "gc": Between(30, 30, 30)})
+B = IdleEstimate({"python": Between(350, 250, 500)})
+
+
+def estimated(a: IdleEstimate = A, b: IdleEstimate = B) -> tuple[Side, Side]:
+    sides = make_pair(scaled(2.0), scaled(1.0))
+    return replace(sides[0], idle_estimate=a), replace(sides[1], idle_estimate=b)
+
+
+def table_of(*sides: Side) -> dict[str, tuple[str, ...]]:
+    found = cause_table(with_letters(*sides))
+    assert found is not None
+    return {
+        name: tuple(cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row) for name, row in rows_of(found).items()
+    }
+
+
+def note_of(*sides: Side) -> str:
+    found = cause_table(with_letters(*sides))
+    assert found is not None
+    return found.note
+
+
+def test_each_cause_has_its_range_beside_it_and_what_causes_leave_may_be_less_than_nothing() -> None:
+    rows = table_of(*estimated())
+    assert rows["Python"][:3] == ("0.9 ms (0.8 to 1.0)", "350 µs (250 to 500)", "−550 µs (−750 to −300)")
+    # Of what was recorded alone nothing is left; what was not recorded at all is there.
+    assert rows["operator dispatch"][:4] == ("0", "0", "0", "300.0 µs")
+    assert rows["garbage collection"][:4] == ("30.0 µs", "0", "−30.0 µs", "0")
+    assert rows[UNEXPLAINED][:3] == ("207.5 µs", "−58.8 µs", "−266.2 µs")
+    assert rows["all idle time"][:3] == ("1.14 ms", "291.2 µs", "−846.2 µs")
+
+
+def test_of_more_than_two_sides_there_is_no_room_for_ranges() -> None:
+    a, b = estimated()
+    assert table_of(a, b, b)["Python"][:3] == ("0.9 ms", "350 µs", "350 µs")
+
+
+def test_the_note_says_whether_what_recording_adds_was_measured() -> None:
+    assert ASSUMED in note_of(*estimated()) and ALIGNED_NOTE not in note_of(*estimated())
+    measured = estimated(replace(A, cost_measured=True), replace(B, cost_measured=True))
+    assert MEASURED in note_of(*(replace(side, rich=make_analysis()) for side in measured))
+    assert ALIGNED_NOTE in note_of(*(replace(side, rich=make_analysis()) for side in measured))
+    assert ASSUMED in note_of(*estimated(replace(A, cost_measured=True)))
+    # One side alone was estimated so.
+    older = note_of(estimated()[0], make_side("b", form=make_form()))
+    assert ASSUMED not in older and "scaled alike" in older
+
+
+def test_what_follows_a_call_that_waited_is_told_with_its_place_from_a_tenth_of_idle_time_on() -> None:
+    syncs = (
+        SyncTime("cudaMemcpyAsync", 2, 50.0, None),
+        SyncTime("cudaStreamSynchronize", 2, 90.0, Place("aten::item", None, None), lines={"model.py:12": 1}),
+    )
+    analysis = make_analysis()
+    analysis = replace(analysis, idle=replace(analysis.idle, syncs=syncs))
+    for us, is_told in ((110.0, False), (120.0, True)):
+        side = replace(estimated(replace(A, after_sync_us={"python": us}))[0], analysis=analysis)
+        told = "Python 120.0 µs follow a synchronising call (cudaStreamSynchronize, aten::item, at model.py:12)"
+        assert (told in note_of(side)) is is_told
+        assert ("synchronising" in note_of(side)) is is_told
+
+
+def test_idle_time_whose_launches_differ_between_the_traces_is_counted() -> None:
+    for us, is_told in ((10.0, False), (20.0, True)):
+        a, b = estimated(replace(A, unaligned_us=us))
+        assert ("Of A's idle time 20.0 µs have the causes of the whole call" in note_of(a, b)) is is_told
+        assert "Of B's" not in note_of(a, b)

@@ -15,9 +15,10 @@ from tracekit.report.words.findings.over_ranks import LINES
 from tracekit.report.words.short import advice_words
 
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
-BREAK = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0}
-NO_LINE = {**BREAK, "line": None, "per_step_us": None}
-BROKEN = {"lines": 1, "longest": [BREAK], "hints": ["Keep it a tensor."], "counted_by_dynamo": 0}
+BREAK = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0, "cost_us": 3.0}
+NO_LINE = {**BREAK, "line": None, "per_step_us": None, "cost_us": None}
+BROKEN = {"lines": 1, "longest": [BREAK], "hints": ["Keep it a tensor."], "counted_by_dynamo": 0, "on_gpu": True}
+MORE_BROKEN = {"lines": 5, "longest": [BREAK, NO_LINE], "hints": [], "counted_by_dynamo": 23, "on_gpu": False}
 WARM = {"startup_us": 2e7, "calls": 1500.0, "calls_at_most": 1600.0}
 SAVED = {"call_saving_us": 200.0, "medians_apart_us": 200.0, "warm_was_measured": True, "can_be_regional": True}
 COLD = {"startup_us": 6e7, "calls": 5000.0, "calls_at_most": None, "warm": WARM, **SAVED}
@@ -58,7 +59,7 @@ FUSIBLE = {"component": "vae", "partly_compiled": False, "fusible_us": 60.0, "bu
 FACTS: dict[str, tuple[dict[str, Any], ...]] = {
     "broken_graphs": (
         {**BROKEN, "can_be_switched": False},
-        {"lines": 5, "longest": [BREAK, NO_LINE], "hints": [], "counted_by_dynamo": 23, "can_be_switched": True},
+        {**MORE_BROKEN, "can_be_switched": True},
     ),
     "cold_start": (COLD, {**COLD, **NOT_WARM}),
     "communication_limits": (LIMITED, {**LIMITED, "exposed_waiting_us": 0.0}),
@@ -73,7 +74,7 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
     "fewer_gathers": (GATHERED, {**GATHERED, "a_each_bytes": None, "b_each_bytes": None, "b_gathers": 0.0}),
     "fewer_kernels": ({"a_kernels": 37.0, "b_kernels": 22.0, "a_busy_us": 863.0, "b_busy_us": 709.0},),
     "graphed_launches": ({**GRAPHED, "idle_change_us": -300.0}, {**GRAPHED, "idle_change_us": None}),
-    "launch_bound": ({"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.9},),
+    "launch_bound": ({"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.95, "launching_share": 0.9},),
     "less_overlap": ({"rank": 1, **OVERLAPPED, "compute_us": -900.0, "call_us": 9000.0, "lost_us": 400.0},),
     "little_compiled": (
         {"compiled_share": 0.2, "busy_us": 709.0, "scope": "transformer"},

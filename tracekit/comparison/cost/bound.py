@@ -79,16 +79,22 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
 
 def _parts(side: Side, causes: Mapping[str, float], unseen_us: float = 0.0) -> Parts:
     """Idle time per step by part. What a synchronising call exposed is its part, to the last microsecond of the gap:
-    without the call the host would have gone on launching. It has the share of the host's time that it was recorded
-    with."""
-    recorded = side.idle_by_cause()
-    syncs = side.analysis.idle.syncs if side.analysis.idle else ()
-    exposed = max(math.fsum(each.idle_after_us for each in syncs) / side.steps, recorded.get("sync_wait", 0.0))
-    recorded_host, host = _host_us(recorded), _host_us(causes)
-    sync = min(exposed / recorded_host, 1.0) * host if recorded_host else 0.0
+    without the call the host would have gone on launching. Where the unprofiled call's is not known, it has the share
+    of the host's time that it was recorded with."""
+    host, estimate = _host_us(causes), side.idle_estimate
+    if estimate is not None and side.unprofiled_idle_us is not None:
+        after_us = _host_us({**estimate.after_sync_us, "sync_wait": causes.get("sync_wait", 0.0)})
+        sync = min(after_us, host)
+    else:
+        recorded = side.idle_by_cause()
+        syncs = side.analysis.idle.syncs if side.analysis.idle else ()
+        exposed = max(math.fsum(each.idle_after_us for each in syncs) / side.steps, recorded.get("sync_wait", 0.0))
+        recorded_host = _host_us(recorded)
+        sync = min(exposed / recorded_host, 1.0) * host if recorded_host else 0.0
     return {
         "sync": sync,
-        "launch": host - sync,
+        # Where causes explain more than there is, so that the parts divide the call.
+        "launch": max(host - sync + min(unseen_us, 0.0), 0.0),
         "compile": causes.get("compile", 0.0),
         "device": causes.get("device", 0.0),
         "unseen": max(unseen_us, 0.0),

@@ -2,13 +2,17 @@
 
 from tracekit.comparison.commands import profile_command, run_again
 from tracekit.comparison.judging.timed import compilations_while_timed, find_compiling_costs
+from tracekit.comparison.waiting import idle_at_most
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
+from tracekit.model.compilation import GraphBreak
 from tracekit.model.note import Severity, distinct
 
 #: So many breaks, or this share of the call spent between compiled graphs, are worth an action.
 MANY_BREAKS = 3
 COSTLY = 0.02
+#: Causes of the GPU's idle time at a break: the user's own code, what it calls, and finding the code to go on with.
+OUTSIDE_GRAPHS = ("launch_call", "op_dispatch", "guards", "memory", "gc", "python")
 #: So many compilations of one kind are worth an action: torch gives up at eight of one function.
 MANY_COMPILATIONS = 4
 #: So many breaks are named, and so many calls.
@@ -22,33 +26,51 @@ ANY_SIZES = {"dynamic": "True"}
 
 
 def find_broken_graphs(comparison: Comparison) -> Finding | None:
-    """Found when B's graphs break. The saving is the host time outside of compiled code in the frames that broke, as
-    recorded, but no more than the GPU waits for anything: what mending all of them can save at most."""
+    """Found when B's graphs break. The saving is the host time outside of compiled code in the frames that broke while
+    the GPU was idle, as recorded, but no more than the call's idle time with causes that lie there: what following the
+    advice can save at most."""
     side = comparison.b
     breaks = side.diagnostics.breaks if side.diagnostics else ()
     if not breaks:
         return None
-    costs = [each.per_step_us for each in breaks if each.per_step_us is not None]
-    cost = sum(costs)
-    costly = side.wall_us is not None and cost > COSTLY * side.wall_us
-    idle_us = side.unprofiled_idle_us if side.unprofiled_idle_us is not None else side.recorded_idle_us
-    longest = sorted(breaks, key=lambda each: -(each.per_step_us or 0))[:NAMED]
-    # What torch's hints name can be switched on; for the rest an error says where it happens.
-    hints = " ".join(each.hint or "" for each in breaks)
+    bounds = [us for us in (idle_at_most(side, OUTSIDE_GRAPHS), side.wall_us) if us is not None]
+
+    def cost_of(*some: GraphBreak) -> float | None:
+        costs = [each.cost_us for each in some if each.cost_us is not None]
+        return min(sum(costs), *bounds) if costs else None
+
+    cost_us, call_us = cost_of(*breaks), side.wall_us or side.span_us
+    costly = cost_us is not None and call_us is not None and cost_us >= COSTLY * call_us
+    longest = sorted(breaks, key=lambda each: -(each.cost_us or 0))
+    # What torch's hints name can be switched on, which leaves the others; else an error says where it happens.
+    removed = [each for each in breaks if any(name in (each.hint or "") for name in SWITCHES)]
+    hints = " ".join(each.hint or "" for each in removed) if longest[0] in removed else ""
     switches = {variable: "1" for name, variable in SWITCHES.items() if name in hints}
+    longest = longest[:NAMED]
     facts = {
         "side": side.label,
         "lines": len(breaks),
-        "longest": [{"line": each.line, "reason": each.reason, "per_step_us": each.per_step_us} for each in longest],
+        "longest": [
+            {
+                "line": each.line,
+                "where": each.where,
+                "reason": each.reason,
+                "per_step_us": each.per_step_us,
+                "cost_us": cost_of(each),
+            }
+            for each in longest
+        ],
         "hints": list(dict.fromkeys(each.hint for each in longest if each.hint)),
         "counted_by_dynamo": side.form.compilation.graph_breaks if side.form and side.form.compilation else 0,
         "can_be_switched": bool(switches),
+        "costly": costly,
+        "on_gpu": side.analysis.gpu is not None,
     }
     return Finding(
         "broken_graphs",
         "warning" if costly or len(breaks) >= MANY_BREAKS else "info",
         facts,
-        saving_us=min(us for us in (cost, idle_us, side.wall_us) if us is not None) if costs else None,
+        saving_us=cost_of(*(removed if switches else breaks)),
         action=run_again(side.settings, more=("--fullgraph",), switches=switches),
         environment=switches if side.settings else {},
     )

@@ -3,6 +3,7 @@
 import math
 
 from tracekit.comparison.commands import can_be_regional, run_again
+from tracekit.comparison.findings.launch_bound import graphs_saving
 from tracekit.model.comparison import Comparison, Finding
 
 #: From so many calls on, and so long a start-up, it is worth a line: nobody waits ten seconds unawares, and a hundred
@@ -20,11 +21,12 @@ def find_compile_slower(comparison: Comparison) -> Finding | None:
         return None
     if verdict.a_wall_us is None or verdict.b_wall_us is None or verdict.speedup is None:
         raise AssertionError("a verdict of slower comes with both walls and their ratio")
-    # CUDA graphs, where the GPU waits for longer than was lost: they shorten nothing else. On a CPU there are none.
-    settings, idle_us = comparison.b.settings, comparison.b.unprofiled_idle_us
-    lost_us = verdict.b_wall_us - verdict.a_wall_us
+    # CUDA graphs, where they may save more than was lost, or nobody knows. On a CPU there are none.
+    side, settings = comparison.b, comparison.b.settings
+    graphs_us = None if side.unprofiled_idle_us is None else graphs_saving(side)
+    may_gain = graphs_us is None or graphs_us > verdict.b_wall_us - verdict.a_wall_us
     action = None
-    if settings and settings.device != "cpu" and settings.mode == "default" and (idle_us is None or idle_us > lost_us):
+    if settings and settings.device != "cpu" and settings.mode == "default" and may_gain:
         action = run_again(settings, {"mode": "reduce-overhead"})
     # By the ratio within rounds, on which the verdict stands: the medians need not differ by the same.
     saving_us = verdict.b_wall_us * (1 - verdict.speedup)

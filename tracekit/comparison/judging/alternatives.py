@@ -147,17 +147,16 @@ def _predicted_speedup(verdict: Verdict, predicted_us: float) -> float | None:
 
 
 def with_verified(comparison: Comparison, verified: VerifiedAdvice | None) -> Comparison:
-    """The comparison with what came of the advice at the finding that gave it."""
+    """The comparison with what came of the advice at the finding that gave it, beside what that finding predicts."""
     if verified is None:
         return comparison
-    if verified.predicted_speedup is None:
-        # Of a run from before it was kept.
-        verified = replace(verified, predicted_speedup=_predicted_speedup(comparison.verdict, verified.predicted_us))
-    findings = (
-        replace(each, verified=verified)
-        if each.code == verified.code and each.action and each.action.command == verified.command
-        else each
-        for each in comparison.findings
-    )
+    wall_us, findings = comparison.verdict.b_wall_us, []
+    for each in comparison.findings:
+        if each.code == verified.code and each.action and each.action.command == verified.command:
+            # A run from before may have predicted by another rule, and may not have kept the speed-up.
+            us = verified.predicted_us if wall_us is None or each.saving_us is None else wall_us - each.saving_us
+            speedup = _predicted_speedup(comparison.verdict, us)
+            each = replace(each, verified=replace(verified, predicted_us=us, predicted_speedup=speedup))
+        findings.append(each)
     spread = find_process_spread_of_advice(comparison.a, verified)
     return replace(comparison, findings=tuple(findings), notes=(*comparison.notes, *spread))

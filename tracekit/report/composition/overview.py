@@ -75,6 +75,7 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
         tables=tuple(filter(None, (operator_table(comparison), ranks))),
         slower=slower_words(comparison, account),
         bottleneck=_bottleneck(b, bound) if bound else "",
+        graph_breaks=short.costly_breaks(comparison.findings),
         advice=advice,
         nothing_faster=comparison.verdict.result != "not_timed",
         checks=tuple(_checks(comparison)),
@@ -196,9 +197,7 @@ def _gain_words(finding: Finding, side: Side, bound: Bound | None) -> str:
     saving, call = (f"{us / scale:,.{decimals}f}" for us in (finding.saving_us, side.wall_us))
     if guards and bound is not None and bound.kind == "launch-bound":
         return f"at most −{saving} {unit} (est.) or slower: host-bound"
-    # What else the command compiles is not in the estimate.
-    of = f"{finding.facts['component']}: " if finding.facts.get("others") else ""
-    return f"at most −{saving} {unit} est.{guards}" if guards else f"{of}at most −{saving} of {call} {unit}, est."
+    return f"at most −{saving} {unit} est.{guards}" if guards else f"at most −{saving} of {call} {unit}, est."
 
 
 def _calls(each: BreakEven) -> str:

@@ -1,14 +1,17 @@
 """Where a call's time goes in a comparison: GPU kernels by module, idle time by cause, and what became slower."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from msgspec.structs import replace
 
-from tracekit.model.comparison import Comparison, Side
+from tracekit.model.analysis import NOT_THE_HOST
+from tracekit.model.comparison import Comparison
+from tracekit.model.idle_estimate import NOTHING, Between, changes_between, sum_between
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, figure_change, scale_of
 from tracekit.report.document import Account, AccountRow, Table, columns
+from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
 from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sections.modules import MOST as MOST_PARTS
 from tracekit.report.sections.modules import main_child, main_parts, main_work, part_words
@@ -17,15 +20,19 @@ from tracekit.report.words import common as words
 from tracekit.report.words import job as job_words
 from tracekit.report.words import short
 
-#: Families of kernels and causes of idle time that find room; beside ranks fewer parts and causes.
-MOST_FAMILIES, MOST_CAUSES = 3, 5
-MOST_PARTS_OF_RANKS, MOST_CAUSES_OF_RANKS = 2, 2
+#: Families of kernels and causes of idle time that find room, the row of all other causes among them; beside ranks
+#: fewer parts and causes.
+MOST_FAMILIES, MOST_CAUSES = 3, 4
+MOST_PARTS_OF_RANKS, MOST_CAUSES_OF_RANKS = 2, 3
 #: Operators of a CPU run that find room, and characters of their names.
 MOST_OPERATORS, OPERATOR = 6, 40
 REST, OTHER = "all other GPU work", "other causes"
+#: Causes of which nobody can say whether they became more or less.
+NOT_TOLD_APART = "other host work, not told apart"
 LESS_THAN_NONE = "other, less overlap"
-#: Idle time that has no cause, and GPU time that the call had no room for: it moves from recording to recording.
-NOT_ATTRIBUTED = "not attributed"
+#: What idle time without a cause is, and where causes make more than there is.
+IN_NO_TRACE, EXCEEDED = "in no trace", "causes exceed it"
+#: GPU time that the call had no room for: it moves from recording to recording.
 BEYOND, BEYOND_WHAT = "Traced beyond the call", "GPU time varies by recording"
 #: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
 KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
@@ -67,16 +74,17 @@ def call_account(comparison: Comparison) -> Account | None:
         rows += [AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], unjudged=not waits), *waits]
     if a_idle is not None and b_idle is not None:
         causes = [*_causes(comparison, b_idle)]
-        # Unprofiled idle time is divided as the recorded one is.
+        # No recording is of the unprofiled call.
         by = f" by cause{' (est.)' if waterfall.basis == 'unprofiled' else ''}" if causes else ""
         rows += [AccountRow(f"GPU idle{by}", 0, (a_idle, b_idle), b_idle - a_idle), *causes]
         # What the causes leave of the idle time, and what the trace holds more than the call can.
-        causes_us = [math.fsum(idle_causes(side, profiled=waterfall.basis == "trace").values()) for side in (a, b)]
-        lefts = (idle - us for idle, us in zip((a_idle, b_idle), causes_us, strict=True))
+        lefts = (side.idle_residual_us or 0.0 if waterfall.basis == "unprofiled" else 0.0 for side in (a, b))
         # What is rounding has no sign.
         one, other = (us if abs(us) >= ROUNDING else 0.0 for us in lefts)
         if max(abs(one), abs(other)) >= LEAST_RESIDUAL * waterfall.a_us:
-            rows.append(_row(NOT_ATTRIBUTED, one, other, "in no trace"))
+            what = EXCEEDED if min(one, other) < 0 else "" if a.idle_estimate else IN_NO_TRACE
+            half_us = _half_us(*(side.idle_ranges() or {} for side in (a, b)))
+            rows.append(replace(_row(UNEXPLAINED, one, other, what, half_us=half_us), unjudged=True))
         ends = (waterfall.a_us, waterfall.b_us)
         over = [end - gpu - idle for end, gpu, idle in zip(ends, (a.busy_us, b.busy_us), (a_idle, b_idle), strict=True)]
         if max(map(abs, over)) >= LEAST_RESIDUAL * waterfall.a_us:
@@ -102,8 +110,16 @@ def _communication(comparison: Comparison) -> Iterator[AccountRow]:
     yield _row(WAITING, *waiting, job_words.waits_words(longest) if is_much else "")
 
 
-def _row(name: str, a_us: float, b_us: float, what: str = "") -> AccountRow:
-    return AccountRow(name, 1, (a_us, b_us), b_us - a_us, what)
+def _row(
+    name: str,
+    a_us: float,
+    b_us: float,
+    what: str = "",
+    *,
+    half_us: tuple[float, ...] = (),
+    within_us: float | None = None,
+) -> AccountRow:
+    return AccountRow(name, 1, (a_us, b_us), b_us - a_us, what, half_us=half_us, within_us=within_us)
 
 
 def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
@@ -127,35 +143,58 @@ def _families(comparison: Comparison) -> tuple[AccountRow, ...]:
     return tuple(_row(family, *us) for family, us in largest)
 
 
-def idle_causes(side: Side, *, profiled: bool) -> dict[str, float]:
-    """Idle time by cause, as much as its account tells of."""
-    return side.idle_by_cause() if profiled else side.calibrated_idle_by_cause() or {}
-
-
 def _causes(comparison: Comparison, b_idle: float) -> Iterator[AccountRow]:
-    """The causes that changed most or still make most of B's idle time, the most telling first, and all others."""
+    """The causes that changed most or still make most of B's idle time, the most telling first, and all others. One
+    whose change may be none is among the others, unless it is the largest of a side for certain."""
     profiled = comparison.waterfall is None or comparison.waterfall.basis == "trace"
-    a, b = (idle_causes(side, profiled=profiled) for side in (comparison.a, comparison.b))
-    us = {cause: (a.get(cause, 0.0), b.get(cause, 0.0)) for cause in {**a, **b}}
-    weights = {cause: max(abs(after - before), after) for cause, (before, after) in us.items()}
+    sides = (comparison.a, comparison.b)
+    a, b = (idle_causes(side, profiled=profiled) for side in sides)
+    changes = changes_between(a, b)
+    us = {cause: (a.get(cause, NOTHING).us, b.get(cause, NOTHING).us) for cause in changes}
+    weights = {cause: max(abs(changes[cause].us), after) for cause, (_, after) in us.items()}
     ranked = sorted((cause for cause in us if any(us[cause])), key=lambda cause: -weights[cause])
     if not ranked:
         return
-    change = max(abs(after - before) for before, after in us.values())
-    told = [
+    largest = {side.idle_estimate.largest() for side in sides if side.idle_estimate and not profiled}
+    change = max(abs(each.us) for each in changes.values())
+    worth = [
         cause
-        for cause in ranked[: MOST_CAUSES_OF_RANKS if comparison.job else MOST_CAUSES]
-        if us[cause][1] >= LEAST_CAUSE * b_idle or abs(us[cause][1] - us[cause][0]) >= LEAST_CAUSE * change
+        for cause in ranked
+        if (changes[cause].has_sign or cause in largest)
+        and (us[cause][1] >= LEAST_CAUSE * b_idle or abs(changes[cause].us) >= LEAST_CAUSE * change)
     ]
-    rest = [math.fsum(us[cause][at] for cause in ranked if cause not in told) for at in (0, 1)]
-    is_little = bool(told) and max(rest) < LEAST_REST * max(math.fsum(a.values()), b_idle)
+    most = MOST_CAUSES_OF_RANKS if comparison.job else MOST_CAUSES
+    told, is_little = worth[:most], False
+    for told in (worth[:most], worth[: most - 1]):
+        others = [cause for cause in ranked if cause not in told]
+        rest = [math.fsum(us[cause][at] for cause in others) for at in (0, 1)]
+        is_little = bool(told) and max(rest) < LEAST_REST * max(sum_between(a.values()).us, b_idle)
+        if is_little or not others:
+            break
     for cause in told:
-        name, more = words.cause_words(cause), is_little and any(rest) and cause == told[-1]
-        before, after = (each + (rest[at] if more else 0.0) for at, each in enumerate(us[cause]))
-        what = short.slower_cause(cause, comparison) if after > before else ""
-        yield _row(f"{name} and other" if more else name, before, after, what)
+        more = [cause, *others] if is_little and any(rest) and cause == told[-1] else [cause]
+        name, became_slower = words.cause_words(cause), changes[cause].us > 0 and changes[cause].has_sign
+        what = short.python_place(comparison) if cause == "python" else ""
+        what = what or (short.slower_cause(cause, comparison) if became_slower else "")
+        yield _cause_row(f"{name} and other" if len(more) > 1 else name, more, a, b, what)
     if any(rest) and not is_little:
-        yield _row(OTHER, rest[0], rest[1])
+        unclear = any(not changes[cause].has_sign and cause not in NOT_THE_HOST for cause in others)
+        yield _cause_row(NOT_TOLD_APART if unclear else OTHER, others, a, b)
+
+
+def _cause_row(
+    name: str, causes: Collection[str], a: dict[str, Between], b: dict[str, Between], what: str = ""
+) -> AccountRow:
+    of_a, of_b = ({cause: of.get(cause, NOTHING) for cause in causes} for of in (a, b))
+    before, after = (sum_between(each.values()).us for each in (of_a, of_b))
+    within = sum_between(changes_between(of_a, of_b).values()).half_us
+    return _row(name, before, after, what, half_us=_half_us(of_a, of_b), within_us=within or None)
+
+
+def _half_us(a: dict[str, Between], b: dict[str, Between]) -> tuple[float, ...]:
+    """A sum is as certain as its least certain part: that it is no more so than all are together, ± says."""
+    parts = (a.values(), b.values(), changes_between(a, b).values())
+    return tuple(max((each.half_us for each in some), default=0.0) for some in parts)
 
 
 def operator_table(comparison: Comparison) -> Table | None:

@@ -1,10 +1,11 @@
 """What one recording says: where its time goes, by family of kernels and cause of idle time, and what to try."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 
 from tracekit.model.comparison import Bound, Side
+from tracekit.model.idle_estimate import Between
 from tracekit.model.single_run import NothingCompiled, Remedy, SingleRun
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import count, counted, duration, percent
@@ -17,9 +18,9 @@ from tracekit.report.composition.overview_account import (
     OTHER,
     REST,
     WINDOWS,
-    idle_causes,
 )
 from tracekit.report.document import Account, AccountRow, Advice, Line, Overview, Table, columns, filled_table
+from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
 from tracekit.report.sections.kernels import kernel_name, times_by_family
 from tracekit.report.sides import with_letters
 from tracekit.report.words import common as words
@@ -61,6 +62,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
         notes=notes[:MOST_NOTES],
         account=_account(side),
         bottleneck=_bottleneck(side, single.bound) if single.bound else "",
+        graph_breaks=short.costly_breaks(single.findings),
         tables=tuple(filter(None, (_kernels(side, top), _operators(side, top)))),
         advice=advice,
         hidden=hidden((*single.notes, *found), single.findings, notes, advice),
@@ -115,18 +117,16 @@ def _account(side: Side) -> Account | None:
         return None
     communicates = side.analysis.communication is not None
     idle = side.recorded_idle_us if profiled else side.unprofiled_idle_us
-    causes = idle_causes(side, profiled=profiled)
     times = times_by_family(with_letters(side))
     families = ((family, us) for family, ((_, us),) in times.items() if family != "communication")
     whole = COMPUTE if communicates else KERNELS
-    rows = [(whole, 0, side.compute_us), *_largest(families, MOST_FAMILIES, side.compute_us, REST, LESS_THAN_NONE)]
+    rows = [AccountRow(whole, 0, (side.compute_us,)), *_families(families, side.compute_us)]
     if communicates:
-        rows.append((f"{EXPOSED}, waiting included", 0, side.exposed_us))
+        rows.append(AccountRow(f"{EXPOSED}, waiting included", 0, (side.exposed_us,)))
     if idle is not None:
-        found = [(words.cause_words(cause), us) for cause, us in causes.items()]
-        rows += [("GPU idle", 0, idle), *_largest(found, MOST_CAUSES, idle, OTHER, OTHER)]
+        rows += [AccountRow("GPU idle", 0, (idle,)), *_causes(idle_causes(side, profiled=profiled), idle)]
     title = f"Where a {WINDOWS[side.analysis.window.kind]} goes{', with profiler' if profiled else ''}"
-    return Account(title, (side.label,), tuple(AccountRow(name, level, (us,)) for name, level, us in rows))
+    return Account(title, (side.label,), tuple(rows))
 
 
 def _bottleneck(side: Side, bound: Bound) -> str:
@@ -135,16 +135,31 @@ def _bottleneck(side: Side, bound: Bound) -> str:
     return f"{told[:1].upper()}{told[1:]}"
 
 
-def _largest(
-    parts: Iterable[tuple[str, float]], most: int, whole_us: float, rest: str, less_than_none: str
-) -> Iterator[tuple[str, int, float]]:
-    """The largest parts of the whole, and what is left of it."""
-    shown = [part for part in sorted(parts, key=lambda part: -part[1])[:most] if part[1]]
-    yield from ((name, 1, us) for name, us in shown)
+def _families(families: Iterable[tuple[str, float]], whole_us: float) -> Iterator[AccountRow]:
+    """The largest families, and what is left of all GPU time."""
+    shown = [family for family in sorted(families, key=lambda each: -each[1])[:MOST_FAMILIES] if family[1]]
+    yield from (AccountRow(name, 1, (us,)) for name, us in shown)
     left = whole_us - math.fsum(us for _, us in shown)
     if abs(left) >= LEAST_REST * whole_us:
         # Kernels that run beside each other take less together than each by itself.
-        yield rest if left >= 0 else less_than_none, 1, left
+        yield AccountRow(REST if left >= 0 else LESS_THAN_NONE, 1, (left,))
+
+
+def _causes(causes: Mapping[str, Between], whole_us: float) -> Iterator[AccountRow]:
+    """The largest causes, all others, and what they leave of idle time."""
+    ranked = sorted(causes, key=lambda cause: -causes[cause].us)
+    shown = {words.cause_words(cause): causes[cause] for cause in ranked[:MOST_CAUSES] if causes[cause].us}
+    rest = [causes[cause] for cause in ranked[MOST_CAUSES:]]
+    rows = [AccountRow(name, 1, (each.us,), half_us=(each.half_us,)) for name, each in shown.items()]
+    unexplained_us = whole_us - math.fsum(each.us for each in causes.values())
+    for name, us, parts in (
+        (OTHER, math.fsum(each.us for each in rest), rest),
+        (UNEXPLAINED, unexplained_us, causes.values()),
+    ):
+        if abs(us) >= LEAST_REST * whole_us:
+            # As certain as its least certain part.
+            rows.append(AccountRow(name, 1, (us,), half_us=(max((each.half_us for each in parts), default=0.0),)))
+    yield from rows
 
 
 def _kernels(side: Side, top: int) -> Table | None:

@@ -32,8 +32,10 @@ from tracekit.report.sections.figures import overview_table
 from tracekit.report.sections.findings import finding_texts, listed
 from tracekit.report.sections.groups import clipped_before, distinct_places, group_label
 from tracekit.report.sections.headline import part_labels, waterfall_note
+from tracekit.report.sections.idle import cause_table
 from tracekit.report.sections.several import figures_table
 from tracekit.report.sections.single_run import compiled_too_late, figure_rows
+from tracekit.report.sides import both_sides, with_letters
 from tracekit.report.sweep import words as sweeping
 from tracekit.report.sweep.labels import Labels, label, named_cells
 from tracekit.report.words import common as words
@@ -112,6 +114,7 @@ def comparison_details(comparison: Comparison) -> Summary:
         overview_table(comparison),
         *_lines(each for side in sides for each in compilation_sentences(side)),
         *_parted(_waterfall(comparison)),
+        *_parted([table] if (table := cause_table(both_sides(comparison), brief=True)) and table.rows else []),
         *_parted(_groups(comparison)),
         *(part for finding in finding_texts(listed(comparison.findings)).findings for part in _finding(finding)),
         *_parted(_lines(notes, lead="note: ")),
@@ -197,11 +200,8 @@ def _finding(finding: FindingText) -> Iterator[Line | Commands]:
 def _idle(side: Side) -> tuple[Table, ...]:
     if side.analysis.idle is None or not side.analysis.idle.causes:
         return ()
-    causes = sorted(side.idle_by_cause().items(), key=lambda item: -item[1])
-    rows = tuple((words.cause_words(cause), duration(us)) for cause, us in causes)
-    note = "Host time that the kernel-only trace leaves unattributed is divided as in the full trace."
-    caption = f"Idle time by cause, as recorded, {words.scope(side)}"
-    return (Table(caption, columns("Cause", figures=("Idle",)), rows, note if side.host is side.rich else ""),)
+    causes = cause_table(with_letters(side), brief=True)
+    return (causes,) if causes else ()
 
 
 def _waterfall(comparison: Comparison) -> tuple[Table, ...]:

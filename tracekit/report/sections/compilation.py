@@ -109,20 +109,24 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     breaks = side.diagnostics.breaks if side.diagnostics else ()
     number = side.form.compilation.graph_breaks if side.form and side.form.compilation else None
     dynamo = f"; Dynamo counts {count(number)}, one per function compiled up to such a line"
+    on_gpu = any(each.idle_per_step_us is not None for each in breaks)
     rows = tuple(
         (
             printable(each.line or MISSING),
             clipped(printable(each.reason), 160) + (f" ({each.code})" if each.code else ""),
             clipped(printable(each.hint or each.explanation or MISSING), 240),
             duration(each.per_step_us),
+            *((duration(each.idle_per_step_us),) if on_gpu else ()),
         )
         for each in breaks[:limit]
     )
     note = (
-        f"{len(rows)} of {counted(len(breaks), 'line')}{dynamo if number else ''}. Cost: profiled host time of the "
-        "region outside of graphs, without guards (upper estimate)."
+        f"{len(rows)} of {counted(len(breaks), 'line')}{dynamo if number else ''}. Profiled host time of the region "
+        f"outside of graphs, without guards{'; what of it the GPU was not idle in costs nothing' if on_gpu else ''} "
+        "(upper estimate)."
     )
-    heads = columns("Line", "Why", "Hint", figures=(f"Cost {scope(side)}",))
+    idle = (f"GPU idle {scope(side)}",) if on_gpu else ()
+    heads = columns("Line", "Why", "Hint", figures=(f"Host time {scope(side)}", *idle))
     return filled_table(f"Graph breaks of {side_name(letter, side)}", heads, rows, note)
 
 

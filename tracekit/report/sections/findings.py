@@ -64,11 +64,11 @@ def finding_notes(finding: Finding) -> tuple[str, ...]:
     if tried is None:
         return tuple(notes)
     interval = interval_words(tried.ci95) or "too few for an interval"
-    estimate = tried.predicted_speedup
-    predicted = "" if estimate is None else f", estimated up to {times(estimate)}"
+    # No speed-up: that of a host-bound eager form is another process's.
+    least = f" (estimated: at least {duration(tried.predicted_us)})" if tried.predicted_us > 0 else ""
     note = (
         f"Measured in another process: {times(tried.speedup)} faster than its eager ({interval}, {tried.rounds:,}"
-        f" interleaved rounds){predicted}; {duration(tried.eager_us)} → {duration(tried.measured_us)} per call."
+        f" interleaved rounds); {duration(tried.eager_us)} → {duration(tried.measured_us)} per call{least}."
     )
     if tried.compile_seconds:
         note += f" Compile time {duration(tried.compile_seconds * 1e6)}."

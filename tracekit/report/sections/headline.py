@@ -32,6 +32,8 @@ TIMES = ("wall", "busy", "idle", "exposed", "waiting")
 SHARES = {"gpu": "kernel time", "communication": EXPOSED, "idle": "GPU idle"}
 #: A label is told whole up to so many characters, which is no limit to those that tracekit writes.
 LONGEST = 120
+#: Less than a nanosecond.
+ROUNDING_US = 1e-3
 
 
 def gate_text(comparison: Comparison) -> GateText | None:
@@ -232,13 +234,22 @@ def waterfall_note(comparison: Comparison, names: Names = LETTERS) -> str:
         for letter, side in sides
         if (us := side.busy_differs_us) is not None and side.busy_us
     ]
+    estimated = all(side.idle_estimate for _, side in sides)
+    residuals = [
+        f"{duration(us)} of {letter}'s"
+        for letter, side in sides
+        if estimated and abs(us := side.idle_residual_us or 0.0) > ROUNDING_US
+    ]
     told = [closes]
     if differs:
         told.append(f"GPU time differs between two traces by {' and '.join(differs)}: the noise of GPU parts.")
     if comparison.verdict.basis == "processes":
         told.append("It is of the recorded process only.")
     if added:
-        told.append(f"Idle parts exclude profiler overhead, {' and '.join(added)} (host causes scaled alike, est.).")
-    if lacking:
+        how = "est." if estimated else "host causes scaled alike, est."
+        told.append(f"Idle parts exclude profiler overhead, {' and '.join(added)} ({how}).")
+    if residuals:
+        told.append(f"Causes do not explain {' and '.join(residuals)} idle time: in the residual.")
+    elif lacking:
         told.append(f"Traces lack {' and '.join(lacking)} idle time: in the residual.")
     return " ".join(told)

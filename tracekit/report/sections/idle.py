@@ -1,12 +1,13 @@
 """When the GPU had nothing to run and why, and how far the host ran ahead of it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tracekit.model.analysis import IDLE_CAUSES, DeviceQueue, Percentiles
 from tracekit.model.comparison import Side
+from tracekit.model.idle_estimate import NOTHING, Between, change_between
 from tracekit.names import clipped, printable
-from tracekit.numbers import MISSING, count, duration, duration_change, percent
+from tracekit.numbers import MISSING, count, duration, duration_within, percent
 from tracekit.report.document import Cell, Table, columns, filled_table
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.sides import Sides, side_name
@@ -16,6 +17,8 @@ from tracekit.report.words.common import CAUSES, cause_words, made_at_words, sco
 MOST_WORK = 2
 #: Less than a nanosecond is rounding.
 SMALLEST_US = 1e-3
+#: What follows calls that waited, and what has the causes of a whole step, is told from these shares of idle time on.
+LEAST_AFTER_SYNC, LEAST_UNALIGNED = 0.1, 0.01
 
 RECORDED_NOTE = "Profiled, so overstated."
 CALIBRATED_NOTE = (
@@ -25,59 +28,119 @@ CALIBRATED_NOTE = (
 )
 #: Of sides with both recordings.
 DIVIDED_NOTE = " The full trace divides what the kernel-only trace leaves unattributed."
+#: Of sides whose gaps were replayed, and of those with both recordings.
+ESTIMATED_NOTE = (
+    "Idle is unprofiled wall time minus GPU busy time. Each gap's length is the kernel-only trace's without what"
+    " recording adds ({cost})."
+)
+ALIGNED_NOTE = " Its causes are the same gap's in the full trace."
+MEASURED, ASSUMED = "measured in this run", "assumed: 4 to 22 µs a launch"
 
 #: Of sides that communicate.
 NOT_IDLE = " Communication that waits for other ranks counts as busy."
 
+#: What causes leave of idle time.
+UNEXPLAINED, UNEXPLAINED_MEANING = "not explained", "idle less all causes; below 0 they exceed it"
+
+
+def idle_causes(side: Side, *, profiled: bool) -> dict[str, Between]:
+    """Idle time by cause: as recorded, or of the unprofiled call. What has no known range is as if it were exact."""
+    if not profiled and (ranges := side.idle_ranges()) is not None:
+        return ranges
+    causes = side.idle_by_cause() if profiled else side.calibrated_idle_by_cause() or {}
+    return {cause: Between(us, us, us) for cause, us in causes.items()}
+
 
 def causes_present(sides: Sides) -> tuple[str, ...]:
-    present = {cause for _, side in sides for cause in side.idle_by_cause()}
+    present = {cause for _, side in sides for cause in (*side.idle_by_cause(), *(side.idle_ranges() or ()))}
     return (*(each for each in IDLE_CAUSES if each in present), *sorted(present.difference(IDLE_CAUSES)))
 
 
-def cause_table(sides: Sides) -> Table | None:
-    """Idle time by cause of every side, of two their change too; None when a side has no GPU figures."""
+def cause_table(sides: Sides, *, brief: bool = False) -> Table | None:
+    """Idle time by cause of every side, of two their change too; None when a side has no GPU figures. A `brief` one has
+    neither the recorded figures beside others nor what causes mean."""
     if any(side.analysis.idle is None for _, side in sides):
         return None
-    recorded = [side.idle_by_cause() for _, side in sides]
-    calibrated = [each for _, side in sides if (each := side.calibrated_idle_by_cause()) is not None]
-    is_calibrated = len(calibrated) == len(sides)
-    causes = calibrated if is_calibrated else recorded
+    is_calibrated = all(side.unprofiled_idle_us is not None for _, side in sides)
+    causes = [idle_causes(side, profiled=not is_calibrated) for _, side in sides]
     # Calibrated figures stand beside the recorded ones; of more sides such a table would be too wide to read.
-    beside = recorded if is_calibrated and len(sides) <= 2 else []
+    beside = [side.idle_by_cause() for _, side in sides] if is_calibrated and len(sides) <= 2 and not brief else []
     rows = [
         (
             cause_words(cause),
-            *_shown([each.get(cause, 0.0) for each in causes]),
+            *_shown([each.get(cause, NOTHING) for each in causes]),
             *(duration(each.get(cause, 0.0)) for each in beside),
             CAUSES.get(cause, ("", ""))[1],
         )
         for cause in causes_present(sides)
     ]
-    whole = [math.fsum(each.values()) for each in causes]
+    whole = [math.fsum(part.us for part in each.values()) for each in causes]
     if is_calibrated:
-        whole_us = [side.unprofiled_idle_us or 0.0 for _, side in sides]
-        unseen = [us - told for us, told in zip(whole_us, whole, strict=True)]
-        if max(unseen) > SMALLEST_US:
-            none = [""] * len(beside)
-            rows.append(("not in the trace", *_shown(unseen), *none, "idle in unprofiled calls only"))
-        whole = whole_us
-    rows.append(("all idle time", *_shown(whole), *(duration(math.fsum(each.values())) for each in beside), ""))
+        unexplained = [side.idle_residual_us or 0.0 for _, side in sides]
+        if max(map(abs, unexplained)) > SMALLEST_US:
+            rows.append((UNEXPLAINED, *_shown(_exact(unexplained)), *[""] * len(beside), UNEXPLAINED_MEANING))
+        whole = [side.unprofiled_idle_us or 0.0 for _, side in sides]
+    recorded = (duration(math.fsum(each.values())) for each in beside)
+    rows.append(("all idle time", *_shown(_exact(whole)), *recorded, ""))
     labels = [letter or "Idle" for letter, _ in sides] + (["Change"] if len(sides) == 2 else [])
     labels += [f"{letter} profiled".strip() for letter, _ in sides] if beside else []
-    # Whether a rich recording tells of time that the light one has no cause for.
-    light = [side.analysis.idle for _, side in sides if side.analysis.idle and side.host is side.rich]
-    divided = any(each.cause == "unattributed" and each.us for idle in light for each in idle.causes)
-    note = (CALIBRATED_NOTE if is_calibrated else RECORDED_NOTE) + (DIVIDED_NOTE if divided else "")
-    note += NOT_IDLE if any(side.analysis.communication for _, side in sides) else ""
     heads = (*columns("Cause", figures=labels), *columns("What it means"))
-    return Table(f"Idle time by cause, {scope_of(sides)}", heads, tuple(rows), note)
+    note = _cause_note(sides, is_calibrated=is_calibrated)
+    shown = slice(None, -1 if brief else None)
+    return Table(f"Idle time by cause, {scope_of(sides)}", heads[shown], tuple(row[shown] for row in rows), note)
 
 
-def _shown(figures: Sequence[float]) -> tuple[str, ...]:
-    """The figures, and of two their change."""
-    change = (duration_change(figures[1] - figures[0]),) if len(figures) == 2 else ()
-    return (*map(duration, figures), *change)
+def _exact(figures: Iterable[float]) -> list[Between]:
+    return [Between(us, us, us) for us in figures]
+
+
+def _shown(figures: Sequence[Between]) -> tuple[str, ...]:
+    """The figures, and of two their change; of more without their ends, for which there is no room."""
+    ends = len(figures) <= 2
+    change = [change_between(*figures)] if len(figures) == 2 else []
+    return (
+        *(duration_within(each.us, each.low_us, each.high_us, ends=ends) for each in figures),
+        *(duration_within(each.us, each.low_us, each.high_us, signed=True) for each in change),
+    )
+
+
+def _cause_note(sides: Sides, *, is_calibrated: bool) -> str:
+    """Where the figures come from, and what is to be known of single ones."""
+    note = RECORDED_NOTE
+    estimates = [side.idle_estimate for _, side in sides if side.idle_estimate is not None]
+    if is_calibrated and len(estimates) == len(sides):
+        note = ESTIMATED_NOTE.format(cost=MEASURED if all(each.cost_measured for each in estimates) else ASSUMED)
+        note += ALIGNED_NOTE if any(side.rich for _, side in sides) else ""
+        note += "".join(f" {each}" for letter, side in sides for each in _told_of_estimate(letter, side))
+    else:
+        # Whether a rich recording tells of time that the light one has no cause for.
+        light = [side.analysis.idle for _, side in sides if side.analysis.idle and side.host is side.rich]
+        divided = any(each.cause == "unattributed" and each.us for idle in light for each in idle.causes)
+        note = (CALIBRATED_NOTE if is_calibrated else RECORDED_NOTE) + (DIVIDED_NOTE if divided else "")
+    return note + (NOT_IDLE if any(side.analysis.communication for _, side in sides) else "")
+
+
+def _told_of_estimate(letter: str, side: Side) -> Iterator[str]:
+    """`Of A's Python 1.00 ms follow a synchronising call (cudaStreamSynchronize, aten::item, at model.py:12).`
+    And how much has no gap of its own in the full trace."""
+    estimate, idle_us = side.idle_estimate, side.unprofiled_idle_us
+    if estimate is None or not idle_us:
+        return
+    of = f"Of {letter}'s" if letter else "Of"
+    drained = [sync for sync in (side.host.idle.syncs if side.host.idle else ()) if sync.idle_after_us]
+    longest = max(drained, key=lambda sync: sync.idle_after_us, default=None)
+    made_at = ""
+    if longest:
+        place = made_at_words(longest.place, longest.lines, in_eager_code=longest.in_eager_code)
+        made_at = f" ({clipped(printable(', '.join(filter(None, (longest.call, place)))), 240)})"
+    for cause, us in estimate.after_sync_us.items():
+        if us >= LEAST_AFTER_SYNC * idle_us:
+            yield f"{of} {cause_words(cause)} {duration(us)} follow a synchronising call{made_at}."
+    if estimate.unaligned_us >= LEAST_UNALIGNED * idle_us:
+        yield (
+            f"{of} idle time {duration(estimate.unaligned_us)} have the causes of the whole call: the traces' launches"
+            " differ there."
+        )
 
 
 def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:

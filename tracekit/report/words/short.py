@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
+from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import count, counted, duration, percent, size, times, times_span
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes import note_sentence
@@ -41,6 +43,9 @@ UNKNOWN_BECAUSE = {
 MIXED, UNKNOWN = "bound by several things", "bottleneck unknown"
 #: What names in a subject are called where there is no room for all of it.
 SHORTER = {"NVIDIA ": "", "bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+
+#: Characters of the line of a graph break, and of its reason.
+BREAK, REASON = 40, 60
 
 ONE_PROCESS = "One process: others may differ by several percent (--repeat-process 4 measures it)"
 ELSEWHERE = "pale: other processes, by earlier runs"
@@ -168,7 +173,7 @@ OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as 
 
 #: Why a command is worth trying, by the finding's code.
 WHY: dict[str, Sentence] = {
-    "broken_graphs": "names the lines that break the graph",
+    "broken_graphs": lambda can_be_switched, **_: "no graph break there" if can_be_switched else "",
     "cold_start": "compiles one block, reuses it; adds guards",
     "ddp_buckets": "buckets are reduced during backward",
     "fewer_gathers": "hooks gather block by block",
@@ -239,9 +244,41 @@ def advice_words(finding: Finding) -> tuple[str, str]:
     if finding.code == "cold_start" and finding.facts["can_be_regional"]:
         # No faster calls: its command changes nothing that is compared.
         options.append("--scope regional")
+    if finding.code == "broken_graphs" and finding.facts["costly"] and not options:
+        return f"remove the graph break at {_break_place(finding.facts)}", why
     if options or finding.action is None or finding.action.code == "run_again":
         return " ".join(options), why
     return IN_CODE[finding.action.code], why
+
+
+def _break_place(facts: Mapping[str, Any]) -> str:
+    """`model.py:20, +1 more`: the line of the costliest break, without its folder."""
+    first, more = facts["longest"][0], facts["lines"] - 1
+    line = clipped_within(printable(PurePath(first["where"] or "an unknown line").name), BREAK)
+    return f"{line}, +{more} more" if more else line
+
+
+def costly_breaks(findings: Iterable[Finding]) -> str:
+    """The graph break that costs most and what it costs, and how many more there are; empty where they cost little."""
+    for facts in (each.facts for each in findings if each.code == "broken_graphs" and each.facts["costly"]):
+        first, more = facts["longest"][0], facts["lines"] - 1
+        line = clipped_within(printable(first["line"] or "an unknown line"), 2 * BREAK)
+        cost = f"at most {duration(first['cost_us'])} {'GPU idle' if facts['on_gpu'] else 'of host time'}"
+        more = f", +{more} more" if more else ""
+        return f"Graph break at {line}: {cost}{more} ({clipped(printable(first['reason']), REASON)})"
+    return ""
+
+
+def python_place(comparison: Comparison) -> str:
+    """`at the graph break model.py:20`: where most of B's idle time that is Python's lies; empty where that is not
+    known."""
+    python_us = (comparison.b.calibrated_idle_by_cause() or comparison.b.idle_by_cause()).get("python", 0.0)
+    for facts in (each.facts for each in comparison.findings if each.code == "broken_graphs"):
+        cost_us = facts["longest"][0]["cost_us"] or 0.0
+        # Of the break's time another cause may have most.
+        if facts["costly"] and 1 / 2 <= cost_us / max(python_us, 1.0) <= 2:
+            return f"at the graph break {_break_place(facts)}"
+    return ""
 
 
 def slower_cause(cause: str, comparison: Comparison) -> str:
@@ -251,6 +288,7 @@ def slower_cause(cause: str, comparison: Comparison) -> str:
         return "checked in every call"
     counts = {
         "launch_call": ("launches", a.launches_per_step, b.launches_per_step),
+        "launch_latency": ("launches", a.launches_per_step, b.launches_per_step),
         "device": ("kernels", a.kernels_per_step, b.kernels_per_step),
     }
     noun, before, after = counts.get(cause, ("", None, None))

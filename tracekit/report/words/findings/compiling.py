@@ -42,7 +42,8 @@ def graphs_break(
 ) -> str:
     told = []
     for each in longest:
-        cost = f" ({duration(each['per_step_us'])} per step outside of graphs)" if each["per_step_us"] else ""
+        idle = f", GPU idle in at most {duration(each['cost_us'])}" if facts["on_gpu"] else ""
+        cost = f" ({duration(each['per_step_us'])} per step outside of graphs{idle})" if each["per_step_us"] else ""
         told.append(f"{each['line'] or 'unknown line'}: {each['reason']}{cost}")
     told += [f"and {lines - len(longest)} more"] if lines > len(longest) else []
     hinted = "".join(f" {each.rstrip('.')}." for each in hints)

@@ -93,11 +93,10 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
     ),
     "launch_bound": (
         "Launch-bound: the GPU waits for the host",
-        lambda idle_us, wall_us, host_share, **_: (
+        lambda idle_us, wall_us, launching_share, **_: (
             f"GPU idle {percent(idle_us / wall_us, 0)} of the unprofiled call ({duration(idle_us)} of"
-            f" {duration(wall_us)}), {percent(host_share, 0)} of it behind dispatch, launch calls, guards and"
-            " Python. No"
-            " CUDA graph."
+            f" {duration(wall_us)}), {percent(launching_share, 0)} of it behind operator dispatch, launch calls, the"
+            " compiled wrapper and launch latency. No CUDA graph."
         ),
     ),
     "lost_attention": ("Fused attention lost", lost_attention),
