@@ -223,7 +223,7 @@ def test_nothing_is_profiled_in_the_runs_own_process_before_its_calls_are_timed_
 
 def test_a_run_keeps_what_recording_adds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     cost = Cost(5.0, 4.0, 6.5)
-    costs = EventCosts(cost, cost, cost, cost, graph_node=cost)
+    costs = EventCosts(cost, cost, cost, cost, cost, graph_node=cost)
     measured = RecordingCost(costs, replace(costs, graph_launch=cost))
     monkeypatch.setattr(recording_cost, "measure_recording_cost", lambda *_, **__: measured)
     assert profile(tmp_path / "run", replace(BARE, forms=("eager",))).recording_cost == measured

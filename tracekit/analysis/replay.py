@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 #: Triton's kernels are launched so, and some libraries'.
 DRIVER_LAUNCH = "cuLaunchKernel"
+COPY = "Memcpy"
 #: Of a call and what lies before it at least so much is left, whatever recording is said to add.
 LEAST_NS = 500.0
 #: From the end of a kernel to the start of one that was queued behind it, where a step shows none.
@@ -34,12 +35,13 @@ CLOCK_NS = 1000
 
 
 class HostCost(Struct, frozen=True):
-    """What recording adds to the host, in nanoseconds: to a call that launches one kernel, copy or set, by the runtime
-    or by the driver, to one that launches a CUDA graph, for each activity of that graph, and to a call that waits.
+    """What recording adds to the host, in nanoseconds: to a call that launches one kernel by the runtime or by the
+    driver, to one that copies, to one that launches a CUDA graph, for each activity of that graph, and to one that waits.
     `in_call` says whether it is taken from the call itself first, or from the call and what lies before it alike."""
 
     launch: float = 0.0
     driver_launch: float = 0.0
+    copy: float = 0.0
     graph_launch: float = 0.0
     graph_node: float = 0.0
     sync: float = 0.0
@@ -49,6 +51,8 @@ class HostCost(Struct, frozen=True):
         """What it adds to a call of this name that launched so many."""
         if GRAPH_LAUNCH in call:
             return self.graph_launch + self.graph_node * activities
+        if COPY in call:
+            return self.copy
         return self.driver_launch if call.startswith(DRIVER_LAUNCH) else self.launch
 
 

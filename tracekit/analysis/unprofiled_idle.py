@@ -40,6 +40,7 @@ LEAST_SHARE = 0.05
 ASSUMED_NODE = Cost(1.3, 0.5, 1.6)
 ASSUMED = EventCosts(
     launch=Cost(10.0, 2.0, 22.0),
+    copy=Cost(10.0, 2.0, 22.0),
     operator=Cost(3.0, 0.0, 4.0),
     span=Cost(2.0, 0.0, 3.0),
     sync=Cost(5.0, 0.0, 12.0),
@@ -73,9 +74,9 @@ def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
 
     def host(end: Literal["us", "low", "high"], *, in_call: bool = True) -> HostCost:
         launch, graph = light.launch, light.graph_launch or light.launch
-        costs = (launch, light.driver_launch or launch, graph, light.graph_node or ASSUMED_NODE, light.sync)
-        one, by_driver, of_graph, node, sync = (getattr(each, end) * 1e3 for each in costs)
-        return HostCost(one, by_driver, of_graph, node, sync, in_call)
+        costs = (launch, light.driver_launch or launch, light.copy, graph, light.graph_node or ASSUMED_NODE, light.sync)
+        one, by_driver, copy, of_graph, node, sync = (getattr(each, end) * 1e3 for each in costs)
+        return HostCost(one, by_driver, copy, of_graph, node, sync, in_call)
 
     likely, operator = host("us"), rich.operator
     return (

@@ -86,17 +86,18 @@ def record(
     CUDA activity alone does not hold, and when garbage was collected, which none does.
 
     light: kernels and the API calls that launch them; on the CPU operators alone. rich: operators and their shapes
-    too. Never Python stacks: under them compiled code ran four times slower. One call is made first that is not
-    published, because the first one of a session is slow. `ranks` begin each step together: profilers start at
-    different moments, and the rank whose starts last would be waited for. Raises TracekitError where the file cannot be
+    too. Never Python stacks: under them compiled code ran four times slower. As many calls but one, and one at least,
+    are made first that are not published: the first ones of a session are slow. `ranks` begin each call together:
+    profilers start at different moments, and the rank whose starts last would be waited for. Raises TracekitError where the file cannot be
     written.
     """
     progress.phase(f"recording {form.name} ({kind})", total=2, still=True)
     with form.ready(), profiler_of(form.device, kind) as profiler, watched_starts(_refuse_another):
         begin_session(form.device)
-        ranks.begin()
-        form.call()
-        synchronize(form.device)
+        for _ in range(max(steps - 1, 1)):
+            ranks.begin()
+            form.call()
+            synchronize(form.device)
         progress.advance()
         begin_ns = time.time_ns()
         with collections_noted() as collections:

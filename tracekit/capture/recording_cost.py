@@ -22,7 +22,7 @@ EVENTS, REPLAYS = 50, 5
 #: Kernels of the larger graph.
 NODES = 100
 #: Each makes one launch by one operator, the last after other work: its code is no longer in the processor's caches.
-LAUNCHES = ("in_place", "allocating", "copy", "cold")
+LAUNCHES = ("in_place", "allocating", "cold")
 #: More than a core's own caches hold.
 OTHER_WORK_BYTES = 4 * 2**20
 
@@ -147,6 +147,7 @@ def _event_costs(unprofiled: dict[str, list[float]], recorded: dict[str, list[fl
         where_possible |= {"graph_launch": _cost(_less(added["one"], node)), "graph_node": _cost(node)}
     return EventCosts(
         launch=_cost(*(added[name] for name in LAUNCHES)),
+        copy=_cost(added["copy"]),
         operator=_cost(added["view"]),
         span=_cost(added["span"]),
         sync=_cost(_less(added["launch_and_sync"], added["in_place"])),

@@ -20,7 +20,8 @@ class Cost(Struct, frozen=True):
 class EventCosts(Struct, frozen=True):
     """What one kind of recording adds to each event. None of CUDA graphs: none could be captured to measure it."""
 
-    launch: Cost  #: A kernel or copy that is launched by itself, with the operator that launches it.
+    launch: Cost  #: A kernel that is launched by itself, with the operator that launches it.
+    copy: Cost  #: A copy, with its operator.
     operator: Cost  #: An operator that launches nothing.
     span: Cost  #: A `record_function` around something.
     sync: Cost  #: A wait for the GPU, without the launch before it.
