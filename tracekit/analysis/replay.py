@@ -36,8 +36,8 @@ CLOCK_NS = 1000
 
 class HostCost(Struct, frozen=True):
     """What recording adds to the host, in nanoseconds: to a call that launches one kernel by the runtime or by the
-    driver, to one that copies, to one that launches a CUDA graph, for each activity of that graph, and to one that waits.
-    `in_call` says whether it is taken from the call itself first, or from the call and what lies before it alike."""
+    driver, to one that copies, to one that launches a CUDA graph, for each activity of that graph, and to one that
+    waits. `in_call` says whether it is taken from the call itself first, or from the call and what lies before it alike."""
 
     launch: float = 0.0
     driver_launch: float = 0.0

@@ -88,8 +88,8 @@ def record(
     light: kernels and the API calls that launch them; on the CPU operators alone. rich: operators and their shapes
     too. Never Python stacks: under them compiled code ran four times slower. As many calls but one, and one at least,
     are made first that are not published: the first ones of a session are slow. `ranks` begin each call together:
-    profilers start at different moments, and the rank whose starts last would be waited for. Raises TracekitError where the file cannot be
-    written.
+    profilers start at different moments, and the rank whose starts last would be waited for. Raises TracekitError where
+    the file cannot be written.
     """
     progress.phase(f"recording {form.name} ({kind})", total=2, still=True)
     with form.ready(), profiler_of(form.device, kind) as profiler, watched_starts(_refuse_another):

@@ -454,13 +454,9 @@ def test_a_regression_between_two_runs_is_told_and_explained_by_the_waterfall() 
     # The headline's range is the gate's.
     assert (change.low - 1, change.high - 1) == pytest.approx((gate.low, gate.high))
     first = back.reason.shares[0]
-<<<<<<< HEAD
-    assert first.kind == "idle" and all(part.has_sign for part in first.parts)
-=======
     assert first.kind == "idle"
     # What recording added to these runs is assumed: a cause whose change may be none is not named.
     assert all(part.has_sign for part in first.parts)
->>>>>>> plants
     codes = ("matched_by_elimination", "provenance_unused")
     (note,) = [each for each in back.notes if each.code in codes]
     assert note.facts["no_provenance"] == "other_forms"
