@@ -21,9 +21,13 @@ def make_shown(
     ranges_us: dict[str, tuple[float, float]] | None = None,
     advice: tuple[dict[str, Any], ...] = (),
     residual_us: float = 0.0,
+    idle_us: float | None = None,
     line_on_screen: bool | None = None,
 ) -> Shown:
-    idle_us = None if causes_us is None else sum(causes_us.values())
+    if idle_us is not None and causes_us is not None:
+        residual_us = idle_us - sum(causes_us.values())
+    elif causes_us is not None:
+        idle_us = sum(causes_us.values())
     per_step: dict[str, Any] = {
         "wall_us": busy_us + (idle_us or 0.0),
         "busy_us": None if causes_us is None else busy_us,
@@ -59,7 +63,8 @@ def test_time_under_another_cause_is_wrong_twice() -> None:
 
 @pytest.mark.parametrize(("python_us", "guards_us", "verdict"), [(1790.0, 60, "wrong"), (1810.0, 260, "right")])
 def test_a_tenth_may_be_missing_and_a_tenth_elsewhere(python_us: float, guards_us: float, verdict: str) -> None:
-    shown = make_shown(2001.0, {"op_dispatch": 150.0, "guards": guards_us, "python": python_us})
+    causes_us = {"op_dispatch": 150.0, "guards": guards_us, "python": python_us}
+    shown = make_shown(2001.0, causes_us, idle_us=2210.0)
     assert score(PYTHON, shown, TWIN)["verdict"] == verdict
 
 
@@ -72,7 +77,8 @@ def test_more_than_a_tenth_under_another_cause_is_wrong_even_if_the_planted_one_
 @pytest.mark.parametrize(("high_us", "verdict"), [(1950.0, "wrong"), (2100.0, "right")])
 def test_what_was_planted_is_to_be_inside_the_range(high_us: float, verdict: str) -> None:
     twin = make_shown(1.0, QUIET_US, ranges_us={"python": (0.0, 20.0)})
-    plant = make_shown(2001.0, {**QUIET_US, "python": 1900.0}, ranges_us={"python": (1700.0, high_us)})
+    ranges_us = {"python": (1700.0, high_us)}
+    plant = make_shown(2001.0, {**QUIET_US, "python": 1900.0}, ranges_us=ranges_us, idle_us=2210.0)
     cell = score(PYTHON, plant, twin)
     assert cell["range_us"] == {"host": (1680.0, high_us)}
     assert cell["verdict"] == verdict
@@ -156,3 +162,9 @@ def test_the_share_is_of_the_cells_that_apply() -> None:
     assert summary([{"verdict": "n/a"}])["right_share"] is None
     cell = {"plant": "sleep", "variant": "eager", **score(PYTHON, make_shown(2001.0, QUIET_US), TWIN)}
     assert "python 0 us, planted 2000" in row(cell)
+
+
+def test_what_a_plant_does_to_the_code_behind_it_is_neither_wrong_nor_called_for() -> None:
+    for python_us, verdict in ((1810.0, "right"), (2300.0, "right"), (2550.0, "right"), (2600.0, "wrong")):
+        shown = make_shown(2001.0, {**QUIET_US, "python": python_us}, idle_us=2560.0)
+        assert score(PYTHON, shown, TWIN)["verdict"] == verdict, python_us

@@ -162,8 +162,8 @@ def known(light: Machine, rich: Machine) -> RecordingCost:
     """What a calibration finds of these machines: of a launch with its operator."""
     nothing, event = cost(0.0), cost(rich.event_us)
     return RecordingCost(
-        EventCosts(cost(light.launch_us), nothing, nothing, cost(light.wait_us)),
-        EventCosts(cost(rich.launch_us + rich.event_us), event, event, cost(rich.wait_us)),
+        EventCosts(cost(light.launch_us), cost(light.launch_us), nothing, nothing, cost(light.wait_us)),
+        EventCosts(*[cost(rich.launch_us + rich.event_us)] * 2, event, event, cost(rich.wait_us)),
     )
 
 

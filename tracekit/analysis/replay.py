@@ -28,8 +28,9 @@ DRIVER_LAUNCH = "cuLaunchKernel"
 COPY = "Memcpy"
 #: Of a call and what lies before it at least so much is left, whatever recording is said to add.
 LEAST_NS = 500.0
-#: From the end of a kernel to the start of one that was queued behind it, where a step shows none.
-BETWEEN_KERNELS_NS = 1000.0
+#: From the return of a launch to the start of its kernel, and from the end of a kernel to the start of one that was
+#: queued behind it, where a step shows none.
+LAUNCH_LATENCY_NS, BETWEEN_KERNELS_NS = 2000.0, 1000.0
 #: Clocks of host and GPU differ by less.
 CLOCK_NS = 1000
 
@@ -37,7 +38,8 @@ CLOCK_NS = 1000
 class HostCost(Struct, frozen=True):
     """What recording adds to the host, in nanoseconds: to a call that launches one kernel by the runtime or by the
     driver, to one that copies, to one that launches a CUDA graph, for each activity of that graph, and to one that
-    waits. `in_call` says whether it is taken from the call itself first, or from the call and what lies before it alike."""
+    waits. `in_call` says whether it is taken from the call itself first, or from it and what lies before it alike,
+    `after_start` whether the work had been handed over before it: then it delayed nothing on the GPU."""
 
     launch: float = 0.0
     driver_launch: float = 0.0
@@ -46,6 +48,7 @@ class HostCost(Struct, frozen=True):
     graph_node: float = 0.0
     sync: float = 0.0
     in_call: bool = True
+    after_start: bool = False
 
     def of_launch(self, call: str, activities: int) -> float:
         """What it adds to a call of this name that launched so many."""
@@ -245,8 +248,9 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
                 stretch_ends[at - 1] -= added - of_call
             now += length - added
             left = (length - of_call) / length if length else 1.0
+            sooner = of_call if cost.after_start else 0.0
             for one in range(first, last):
-                begun = delays.begin(one, now, left, ends)
+                begun = delays.begin(one, now, left, sooner, ends)
                 starts[one], ends[one] = begun, begun + step.ends[one] - step.starts[one]
         else:
             now += length
@@ -263,13 +267,16 @@ class _Delays(Struct, frozen=True, eq=False):
     delay: list[float]
     between: float
 
-    def begin(self, one: int, launched: float, left: float, ends: list[float]) -> float:
-        """When it begins whose call returned then, with so much `left` of the call, given when others ended."""
-        before, on_stream, delay = self.step.before[one], self.step.on_stream[one], self.delay[one]
+    def begin(self, one: int, launched: float, left: float, handed_over: float, ends: list[float]) -> float:
+        """When it begins whose call returned then, with so much `left` of the call, given when others ended.
+        `handed_over` is how long before the recorded return it had been."""
+        before, on_stream = self.step.before[one], self.step.on_stream[one]
         # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
-        after = self.step.starts[one] - self.step.launch_ends[one]
-        earliest = launched + (after * left if after < 0 else 0.0)
-        begun = max(ends[before] + delay, earliest) if self.held[one] else earliest + max(delay, 0.0)
+        after = self.step.starts[one] - self.step.launch_ends[one] + handed_over
+        if not self.held[one]:
+            begun = launched + (after if after > 0 else after * left)
+        else:
+            begun = max(ends[before] + self.delay[one], launched + min(after * left, 0.0))
         if on_stream >= 0:
             apart = self.step.starts[one] - self.step.ends[on_stream]
             begun = max(begun, ends[on_stream] + min(apart, self.between))
@@ -277,13 +284,20 @@ class _Delays(Struct, frozen=True, eq=False):
 
 
 def _find_delays(step: HostStep) -> _Delays:
-    held, delay = [], []
+    after_launch, after_work, in_call = [], [], []
     launched = None
     for one, (start, launch_end, before) in enumerate(zip(step.starts, step.launch_ends, step.before, strict=True)):
-        in_call = one > 0 and launch_end == launched
-        is_held = before >= 0 and (in_call or launch_end <= step.ends[before])
-        held.append(is_held)
-        delay.append(start - (step.ends[before] if is_held else launch_end))
+        after_launch.append(start - launch_end)
+        after_work.append(start - step.ends[before] if before >= 0 else None)
+        in_call.append(one > 0 and launch_end == launched)
         launched = launch_end
+    pairs = list(zip(after_launch, after_work, in_call, strict=True))
+    alone = [own for own, other, same_call in pairs if not same_call and (other is None or own < other)]
+    latency = max(median(alone), 0.0) if alone else LAUNCH_LATENCY_NS
+    # What was launched just before other work ended waits for its own launch, as what is launched after that.
+    held = [other is not None and (same_call or own - other >= latency) for own, other, same_call in pairs]
+    delay = [
+        other if other is not None and is_held else own for (own, other, _), is_held in zip(pairs, held, strict=True)
+    ]
     queued = [each for each, is_held in zip(delay, held, strict=True) if is_held]
     return _Delays(step, held, delay, median(queued) if queued else BETWEEN_KERNELS_NS)

@@ -43,7 +43,7 @@ ASSUMED = EventCosts(
     copy=Cost(10.0, 2.0, 22.0),
     operator=Cost(3.0, 0.0, 4.0),
     span=Cost(2.0, 0.0, 3.0),
-    sync=Cost(5.0, 0.0, 12.0),
+    sync=Cost(5.0, 0.0, 22.0),
     graph_launch=Cost(5.0, 2.0, 8.0),
     graph_node=ASSUMED_NODE,
 )
@@ -72,11 +72,11 @@ def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
     """The ways in which recordings may be read that cost so much to make; the likeliest first."""
     light, rich = (cost.light, cost.rich) if cost else (ASSUMED, ASSUMED)
 
-    def host(end: Literal["us", "low", "high"], *, in_call: bool = True) -> HostCost:
+    def host(end: Literal["us", "low", "high"], *, in_call: bool = True, after_start: bool = False) -> HostCost:
         launch, graph = light.launch, light.graph_launch or light.launch
         costs = (launch, light.driver_launch or launch, light.copy, graph, light.graph_node or ASSUMED_NODE, light.sync)
         one, by_driver, copy, of_graph, node, sync = (getattr(each, end) * 1e3 for each in costs)
-        return HostCost(one, by_driver, copy, of_graph, node, sync, in_call)
+        return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start)
 
     likely, operator = host("us"), rich.operator
     return (
@@ -84,6 +84,7 @@ def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
         Rule(host("low"), operator.us * 1e3),
         Rule(host("high"), operator.us * 1e3),
         Rule(host("us", in_call=False), operator.us * 1e3),
+        Rule(host("us", after_start=True), operator.us * 1e3),
         Rule(likely, operator.low * 1e3),
         Rule(likely, operator.high * 1e3),
         Rule(likely, operator.us * 1e3, in_order=False),
