@@ -293,9 +293,8 @@ def full_collection(sizes: Sizes) -> Callable[[], object]:
 
 
 def automatic_collection(sizes: Sizes) -> Callable[[], object]:
-    """As many young objects as let one collection happen (`main` sets the threshold to two thirds of them), so large
-    that it takes about as long as making them."""
-    return lambda: [[number] * 60 for number in range(sizes.objects)]
+    """As many young objects as let one collection happen: `main` sets the threshold to two thirds of them."""
+    return lambda: [[number] for number in range(3 * sizes.objects)]
 
 
 def pageable_copies(sizes: Sizes) -> Callable[[], object]:
@@ -454,7 +453,7 @@ def main() -> int:
     cells: list[dict[str, Any]] = []
     twins: dict[str, dict[str, Shown]] = {}
     # `automatic_collection` lets one happen in a call.
-    gc.set_threshold(sizes.objects * 2 // 3, 10, 1000)
+    gc.set_threshold(sizes.objects * 2, 1000, 1000)
     about = {
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "tracekit": tracekit.__version__,
