@@ -12,11 +12,12 @@ from torch.profiler import record_function
 from tracekit.capture.device import synchronize
 from tracekit.capture.recording import begin_session, profiler_of
 from tracekit.interpreter import collector_paused
+from tracekit.interval import Floats
 from tracekit.model.progress import Progress
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 
 #: How often each loop is timed, unless that takes longer. Of a launch and a wait, the longest, it takes 20 ms.
-REPEATS, MOST_NS = 10, 50_000_000
+REPEATS, MOST_NS = 20, 50_000_000
 #: So many launches fit the GPU's queue: the host waits for none.
 EVENTS, REPLAYS = 50, 5
 #: Kernels of the larger graph.
@@ -112,14 +113,18 @@ def _times_us(loops: dict[str, Loop], device: str) -> dict[str, list[float]]:
     """The host's time of one event, repeat by repeat."""
     times: dict[str, list[float]] = {name: [] for name in loops}
     with collector_paused():
-        for name, (call, events, before) in loops.items():
+        for call, _, _ in loops.values():
             # What is called first takes longer.
             call()
-            synchronize(device)
-            ends = perf_counter_ns() + MOST_NS
-            while len(times[name]) < REPEATS and not (times[name] and perf_counter_ns() > ends):
-                times[name].append(_time_ns(call, events, before) / 1e3 / events)
-                synchronize(device)
+        synchronize(device)
+        spent = dict.fromkeys(loops, 0)
+        # In rounds, so that what disturbs the machine for a while disturbs no loop alone.
+        for _ in range(REPEATS):
+            for name, (call, events, before) in loops.items():
+                if spent[name] <= MOST_NS:
+                    spent[name] += (ns := _time_ns(call, events, before))
+                    times[name].append(ns / 1e3 / events)
+                    synchronize(device)
     return times
 
 
@@ -139,11 +144,11 @@ def _time_ns(call: Callable[[], object], events: int, before: Callable[[], objec
 
 
 def _event_costs(unprofiled: dict[str, list[float]], recorded: dict[str, list[float]]) -> EventCosts:
-    added = {name: _less(times, unprofiled[name]) for name, times in recorded.items()}
+    added = {name: _less(_quartiles(times), _quartiles(unprofiled[name])) for name, times in recorded.items()}
     where_possible = {"driver_launch": _cost(added["driver"])} if "driver" in added else {}
     if "many" in added:
         # A line through both graphs: so much a launch, and so much a node.
-        node = [more / (NODES - 1) for more in _less(added["many"], added["one"])]
+        node = _less(added["many"], added["one"]) / (NODES - 1)
         where_possible |= {"graph_launch": _cost(_less(added["one"], node)), "graph_node": _cost(node)}
     return EventCosts(
         launch=_cost(*(added[name] for name in LAUNCHES)),
@@ -155,13 +160,18 @@ def _event_costs(unprofiled: dict[str, list[float]], recorded: dict[str, list[fl
     )
 
 
-def _less(times: list[float], others: list[float]) -> list[float]:
-    """Repeat by repeat, as far as both were repeated."""
-    return [time - other for time, other in zip(times, others, strict=False)]
+def _quartiles(times: list[float]) -> Floats:
+    found: Floats = np.quantile(times, (0.25, 0.5, 0.75))
+    return found
 
 
-def _cost(*loops: list[float]) -> Cost:
-    """The median of all, between the smallest lower and the largest upper quartile of a loop."""
-    us = float(np.median(np.concatenate(loops)))
-    lower, upper = zip(*(np.quantile(loop, (0.25, 0.75)).tolist() for loop in loops), strict=True)
-    return Cost(max(us, 0.0), max(min(us, *lower), 0.0), max(us, *upper, 0.0))
+def _less(some: Floats, others: Floats) -> Floats:
+    """Low, middle and high of a difference, of those of what it is between."""
+    found: Floats = some - others[::-1]
+    return found
+
+
+def _cost(*loops: Floats) -> Cost:
+    """The median of the loops' middles, between the smallest low and the largest high."""
+    low, us, high = np.stack(loops).T
+    return Cost(*(max(each, 0.0) for each in (float(np.median(us)), float(low.min()), float(high.max()))))

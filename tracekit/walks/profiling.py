@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 #: What is recorded of each form, and how many steps of it.
 #: How many calls each recording holds at least and at most: of short ones, which differ most, as many as take so long.
 RECORDINGS: tuple[tuple[RecordingKind, int, int], ...] = (("light", 2, 7), ("rich", 1, 3))
-RECORDED_US = 30_000.0
+RECORDED_US = 100_000.0
 
 
 def stages_of(plan: Plan) -> tuple[str, ...]:
