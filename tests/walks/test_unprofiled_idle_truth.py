@@ -202,10 +202,9 @@ def slack_us(truth: Machine, recorded: Machine) -> float:
 
 def check(program: tuple[Action, ...], launch_us: float, event_us: float, *, measured: bool) -> None:
     """The truth is in every range; and where the costs are known the figures are the truth."""
-    # What is assumed of waits, where it is not measured, is less.
-    wait_us = launch_us if measured else 5.0
-    truth, light = Machine(), Machine(launch_us, wait_us)
-    side = side_of(program, truth, light, Machine(launch_us + 6, wait_us + 6, event_us, rich=True), measured=measured)
+    truth, light = Machine(), Machine(launch_us, wait_us=launch_us)
+    rich = Machine(launch_us + 6, launch_us + 6, event_us, rich=True)
+    side = side_of(program, truth, light, rich, measured=measured)
     wall_us, ranges, residual_us = side.wall_us, side.idle_ranges(), side.idle_residual_us
     assert wall_us is not None and ranges is not None and residual_us is not None
     causes, slack = true_causes(truth, wall_us), slack_us(truth, light)
