@@ -50,11 +50,13 @@ ASSUMED = EventCosts(
 
 
 class Rule(Struct, frozen=True):
-    """One of the ways in which a recording may be read. `operator_ns` is what recording operators adds to each;
-    `in_order` says whether the end of a stretch has the causes of its end, or of all of it."""
+    """One of the ways in which a recording may be read. `operator_ns` is what recording operators adds to each, and
+    `span_ns` what it adds to each span; `in_order` says whether the end of a stretch has the causes of its end, or of
+    all of it."""
 
     cost: HostCost
     operator_ns: float = 0.0
+    span_ns: float = 0.0
     in_order: bool = True
 
 
@@ -78,16 +80,19 @@ def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
         one, by_driver, copy, of_graph, node, sync = (getattr(each, end) * 1e3 for each in costs)
         return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start)
 
-    likely, operator = host("us"), rich.operator
+    likely = host("us")
+    (us, low, high) = (
+        (getattr(rich.operator, end) * 1e3, getattr(rich.span, end) * 1e3) for end in ("us", "low", "high")
+    )
     return (
-        Rule(likely, operator.us * 1e3),
-        Rule(host("low"), operator.us * 1e3),
-        Rule(host("high"), operator.us * 1e3),
-        Rule(host("us", in_call=False), operator.us * 1e3),
-        Rule(host("us", after_start=True), operator.us * 1e3),
-        Rule(likely, operator.low * 1e3),
-        Rule(likely, operator.high * 1e3),
-        Rule(likely, operator.us * 1e3, in_order=False),
+        Rule(likely, *us),
+        Rule(host("low"), *us),
+        Rule(host("high"), *us),
+        Rule(host("us", in_call=False), *us),
+        Rule(host("us", after_start=True), *us),
+        Rule(likely, *low),
+        Rule(likely, *high),
+        Rule(likely, *us, in_order=False),
     )
 
 
@@ -112,7 +117,7 @@ def estimate_idle(
     ]
     by_rule = []
     for rule in rules:
-        reading = _Reading(told, rule.operator_ns)
+        reading = _Reading(told, rule.operator_ns, rule.span_ns)
         by_rule.append(
             [
                 _divide(step, replay(step, rule.cost), match, reading, in_order=rule.in_order)
@@ -246,17 +251,19 @@ def _name(step: HostStep, call: int) -> str:
 
 
 class _Reading:
-    """The told recording's line, measured without what recording operators adds to it, and without what is known of
-    the other recording by itself."""
+    """The told recording's line, measured without what recording operators and spans adds to it, and without what is
+    known of the other recording by itself."""
 
-    def __init__(self, told: Told, operator_ns: float) -> None:
+    def __init__(self, told: Told, operator_ns: float, span_ns: float) -> None:
         timeline = told.timeline
         starts, ends = timeline.starts, timeline.ends
         lengths = (ends - starts).astype(np.float64)
-        if operator_ns:
+        if operator_ns or span_ns:
             # An event costs where it begins, in its first piece.
             first = starts == timeline.begins[timeline.events]
-            lengths = np.maximum(lengths - np.where(first, operator_ns, 0.0), LEAST_SHARE * lengths)
+            is_span = (timeline.table["kind"] == "annotation").to_numpy()[timeline.events]
+            cost = np.where(is_span, span_ns, operator_ns)
+            lengths = np.maximum(lengths - np.where(first, cost, 0.0), LEAST_SHARE * lengths)
         lengths[np.isin(timeline.codes, NOT_BETWEEN_CALLS)] = 0.0
         silences = np.maximum(starts - np.concatenate(([0], ends[:-1])), 0) if len(starts) else starts
         edges = np.stack((starts, ends), axis=1).ravel()
