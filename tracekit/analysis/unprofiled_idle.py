@@ -109,8 +109,10 @@ def estimate_idle(
     steps = host_steps(light, scope, devices[0])
     if max(len(step.lengths) for step in steps) > MOST_CALLS:
         return None
-    telling = light if rich is None else rich
-    told = _tell(telling, find_scope(telling, "auto"), devices[0])
+    telling, telling_scope = light, scope
+    if rich is not None and (rich_scope := find_scope(rich, "auto")).spans and devices[0] in rich_scope.windows:
+        telling, telling_scope = rich, rich_scope
+    told = _tell(telling, telling_scope, devices[0])
     others = [at % len(told.steps) for at in range(len(steps))]
     matches = [
         _match(step, told.steps[at], told.stretches[at], told.timeline) for step, at in zip(steps, others, strict=True)
@@ -133,7 +135,10 @@ def estimate_idle(
     us = means[0]
     every = np.concatenate((means, each_step))
     doubt = us / max(us.sum(), 1e-9) * doubt_us
-    low, high = np.maximum(every.min(axis=0) - doubt, 0.0), every.max(axis=0) + doubt
+    # What has no match may have any of the causes that it might have.
+    unaligned = np.array([by_rule[0][at].unaligned for at in middle]).mean(axis=0) / 1e3
+    doubt_high = doubt + np.where(unaligned > 0, unaligned.sum() - unaligned, 0.0)
+    low, high = np.maximum(every.min(axis=0) - doubt - unaligned, 0.0), every.max(axis=0) + doubt_high
     after = np.array([by_rule[0][at].after_sync for at in middle]).mean(axis=0) / 1e3
     return IdleEstimate(
         causes={
@@ -142,7 +147,7 @@ def estimate_idle(
             if high[code] > 0
         },
         after_sync_us={cause: float(after[code]) for cause, code in CAUSE_CODES.items() if after[code] > 0},
-        unaligned_us=float(np.mean([by_rule[0][at].unaligned for at in middle])) / 1e3,
+        unaligned_us=float(unaligned.sum()),
     )
 
 
@@ -151,7 +156,7 @@ class _Divided(Struct, frozen=True, eq=False):
 
     causes: Floats
     after_sync: Floats
-    unaligned: float
+    unaligned: Floats
 
 
 class _Match(Struct, frozen=True, eq=False):
@@ -228,10 +233,13 @@ def _units(step: HostStep) -> list[tuple[tuple[str, ...], list[int]]]:
 
 
 def _same_ends(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[tuple[int, int]]:
-    """Pairs of positions of equal keys, from the first on until two differ, and from the last back."""
+    """Pairs of positions of equal keys, from the first on until two differ, and from the last back. Of the latter the
+    first begins behind other work in one than in the other."""
     shorter = min(len(own), len(others))
     ahead = next((at for at in range(shorter) if own[at] != others[at]), shorter)
     behind = next((at for at in range(shorter - ahead) if own[-1 - at] != others[-1 - at]), shorter - ahead)
+    if len(own) != len(others) or ahead + behind < len(own):
+        behind = max(behind - 1, 0)
     return [
         *((at, at) for at in range(ahead)),
         *((len(own) - 1 - at, len(others) - 1 - at) for at in reversed(range(behind))),
@@ -350,5 +358,5 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     np.maximum.at(last_wait, gaps, waits)
     follows = (last_wait[gaps] >= 0) & (rows > last_wait[gaps])
     after_sync += parts[follows].sum(axis=0)
-    unaligned = float(lengths[silent][~match.matched[of]].sum())
+    unaligned = parts[silent][~match.matched[of]].sum(axis=0)
     return _Divided(causes, after_sync, unaligned)
