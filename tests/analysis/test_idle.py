@@ -80,6 +80,13 @@ def test_each_kind_of_host_event_has_its_cause(tmp_path: Path, event: Json, caus
     assert causes == expected
 
 
+def test_what_begins_just_before_a_collection_ends_has_its_own_cause(tmp_path: Path) -> None:
+    """Collections are timed by another clock than operators."""
+    lookup = make_op(30, 70, name="TorchDynamo Cache Lookup")
+    causes = causes_of(idle_of(tmp_path, gap_with(make_span(20, 31, name="Python GC"), lookup)))
+    assert (causes["gc"], causes["guards"]) == (10.0, 40.0)
+
+
 def test_a_gap_ended_by_a_kernel_without_launch_is_unattributed(tmp_path: Path) -> None:
     assert causes_of(idle_of(tmp_path, [make_kernel(0, 10), make_kernel(30, 40), make_op(0, 50)])) == {
         "unattributed": 20

@@ -141,3 +141,12 @@ def test_real_recordings_of_one_compiled_model(name: str, regions: int, share: f
     assert analysis.regions.count / analysis.window.steps == regions
     assert analysis.regions.gpu_share == pytest.approx(share, abs=0.01)
     assert (analysis.regions.guards_us > 0) is (regions > 0)
+
+
+def test_a_collection_costs_no_graph_break_anything(tmp_path: Path) -> None:
+    """Without the break it is made all the same."""
+    found = regions_of(tmp_path, [*broken_step(), make_span(93, 95, name="Python GC")])
+    assert [(region.id, region.outside_us, region.idle_us) for region in found.regions] == [
+        ("0/0", 27, 7),
+        ("1/0", 5, 3),
+    ]

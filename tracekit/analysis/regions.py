@@ -16,7 +16,7 @@ from tracekit.analysis.communication import communicates
 from tracekit.analysis.devices import busy_intervals
 from tracekit.analysis.line import make_line
 from tracekit.analysis.nesting import nest
-from tracekit.analysis.timeline import COMPILED_REGION, ENTRY_OPS, INDUCTOR_CALL, LOOKUP
+from tracekit.analysis.timeline import COLLECTING, COMPILED_REGION, ENTRY_OPS, INDUCTOR_CALL, LOOKUP
 from tracekit.analysis.window import Scope, Span, beginning_within, columns
 from tracekit.model.compilation import CompiledRegions, Diagnostics, RegionTime
 from tracekit.model.trace import Trace
@@ -33,7 +33,7 @@ def find_regions(trace: Trace, spans: tuple[Span, ...], scope: Scope | None = No
     graph, region = name.str.starts_with(INDUCTOR_CALL), name.str.starts_with(COMPILED_REGION)
     # Spans on the GPU's own lanes bear the same names and are none of the host's.
     marked = trace.host.filter(
-        pl.col("kind").is_in(["op", "annotation"]) & (graph | region | name.is_in((LOOKUP, *ENTRY_OPS)))
+        pl.col("kind").is_in(["op", "annotation"]) & (graph | region | name.is_in((LOOKUP, *ENTRY_OPS, *COLLECTING)))
     )
     own = beginning_within(marked, spans)
     regions, guards_ns, entry_ns = _host_times(trace, own, scope)
@@ -62,7 +62,7 @@ def find_regions(trace: Trace, spans: tuple[Span, ...], scope: Scope | None = No
 def _host_times(trace: Trace, events: pl.DataFrame, scope: Scope | None) -> tuple[tuple[RegionTime, ...], int, int]:
     """Regions by compilation, in the order of their first run, and the time of lookups and of entering, in nanoseconds.
 
-    A moment belongs to the innermost of these events.
+    A moment belongs to the innermost of these events; a collection is no region's doing.
     """
     found: dict[str | None, list[tuple[int, int, int]]] = defaultdict(list)
     guards = entry = 0

@@ -69,8 +69,8 @@ class HostStep(Struct, frozen=True, eq=False):
     it went on after that.
 
     Activities are in the order of their launches: `starts`, `ends`; `launch_ends`, when the call had returned;
-    `before`, the one that had ended last when it began, and `on_stream`, the one before it on its stream: -1 for none.
-    `threads` and `call_names` are of the calls.
+    `before`, of those launched sooner the one that had ended last when it began, and `on_stream`, the one before it on
+    its stream: -1 for none. `threads` and `call_names` are of the calls.
     """
 
     starts: list[float]
@@ -137,14 +137,15 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
     order = np.lexsort((work["start_ns"].to_numpy(), of_call))
     work, of_call = work[order], of_call[order]
     starts, ends = (each - begin for each in columns(work, "start_ns", "end_ns"))
+    on_stream = _before_on_stream(work)
     first = np.searchsorted(of_call, np.arange(len(rows)), side="left")
     last = np.searchsorted(of_call, np.arange(len(rows)), side="right")
     step = HostStep(
         starts=starts.tolist(),
         ends=ends.tolist(),
         launch_ends=np.where(of_call >= 0, launched[of_call] if len(launched) else 0, starts).tolist(),
-        before=_ended_before(starts, ends).tolist(),
-        on_stream=_before_on_stream(work).tolist(),
+        before=_ended_before(starts, ends, on_stream).tolist(),
+        on_stream=on_stream.tolist(),
         names=work["name"].to_list(),
         threads=threads,
         call_names=names,
@@ -213,11 +214,15 @@ def _add(
     step.tail.append(float(tail))
 
 
-def _ended_before(starts: Ints, ends: Ints) -> Ints:
-    """For each activity the one that had ended last when it began; -1 for none."""
+def _ended_before(starts: Ints, ends: Ints, on_stream: Ints) -> Ints:
+    """For each activity the one that had ended last when it began; -1 for none. One that was launched later it did not
+    wait for: then the one before it on its stream."""
     order = np.argsort(ends, kind="stable")
     at = np.searchsorted(ends[order], starts, side="right") - 1
-    return np.where(at >= 0, order[np.maximum(at, 0)], -1) if len(starts) else starts
+    before = np.where(at >= 0, order[np.maximum(at, 0)], -1) if len(starts) else starts
+    place = np.arange(len(starts))
+    before = np.where(before < place, before, on_stream)
+    return np.where(before < place, before, -1)
 
 
 def _before_on_stream(work: pl.DataFrame) -> Ints:

@@ -171,9 +171,12 @@ def lay_flat(trace: Trace, threads: Iterable[int], launching: pl.DataFrame = NO_
     del kept, own, host, calls, numbers, order
     nesting = nest(starts, ends)
     codes = table["code"].to_numpy().astype(np.int64)
-    # Whatever happens while code is compiled, compiling is why; so for finalizers that garbage collection runs.
+    # Whatever happens while code is compiled, compiling is why; so for finalizers that garbage collection runs. What
+    # ends later only follows: collections are timed by another clock than operators.
+    ends_within = ends <= np.append(ends, 0)[nesting.parents]
+    around = np.where(ends_within, nesting.parents, -1)
     for code in (CAUSE_CODES["gc"], CAUSE_CODES["compile"]):
-        inside, above = table["code"].to_numpy() == code, nesting.parents
+        inside, above = table["code"].to_numpy() == code, around
         # Each round looks twice as far up.
         while inside.any() and (above >= 0).any():
             inside = inside | (inside[above] & (above >= 0))

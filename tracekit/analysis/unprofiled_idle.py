@@ -50,11 +50,13 @@ ASSUMED = EventCosts(
 
 
 class Rule(Struct, frozen=True):
-    """One of the ways in which a recording may be read. `operator_ns` is what recording operators adds to each;
-    `in_order` says whether the end of a stretch has the causes of its end, or of all of it."""
+    """One of the ways in which a recording may be read. `operator_ns` is what recording operators adds to each, and
+    `span_ns` what it adds to each span; `in_order` says whether the end of a stretch has the causes of its end, or of
+    all of it."""
 
     cost: HostCost
     operator_ns: float = 0.0
+    span_ns: float = 0.0
     in_order: bool = True
 
 
@@ -78,16 +80,19 @@ def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
         one, by_driver, copy, of_graph, node, sync = (getattr(each, end) * 1e3 for each in costs)
         return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start)
 
-    likely, operator = host("us"), rich.operator
+    likely = host("us")
+    (us, low, high) = (
+        (getattr(rich.operator, end) * 1e3, getattr(rich.span, end) * 1e3) for end in ("us", "low", "high")
+    )
     return (
-        Rule(likely, operator.us * 1e3),
-        Rule(host("low"), operator.us * 1e3),
-        Rule(host("high"), operator.us * 1e3),
-        Rule(host("us", in_call=False), operator.us * 1e3),
-        Rule(host("us", after_start=True), operator.us * 1e3),
-        Rule(likely, operator.low * 1e3),
-        Rule(likely, operator.high * 1e3),
-        Rule(likely, operator.us * 1e3, in_order=False),
+        Rule(likely, *us),
+        Rule(host("low"), *us),
+        Rule(host("high"), *us),
+        Rule(host("us", in_call=False), *us),
+        Rule(host("us", after_start=True), *us),
+        Rule(likely, *low),
+        Rule(likely, *high),
+        Rule(likely, *us, in_order=False),
     )
 
 
@@ -104,15 +109,17 @@ def estimate_idle(
     steps = host_steps(light, scope, devices[0])
     if max(len(step.lengths) for step in steps) > MOST_CALLS:
         return None
-    telling = light if rich is None else rich
-    told = _tell(telling, find_scope(telling, "auto"), devices[0])
+    telling, telling_scope = light, scope
+    if rich is not None and (rich_scope := find_scope(rich, "auto")).spans and devices[0] in rich_scope.windows:
+        telling, telling_scope = rich, rich_scope
+    told = _tell(telling, telling_scope, devices[0])
     others = [at % len(told.steps) for at in range(len(steps))]
     matches = [
         _match(step, told.steps[at], told.stretches[at], told.timeline) for step, at in zip(steps, others, strict=True)
     ]
     by_rule = []
     for rule in rules:
-        reading = _Reading(told, rule.operator_ns)
+        reading = _Reading(told, rule.operator_ns, rule.span_ns)
         by_rule.append(
             [
                 _divide(step, replay(step, rule.cost), match, reading, in_order=rule.in_order)
@@ -128,7 +135,10 @@ def estimate_idle(
     us = means[0]
     every = np.concatenate((means, each_step))
     doubt = us / max(us.sum(), 1e-9) * doubt_us
-    low, high = np.maximum(every.min(axis=0) - doubt, 0.0), every.max(axis=0) + doubt
+    # What has no match may have any of the causes that it might have.
+    unaligned = np.array([by_rule[0][at].unaligned for at in middle]).mean(axis=0) / 1e3
+    doubt_high = doubt + np.where(unaligned > 0, unaligned.sum() - unaligned, 0.0)
+    low, high = np.maximum(every.min(axis=0) - doubt - unaligned, 0.0), every.max(axis=0) + doubt_high
     after = np.array([by_rule[0][at].after_sync for at in middle]).mean(axis=0) / 1e3
     return IdleEstimate(
         causes={
@@ -137,7 +147,7 @@ def estimate_idle(
             if high[code] > 0
         },
         after_sync_us={cause: float(after[code]) for cause, code in CAUSE_CODES.items() if after[code] > 0},
-        unaligned_us=float(np.mean([by_rule[0][at].unaligned for at in middle])) / 1e3,
+        unaligned_us=float(unaligned.sum()),
     )
 
 
@@ -146,7 +156,7 @@ class _Divided(Struct, frozen=True, eq=False):
 
     causes: Floats
     after_sync: Floats
-    unaligned: float
+    unaligned: Floats
 
 
 class _Match(Struct, frozen=True, eq=False):
@@ -223,10 +233,13 @@ def _units(step: HostStep) -> list[tuple[tuple[str, ...], list[int]]]:
 
 
 def _same_ends(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[tuple[int, int]]:
-    """Pairs of positions of equal keys, from the first on until two differ, and from the last back."""
+    """Pairs of positions of equal keys, from the first on until two differ, and from the last back. Of the latter the
+    first begins behind other work in one than in the other."""
     shorter = min(len(own), len(others))
     ahead = next((at for at in range(shorter) if own[at] != others[at]), shorter)
     behind = next((at for at in range(shorter - ahead) if own[-1 - at] != others[-1 - at]), shorter - ahead)
+    if len(own) != len(others) or ahead + behind < len(own):
+        behind = max(behind - 1, 0)
     return [
         *((at, at) for at in range(ahead)),
         *((len(own) - 1 - at, len(others) - 1 - at) for at in reversed(range(behind))),
@@ -246,17 +259,19 @@ def _name(step: HostStep, call: int) -> str:
 
 
 class _Reading:
-    """The told recording's line, measured without what recording operators adds to it, and without what is known of
-    the other recording by itself."""
+    """The told recording's line, measured without what recording operators and spans adds to it, and without what is
+    known of the other recording by itself."""
 
-    def __init__(self, told: Told, operator_ns: float) -> None:
+    def __init__(self, told: Told, operator_ns: float, span_ns: float) -> None:
         timeline = told.timeline
         starts, ends = timeline.starts, timeline.ends
         lengths = (ends - starts).astype(np.float64)
-        if operator_ns:
+        if operator_ns or span_ns:
             # An event costs where it begins, in its first piece.
             first = starts == timeline.begins[timeline.events]
-            lengths = np.maximum(lengths - np.where(first, operator_ns, 0.0), LEAST_SHARE * lengths)
+            is_span = (timeline.table["kind"] == "annotation").to_numpy()[timeline.events]
+            cost = np.where(is_span, span_ns, operator_ns)
+            lengths = np.maximum(lengths - np.where(first, cost, 0.0), LEAST_SHARE * lengths)
         lengths[np.isin(timeline.codes, NOT_BETWEEN_CALLS)] = 0.0
         silences = np.maximum(starts - np.concatenate(([0], ends[:-1])), 0) if len(starts) else starts
         edges = np.stack((starts, ends), axis=1).ravel()
@@ -343,5 +358,5 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     np.maximum.at(last_wait, gaps, waits)
     follows = (last_wait[gaps] >= 0) & (rows > last_wait[gaps])
     after_sync += parts[follows].sum(axis=0)
-    unaligned = float(lengths[silent][~match.matched[of]].sum())
+    unaligned = parts[silent][~match.matched[of]].sum(axis=0)
     return _Divided(causes, after_sync, unaligned)
