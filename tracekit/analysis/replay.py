@@ -7,7 +7,6 @@ that was recorded. A call that waited for the GPU waits for the same work again.
 
 from __future__ import annotations
 
-from statistics import median
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,12 +14,12 @@ import polars as pl
 from msgspec import Struct, field
 
 from tracekit.analysis.kernels import GRAPH_LAUNCH
-from tracekit.analysis.links import launching_calls
+from tracekit.analysis.links import CLOCK_NS, launching_calls
 from tracekit.analysis.timeline import CAUSE_CODES, COLLECTING, cause_of_call, is_sync_call
 from tracekit.analysis.window import Scope, columns
 
 if TYPE_CHECKING:
-    from tracekit.interval import Floats, Ints
+    from tracekit.interval import Bools, Floats, Ints
     from tracekit.model.trace import Trace
 
 #: Triton's kernels are launched so, and some libraries'.
@@ -31,8 +30,8 @@ LEAST_NS = 500.0
 #: From the return of a launch to the start of its kernel, and from the end of a kernel to the start of one that was
 #: queued behind it, where a step shows none.
 LAUNCH_LATENCY_NS, BETWEEN_KERNELS_NS = 2000.0, 1000.0
-#: Clocks of host and GPU differ by less.
-CLOCK_NS = 1000
+#: A wait is for one of so many activities that were launched last.
+MOST_LOOKED_AT = 64
 
 
 class HostCost(Struct, frozen=True):
@@ -66,11 +65,12 @@ class HostStep(Struct, frozen=True, eq=False):
     those of the step, or of the next one where it lies between two; `codes`, the cause of a call or a collection by
     itself, -1 for what lies between calls. `first` and `last` are the positions of the activities that it launched
     (none where they are equal), `waits_for` that of the activity whose end it waited for (-1: none) and `tail` how long
-    it went on after that.
+    it went on after that, by clocks that differ a little.
 
     Activities are in the order of their launches: `starts`, `ends`; `launch_ends`, when the call had returned;
     `before`, the one that had ended last when it began, and `on_stream`, the one before it on its stream: -1 for none.
-    `threads` and `call_names` are of the calls.
+    `delays` is how long after its launch each began, or where it is `queued` after the one before; `between` what is
+    usual of the queued ones. `threads` and `call_names` are of the calls.
     """
 
     starts: list[float]
@@ -78,6 +78,9 @@ class HostStep(Struct, frozen=True, eq=False):
     launch_ends: list[float]
     before: list[int]
     on_stream: list[int]
+    queued: list[bool]
+    delays: list[float]
+    between: float
     names: list[str]
     threads: list[int]
     call_names: list[str]
@@ -139,12 +142,18 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
     starts, ends = (each - begin for each in columns(work, "start_ns", "end_ns"))
     first = np.searchsorted(of_call, np.arange(len(rows)), side="left")
     last = np.searchsorted(of_call, np.arange(len(rows)), side="right")
+    launch_ends = np.where(of_call >= 0, launched[of_call] if len(launched) else 0, starts)
+    before = _ended_before(starts, ends)
+    queued, delays, between = _find_delays(starts, ends, launch_ends, before)
     step = HostStep(
         starts=starts.tolist(),
         ends=ends.tolist(),
-        launch_ends=np.where(of_call >= 0, launched[of_call] if len(launched) else 0, starts).tolist(),
-        before=_ended_before(starts, ends).tolist(),
+        launch_ends=launch_ends.tolist(),
+        before=before.tolist(),
         on_stream=_before_on_stream(work).tolist(),
+        queued=queued.tolist(),
+        delays=delays.tolist(),
+        between=between,
         names=work["name"].to_list(),
         threads=threads,
         call_names=names,
@@ -186,11 +195,10 @@ def _add_between(step: HostStep, start: int, stop: int, call: int, gc: list[tupl
 
 def _add_wait(step: HostStep, start: int, stop: int, call: int, launched: int) -> None:
     """A call that waits for some of the work launched until then."""
-    ends = step.ends[:launched]
-    known = [at for at, over in enumerate(ends[-64:], max(len(ends) - 64, 0)) if over <= stop + CLOCK_NS]
-    waited = max(known, key=ends.__getitem__, default=-1)
-    tail = stop - max(start, ends[waited]) if waited >= 0 else stop - start
-    _add(step, stop - start, call, "sync_wait", waits_for=waited, tail=max(tail, 0.0))
+    known = [at for at in range(max(launched - MOST_LOOKED_AT, 0), launched) if step.ends[at] <= stop + CLOCK_NS]
+    waited = max(known, key=step.ends.__getitem__, default=-1)
+    tail = stop - max(start, step.ends[waited]) if waited >= 0 else stop - start
+    _add(step, stop - start, call, "sync_wait", waits_for=waited, tail=tail)
 
 
 def _add(
@@ -227,9 +235,24 @@ def _before_on_stream(work: pl.DataFrame) -> Ints:
     return found["before"].fill_null(-1).to_numpy().astype(np.int64)
 
 
+def _find_delays(starts: Ints, ends: Ints, launch_ends: Ints, before: Ints) -> tuple[Bools, Floats, float]:
+    """Whether each activity was queued: launched while other work ran, or by a call that launched other work before it.
+    How long it began after that work, or else after its launch; and the former's median."""
+    if not len(starts):
+        return np.zeros(0, dtype=bool), np.zeros(0), BETWEEN_KERNELS_NS
+    after_launch, after_work = starts - launch_ends, starts - ends[before]
+    follows = before >= 0
+    in_call = np.append(False, launch_ends[1:] == launch_ends[:-1])
+    alone = after_launch[~in_call & (~follows | (after_launch < after_work))]
+    latency = max(float(np.median(alone)), 0.0) if len(alone) else LAUNCH_LATENCY_NS
+    # What was launched just before other work ended waits for its own launch, as what is launched after that.
+    queued = follows & (in_call | (after_launch - after_work >= latency))
+    delays = np.where(queued, after_work, after_launch).astype(np.float64)
+    return queued, delays, float(np.median(delays[queued])) if queued.any() else BETWEEN_KERNELS_NS
+
+
 def replay(step: HostStep, cost: HostCost) -> Replayed:
     """The step again, its host so much faster."""
-    delays = _find_delays(step)
     # What was launched before the step, or by a call that is not recorded, is where it was.
     starts, ends = list(step.starts), list(step.ends)
     stretch_ends = [0.0] * len(step.lengths)
@@ -237,20 +260,22 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
     for at, length in enumerate(step.lengths):
         first, last, waited = step.first[at], step.last[at], step.waits_for[at]
         if waited >= 0:
-            now = max(now, ends[waited]) + max(step.tail[at] - cost.sync, min(step.tail[at], LEAST_NS))
+            left = max(step.tail[at] - cost.sync, min(step.tail[at], LEAST_NS))
+            now = max(now, max(now, ends[waited]) + left)
         elif last > first:
             added = cost.of_launch(step.call_names[step.calls[at]], last - first)
             follows = at > 0 and step.codes[at - 1] == -1 and step.calls[at - 1] == step.calls[at]
             quiet = step.lengths[at - 1] if follows else 0.0
             added = min(added, max(length + quiet - LEAST_NS, 0.0))
-            of_call = min(added, max(length - LEAST_NS, 0.0)) if cost.in_call else added * length / (length + quiet)
+            share = length / max(length + quiet, LEAST_NS)
+            of_call = min(added, max(length - LEAST_NS, 0.0)) if cost.in_call else added * share
             if follows:
                 stretch_ends[at - 1] -= added - of_call
             now += length - added
             left = (length - of_call) / length if length else 1.0
             sooner = of_call if cost.after_start else 0.0
             for one in range(first, last):
-                begun = delays.begin(one, now, left, sooner, ends)
+                begun = _begin(step, one, now, left, sooner, ends)
                 starts[one], ends[one] = begun, begun + step.ends[one] - step.starts[one]
         else:
             now += length
@@ -258,46 +283,16 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
     return Replayed(np.array(stretch_ends), np.array(starts), np.array(ends))
 
 
-class _Delays(Struct, frozen=True, eq=False):
-    """How long after its launch, or after what ran before it, each activity began; which of the two is known by `held`:
-    whether it was launched while other work ran, or by a call that launched other work before it."""
-
-    step: HostStep
-    held: list[bool]
-    delay: list[float]
-    between: float
-
-    def begin(self, one: int, launched: float, left: float, handed_over: float, ends: list[float]) -> float:
-        """When it begins whose call returned then, with so much `left` of the call, given when others ended.
-        `handed_over` is how long before the recorded return it had been."""
-        before, on_stream = self.step.before[one], self.step.on_stream[one]
-        # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
-        after = self.step.starts[one] - self.step.launch_ends[one] + handed_over
-        if not self.held[one]:
-            begun = launched + (after if after > 0 else after * left)
-        else:
-            begun = max(ends[before] + self.delay[one], launched + min(after * left, 0.0))
-        if on_stream >= 0:
-            apart = self.step.starts[one] - self.step.ends[on_stream]
-            begun = max(begun, ends[on_stream] + min(apart, self.between))
-        return begun
-
-
-def _find_delays(step: HostStep) -> _Delays:
-    after_launch, after_work, in_call = [], [], []
-    launched = None
-    for one, (start, launch_end, before) in enumerate(zip(step.starts, step.launch_ends, step.before, strict=True)):
-        after_launch.append(start - launch_end)
-        after_work.append(start - step.ends[before] if before >= 0 else None)
-        in_call.append(one > 0 and launch_end == launched)
-        launched = launch_end
-    pairs = list(zip(after_launch, after_work, in_call, strict=True))
-    alone = [own for own, other, same_call in pairs if not same_call and (other is None or own < other)]
-    latency = max(median(alone), 0.0) if alone else LAUNCH_LATENCY_NS
-    # What was launched just before other work ended waits for its own launch, as what is launched after that.
-    held = [other is not None and (same_call or own - other >= latency) for own, other, same_call in pairs]
-    delay = [
-        other if other is not None and is_held else own for (own, other, _), is_held in zip(pairs, held, strict=True)
-    ]
-    queued = [each for each, is_held in zip(delay, held, strict=True) if is_held]
-    return _Delays(step, held, delay, median(queued) if queued else BETWEEN_KERNELS_NS)
+def _begin(step: HostStep, one: int, launched: float, left: float, handed_over: float, ends: list[float]) -> float:
+    """When an activity begins whose call returned at `launched`, with so much `left` of the call, given when others
+    ended. `handed_over` is how long before the recorded return it had been."""
+    # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
+    after = step.starts[one] - step.launch_ends[one] + handed_over
+    if step.queued[one]:
+        begun = max(ends[step.before[one]] + step.delays[one], launched + min(after * left, 0.0))
+    else:
+        begun = launched + (after if after > 0 else after * left)
+    on_stream = step.on_stream[one]
+    if on_stream >= 0:
+        begun = max(begun, ends[on_stream] + min(step.starts[one] - step.ends[on_stream], step.between))
+    return begun
