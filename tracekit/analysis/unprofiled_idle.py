@@ -300,14 +300,18 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     order = np.argsort(again.starts, kind="stable")
     reach = np.concatenate(([0.0], np.maximum.accumulate(again.ends[order])))
     gap_starts, gap_ends = reach, np.append(again.starts[order], over)
+    # Of the activities around a gap the stretch that launched them; the end of the step is the last moment's.
+    launched_by = np.full(len(step.starts) + 1, -1)
+    for at in np.flatnonzero(np.array(step.last) > np.array(step.first)).tolist():
+        launched_by[step.first[at] : step.last[at]] = at
+    latest = np.maximum.accumulate(np.where(again.ends[order] == reach[1:], np.arange(len(order)), 0))
+    before, after = np.append(-1, launched_by[order[latest]]), launched_by[np.append(order, -1)]
+    until = np.where(after >= 0, np.append(ends, 0.0)[after], np.nan)
+    until[-1] = over
+    # Between the kernels of one graph the host is never the cause.
+    until = np.clip(np.where((after >= 0) & (before == after), gap_starts, until), gap_starts, gap_ends)
     some = gap_ends > gap_starts
-    gap_starts, gap_ends = gap_starts[some], gap_ends[some]
-    ended_by = np.append(order, -1)[some]
-    launched = np.full(len(step.starts) + 1, np.nan)
-    for at, (first, last) in enumerate(zip(step.first, step.last, strict=True)):
-        launched[first:last] = ends[at]
-    launched[-1] = over
-    until = np.clip(launched[ended_by], gap_starts, gap_ends)
+    gap_starts, gap_ends, until = gap_starts[some], gap_ends[some], until[some]
     causes, after_sync = np.zeros(len(IDLE_CAUSES)), np.zeros(len(IDLE_CAUSES))
     unknown = np.isnan(until)
     causes[UNKNOWN] = (gap_ends - gap_starts)[unknown].sum()
@@ -317,7 +321,7 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     causes[CAUSE_CODES["device"]] = of_gpu[~late].sum()
 
     gap_starts, until = gap_starts[~unknown], until[~unknown]
-    first, last = np.searchsorted(ends, gap_starts, side="right"), np.searchsorted(begins, until, side="left")
+    first, last = np.searchsorted(ends, gap_starts, side="left"), np.searchsorted(begins, until, side="left")
     counts = np.maximum(last - first, 0)
     gaps = np.repeat(np.arange(len(counts)), counts)
     rows = np.arange(len(gaps)) - np.repeat(np.cumsum(counts) - counts, counts) + first[gaps]
@@ -339,11 +343,9 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     found = reading.causes(match.begins[of], match.ends[of], shares)
     parts[silent] = found * lengths[silent, np.newaxis]
     causes += parts.sum(axis=0)
-    # Of each gap what comes after the last call in it that waited.
-    waits = np.where(np.array(step.waits_for, dtype=np.int64)[rows] >= 0, rows, -1)
-    last_wait = np.full(len(counts), -1, dtype=np.int64)
-    np.maximum.at(last_wait, gaps, waits)
-    follows = (last_wait[gaps] >= 0) & (rows > last_wait[gaps])
+    # The GPU ran dry while a call waited for it: what the host did from then on.
+    waited = np.append(step.waits_for, -1)[np.minimum(first, len(step.waits_for))] >= 0
+    follows = waited[gaps] & (rows > first[gaps])
     after_sync += parts[follows].sum(axis=0)
     unaligned = float(lengths[silent][~match.matched[of]].sum())
     return _Divided(causes, after_sync, unaligned)
