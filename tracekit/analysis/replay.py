@@ -13,18 +13,21 @@ import numpy as np
 import polars as pl
 from msgspec import Struct, field
 
+from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH
 from tracekit.analysis.links import CLOCK_NS, launching_calls
 from tracekit.analysis.timeline import CAUSE_CODES, COLLECTING, cause_of_call, is_sync_call
 from tracekit.analysis.window import Scope, columns
 
 if TYPE_CHECKING:
-    from tracekit.interval import Bools, Floats, Ints
+    from tracekit.interval import Bools, Floats, Intervals, Ints
     from tracekit.model.trace import Trace
 
 #: Triton's kernels are launched so, and some libraries'.
 DRIVER_LAUNCH = "cuLaunchKernel"
 COPY = "Memcpy"
+#: The one overhead that CUPTI tells of which is none of its own: a launch waits until the GPU's queue has room.
+QUEUE_FULL = "Command Buffer Full"
 #: Of a call and what lies before it at least so much is left, whatever recording is said to add.
 LEAST_NS = 500.0
 #: From the return of a launch to the start of its kernel, and from the end of a kernel to the start of one that was
@@ -38,7 +41,8 @@ class HostCost(Struct, frozen=True):
     """What recording adds to the host, in nanoseconds: to a call that launches one kernel by the runtime or by the
     driver, to one that copies, to one that launches a CUDA graph, for each activity of that graph, and to one that
     waits. `in_call` says whether it is taken from the call itself first, or from it and what lies before it alike,
-    `after_start` whether the work had been handed over before it: then it delayed nothing on the GPU."""
+    `after_start` whether the work had been handed over before it: then it delayed nothing on the GPU. `own_events` says
+    whether the profiler's own events, which the trace holds, are taken off too."""
 
     launch: float = 0.0
     driver_launch: float = 0.0
@@ -48,6 +52,7 @@ class HostCost(Struct, frozen=True):
     sync: float = 0.0
     in_call: bool = True
     after_start: bool = False
+    own_events: bool = False
 
     def of_launch(self, call: str, activities: int) -> float:
         """What it adds to a call of this name that launched so many."""
@@ -61,7 +66,8 @@ class HostCost(Struct, frozen=True):
 class HostStep(Struct, frozen=True, eq=False):
     """One step as it was recorded, in nanoseconds from its start.
 
-    A row for each stretch of the host, in order, without holes: `lengths`; `calls`, the position of its API call among
+    A row for each stretch of the host, in order, without holes: `lengths`; `overhead`, what of that the profiler's own
+    events took; `calls`, the position of its API call among
     those of the step, or of the next one where it lies between two; `codes`, the cause of a call or a collection by
     itself, -1 for what lies between calls. `first` and `last` are the positions of the activities that it launched
     (none where they are equal), `waits_for` that of the activity whose end it waited for (-1: none) and `tail` how long
@@ -85,6 +91,7 @@ class HostStep(Struct, frozen=True, eq=False):
     threads: list[int]
     call_names: list[str]
     lengths: list[float] = field(default_factory=list)
+    overhead: list[float] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
     first: list[int] = field(default_factory=list)
@@ -106,12 +113,15 @@ def host_steps(trace: Trace, scope: Scope, device: int) -> list[HostStep]:
     held = launching_calls(scope.linked, scope.calls)
     work = scope.activities.filter(pl.col("device") == device)
     collections = trace.host.filter(pl.col("name").is_in(COLLECTING))
+    own = trace.host.filter((pl.col("kind") == "overhead") & (pl.col("name") != QUEUE_FULL))
+    overhead = interval.union(*columns(own, "start_ns", "end_ns"))
     known = scope.calls.join(held.with_columns(launches=True), on="call", how="left", maintain_order="left")
     return [
         _host_step(
             known.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < end)),
             work.filter(pl.col("step") == number),
             collections.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < end)),
+            overhead - span.start_ns,
             span.start_ns,
             end,
         )
@@ -120,7 +130,9 @@ def host_steps(trace: Trace, scope: Scope, device: int) -> list[HostStep]:
     ]
 
 
-def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFrame, begin: int, end: int) -> HostStep:
+def _host_step(
+    calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFrame, overhead: Intervals, begin: int, end: int
+) -> HostStep:
     called, returned, waits_from = columns(calls, "start_ns", "end_ns", "waits_from_ns")
     # One inside another is a part of it.
     reach = np.concatenate(([begin], np.maximum.accumulate(returned)[:-1])) if len(returned) else returned
@@ -177,6 +189,8 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
             _add(step, stop - start, at, code, int(first[at]), int(last[at]))
         reached = stop
     _add_between(step, reached, end - begin, len(names), gc)
+    edges = np.cumsum([0.0, *step.lengths]).astype(np.int64)
+    step.overhead.extend(interval.covered_within(overhead, np.stack((edges[:-1], edges[1:]), axis=1)).tolist())
     return step
 
 
@@ -256,8 +270,10 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
     # What was launched before the step, or by a call that is not recorded, is where it was.
     starts, ends = list(step.starts), list(step.ends)
     stretch_ends = [0.0] * len(step.lengths)
-    now = 0.0
-    for at, length in enumerate(step.lengths):
+    now, lengths = 0.0, step.lengths
+    if cost.own_events:
+        lengths = np.maximum(np.array(lengths) - np.array(step.overhead), 0.0).tolist()
+    for at, length in enumerate(lengths):
         first, last, waited = step.first[at], step.last[at], step.waits_for[at]
         if waited >= 0:
             left = max(step.tail[at] - cost.sync, min(step.tail[at], LEAST_NS))
@@ -265,14 +281,14 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
         elif last > first:
             added = cost.of_launch(step.call_names[step.calls[at]], last - first)
             follows = at > 0 and step.codes[at - 1] == -1 and step.calls[at - 1] == step.calls[at]
-            quiet = step.lengths[at - 1] if follows else 0.0
+            quiet = lengths[at - 1] if follows else 0.0
             added = min(added, max(length + quiet - LEAST_NS, 0.0))
             share = length / max(length + quiet, LEAST_NS)
             of_call = min(added, max(length - LEAST_NS, 0.0)) if cost.in_call else added * share
             if follows:
                 stretch_ends[at - 1] -= added - of_call
             now += length - added
-            left = (length - of_call) / length if length else 1.0
+            left = (length - of_call) / step.lengths[at] if step.lengths[at] else 1.0
             sooner = of_call if cost.after_start else 0.0
             for one in range(first, last):
                 begun = _begin(step, one, now, left, sooner, ends)

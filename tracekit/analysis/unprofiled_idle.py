@@ -87,7 +87,7 @@ def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
         launch, graph = light.launch, light.graph_launch or light.launch
         costs = (launch, light.driver_launch or launch, light.copy, graph, light.graph_node or ASSUMED_NODE, light.sync)
         one, by_driver, copy, of_graph, node, sync = (getattr(each, end) * 1e3 for each in costs)
-        return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start)
+        return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start, own_events=True)
 
     likely, operator = host("us"), rich.operator
     return (
