@@ -116,18 +116,16 @@ def host_steps(trace: Trace, scope: Scope, device: int) -> list[HostStep]:
     own = trace.host.filter((pl.col("kind") == "overhead") & (pl.col("name") != QUEUE_FULL))
     overhead = interval.union(*columns(own, "start_ns", "end_ns"))
     known = scope.calls.join(held.with_columns(launches=True), on="call", how="left", maintain_order="left")
-    return [
-        _host_step(
-            known.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < end)),
-            work.filter(pl.col("step") == number),
-            collections.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < end)),
-            overhead - span.start_ns,
-            span.start_ns,
-            end,
-        )
-        for number, span in enumerate(scope.spans)
-        for end in [int(scope.step_windows[device][number, 1])]
-    ]
+    steps = []
+    for number, span in enumerate(scope.spans):
+        begin, end = span.start_ns, int(scope.step_windows[device][number, 1])
+        own = work.filter(pl.col("step") == number)
+        # A thread that only waits for the GPU holds up none that launches.
+        launching = pl.col("thread").is_in([span.thread, *own["launched_on"].drop_nulls().unique()])
+        within = (pl.col("start_ns") >= begin) & (pl.col("start_ns") < end)
+        calls, gc = known.filter(within & launching), collections.filter(within)
+        steps.append(_host_step(calls, own, gc, overhead - begin, begin, end))
+    return steps
 
 
 def _host_step(

@@ -321,7 +321,7 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     causes[CAUSE_CODES["device"]] = of_gpu[~late].sum()
 
     gap_starts, until = gap_starts[~unknown], until[~unknown]
-    first, last = np.searchsorted(ends, gap_starts, side="left"), np.searchsorted(begins, until, side="left")
+    first, last = np.searchsorted(ends, gap_starts, side="right"), np.searchsorted(begins, until, side="left")
     counts = np.maximum(last - first, 0)
     gaps = np.repeat(np.arange(len(counts)), counts)
     rows = np.arange(len(gaps)) - np.repeat(np.cumsum(counts) - counts, counts) + first[gaps]
