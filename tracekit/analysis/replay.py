@@ -7,6 +7,7 @@ that was recorded. A call that waited for the GPU waits for the same work again.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -168,10 +169,8 @@ def _host_step(
         threads=threads,
         call_names=names,
     )
-    gc = sorted(
-        (max(a - begin, 0), min(b - begin, end - begin))
-        for a, b in zip(*columns(collections, "start_ns", "end_ns"), strict=True)
-    )
+    moments_of_gc = (np.clip(each - begin, 0, end - begin) for each in columns(collections, "start_ns", "end_ns"))
+    gc = deque(sorted(zip(*(each.tolist() for each in moments_of_gc), strict=True)))
     reached = 0
     bounds = zip(call_starts.tolist(), call_ends.tolist(), strict=True)
     for at, (start, stop) in enumerate(bounds):
@@ -192,15 +191,18 @@ def _host_step(
     return step
 
 
-def _add_between(step: HostStep, start: int, stop: int, call: int, gc: list[tuple[int, int]]) -> None:
-    """What lies between two calls, collections apart."""
-    for begun, over in gc:
-        if begun >= stop or over <= start:
-            continue
-        if begun > start:
-            _add(step, begun - start, call, None)
-        _add(step, min(over, stop) - max(begun, start), call, "gc")
-        start = min(over, stop)
+def _add_between(step: HostStep, start: int, stop: int, call: int, gc: deque[tuple[int, int]]) -> None:
+    """What lies between two calls, collections apart; those that are over are taken from `gc`."""
+    while gc and gc[0][0] < stop:
+        begun, over = gc[0]
+        if over > start:
+            if begun > start:
+                _add(step, begun - start, call, None)
+            _add(step, min(over, stop) - max(begun, start), call, "gc")
+            start = min(over, stop)
+        if over > stop:
+            break
+        gc.popleft()
     if stop > start:
         _add(step, stop - start, call, None)
 

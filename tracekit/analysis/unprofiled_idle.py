@@ -28,8 +28,8 @@ from tracekit.model.trace import Trace
 PYTHON, UNKNOWN = CAUSE_CODES["python"], CAUSE_CODES["unattributed"]
 #: What is known of the first recording by itself, or is no host's work: never taken from the second.
 NOT_BETWEEN_CALLS = tuple(CAUSE_CODES[cause] for cause in ("sync_wait", "launch_call", "memory", "gc", "profiler"))
-#: So many calls of all steps are replayed in a second or two; of more nothing is estimated.
-MOST_CALLS = 200_000
+#: So many calls of all steps are replayed in a few seconds; of more nothing is estimated.
+MOST_CALLS = 100_000
 #: What lies between calls, and collections.
 NOT_IN_CALLS = (-1, CAUSE_CODES["gc"])
 #: At least this share of a stretch is left, whatever recording is said to add to its operators.
@@ -152,7 +152,7 @@ def estimate_idle(
 
 
 class _Divided(Struct, frozen=True, eq=False):
-    """Nanoseconds of a step by cause code; those that follow a call that waited; those of stretches without a match."""
+    """Nanoseconds of a step by cause code; those after a wait in which the GPU ran dry; those without a match."""
 
     causes: Floats
     after_sync: Floats
