@@ -212,10 +212,11 @@ def test_a_collection_is_the_kernel_only_traces_own_and_none_of_what_the_full_on
 def test_a_call_inside_a_collection_is_no_part_of_it_and_one_told_twice_counts_once(tmp_path: Path) -> None:
     told = make_event("python_function", 10, 60, name="<built-in function collect>")
     inside = make_event("user_annotation", 12, 58, name="Python GC")
-    events = [told, inside, make_call(20, 30, name="cudaFree", correlation=9)]
+    later = make_event("user_annotation", 70, 80, name="Python GC")
+    events = [told, inside, later, make_call(20, 30, name="cudaFree", correlation=9)]
     events += [make_call(100, 105, correlation=1), make_kernel(107, 200, correlation=1)]
     found = causes_of(make_trace(tmp_path, [make_span(0, 200), *events]))
-    assert found == {"launch_call": 5, "memory": 10, "gc": 40, "launch_latency": 2, "unattributed": 10 + 40}
+    assert found == {"launch_call": 5, "memory": 10, "gc": 40 + 10, "launch_latency": 2, "unattributed": 10 + 30}
 
 
 def test_work_without_a_recorded_launch_stays_where_it_was_and_what_it_ends_has_no_cause(tmp_path: Path) -> None:
