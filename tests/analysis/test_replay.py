@@ -13,6 +13,7 @@ from tests.traces import (
     Json,
     analyze,
     make_call,
+    make_copy,
     make_event,
     make_kernel,
     make_op,
@@ -195,6 +196,16 @@ def test_a_thread_that_only_waits_for_the_gpu_hides_no_launch_of_another(tmp_pat
     alone = causes_of(make_trace(tmp_path, [make_span(0, 200), *events]))
     assert alone == {"launch_call": 10, "python": 10 + 30 + 5, "launch_latency": 4}
     assert causes_of(make_trace(tmp_path, [make_span(0, 200), *events, waiting])) == alone
+
+
+def test_where_two_threads_launch_at_once_nothing_is_estimated(tmp_path: Path) -> None:
+    copy = [make_call(1, 198, name="cudaMemcpy", correlation=9, thread=2), make_copy(3, 5, correlation=9)]
+    events = [make_span(0, 200), make_call(10, 15, correlation=1), make_kernel(17, 20, correlation=1)]
+    assert estimate_idle(make_trace(tmp_path, events), None, AS_RECORDED) is not None
+    assert estimate_idle(make_trace(tmp_path, [*events, *copy]), None, AS_RECORDED) is None
+    # Of one thread the one is a part of the other.
+    inside = [{**copy[0], "tid": 1}, copy[1]]
+    assert estimate_idle(make_trace(tmp_path, [*events, *inside]), None, AS_RECORDED) is not None
 
 
 def test_a_collection_is_the_kernel_only_traces_own_and_none_of_what_the_full_one_tells(tmp_path: Path) -> None:

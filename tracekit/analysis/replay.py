@@ -77,7 +77,8 @@ class HostStep(Struct, frozen=True, eq=False):
     Activities are in the order of their launches: `starts`, `ends`; `launch_ends`, when the call had returned;
     `before`, the one that had ended last when it began, and `on_stream`, the one before it on its stream: -1 for none.
     `delays` is how long after its launch each began, or where it is `queued` after the one before; `between` what is
-    usual of the queued ones. `threads` and `call_names` are of the calls.
+    usual of the queued ones. `hidden` launches were made while another thread was in a call. `threads` and `call_names`
+    are of the calls.
     """
 
     starts: list[float]
@@ -89,6 +90,7 @@ class HostStep(Struct, frozen=True, eq=False):
     delays: list[float]
     between: float
     names: list[str]
+    hidden: int
     threads: list[int]
     call_names: list[str]
     lengths: list[float] = field(default_factory=list)
@@ -140,7 +142,10 @@ def _host_step(
     call_starts = np.maximum(called, reach)[outer] - begin
     call_ends = np.minimum(returned[outer], end) - begin
     names, threads = calls["name"].gather(rows).to_list(), calls["thread"].gather(rows).to_list()
-    launches = calls["launches"].gather(rows).fill_null(value=False).to_list()
+    of_all, launches_of_all = calls["thread"].to_numpy(), calls["launches"].fill_null(value=False).to_numpy()
+    around = np.maximum.accumulate(np.where(outer, np.arange(len(outer)), 0))
+    hidden = int((launches_of_all & ~outer & (of_all != of_all[around])).sum())
+    launches = launches_of_all[rows].tolist()
     # A copy that held its caller was launched when it began.
     held = waits_from[outer] >= 0
     launched = np.where(held, np.clip(waits_from[outer] - begin, call_starts, call_ends), call_ends)
@@ -166,6 +171,7 @@ def _host_step(
         delays=delays.tolist(),
         between=between,
         names=work["name"].to_list(),
+        hidden=hidden,
         threads=threads,
         call_names=names,
     )

@@ -30,6 +30,8 @@ PYTHON, UNKNOWN = CAUSE_CODES["python"], CAUSE_CODES["unattributed"]
 NOT_BETWEEN_CALLS = tuple(CAUSE_CODES[cause] for cause in ("sync_wait", "launch_call", "memory", "gc", "profiler"))
 #: So many calls of all steps are replayed in a few seconds; of more nothing is estimated.
 MOST_CALLS = 100_000
+#: Of more of a step's work that two threads launched at once, no one host can be replayed.
+MOST_HIDDEN = 0.02
 #: What lies between calls, and collections.
 NOT_IN_CALLS = (-1, CAUSE_CODES["gc"])
 #: At least this share of a stretch is left, whatever recording is said to add to its operators.
@@ -107,12 +109,14 @@ def estimate_idle(
 ) -> IdleEstimate | None:
     """Idle time per step by cause, by the first of the rules, and what it may be by the others. `doubt_us` is by how
     much idle time may differ in all from that of the recorded calls, of which each cause has its share. None of several
-    GPUs, of a window without steps, and of more calls than are replayed."""
+    GPUs, of a window without steps, of threads that launch at once, and of more calls than are replayed."""
     scope = find_scope(light, "auto")
     devices = list(scope.windows)
     if len(devices) != 1 or not scope.spans or beginning_within(light.calls, scope.spans).height > MOST_CALLS:
         return None
     steps = host_steps(light, scope, devices[0])
+    if sum(step.hidden for step in steps) > MOST_HIDDEN * scope.activities.height:
+        return None
     beside = find_scope(rich, "auto") if rich is not None and find_steps(rich) else None
     # One that was cut off may hold no step, or no work of the GPU.
     if rich is not None and beside is not None and devices[0] in beside.windows:
