@@ -1,6 +1,6 @@
 """When was the GPU idle, and why?
 
-A gap that an activity ends is divided at the moment its launch call returned: after it the device itself is the cause;
+A gap that an activity ends is divided at the moment its launch call returned: after it the GPU itself is the cause;
 before it, whatever the launching thread was doing, and where that records nothing, the thread that launched what ran
 before. A gap that nothing ends (the end of a step) is divided by what the step's thread did. So the causes of a gap add
 up to its length, in whole nanoseconds. docs/idle.md says how each cause is told.

@@ -7,39 +7,43 @@ that was recorded. A call that waited for the GPU waits for the same work again.
 
 from __future__ import annotations
 
-from statistics import median
+from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from msgspec import Struct, field
 
+from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH
-from tracekit.analysis.links import launching_calls
+from tracekit.analysis.links import CLOCK_NS, launching_calls
 from tracekit.analysis.timeline import CAUSE_CODES, COLLECTING, cause_of_call, is_sync_call
 from tracekit.analysis.window import Scope, columns
 
 if TYPE_CHECKING:
-    from tracekit.interval import Floats, Ints
+    from tracekit.interval import Bools, Floats, Intervals, Ints
     from tracekit.model.trace import Trace
 
 #: Triton's kernels are launched so, and some libraries'.
 DRIVER_LAUNCH = "cuLaunchKernel"
 COPY = "Memcpy"
+#: The one overhead that CUPTI tells of which is none of its own: a launch waits until the GPU's queue has room.
+QUEUE_FULL = "Command Buffer Full"
 #: Of a call and what lies before it at least so much is left, whatever recording is said to add.
 LEAST_NS = 500.0
 #: From the return of a launch to the start of its kernel, and from the end of a kernel to the start of one that was
 #: queued behind it, where a step shows none.
 LAUNCH_LATENCY_NS, BETWEEN_KERNELS_NS = 2000.0, 1000.0
-#: Clocks of host and GPU differ by less.
-CLOCK_NS = 1000
+#: A wait is for one of so many activities that were launched last.
+MOST_LOOKED_AT = 64
 
 
 class HostCost(Struct, frozen=True):
     """What recording adds to the host, in nanoseconds: to a call that launches one kernel by the runtime or by the
     driver, to one that copies, to one that launches a CUDA graph, for each activity of that graph, and to one that
     waits. `in_call` says whether it is taken from the call itself first, or from it and what lies before it alike,
-    `after_start` whether the work had been handed over before it: then it delayed nothing on the GPU."""
+    `after_start` whether the work had been handed over before it: then it delayed nothing on the GPU. `own_events` says
+    whether the profiler's own events, which the trace holds, are taken off too."""
 
     launch: float = 0.0
     driver_launch: float = 0.0
@@ -49,6 +53,7 @@ class HostCost(Struct, frozen=True):
     sync: float = 0.0
     in_call: bool = True
     after_start: bool = False
+    own_events: bool = False
 
     def of_launch(self, call: str, activities: int) -> float:
         """What it adds to a call of this name that launched so many."""
@@ -62,15 +67,18 @@ class HostCost(Struct, frozen=True):
 class HostStep(Struct, frozen=True, eq=False):
     """One step as it was recorded, in nanoseconds from its start.
 
-    A row for each stretch of the host, in order, without holes: `lengths`; `calls`, the position of its API call among
+    A row for each stretch of the host, in order, without holes: `lengths`; `overhead`, what of that the profiler's own
+    events took; `calls`, the position of its API call among
     those of the step, or of the next one where it lies between two; `codes`, the cause of a call or a collection by
     itself, -1 for what lies between calls. `first` and `last` are the positions of the activities that it launched
     (none where they are equal), `waits_for` that of the activity whose end it waited for (-1: none) and `tail` how long
-    it went on after that.
+    it went on after that, by clocks that differ a little.
 
     Activities are in the order of their launches: `starts`, `ends`; `launch_ends`, when the call had returned;
     `before`, of those launched sooner the one that had ended last when it began, and `on_stream`, the one before it on
-    its stream: -1 for none. `threads` and `call_names` are of the calls.
+    its stream: -1 for none. `delays` is how long after its launch each began, or where it is `queued` after the one
+    before; `between` what is usual of the queued ones. `hidden` launches were made while another thread was in a call.
+    `threads` and `call_names` are of the calls.
     """
 
     starts: list[float]
@@ -78,10 +86,15 @@ class HostStep(Struct, frozen=True, eq=False):
     launch_ends: list[float]
     before: list[int]
     on_stream: list[int]
+    queued: list[bool]
+    delays: list[float]
+    between: float
     names: list[str]
+    hidden: int
     threads: list[int]
     call_names: list[str]
     lengths: list[float] = field(default_factory=list)
+    overhead: list[float] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
     first: list[int] = field(default_factory=list)
@@ -103,21 +116,24 @@ def host_steps(trace: Trace, scope: Scope, device: int) -> list[HostStep]:
     held = launching_calls(scope.linked, scope.calls)
     work = scope.activities.filter(pl.col("device") == device)
     collections = trace.host.filter(pl.col("name").is_in(COLLECTING))
+    own = trace.host.filter((pl.col("kind") == "overhead") & (pl.col("name") != QUEUE_FULL))
+    overhead = interval.union(*columns(own, "start_ns", "end_ns"))
     known = scope.calls.join(held.with_columns(launches=True), on="call", how="left", maintain_order="left")
-    return [
-        _host_step(
-            known.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < end)),
-            work.filter(pl.col("step") == number),
-            collections.filter((pl.col("start_ns") >= span.start_ns) & (pl.col("start_ns") < end)),
-            span.start_ns,
-            end,
-        )
-        for number, span in enumerate(scope.spans)
-        for end in [int(scope.step_windows[device][number, 1])]
-    ]
+    steps = []
+    for number, span in enumerate(scope.spans):
+        begin, end = span.start_ns, int(scope.step_windows[device][number, 1])
+        own = work.filter(pl.col("step") == number)
+        # A thread that only waits for the GPU holds up none that launches.
+        launching = pl.col("thread").is_in([span.thread, *own["launched_on"].drop_nulls().unique()])
+        within = (pl.col("start_ns") >= begin) & (pl.col("start_ns") < end)
+        calls, gc = known.filter(within & launching), collections.filter(within)
+        steps.append(_host_step(calls, own, gc, overhead - begin, begin, end))
+    return steps
 
 
-def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFrame, begin: int, end: int) -> HostStep:
+def _host_step(
+    calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFrame, overhead: Intervals, begin: int, end: int
+) -> HostStep:
     called, returned, waits_from = columns(calls, "start_ns", "end_ns", "waits_from_ns")
     # One inside another is a part of it.
     reach = np.concatenate(([begin], np.maximum.accumulate(returned)[:-1])) if len(returned) else returned
@@ -126,7 +142,10 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
     call_starts = np.maximum(called, reach)[outer] - begin
     call_ends = np.minimum(returned[outer], end) - begin
     names, threads = calls["name"].gather(rows).to_list(), calls["thread"].gather(rows).to_list()
-    launches = calls["launches"].gather(rows).fill_null(value=False).to_list()
+    of_all, launches_of_all = calls["thread"].to_numpy(), calls["launches"].fill_null(value=False).to_numpy()
+    around = np.maximum.accumulate(np.where(outer, np.arange(len(outer)), 0))
+    hidden = int((launches_of_all & ~outer & (of_all != of_all[around])).sum())
+    launches = launches_of_all[rows].tolist()
     # A copy that held its caller was launched when it began.
     held = waits_from[outer] >= 0
     launched = np.where(held, np.clip(waits_from[outer] - begin, call_starts, call_ends), call_ends)
@@ -140,20 +159,25 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
     on_stream = _before_on_stream(work)
     first = np.searchsorted(of_call, np.arange(len(rows)), side="left")
     last = np.searchsorted(of_call, np.arange(len(rows)), side="right")
+    launch_ends = np.where(of_call >= 0, launched[of_call] if len(launched) else 0, starts)
+    before = _ended_before(starts, ends, on_stream)
+    queued, delays, between = _find_delays(starts, ends, launch_ends, before)
     step = HostStep(
         starts=starts.tolist(),
         ends=ends.tolist(),
-        launch_ends=np.where(of_call >= 0, launched[of_call] if len(launched) else 0, starts).tolist(),
-        before=_ended_before(starts, ends, on_stream).tolist(),
+        launch_ends=launch_ends.tolist(),
+        before=before.tolist(),
         on_stream=on_stream.tolist(),
+        queued=queued.tolist(),
+        delays=delays.tolist(),
+        between=between,
         names=work["name"].to_list(),
+        hidden=hidden,
         threads=threads,
         call_names=names,
     )
-    gc = sorted(
-        (max(a - begin, 0), min(b - begin, end - begin))
-        for a, b in zip(*columns(collections, "start_ns", "end_ns"), strict=True)
-    )
+    moments_of_gc = (np.clip(each - begin, 0, end - begin) for each in columns(collections, "start_ns", "end_ns"))
+    gc = deque(sorted(zip(*(each.tolist() for each in moments_of_gc), strict=True)))
     reached = 0
     bounds = zip(call_starts.tolist(), call_ends.tolist(), strict=True)
     for at, (start, stop) in enumerate(bounds):
@@ -169,29 +193,33 @@ def _host_step(calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFram
             _add(step, stop - start, at, code, int(first[at]), int(last[at]))
         reached = stop
     _add_between(step, reached, end - begin, len(names), gc)
+    edges = np.cumsum([0.0, *step.lengths]).astype(np.int64)
+    step.overhead.extend(interval.covered_within(overhead, np.stack((edges[:-1], edges[1:]), axis=1)).tolist())
     return step
 
 
-def _add_between(step: HostStep, start: int, stop: int, call: int, gc: list[tuple[int, int]]) -> None:
-    """What lies between two calls, collections apart."""
-    for begun, over in gc:
-        if begun >= stop or over <= start:
-            continue
-        if begun > start:
-            _add(step, begun - start, call, None)
-        _add(step, min(over, stop) - max(begun, start), call, "gc")
-        start = min(over, stop)
+def _add_between(step: HostStep, start: int, stop: int, call: int, gc: deque[tuple[int, int]]) -> None:
+    """What lies between two calls, collections apart; those that are over are taken from `gc`."""
+    while gc and gc[0][0] < stop:
+        begun, over = gc[0]
+        if over > start:
+            if begun > start:
+                _add(step, begun - start, call, None)
+            _add(step, min(over, stop) - max(begun, start), call, "gc")
+            start = min(over, stop)
+        if over > stop:
+            break
+        gc.popleft()
     if stop > start:
         _add(step, stop - start, call, None)
 
 
 def _add_wait(step: HostStep, start: int, stop: int, call: int, launched: int) -> None:
     """A call that waits for some of the work launched until then."""
-    ends = step.ends[:launched]
-    known = [at for at, over in enumerate(ends[-64:], max(len(ends) - 64, 0)) if over <= stop + CLOCK_NS]
-    waited = max(known, key=ends.__getitem__, default=-1)
-    tail = stop - max(start, ends[waited]) if waited >= 0 else stop - start
-    _add(step, stop - start, call, "sync_wait", waits_for=waited, tail=max(tail, 0.0))
+    known = [at for at in range(max(launched - MOST_LOOKED_AT, 0), launched) if step.ends[at] <= stop + CLOCK_NS]
+    waited = max(known, key=step.ends.__getitem__, default=-1)
+    tail = stop - max(start, step.ends[waited]) if waited >= 0 else stop - start
+    _add(step, stop - start, call, "sync_wait", waits_for=waited, tail=tail)
 
 
 def _add(
@@ -232,30 +260,49 @@ def _before_on_stream(work: pl.DataFrame) -> Ints:
     return found["before"].fill_null(-1).to_numpy().astype(np.int64)
 
 
+def _find_delays(starts: Ints, ends: Ints, launch_ends: Ints, before: Ints) -> tuple[Bools, Floats, float]:
+    """Whether each activity was queued: launched while other work ran, or by a call that launched other work before it.
+    How long it began after that work, or else after its launch; and the former's median."""
+    if not len(starts):
+        return np.zeros(0, dtype=bool), np.zeros(0), BETWEEN_KERNELS_NS
+    after_launch, after_work = starts - launch_ends, starts - ends[before]
+    follows = before >= 0
+    in_call = np.append(False, launch_ends[1:] == launch_ends[:-1])
+    alone = after_launch[~in_call & (~follows | (after_launch < after_work))]
+    latency = max(float(np.median(alone)), 0.0) if len(alone) else LAUNCH_LATENCY_NS
+    # What was launched just before other work ended waits for its own launch, as what is launched after that.
+    queued = follows & (in_call | (after_launch - after_work >= latency))
+    delays = np.where(queued, after_work, after_launch).astype(np.float64)
+    return queued, delays, float(np.median(delays[queued])) if queued.any() else BETWEEN_KERNELS_NS
+
+
 def replay(step: HostStep, cost: HostCost) -> Replayed:
     """The step again, its host so much faster."""
-    delays = _find_delays(step)
     # What was launched before the step, or by a call that is not recorded, is where it was.
     starts, ends = list(step.starts), list(step.ends)
     stretch_ends = [0.0] * len(step.lengths)
-    now = 0.0
-    for at, length in enumerate(step.lengths):
+    now, lengths = 0.0, step.lengths
+    if cost.own_events:
+        lengths = np.maximum(np.array(lengths) - np.array(step.overhead), 0.0).tolist()
+    for at, length in enumerate(lengths):
         first, last, waited = step.first[at], step.last[at], step.waits_for[at]
         if waited >= 0:
-            now = max(now, ends[waited]) + max(step.tail[at] - cost.sync, min(step.tail[at], LEAST_NS))
+            left = max(step.tail[at] - cost.sync, min(step.tail[at], LEAST_NS))
+            now = max(now, max(now, ends[waited]) + left)
         elif last > first:
             added = cost.of_launch(step.call_names[step.calls[at]], last - first)
             follows = at > 0 and step.codes[at - 1] == -1 and step.calls[at - 1] == step.calls[at]
-            quiet = step.lengths[at - 1] if follows else 0.0
+            quiet = lengths[at - 1] if follows else 0.0
             added = min(added, max(length + quiet - LEAST_NS, 0.0))
-            of_call = min(added, max(length - LEAST_NS, 0.0)) if cost.in_call else added * length / (length + quiet)
+            share = length / max(length + quiet, LEAST_NS)
+            of_call = min(added, max(length - LEAST_NS, 0.0)) if cost.in_call else added * share
             if follows:
                 stretch_ends[at - 1] -= added - of_call
             now += length - added
-            left = (length - of_call) / length if length else 1.0
+            left = (length - of_call) / step.lengths[at] if step.lengths[at] else 1.0
             sooner = of_call if cost.after_start else 0.0
             for one in range(first, last):
-                begun = delays.begin(one, now, left, sooner, ends)
+                begun = _begin(step, one, now, left, sooner, ends)
                 starts[one], ends[one] = begun, begun + step.ends[one] - step.starts[one]
         else:
             now += length
@@ -263,46 +310,16 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
     return Replayed(np.array(stretch_ends), np.array(starts), np.array(ends))
 
 
-class _Delays(Struct, frozen=True, eq=False):
-    """How long after its launch, or after what ran before it, each activity began; which of the two is known by `held`:
-    whether it was launched while other work ran, or by a call that launched other work before it."""
-
-    step: HostStep
-    held: list[bool]
-    delay: list[float]
-    between: float
-
-    def begin(self, one: int, launched: float, left: float, handed_over: float, ends: list[float]) -> float:
-        """When it begins whose call returned then, with so much `left` of the call, given when others ended.
-        `handed_over` is how long before the recorded return it had been."""
-        before, on_stream = self.step.before[one], self.step.on_stream[one]
-        # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
-        after = self.step.starts[one] - self.step.launch_ends[one] + handed_over
-        if not self.held[one]:
-            begun = launched + (after if after > 0 else after * left)
-        else:
-            begun = max(ends[before] + self.delay[one], launched + min(after * left, 0.0))
-        if on_stream >= 0:
-            apart = self.step.starts[one] - self.step.ends[on_stream]
-            begun = max(begun, ends[on_stream] + min(apart, self.between))
-        return begun
-
-
-def _find_delays(step: HostStep) -> _Delays:
-    after_launch, after_work, in_call = [], [], []
-    launched = None
-    for one, (start, launch_end, before) in enumerate(zip(step.starts, step.launch_ends, step.before, strict=True)):
-        after_launch.append(start - launch_end)
-        after_work.append(start - step.ends[before] if before >= 0 else None)
-        in_call.append(one > 0 and launch_end == launched)
-        launched = launch_end
-    pairs = list(zip(after_launch, after_work, in_call, strict=True))
-    alone = [own for own, other, same_call in pairs if not same_call and (other is None or own < other)]
-    latency = max(median(alone), 0.0) if alone else LAUNCH_LATENCY_NS
-    # What was launched just before other work ended waits for its own launch, as what is launched after that.
-    held = [other is not None and (same_call or own - other >= latency) for own, other, same_call in pairs]
-    delay = [
-        other if other is not None and is_held else own for (own, other, _), is_held in zip(pairs, held, strict=True)
-    ]
-    queued = [each for each, is_held in zip(delay, held, strict=True) if is_held]
-    return _Delays(step, held, delay, median(queued) if queued else BETWEEN_KERNELS_NS)
+def _begin(step: HostStep, one: int, launched: float, left: float, handed_over: float, ends: list[float]) -> float:
+    """When an activity begins whose call returned at `launched`, with so much `left` of the call, given when others
+    ended. `handed_over` is how long before the recorded return it had been."""
+    # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
+    after = step.starts[one] - step.launch_ends[one] + handed_over
+    if step.queued[one]:
+        begun = max(ends[step.before[one]] + step.delays[one], launched + min(after * left, 0.0))
+    else:
+        begun = launched + (after if after > 0 else after * left)
+    on_stream = step.on_stream[one]
+    if on_stream >= 0:
+        begun = max(begun, ends[on_stream] + min(step.starts[one] - step.ends[on_stream], step.between))
+    return begun

@@ -9,7 +9,6 @@ of the second. docs/idle.md has the rules.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ from tracekit import interval
 from tracekit.analysis.links import launching_calls
 from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, replay
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
-from tracekit.analysis.window import Scope, find_scope
+from tracekit.analysis.window import Scope, beginning_within, find_scope, find_steps
 from tracekit.interval import Bools, Floats, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.idle_estimate import Between, IdleEstimate
@@ -29,8 +28,12 @@ from tracekit.model.trace import Trace
 PYTHON, UNKNOWN = CAUSE_CODES["python"], CAUSE_CODES["unattributed"]
 #: What is known of the first recording by itself, or is no host's work: never taken from the second.
 NOT_BETWEEN_CALLS = tuple(CAUSE_CODES[cause] for cause in ("sync_wait", "launch_call", "memory", "gc", "profiler"))
-#: So many calls a step are replayed in a second or two; of more nothing is estimated.
-MOST_CALLS = 200_000
+#: So many calls of all steps are replayed in a few seconds; of more nothing is estimated.
+MOST_CALLS = 100_000
+#: Of more of a step's work that two threads launched at once, no one host can be replayed.
+MOST_HIDDEN = 0.02
+#: What lies between calls, and collections.
+NOT_IN_CALLS = (-1, CAUSE_CODES["gc"])
 #: At least this share of a stretch is left, whatever recording is said to add to its operators.
 LEAST_SHARE = 0.05
 
@@ -60,11 +63,21 @@ class Rule(Struct, frozen=True):
     in_order: bool = True
 
 
+class Unit(Struct, frozen=True, eq=False):
+    """The host's stretches up to a launch: the names of what it launched, those of the calls until then, and the
+    positions of what lies before each call, collections among them."""
+
+    launched: tuple[str, ...]
+    calls: list[str]
+    by_call: list[list[int]]
+
+
 class Told(Struct, frozen=True, eq=False):
-    """What the host of a recording did: its steps, when each of their stretches began and ended, and on which thread
-    (an array of three rows each)."""
+    """What the host of a recording did: its steps, the units of each, when each of their stretches began and ended, and
+    on which thread (an array of three rows each)."""
 
     steps: list[HostStep]
+    units: list[list[Unit]]
     stretches: list[Ints]
     timeline: Timeline
     unrecorded: int
@@ -78,7 +91,7 @@ def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
         launch, graph = light.launch, light.graph_launch or light.launch
         costs = (launch, light.driver_launch or launch, light.copy, graph, light.graph_node or ASSUMED_NODE, light.sync)
         one, by_driver, copy, of_graph, node, sync = (getattr(each, end) * 1e3 for each in costs)
-        return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start)
+        return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start, own_events=True)
 
     likely = host("us")
     (us, low, high) = (
@@ -101,31 +114,31 @@ def estimate_idle(
 ) -> IdleEstimate | None:
     """Idle time per step by cause, by the first of the rules, and what it may be by the others. `doubt_us` is by how
     much idle time may differ in all from that of the recorded calls, of which each cause has its share. None of several
-    GPUs, of a window without steps, and of more calls than are replayed."""
+    GPUs, of a window without steps, of threads that launch at once, and of more calls than are replayed."""
     scope = find_scope(light, "auto")
     devices = list(scope.windows)
-    if len(devices) != 1 or not scope.spans:
+    if len(devices) != 1 or not scope.spans or beginning_within(light.calls, scope.spans).height > MOST_CALLS:
         return None
     steps = host_steps(light, scope, devices[0])
-    if max(len(step.lengths) for step in steps) > MOST_CALLS:
+    if sum(step.hidden for step in steps) > MOST_HIDDEN * scope.activities.height:
         return None
-    telling, telling_scope = light, scope
-    if rich is not None and (rich_scope := find_scope(rich, "auto")).spans and devices[0] in rich_scope.windows:
-        telling, telling_scope = rich, rich_scope
-    told = _tell(telling, telling_scope, devices[0])
-    others = [at % len(told.steps) for at in range(len(steps))]
-    matches = [
-        _match(step, told.steps[at], told.stretches[at], told.timeline) for step, at in zip(steps, others, strict=True)
+    beside = find_scope(rich, "auto") if rich is not None and find_steps(rich) else None
+    # One that was cut off may hold no step, or no work of the GPU.
+    if rich is not None and beside is not None and devices[0] in beside.windows:
+        told = _tell(rich, beside, devices[0])
+    else:
+        told = _tell(light, scope, devices[0])
+    matches = [_match(step, told, at % len(told.steps)) for at, step in enumerate(steps)]
+    replays = {cost: [replay(step, cost) for step in steps] for cost in {rule.cost for rule in rules}}
+    of_events = {(rule.operator_ns, rule.span_ns) for rule in rules}
+    readings = {each: _Reading(told, *each) for each in of_events}
+    by_rule = [
+        [
+            _divide(step, again, match, readings[rule.operator_ns, rule.span_ns], in_order=rule.in_order)
+            for step, again, match in zip(steps, replays[rule.cost], matches, strict=True)
+        ]
+        for rule in rules
     ]
-    by_rule = []
-    for rule in rules:
-        reading = _Reading(told, rule.operator_ns, rule.span_ns)
-        by_rule.append(
-            [
-                _divide(step, replay(step, rule.cost), match, reading, in_order=rule.in_order)
-                for step, match in zip(steps, matches, strict=True)
-            ]
-        )
     # A rule's figure is the mean over steps; what the first rule says of each step alone is possible too. One that
     # something disturbed is no call like others: of several the longest and the shortest quarters do not count.
     order = np.argsort([sum(step.lengths) for step in steps], kind="stable")
@@ -152,7 +165,7 @@ def estimate_idle(
 
 
 class _Divided(Struct, frozen=True, eq=False):
-    """Nanoseconds of a step by cause code; those that follow a call that waited; those of stretches without a match."""
+    """Nanoseconds of a step by cause code; those after a wait in which the GPU ran dry; those without a match."""
 
     causes: Floats
     after_sync: Floats
@@ -180,7 +193,8 @@ def _tell(trace: Trace, scope: Scope, device: int) -> Told:
         within = np.stack((edges[:-1], edges[1:]), axis=1)
         threads = _telling_threads(timeline, within, of_call[calls], of_call[calls - 1])
         stretches.append(np.stack((edges[:-1], edges[1:], threads)))
-    return Told(steps, stretches, timeline, PYTHON if (trace.host["kind"] == "op").any() else UNKNOWN)
+    units = [_units(step) for step in steps]
+    return Told(steps, units, stretches, timeline, PYTHON if (trace.host["kind"] == "op").any() else UNKNOWN)
 
 
 def _telling_threads(timeline: Timeline, within: Intervals, launching: Ints, before: Ints) -> Ints:
@@ -191,45 +205,48 @@ def _telling_threads(timeline: Timeline, within: Intervals, launching: Ints, bef
     return np.where(other > own, before, launching)
 
 
-def _match(step: HostStep, told: HostStep, stretches: Ints, timeline: Timeline) -> _Match:
+def _match(step: HostStep, told: Told, number: int) -> _Match:
     """By the launches: what lies before the same launch is the same, call by call where these have the same names."""
-    own, others = _units(step), _units(told)
-    same = _same_ends([key for key, _ in own], [key for key, _ in others])
-    count = len(step.lengths)
-    threads = np.zeros(count, dtype=np.int64)
-    begins, ends = np.full(count, stretches[0].min(initial=0)), np.full(count, stretches[1].max(initial=0))
-    threads[:] = stretches[2, -1] if stretches.shape[1] else 0
-    shares, matched = np.tile([0.0, 1.0], (count, 1)), np.zeros(count, dtype=bool)
-    for unit, other in same:
-        mine, theirs = _by_call(step, own[unit][1]), _by_call(told, others[other][1])
-        names = [[_name(each, call) for call in calls] for each, calls in ((step, mine), (told, theirs))]
-        groups = list(zip(mine.values(), theirs.values(), strict=False))
-        if names[0] != names[1]:
-            groups = [([at for some in mine.values() for at in some], [at for some in theirs.values() for at in some])]
-        for rows, of_told in groups:
-            silent = [at for at in rows if step.codes[at] == -1]
+    own, others = _units(step), told.units[number]
+    count, whole = len(step.lengths), told.stretches[number]
+    place = (whole[0].min(initial=0), whole[1].max(initial=0), whole[2, -1] if whole.shape[1] else 0)
+    places, shares, matched = [place] * count, [(0.0, 1.0)] * count, np.zeros(count, dtype=bool)
+    told_begins, told_ends, told_threads = whole.tolist()
+    for at, other in _same_ends([unit.launched for unit in own], [unit.launched for unit in others]):
+        mine, theirs = own[at].by_call, others[other].by_call
+        if own[at].calls != others[other].calls:
+            mine, theirs = ([[row for rows in some for row in rows]] for some in (mine, theirs))
+        for rows, of_told in zip(mine, theirs, strict=True):
+            silent = [row for row in rows if step.codes[row] == -1]
             if not silent or not of_told:
                 continue
-            lengths = np.cumsum([0.0, *(step.lengths[at] for at in silent)])
-            parts = lengths / max(lengths[-1], 1e-9)
-            begins[silent], ends[silent] = stretches[0, of_told[0]], stretches[1, of_told[-1]]
-            threads[silent] = stretches[2, of_told[-1]]
-            shares[silent] = np.stack((parts[:-1], parts[1:]), axis=1)
+            place = (told_begins[of_told[0]], told_ends[of_told[-1]], told_threads[of_told[-1]])
+            length, reached = max(sum(step.lengths[row] for row in silent), 1e-9), 0.0
+            for row in silent:
+                share = reached / length
+                reached += step.lengths[row]
+                places[row], shares[row] = place, (share, reached / length)
             matched[silent] = True
-    line = timeline.line
-    return _Match(line.place(threads, begins), line.place(threads, ends), shares, matched)
+    begins, ends, threads = np.array(places, dtype=np.int64).reshape(-1, 3).T
+    line = told.timeline.line
+    of_stretch = np.array(shares, dtype=np.float64).reshape(-1, 2)
+    return _Match(line.place(threads, begins), line.place(threads, ends), of_stretch, matched)
 
 
-def _units(step: HostStep) -> list[tuple[tuple[str, ...], list[int]]]:
-    """The stretches up to each launch, with the names of what it launched; at last those after the last launch."""
-    units: list[tuple[tuple[str, ...], list[int]]] = []
-    rows: list[int] = []
-    for at in range(len(step.lengths)):
-        rows.append(at)
-        if step.last[at] > step.first[at]:
-            units.append((tuple(step.names[step.first[at] : step.last[at]]), rows))
-            rows = []
-    return [*units, ((), rows)]
+def _units(step: HostStep) -> list[Unit]:
+    """Up to each launch; at last what comes after the last one."""
+    ends = [at + 1 for at in range(len(step.lengths)) if step.last[at] > step.first[at]]
+    units = []
+    for begin, end in zip([0, *ends], [*ends, len(step.lengths)], strict=True):
+        launched = step.names[step.first[end - 1] : step.last[end - 1]] if end > begin else []
+        by_call: dict[int, list[int]] = {}
+        for at in range(begin, end):
+            rows = by_call.setdefault(step.calls[at], [])
+            if step.codes[at] in NOT_IN_CALLS:
+                rows.append(at)
+        calls = [step.call_names[call] if call < len(step.call_names) else "" for call in by_call]
+        units.append(Unit(tuple(launched), calls, [*by_call.values()]))
+    return units
 
 
 def _same_ends(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> list[tuple[int, int]]:
@@ -244,18 +261,6 @@ def _same_ends(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> lis
         *((at, at) for at in range(ahead)),
         *((len(own) - 1 - at, len(others) - 1 - at) for at in reversed(range(behind))),
     ]
-
-
-def _by_call(step: HostStep, rows: list[int]) -> dict[int, list[int]]:
-    """Of these stretches those between calls and in collections, by the call before which they lie."""
-    return {
-        call: [at for at in some if step.codes[at] in (-1, CAUSE_CODES["gc"])]
-        for call, some in groupby(rows, key=step.calls.__getitem__)
-    }
-
-
-def _name(step: HostStep, call: int) -> str:
-    return step.call_names[call] if call < len(step.call_names) else ""
 
 
 class _Reading:
@@ -313,14 +318,18 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     order = np.argsort(again.starts, kind="stable")
     reach = np.concatenate(([0.0], np.maximum.accumulate(again.ends[order])))
     gap_starts, gap_ends = reach, np.append(again.starts[order], over)
+    # Of the activities around a gap the stretch that launched them; the end of the step is the last moment's.
+    launched_by = np.full(len(step.starts) + 1, -1)
+    for at in np.flatnonzero(np.array(step.last) > np.array(step.first)).tolist():
+        launched_by[step.first[at] : step.last[at]] = at
+    latest = np.maximum.accumulate(np.where(again.ends[order] == reach[1:], np.arange(len(order)), 0))
+    before, after = np.append(-1, launched_by[order[latest]]), launched_by[np.append(order, -1)]
+    until = np.where(after >= 0, np.append(ends, 0.0)[after], np.nan)
+    until[-1] = over
+    # Between the kernels of one graph the host is never the cause.
+    until = np.clip(np.where((after >= 0) & (before == after), gap_starts, until), gap_starts, gap_ends)
     some = gap_ends > gap_starts
-    gap_starts, gap_ends = gap_starts[some], gap_ends[some]
-    ended_by = np.append(order, -1)[some]
-    launched = np.full(len(step.starts) + 1, np.nan)
-    for at, (first, last) in enumerate(zip(step.first, step.last, strict=True)):
-        launched[first:last] = ends[at]
-    launched[-1] = over
-    until = np.clip(launched[ended_by], gap_starts, gap_ends)
+    gap_starts, gap_ends, until = gap_starts[some], gap_ends[some], until[some]
     causes, after_sync = np.zeros(len(IDLE_CAUSES)), np.zeros(len(IDLE_CAUSES))
     unknown = np.isnan(until)
     causes[UNKNOWN] = (gap_ends - gap_starts)[unknown].sum()
@@ -352,11 +361,9 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     found = reading.causes(match.begins[of], match.ends[of], shares)
     parts[silent] = found * lengths[silent, np.newaxis]
     causes += parts.sum(axis=0)
-    # Of each gap what comes after the last call in it that waited.
-    waits = np.where(np.array(step.waits_for, dtype=np.int64)[rows] >= 0, rows, -1)
-    last_wait = np.full(len(counts), -1, dtype=np.int64)
-    np.maximum.at(last_wait, gaps, waits)
-    follows = (last_wait[gaps] >= 0) & (rows > last_wait[gaps])
+    # The GPU ran dry while a call waited for it: what the host did from then on.
+    waited = np.append(step.waits_for, -1)[np.minimum(first, len(step.waits_for))] >= 0
+    follows = waited[gaps] & (rows > first[gaps])
     after_sync += parts[follows].sum(axis=0)
     unaligned = parts[silent][~match.matched[of]].sum(axis=0)
     return _Divided(causes, after_sync, unaligned)

@@ -69,7 +69,10 @@ def idle_saving(side: Side, recorded_us: float) -> float:
     saving = recorded_us / max(len(side.analysis.devices), 1)
     true_us, whole_us = side.unprofiled_idle_us, side.recorded_idle_us
     if true_us is not None and side.idle_estimate is not None:
-        after_us = math.fsum(us for cause, us in side.idle_estimate.after_sync_us.items() if cause != "sync_wait")
+        # All that a cause may be more may follow such calls.
+        causes, after = side.idle_estimate.causes, side.idle_estimate.after_sync_us
+        more_us = {cause: us + causes[cause].high_us - causes[cause].us for cause, us in after.items()}
+        after_us = math.fsum(us for cause, us in more_us.items() if cause != "sync_wait")
         saving = min(saving, after_us + (idle_at_most(side, ("sync_wait",)) or 0.0), true_us)
     elif true_us is not None and whole_us:
         saving = min(saving * min(true_us / whole_us, 1.0), true_us)

@@ -33,7 +33,7 @@ class IdleEstimate(Struct, frozen=True):
     the residual: it is never spread over them."""
 
     causes: dict[str, Between]  #: In the order of IDLE_CAUSES; those without time even at most are left out.
-    after_sync_us: dict[str, float] = field(default_factory=dict)  #: What of each cause follows a call that waited.
+    after_sync_us: dict[str, float] = field(default_factory=dict)  #: The part after a wait in which the GPU ran dry.
     unaligned_us: float = 0.0  #: The part whose calls differ between the recordings: divided as all of the step is.
     cost_measured: bool = False  #: Whether this run measured what recording adds; else that is assumed.
 

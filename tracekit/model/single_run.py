@@ -67,7 +67,7 @@ class PerStep(Struct, frozen=True):
     unprofiled_idle_by_cause_us: dict[str, float] | None  #: Without what recording added.
     unprofiled_idle_by_cause_range_us: dict[str, tuple[float, float]] | None  #: What each may be: low and high.
     unprofiled_idle_residual_us: float | None  #: What the causes leave of it; below 0 where they are more.
-    unprofiled_idle_after_sync_us: dict[str, float] | None  #: What of each cause follows a call that waited.
+    unprofiled_idle_after_sync_us: dict[str, float] | None  #: The part after a wait in which the GPU ran dry.
 
 
 def per_step(side: Side) -> PerStep:

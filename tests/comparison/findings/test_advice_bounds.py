@@ -131,7 +131,8 @@ def test_reading_later_saves_what_follows_a_wait():
     figures = {**launching(500.0, python=500.0), "sync_wait": (20.0, 10.0, 30.0)}
     figures["device"] = (figures["device"][0] - 20, 0.0, 1000.0)
     b = side(figures, after_sync_us={"sync_wait": 20.0, "python": 200.0, "launch_call": 50.0})
-    assert idle_saving(b, 5000.0) == pytest.approx(30 + 250)
+    # A tenth of all Python and of all launch calls may follow it too.
+    assert idle_saving(b, 5000.0) == pytest.approx(30 + 250 + 50 + 50)
     assert idle_saving(b, 100.0) == 100.0
 
 

@@ -23,8 +23,7 @@ LEAST_AFTER_SYNC, LEAST_UNALIGNED = 0.1, 0.01
 RECORDED_NOTE = "Profiled, so overstated."
 CALIBRATED_NOTE = (
     "Idle is unprofiled wall time minus GPU busy time. Its causes are the trace's without profiler overhead (host"
-    " causes"
-    " scaled alike, est.)."
+    " causes scaled alike, est.)."
 )
 #: Of sides with both recordings.
 DIVIDED_NOTE = " The full trace divides what the kernel-only trace leaves unattributed."
@@ -106,7 +105,6 @@ def _shown(figures: Sequence[Between]) -> tuple[str, ...]:
 
 def _cause_note(sides: Sides, *, is_calibrated: bool) -> str:
     """Where the figures come from, and what is to be known of single ones."""
-    note = RECORDED_NOTE
     estimates = [side.idle_estimate for _, side in sides if side.idle_estimate is not None]
     if is_calibrated and len(estimates) == len(sides):
         note = ESTIMATED_NOTE.format(cost=MEASURED if all(each.cost_measured for each in estimates) else ASSUMED)
