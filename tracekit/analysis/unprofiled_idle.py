@@ -8,18 +8,19 @@ of the second. docs/idle.md has the rules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Literal
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import interval
 from tracekit.analysis.links import launching_calls
 from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, replay
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
-from tracekit.analysis.window import Scope, find_scope
+from tracekit.analysis.window import Scope, columns, find_scope
 from tracekit.interval import Bools, Floats, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.idle_estimate import Between, IdleEstimate
@@ -31,6 +32,8 @@ PYTHON, UNKNOWN = CAUSE_CODES["python"], CAUSE_CODES["unattributed"]
 NOT_BETWEEN_CALLS = tuple(CAUSE_CODES[cause] for cause in ("sync_wait", "launch_call", "memory", "gc", "profiler"))
 #: So many calls a step are replayed in a second or two; of more nothing is estimated.
 MOST_CALLS = 200_000
+#: Of one trace alone so many in all, where each step counts as 200: half a second.
+MOST_CALLS_ALONE, CALLS_OF_STEP = 50_000, 200
 #: At least this share of a stretch is left, whatever recording is said to add to its operators.
 LEAST_SHARE = 0.05
 
@@ -71,24 +74,26 @@ class Told(Struct, frozen=True, eq=False):
 def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
     """The ways in which recordings may be read that cost so much to make; the likeliest first."""
     light, rich = (cost.light, cost.rich) if cost else (ASSUMED, ASSUMED)
-
-    def host(end: Literal["us", "low", "high"], *, in_call: bool = True, after_start: bool = False) -> HostCost:
-        launch, graph = light.launch, light.graph_launch or light.launch
-        costs = (launch, light.driver_launch or launch, light.copy, graph, light.graph_node or ASSUMED_NODE, light.sync)
-        one, by_driver, copy, of_graph, node, sync = (getattr(each, end) * 1e3 for each in costs)
-        return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start)
-
-    likely, operator = host("us"), rich.operator
+    likely, operator = _host_cost(light, "us"), rich.operator
     return (
         Rule(likely, operator.us * 1e3),
-        Rule(host("low"), operator.us * 1e3),
-        Rule(host("high"), operator.us * 1e3),
-        Rule(host("us", in_call=False), operator.us * 1e3),
-        Rule(host("us", after_start=True), operator.us * 1e3),
+        Rule(_host_cost(light, "low"), operator.us * 1e3),
+        Rule(_host_cost(light, "high"), operator.us * 1e3),
+        Rule(_host_cost(light, "us", in_call=False), operator.us * 1e3),
+        Rule(_host_cost(light, "us", after_start=True), operator.us * 1e3),
         Rule(likely, operator.low * 1e3),
         Rule(likely, operator.high * 1e3),
         Rule(likely, operator.us * 1e3, in_order=False),
     )
+
+
+def _host_cost(
+    costs: EventCosts, end: Literal["us", "low", "high"], *, in_call: bool = True, after_start: bool = False
+) -> HostCost:
+    launch, graph = costs.launch, costs.graph_launch or costs.launch
+    each = (launch, costs.driver_launch or launch, costs.copy, graph, costs.graph_node or ASSUMED_NODE, costs.sync)
+    one, by_driver, copy, of_graph, node, sync = (getattr(cost, end) * 1e3 for cost in each)
+    return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start)
 
 
 def estimate_idle(
@@ -139,6 +144,47 @@ def estimate_idle(
         after_sync_us={cause: float(after[code]) for cause, code in CAUSE_CODES.items() if after[code] > 0},
         unaligned_us=float(np.mean([by_rule[0][at].unaligned for at in middle])) / 1e3,
     )
+
+
+def estimate_recorded_idle(
+    trace: Trace, recorded_us: Mapping[str, float], window: str, steps: tuple[int, int] | None
+) -> IdleEstimate | None:
+    """Idle time per step by cause as it was recorded, and what it may be without what recording adds: from nothing to
+    the most that is assumed. None of several GPUs, of a window without steps, and of more calls than are replayed."""
+    scope = find_scope(trace, window, steps)
+    devices = list(scope.windows)
+    if len(devices) != 1 or not scope.spans or _count_calls(scope, devices[0]) > MOST_CALLS_ALONE:
+        return None
+    told = _tell(trace, scope, devices[0])
+    operator_ns = ASSUMED.operator.high * 1e3
+    as_recorded, at_most = _Reading(told, 0.0), _Reading(told, operator_ns)
+    divided = np.zeros((2, len(IDLE_CAUSES)))
+    for step, stretches in zip(told.steps, told.stretches, strict=True):
+        match = _match_itself(stretches, told.timeline)
+        measured, left = as_recorded.measure(match), at_most.measure(match)
+        silent = (np.array(step.codes, dtype=np.int64) == -1) & (measured > 0)
+        shorter = replace(step, lengths=(np.where(silent, left / np.maximum(measured, 1.0), 1.0) * step.lengths).tolist())
+        again = replay(shorter, _host_cost(ASSUMED, "high"))
+        for row, in_order in enumerate((True, False)):
+            divided[row] += _divide(shorter, again, match, at_most, in_order=in_order).causes
+    us = np.array([recorded_us.get(cause, 0.0) for cause in IDLE_CAUSES])
+    every = np.concatenate((us[np.newaxis], divided / len(told.steps) / 1e3))
+    low, high = every.min(axis=0), every.max(axis=0)
+    return IdleEstimate(
+        causes={
+            cause: Between(float(us[code]), float(low[code]), float(high[code]))
+            for cause, code in CAUSE_CODES.items()
+            if high[code] > 0
+        }
+    )
+
+
+def _count_calls(scope: Scope, device: int) -> int:
+    """Calls of all steps, and what each step takes besides."""
+    moments = np.sort(columns(scope.calls, "start_ns")[0])
+    begins, ends = np.array([span.start_ns for span in scope.spans]), scope.step_windows[device][:, 1]
+    calls = np.maximum(np.searchsorted(moments, ends) - np.searchsorted(moments, begins), 0)
+    return int(calls.sum()) + CALLS_OF_STEP * len(scope.spans)
 
 
 class _Divided(Struct, frozen=True, eq=False):
@@ -210,6 +256,13 @@ def _match(step: HostStep, told: HostStep, stretches: Ints, timeline: Timeline) 
     return _Match(line.place(threads, begins), line.place(threads, ends), shares, matched)
 
 
+def _match_itself(stretches: Ints, timeline: Timeline) -> _Match:
+    begins, ends, threads = stretches
+    count, line = len(begins), timeline.line
+    shares, matched = np.tile([0.0, 1.0], (count, 1)), np.ones(count, dtype=bool)
+    return _Match(line.place(threads, begins), line.place(threads, ends), shares, matched)
+
+
 def _units(step: HostStep) -> list[tuple[tuple[str, ...], list[int]]]:
     """The stretches up to each launch, with the names of what it launched; at last those after the last launch."""
     units: list[tuple[tuple[str, ...], list[int]]] = []
@@ -267,6 +320,11 @@ class _Reading:
         self._codes = np.unique(codes)
         self._by_code = [np.concatenate(([0.0], np.cumsum(np.where(codes == code, both, 0.0)))) for code in self._codes]
         self._unrecorded = told.unrecorded
+
+    def measure(self, match: _Match) -> Floats:
+        """The length of each stretch."""
+        begins, ends = (self._until(each.astype(np.float64)) for each in (match.begins, match.ends))
+        return ends - begins
 
     def causes(self, begins: Ints, ends: Ints, shares: Floats) -> Floats:
         """Of each part of a stretch of the line, from share to share of its measure, the shares of all causes."""

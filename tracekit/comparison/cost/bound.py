@@ -43,8 +43,7 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
         return None
     work, true_us = _work(side, sequence), side.unprofiled_idle_us
     basis: Basis = "trace" if true_us is None else "unprofiled"
-    stacks = any(each.code == "python_stacks_recorded" for each in side.analysis.health)
-    slowed = WITH_STACKS if stacks else WITHOUT_STACKS
+    slowed = WITH_STACKS if side.has_stacks else WITHOUT_STACKS
     if true_us is None:
         whole = {cause: us for cause, us in side.idle_by_cause().items() if cause != "profiler"}
         slowed_us = max((math.fsum(whole.values()) + side.busy_us) / slowed - side.busy_us, 0.0)
