@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Literal
 
 import numpy as np
+import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,7 +21,7 @@ from tracekit import interval
 from tracekit.analysis.links import launching_calls
 from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, replay
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
-from tracekit.analysis.window import Scope, columns, find_scope
+from tracekit.analysis.window import Scope, Span, columns, find_scope
 from tracekit.interval import Bools, Floats, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.idle_estimate import Between, IdleEstimate
@@ -32,8 +33,10 @@ PYTHON, UNKNOWN = CAUSE_CODES["python"], CAUSE_CODES["unattributed"]
 NOT_BETWEEN_CALLS = tuple(CAUSE_CODES[cause] for cause in ("sync_wait", "launch_call", "memory", "gc", "profiler"))
 #: So many calls a step are replayed in a second or two; of more nothing is estimated.
 MOST_CALLS = 200_000
-#: Of one trace alone so many in all, where each step counts as 200: half a second.
+#: Of one trace alone so many in all, where each step counts as 200: less than a second.
 MOST_CALLS_ALONE, CALLS_OF_STEP = 50_000, 200
+#: A replay without costs may differ from the recording by this share of its idle time: work from outside the window.
+MOST_ASTRAY = 0.05
 #: At least this share of a stretch is left, whatever recording is said to add to its operators.
 LEAST_SHARE = 0.05
 
@@ -150,25 +153,33 @@ def estimate_recorded_idle(
     trace: Trace, recorded_us: Mapping[str, float], window: str, steps: tuple[int, int] | None
 ) -> IdleEstimate | None:
     """Idle time per step by cause as it was recorded, and what it may be without what recording adds: from nothing to
-    the most that is assumed. None of several GPUs, of a window without steps, and of more calls than are replayed."""
+    the most that is assumed. None of several GPUs, of a window without steps, of more calls than are replayed, and of a
+    recording that a replay without costs does not come to."""
     scope = find_scope(trace, window, steps)
-    devices = list(scope.windows)
-    if len(devices) != 1 or not scope.spans or _count_calls(scope, devices[0]) > MOST_CALLS_ALONE:
+    devices, count = list(scope.windows), len(scope.spans)
+    if len(devices) != 1 or not count or _count_calls(scope, devices[0]) > MOST_CALLS_ALONE:
         return None
-    told = _tell(trace, scope, devices[0])
-    operator_ns = ASSUMED.operator.high * 1e3
-    as_recorded, at_most = _Reading(told, 0.0), _Reading(told, operator_ns)
-    divided = np.zeros((2, len(IDLE_CAUSES)))
+    told = _tell(trace, _apart(scope, devices[0]), devices[0])
+    # The profiler's own events go too.
+    as_recorded, at_most = _Reading(told, 0.0, left_out=()), _Reading(told, ASSUMED.operator.high * 1e3)
+    divided = np.zeros((3, len(IDLE_CAUSES)))
     for step, stretches in zip(told.steps, told.stretches, strict=True):
         match = _match_itself(stretches, told.timeline)
         measured, left = as_recorded.measure(match), at_most.measure(match)
-        silent = (np.array(step.codes, dtype=np.int64) == -1) & (measured > 0)
-        shorter = replace(step, lengths=(np.where(silent, left / np.maximum(measured, 1.0), 1.0) * step.lengths).tolist())
-        again = replay(shorter, _host_cost(ASSUMED, "high"))
-        for row, in_order in enumerate((True, False)):
-            divided[row] += _divide(shorter, again, match, at_most, in_order=in_order).causes
+        between = (np.array(step.codes, dtype=np.int64) == -1) & (measured > 0)
+        shares = np.where(between, left / np.maximum(measured, 1.0), 1.0)
+        shorter = replace(step, lengths=(shares * step.lengths).tolist())
+        same, again = replay(step, HostCost()), replay(shorter, _host_cost(ASSUMED, "high"))
+        divided += (
+            _divide(step, same, match, as_recorded, in_order=True).causes,
+            _divide(shorter, again, match, at_most, in_order=True).causes,
+            _divide(shorter, again, match, at_most, in_order=False).causes,
+        )
     us = np.array([recorded_us.get(cause, 0.0) for cause in IDLE_CAUSES])
-    every = np.concatenate((us[np.newaxis], divided / len(told.steps) / 1e3))
+    replayed = divided / count / 1e3
+    if np.abs(replayed[0] - us).sum() > MOST_ASTRAY * us.sum():
+        return None
+    every = np.stack((us, *replayed[1:]))
     low, high = every.min(axis=0), every.max(axis=0)
     return IdleEstimate(
         causes={
@@ -177,6 +188,17 @@ def estimate_recorded_idle(
             if high[code] > 0
         }
     )
+
+
+def _apart(scope: Scope, device: int) -> Scope:
+    """The scope, of one step where the GPU still works for one when the next has begun."""
+    begins, ends = scope.step_windows[device].T
+    if (begins[1:] >= ends[:-1]).all():
+        return scope
+    whole = Span(0, scope.spans[0].thread, int(begins.min()), int(ends.max()))
+    windows = {device: np.array([[whole.start_ns, whole.end_ns]])}
+    activities = scope.activities.with_columns(step=pl.lit(0))
+    return replace(scope, spans=(whole,), activities=activities, step_windows=windows)
 
 
 def _count_calls(scope: Scope, device: int) -> int:
@@ -302,7 +324,7 @@ class _Reading:
     """The told recording's line, measured without what recording operators adds to it, and without what is known of
     the other recording by itself."""
 
-    def __init__(self, told: Told, operator_ns: float) -> None:
+    def __init__(self, told: Told, operator_ns: float, left_out: Sequence[int] = NOT_BETWEEN_CALLS) -> None:
         timeline = told.timeline
         starts, ends = timeline.starts, timeline.ends
         lengths = (ends - starts).astype(np.float64)
@@ -310,7 +332,7 @@ class _Reading:
             # An event costs where it begins, in its first piece.
             first = starts == timeline.begins[timeline.events]
             lengths = np.maximum(lengths - np.where(first, operator_ns, 0.0), LEAST_SHARE * lengths)
-        lengths[np.isin(timeline.codes, NOT_BETWEEN_CALLS)] = 0.0
+        lengths[np.isin(timeline.codes, left_out)] = 0.0
         silences = np.maximum(starts - np.concatenate(([0], ends[:-1])), 0) if len(starts) else starts
         edges = np.stack((starts, ends), axis=1).ravel()
         both = np.stack((silences.astype(np.float64), lengths), axis=1).ravel()

@@ -71,8 +71,7 @@ class Side(Struct, frozen=True):
     ranks: tuple[RankOfRun, ...] = ()  #: All ranks of a run of several.
     rank: int | None = None  #: That of them whose recording this is.
     idle_estimate: IdleEstimate | None = None  #: Of the unprofiled call; None where its idle time is not known.
-    #: As recorded, and what it may be without what recording adds, of one recording alone; None where nobody can tell.
-    recorded_idle_estimate: IdleEstimate | None = None
+    recorded_idle_estimate: IdleEstimate | None = None  #: As recorded, of a trace alone; None where ranges are unknown.
 
     @property
     def steps(self) -> int:
