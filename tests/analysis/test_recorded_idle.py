@@ -9,7 +9,7 @@ from tests.traces import Json, launched, make_event, make_kernel, make_op, make_
 
 from tracekit.analysis import unprofiled_idle
 from tracekit.model.comparison import Side
-from tracekit.model.idle_estimate import Between
+from tracekit.model.idle_estimate import MOST_SLOWED, Between
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
@@ -24,13 +24,13 @@ def step(number: int, start: float, pause_us: float) -> list[Json]:
     return [make_span(start, start + pause_us + 90, name=f"ProfilerStep#{number}"), make_op(start, start + 1), *events]
 
 
-def test_a_pause_of_python_is_as_long_but_for_a_launch(tmp_path: Path) -> None:
+def test_a_pause_of_python_may_be_as_much_shorter_as_recording_is_known_to_slow_a_call(tmp_path: Path) -> None:
     side = side_of(tmp_path, step(0, 0, 1000))
-    ranges = side.recorded_idle_ranges()
+    ranges, recorded_us = side.recorded_idle_ranges(), side.idle_by_cause()["python"]
     assert ranges is not None and side.recorded_idle_estimate is not None
-    # Of the recorded 29 us, 1018 and 19 us two launches may be 22 us each, of an operator 4.
-    assert ranges["python"].high_us == ranges["python"].us == side.idle_by_cause()["python"]
-    assert ranges["python"].us - 2 * 22 - 4 <= ranges["python"].low_us < ranges["python"].us - 22
+    assert ranges["python"].high_us == ranges["python"].us == recorded_us
+    # All idle time less than that, where the GPU works for 10 us under the host.
+    assert recorded_us / MOST_SLOWED - 20 <= ranges["python"].low_us <= recorded_us / MOST_SLOWED
     assert side.recorded_idle_estimate.largest() == "python"
 
 
@@ -46,7 +46,7 @@ def test_ranges_are_of_the_steps_that_were_asked_for(tmp_path: Path) -> None:
     for number, most_us in ((0, 1100), (1, 5100)):
         side = side_of(tmp_path, events, steps=(number, number))
         ranges = side.recorded_idle_ranges()
-        assert ranges is not None and most_us - 200 < ranges["python"].low_us <= ranges["python"].high_us < most_us
+        assert ranges is not None and most_us / 4 < ranges["python"].low_us <= ranges["python"].high_us < most_us
 
 
 def test_what_the_host_did_under_a_kernel_may_be_why_the_next_one_is_late(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
 from tracekit.analysis.window import Scope, Span, columns, find_scope
 from tracekit.interval import Bools, Floats, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.idle_estimate import Between, IdleEstimate
+from tracekit.model.idle_estimate import MOST_SLOWED, Between, IdleEstimate
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 from tracekit.model.trace import Trace
 
@@ -33,7 +33,7 @@ PYTHON, UNKNOWN = CAUSE_CODES["python"], CAUSE_CODES["unattributed"]
 NOT_BETWEEN_CALLS = tuple(CAUSE_CODES[cause] for cause in ("sync_wait", "launch_call", "memory", "gc", "profiler"))
 #: So many calls a step are replayed in a second or two; of more nothing is estimated.
 MOST_CALLS = 200_000
-#: Of one trace alone so many in all, where each step counts as 200: less than a second.
+#: Of one trace alone so many in all, where each step counts as 200: a second.
 MOST_CALLS_ALONE, CALLS_OF_STEP = 50_000, 200
 #: A replay without costs may differ from the recording by this share of its idle time: work from outside the window.
 MOST_ASTRAY = 0.05
@@ -152,8 +152,8 @@ def estimate_idle(
 def estimate_recorded_idle(
     trace: Trace, recorded_us: Mapping[str, float], window: str, steps: tuple[int, int] | None
 ) -> IdleEstimate | None:
-    """Idle time per step by cause as it was recorded, and what it may be without what recording adds: from nothing to
-    the most that is assumed. None of several GPUs, of a window without steps, of more calls than are replayed, and of a
+    """Idle time per step by cause as it was recorded, and what it may be without what recording adds: nothing, the most
+    that is assumed of each event, or as much as it is known to slow a call. None of several GPUs, of a window without steps, of more calls than are replayed, and of a
     recording that a replay without costs does not come to."""
     scope = find_scope(trace, window, steps)
     devices, count = list(scope.windows), len(scope.spans)
@@ -162,18 +162,20 @@ def estimate_recorded_idle(
     told = _tell(trace, _apart(scope, devices[0]), devices[0])
     # The profiler's own events go too.
     as_recorded, at_most = _Reading(told, 0.0, left_out=()), _Reading(told, ASSUMED.operator.high * 1e3)
-    divided = np.zeros((3, len(IDLE_CAUSES)))
+    divided = np.zeros((4, len(IDLE_CAUSES)))
     for step, stretches in zip(told.steps, told.stretches, strict=True):
         match = _match_itself(stretches, told.timeline)
-        measured, left = as_recorded.measure(match), at_most.measure(match)
-        between = (np.array(step.codes, dtype=np.int64) == -1) & (measured > 0)
-        shares = np.where(between, left / np.maximum(measured, 1.0), 1.0)
-        shorter = replace(step, lengths=(shares * step.lengths).tolist())
-        same, again = replay(step, HostCost()), replay(shorter, _host_cost(ASSUMED, "high"))
+        between = np.array(step.codes, dtype=np.int64) == -1
+        left = np.where(between, at_most.measure(match) / np.maximum(as_recorded.measure(match), 1.0), 1.0)
+        # What recording adds to events is not all: it slows what lies between them too.
+        by_events = replace(step, lengths=(left * step.lengths).tolist())
+        alike = replace(step, lengths=(np.minimum(left, 1 / MOST_SLOWED) * step.lengths).tolist())
+        again = replay(by_events, _host_cost(ASSUMED, "high"))
         divided += (
-            _divide(step, same, match, as_recorded, in_order=True).causes,
-            _divide(shorter, again, match, at_most, in_order=True).causes,
-            _divide(shorter, again, match, at_most, in_order=False).causes,
+            _divide(step, replay(step, HostCost()), match, as_recorded, in_order=True).causes,
+            _divide(by_events, again, match, at_most, in_order=True).causes,
+            _divide(by_events, again, match, at_most, in_order=False).causes,
+            _divide(alike, replay(alike, HostCost()), match, at_most, in_order=True).causes,
         )
     us = np.array([recorded_us.get(cause, 0.0) for cause in IDLE_CAUSES])
     replayed = divided / count / 1e3

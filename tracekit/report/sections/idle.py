@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tracekit.model.analysis import IDLE_CAUSES, DeviceQueue, Percentiles
 from tracekit.model.comparison import Side
-from tracekit.model.idle_estimate import NOTHING, Between, change_between
+from tracekit.model.idle_estimate import MOST_SLOWED, NOTHING, Between, change_between
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, duration, duration_within, percent
 from tracekit.report.document import Cell, Table, columns, filled_table
@@ -36,7 +36,10 @@ ESTIMATED_NOTE = (
 ALIGNED_NOTE = " Its causes are the same gap's in the full trace."
 MEASURED, ASSUMED = "measured in this run", "assumed: 2 to 22 µs a launch"
 #: Of sides whose recorded causes have a range.
-ALONE_NOTE = " In parentheses: without what recording adds at most (assumed: 22 µs a launch, 4 µs an operator)."
+ALONE_NOTE = (
+    " In parentheses: what each may be without what recording adds at most (assumed: 22 µs a launch and 4 µs an"
+    f" operator, or a call {MOST_SLOWED:g} times as long)."
+)
 
 #: Of sides that communicate.
 NOT_IDLE = " Communication that waits for other ranks counts as busy."
