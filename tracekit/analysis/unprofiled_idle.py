@@ -153,8 +153,8 @@ def estimate_recorded_idle(
     trace: Trace, recorded_us: Mapping[str, float], window: str, steps: tuple[int, int] | None
 ) -> IdleEstimate | None:
     """Idle time per step by cause as it was recorded, and what it may be without what recording adds: nothing, the most
-    that is assumed of each event, or as much as it is known to slow a call. None of several GPUs, of a window without steps, of more calls than are replayed, and of a
-    recording that a replay without costs does not come to."""
+    that is assumed of each event, or as much as it is known to slow a call. None of several GPUs, of a window without
+    steps, of more calls than are replayed, and of a recording that a replay without costs does not come to."""
     scope = find_scope(trace, window, steps)
     devices, count = list(scope.windows), len(scope.spans)
     if len(devices) != 1 or not count or _count_calls(scope, devices[0]) > MOST_CALLS_ALONE:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
-#: How many times as long as an unprofiled call one recorded with operators and sizes took at most, where it was measured
-#: (H200, torch 2.11): Qwen2.5-VL eager 3.33.
+#: How many times as long as an unprofiled call one recorded with operators and sizes took at most, where it was
+#: measured (H200, torch 2.11): Qwen2.5-VL eager 3.33.
 MOST_SLOWED = 3.35
 
 
