@@ -36,13 +36,15 @@ def decimals_within(half: float, most: int) -> int:
     return min(max(math.ceil(-math.log10(half)), 0), most) if half > 0 else most
 
 
-def duration_within(us: float, low_us: float, high_us: float, *, signed: bool = False, ends: bool = True) -> str:
-    """`1.8 ms (1.7 to 2.0)`: with the digits that its ends support. Without them where these are not asked for, and
-    where it is exact."""
+def duration_within(
+    us: float, low_us: float, high_us: float, *, signed: bool = False, ends: bool = True, exact: bool = False
+) -> str:
+    """`1.8 ms (1.7 to 2.0)`: with the digits that its ends support, with more where the figure itself is `exact`.
+    Without its ends where these are not asked for, and where it is all that it may be."""
     if low_us == high_us:
         return duration_change(us) if signed else duration(us)
-    unit, scale, _ = scale_of(max(abs(us), abs(low_us), abs(high_us)))
-    decimals = decimals_within((high_us - low_us) / 2 / scale, 2)
+    unit, scale, decimals = scale_of(max(abs(us), abs(low_us), abs(high_us)))
+    decimals = min(decimals, 2) if exact else decimals_within((high_us - low_us) / 2 / scale, 2)
     shown, low, high = (rounded(each / scale, decimals, signed=signed) for each in (us, low_us, high_us))
     # The ends stay on one line.
     span = f"({low} to {high})".replace(" ", "\N{NO-BREAK SPACE}")

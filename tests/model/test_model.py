@@ -71,6 +71,8 @@ def test_causes_add_up_to_the_call_s_idle_time_or_to_what_was_recorded(causes: d
             {"device": 0.5, "op_dispatch": 0.3, "python": 0.1, "launch_call": 0.1},
             {"device": 80, "op_dispatch": 240, "python": 80},
         ),
+        # Both recordings note their own collections.
+        ({"gc": 0.6, "python": 0.4}, {"device": 80, "python": 320}),
     ],
 )
 def test_what_the_rich_recording_tells_divides_what_the_light_one_cannot(rich: Any, found: Any):

@@ -69,6 +69,7 @@ def test_figures_per_step_are_each_their_own():
         "idle_share": 0.137,
         "recorded_idle_share": pytest.approx(800 / 2526),
         "slowdown": 1.263,
+        "recorded_idle_by_cause_range_us": None,
         "unprofiled_idle_by_cause_range_us": None,
         "unprofiled_idle_after_sync_us": None,
     }

@@ -18,7 +18,7 @@ from tracekit.report.composition.detail import comparison_text
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_account import NOT_TOLD_APART, OTHER
 from tracekit.report.composition.overview_side import side_overview
-from tracekit.report.contract import comparison_json
+from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.document import Account, AccountRow
 from tracekit.report.sections.headline import waterfall_note
 from tracekit.report.sections.idle import UNEXPLAINED
@@ -165,6 +165,21 @@ def test_one_side_has_its_largest_causes_and_what_they_do_not_explain() -> None:
     assert [rows[name].figures[0].strip() for name in ("Python", "operator dispatch", OTHER)] == ["9.0", "5", "1.52"]
     idle = [row.us[0] or 0.0 for row in account.rows if row.name in list(rows)[-5:]]
     assert math.fsum(idle) == pytest.approx(side.unprofiled_idle_us)
+
+
+def test_one_trace_alone_has_its_causes_as_recorded_and_their_ranges_in_the_json() -> None:
+    side = make_side("one", recorded_idle_estimate=IdleEstimate({"op_dispatch": Between(300.0, 80.0, 300.0)}))
+    account = side_overview(look_at(side)).account
+    assert account is not None
+    (row,) = (row for row in shown_account(account).rows if row.name == "operator dispatch")
+    assert row.figures[0] == "0.300"
+    told = json.loads(analysis_json(look_at(side)))["per_step"]
+    assert told["recorded_idle_by_cause_range_us"] == {"op_dispatch": [80.0, 300.0]}
+    chart = cause_chart(with_letters(side))
+    assert chart is not None
+    (bars,) = chart.figure.to_dict()["data"]
+    at = bars["customdata"].index("operator dispatch")
+    assert (bars["error_x"]["array"][at], bars["error_x"]["arrayminus"][at]) == pytest.approx((0, 0.22))
 
 
 def test_bars_of_causes_end_in_their_ranges() -> None:

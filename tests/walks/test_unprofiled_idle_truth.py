@@ -18,10 +18,13 @@ from tests.sides import make_form, make_run
 from tests.traces import Json, make_call, make_kernel, make_op, make_span, write_trace
 
 from tracekit import store
+from tracekit.analysis.replay import HostCost
+from tracekit.analysis.unprofiled_idle import Rule, estimate_idle
 from tracekit.model.comparison import Side
 from tracekit.model.idle_estimate import NOTHING, Between
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 from tracekit.model.run import Recording
+from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
 GC, LOOKUP, VIEW, TRITON = "Python GC", "TorchDynamo Cache Lookup", "aten::view", "triton_poi_fused_add_0"
@@ -80,7 +83,7 @@ class Kernel:
 @dataclass
 class Machine:
     """A host and a GPU that works through a queue. Recording adds `launch_us` to each launch, `wait_us` to each wait,
-    and where it is `rich` `event_us` to each other event."""
+    and where it is `rich` `event_us` to each other event, but a collection."""
 
     launch_us: float = 0.0
     wait_us: float = 0.0
@@ -104,7 +107,7 @@ class Machine:
     def do(self, action: Action, around: str = "python") -> None:
         began, name = self.now, getattr(action, "name", None)
         own = OWN[name] if name else around
-        self.spend(self.event_us if name else 0.0, own)
+        self.spend(0.0 if name in (None, GC) else self.event_us, own)
         if isinstance(action, Work):
             self.spend(action.us, own)
         elif isinstance(action, Launch):
@@ -188,6 +191,13 @@ def side_of(program: tuple[Action, ...], truth: Machine, light: Machine, rich: M
         return load_side(Path(folder, "run"), form="eager")
 
 
+def trace_of(program: tuple[Action, ...], machine: Machine, folder: str) -> Path:
+    """A trace file of two calls, made elsewhere."""
+    for number in range(2):
+        machine.step(number, program)
+    return write_trace(Path(folder), machine.events)
+
+
 def slack_us(truth: Machine, recorded: Machine) -> float:
     """What nobody can know: how soon a kernel follows in the queue that waits in none where it is recorded."""
     kinds = [
@@ -216,6 +226,26 @@ def check(program: tuple[Action, ...], launch_us: float, event_us: float, *, mea
             assert said.us == pytest.approx(us, abs=slack), cause
     if measured:
         assert abs(residual_us) <= slack
+
+
+def check_alone(program: tuple[Action, ...], launch_us: float, event_us: float) -> None:
+    """The truth is in every range of one trace alone, and so is what was recorded."""
+    truth, machine = Machine(), Machine(launch_us, 5.0, event_us, rich=True)
+    wall_us = truth.step(0, program)
+    with tempfile.TemporaryDirectory() as folder:
+        path = trace_of(program, machine, folder)
+        side, trace = load_side(path), Reading(cached=False).read(path)
+    ranges, causes, slack = side.recorded_idle_ranges(), true_causes(truth, wall_us), slack_us(truth, machine)
+    assert ranges is not None
+    assert {cause: each.us for cause, each in ranges.items() if each.us} == pytest.approx(side.idle_by_cause())
+    for cause in {*causes, *ranges}:
+        said, us = ranges.get(cause, NOTHING), causes.get(cause, 0.0)
+        assert said.low_us <= said.us <= said.high_us
+        assert said.low_us - slack <= us <= said.high_us + slack, (cause, us, said)
+    # What the ranges end at where recording adds nothing.
+    again = estimate_idle(trace, None, (Rule(HostCost()),))
+    assert again is not None
+    assert {cause: each.us for cause, each in again.causes.items()} == pytest.approx(side.idle_by_cause(), abs=0.01)
 
 
 def test_a_pause_between_queued_kernels_is_python_and_nothing_else() -> None:
@@ -293,6 +323,20 @@ def test_where_it_is_known_what_recording_adds_causes_are_the_true_ones(
     program: tuple[Action, ...], launch_us: float, event_us: float
 ) -> None:
     check(program, launch_us, event_us, measured=True)
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_of_one_trace_alone_the_true_causes_are_in_their_ranges(program: tuple[Action, ...]) -> None:
+    check_alone(program, 2.0, 0.0)
+    check_alone(program, 16.0, 4.0)
+
+
+@fuzzed(8)
+@given(programs(), st.sampled_from([2.0, 8.0, 16.0]), st.sampled_from([0.0, 4.0]))
+def test_of_one_trace_of_any_program_the_true_causes_are_in_their_ranges(
+    program: tuple[Action, ...], launch_us: float, event_us: float
+) -> None:
+    check_alone(program, launch_us, event_us)
 
 
 @fuzzed(8)

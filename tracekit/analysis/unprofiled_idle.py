@@ -8,20 +8,22 @@ of the second. docs/idle.md has the rules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
+import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit import interval
 from tracekit.analysis.links import launching_calls
 from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, replay
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
-from tracekit.analysis.window import Scope, beginning_within, find_scope, find_steps
+from tracekit.analysis.window import Scope, Span, beginning_within, columns, find_scope, find_steps
 from tracekit.interval import Bools, Floats, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.idle_estimate import Between, IdleEstimate
+from tracekit.model.idle_estimate import MOST_SLOWED, Between, IdleEstimate
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 from tracekit.model.trace import Trace
 
@@ -34,6 +36,10 @@ MOST_CALLS = 100_000
 MOST_HIDDEN = 0.02
 #: What lies between calls, and collections.
 NOT_IN_CALLS = (-1, CAUSE_CODES["gc"])
+#: Of one trace alone so many in all, where each step counts as 200: a second.
+MOST_CALLS_ALONE, CALLS_OF_STEP = 50_000, 200
+#: A replay without costs may differ from the recording by this share of its idle time: work from outside the window.
+MOST_ASTRAY = 0.05
 #: At least this share of a stretch is left, whatever recording is said to add to its operators.
 LEAST_SHARE = 0.05
 
@@ -86,27 +92,29 @@ class Told(Struct, frozen=True, eq=False):
 def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
     """The ways in which recordings may be read that cost so much to make; the likeliest first."""
     light, rich = (cost.light, cost.rich) if cost else (ASSUMED, ASSUMED)
-
-    def host(end: Literal["us", "low", "high"], *, in_call: bool = True, after_start: bool = False) -> HostCost:
-        launch, graph = light.launch, light.graph_launch or light.launch
-        costs = (launch, light.driver_launch or launch, light.copy, graph, light.graph_node or ASSUMED_NODE, light.sync)
-        one, by_driver, copy, of_graph, node, sync = (getattr(each, end) * 1e3 for each in costs)
-        return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start, own_events=True)
-
-    likely = host("us")
+    likely = _host_cost(light, "us")
     (us, low, high) = (
         (getattr(rich.operator, end) * 1e3, getattr(rich.span, end) * 1e3) for end in ("us", "low", "high")
     )
     return (
         Rule(likely, *us),
-        Rule(host("low"), *us),
-        Rule(host("high"), *us),
-        Rule(host("us", in_call=False), *us),
-        Rule(host("us", after_start=True), *us),
+        Rule(_host_cost(light, "low"), *us),
+        Rule(_host_cost(light, "high"), *us),
+        Rule(_host_cost(light, "us", in_call=False), *us),
+        Rule(_host_cost(light, "us", after_start=True), *us),
         Rule(likely, *low),
         Rule(likely, *high),
         Rule(likely, *us, in_order=False),
     )
+
+
+def _host_cost(
+    costs: EventCosts, end: Literal["us", "low", "high"], *, in_call: bool = True, after_start: bool = False
+) -> HostCost:
+    launch, graph = costs.launch, costs.graph_launch or costs.launch
+    each = (launch, costs.driver_launch or launch, costs.copy, graph, costs.graph_node or ASSUMED_NODE, costs.sync)
+    one, by_driver, copy, of_graph, node, sync = (getattr(cost, end) * 1e3 for cost in each)
+    return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start, own_events=True)
 
 
 def estimate_idle(
@@ -162,6 +170,69 @@ def estimate_idle(
         after_sync_us={cause: float(after[code]) for cause, code in CAUSE_CODES.items() if after[code] > 0},
         unaligned_us=float(unaligned.sum()),
     )
+
+
+def estimate_recorded_idle(
+    trace: Trace, recorded_us: Mapping[str, float], window: str, steps: tuple[int, int] | None
+) -> IdleEstimate | None:
+    """Idle time per step by cause as it was recorded, and what it may be without what recording adds: nothing, the most
+    that is assumed of each event, or as much as it is known to slow a call. None of several GPUs, of a window without
+    steps, of more calls than are replayed, and of a recording that a replay without costs does not come to."""
+    scope = find_scope(trace, window, steps)
+    devices, count = list(scope.windows), len(scope.spans)
+    if len(devices) != 1 or not count or _count_calls(scope, devices[0]) > MOST_CALLS_ALONE:
+        return None
+    told = _tell(trace, _apart(scope, devices[0]), devices[0])
+    # The profiler's own events go too.
+    as_recorded = _Reading(told, 0.0, 0.0, left_out=())
+    at_most = _Reading(told, ASSUMED.operator.high * 1e3, ASSUMED.span.high * 1e3)
+    divided = np.zeros((4, len(IDLE_CAUSES)))
+    for step, stretches in zip(told.steps, told.stretches, strict=True):
+        match = _match_itself(stretches, told.timeline)
+        between = np.array(step.codes, dtype=np.int64) == -1
+        left = np.where(between, at_most.measure(match) / np.maximum(as_recorded.measure(match), 1.0), 1.0)
+        # What recording adds to events is not all: it slows what lies between them too.
+        by_events = replace(step, lengths=(left * step.lengths).tolist())
+        alike = replace(step, lengths=(np.minimum(left, 1 / MOST_SLOWED) * step.lengths).tolist())
+        again = replay(by_events, _host_cost(ASSUMED, "high"))
+        divided += (
+            _divide(step, replay(step, HostCost()), match, as_recorded, in_order=True).causes,
+            _divide(by_events, again, match, at_most, in_order=True).causes,
+            _divide(by_events, again, match, at_most, in_order=False).causes,
+            _divide(alike, replay(alike, HostCost()), match, at_most, in_order=True).causes,
+        )
+    us = np.array([recorded_us.get(cause, 0.0) for cause in IDLE_CAUSES])
+    replayed = divided / count / 1e3
+    if np.abs(replayed[0] - us).sum() > MOST_ASTRAY * us.sum():
+        return None
+    every = np.stack((us, *replayed[1:]))
+    low, high = every.min(axis=0), every.max(axis=0)
+    return IdleEstimate(
+        causes={
+            cause: Between(float(us[code]), float(low[code]), float(high[code]))
+            for cause, code in CAUSE_CODES.items()
+            if high[code] > 0
+        }
+    )
+
+
+def _apart(scope: Scope, device: int) -> Scope:
+    """The scope, of one step where the GPU still works for one when the next has begun."""
+    begins, ends = scope.step_windows[device].T
+    if (begins[1:] >= ends[:-1]).all():
+        return scope
+    whole = Span(0, scope.spans[0].thread, int(begins.min()), int(ends.max()))
+    windows = {device: np.array([[whole.start_ns, whole.end_ns]])}
+    activities = scope.activities.with_columns(step=pl.lit(0))
+    return replace(scope, spans=(whole,), activities=activities, step_windows=windows)
+
+
+def _count_calls(scope: Scope, device: int) -> int:
+    """Calls of all steps, and what each step takes besides."""
+    moments = np.sort(columns(scope.calls, "start_ns")[0])
+    begins, ends = np.array([span.start_ns for span in scope.spans]), scope.step_windows[device][:, 1]
+    calls = np.maximum(np.searchsorted(moments, ends) - np.searchsorted(moments, begins), 0)
+    return int(calls.sum()) + CALLS_OF_STEP * len(scope.spans)
 
 
 class _Divided(Struct, frozen=True, eq=False):
@@ -233,6 +304,13 @@ def _match(step: HostStep, told: Told, number: int) -> _Match:
     return _Match(line.place(threads, begins), line.place(threads, ends), of_stretch, matched)
 
 
+def _match_itself(stretches: Ints, timeline: Timeline) -> _Match:
+    begins, ends, threads = stretches
+    count, line = len(begins), timeline.line
+    shares, matched = np.tile([0.0, 1.0], (count, 1)), np.ones(count, dtype=bool)
+    return _Match(line.place(threads, begins), line.place(threads, ends), shares, matched)
+
+
 def _units(step: HostStep) -> list[Unit]:
     """Up to each launch; at last what comes after the last one."""
     ends = [at + 1 for at in range(len(step.lengths)) if step.last[at] > step.first[at]]
@@ -267,7 +345,9 @@ class _Reading:
     """The told recording's line, measured without what recording operators and spans adds to it, and without what is
     known of the other recording by itself."""
 
-    def __init__(self, told: Told, operator_ns: float, span_ns: float) -> None:
+    def __init__(
+        self, told: Told, operator_ns: float, span_ns: float, left_out: Sequence[int] = NOT_BETWEEN_CALLS
+    ) -> None:
         timeline = told.timeline
         starts, ends = timeline.starts, timeline.ends
         lengths = (ends - starts).astype(np.float64)
@@ -277,7 +357,7 @@ class _Reading:
             is_span = (timeline.table["kind"] == "annotation").to_numpy()[timeline.events]
             cost = np.where(is_span, span_ns, operator_ns)
             lengths = np.maximum(lengths - np.where(first, cost, 0.0), LEAST_SHARE * lengths)
-        lengths[np.isin(timeline.codes, NOT_BETWEEN_CALLS)] = 0.0
+        lengths[np.isin(timeline.codes, left_out)] = 0.0
         silences = np.maximum(starts - np.concatenate(([0], ends[:-1])), 0) if len(starts) else starts
         edges = np.stack((starts, ends), axis=1).ravel()
         both = np.stack((silences.astype(np.float64), lengths), axis=1).ravel()
@@ -287,6 +367,11 @@ class _Reading:
         self._codes = np.unique(codes)
         self._by_code = [np.concatenate(([0.0], np.cumsum(np.where(codes == code, both, 0.0)))) for code in self._codes]
         self._unrecorded = told.unrecorded
+
+    def measure(self, match: _Match) -> Floats:
+        """The length of each stretch."""
+        begins, ends = (self._until(each.astype(np.float64)) for each in (match.begins, match.ends))
+        return ends - begins
 
     def causes(self, begins: Ints, ends: Ints, shares: Floats) -> Floats:
         """Of each part of a stretch of the line, from share to share of its measure, the shares of all causes."""

@@ -46,7 +46,7 @@ BoundKind = Literal[
 UnknownLimit = Literal["no_sizes", "no_sizes_in_graphs", "unknown_device", "sizes_do_not_tell"]
 
 #: Causes that only a recording with operators can tell apart.
-UNSEEN_BY_LIGHT = ("op_dispatch", "compiled_wrapper", "guards", "compile", "gc", "python")
+UNSEEN_BY_LIGHT = ("op_dispatch", "compiled_wrapper", "guards", "compile", "python")
 
 
 class Side(Struct, frozen=True):
@@ -71,6 +71,7 @@ class Side(Struct, frozen=True):
     ranks: tuple[RankOfRun, ...] = ()  #: All ranks of a run of several.
     rank: int | None = None  #: That of them whose recording this is.
     idle_estimate: IdleEstimate | None = None  #: Of the unprofiled call; None where its idle time is not known.
+    recorded_idle_estimate: IdleEstimate | None = None  #: As recorded, of a trace alone; None where ranges are unknown.
 
     @property
     def steps(self) -> int:
@@ -195,6 +196,11 @@ class Side(Struct, frozen=True):
         return (*self.analysis.health, *damage)
 
     @property
+    def has_stacks(self) -> bool:
+        """Whether Python stacks were recorded, which slow the host most."""
+        return any(each.code == "python_stacks_recorded" for each in self.analysis.health)
+
+    @property
     def host(self) -> Analysis:
         """The analysis that tells what the host did: the rich recording's where there is one."""
         return self.rich if self.rich and self.rich.idle else self.analysis
@@ -238,6 +244,10 @@ class Side(Struct, frozen=True):
     def idle_ranges(self) -> dict[str, Between] | None:
         """The same with what each may be; None where that is not known."""
         return None if self.unprofiled_idle_us is None or self.idle_estimate is None else self.idle_estimate.causes
+
+    def recorded_idle_ranges(self) -> dict[str, Between] | None:
+        """Of idle time as recorded what each cause may be without what recording adds; None where that is not known."""
+        return self.recorded_idle_estimate.causes if self.recorded_idle_estimate else None
 
     @property
     def idle_residual_us(self) -> float | None:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from tracekit.model.comparison import Bound, Finding, Side
 from tracekit.model.compilation import NotCompiled
+from tracekit.model.idle_estimate import Between
 from tracekit.model.note import Note
 from tracekit.model.provenance import SourceLines
 
@@ -64,6 +65,7 @@ class PerStep(Struct, frozen=True):
     recorded_idle_share: float | None  #: Of the recorded window, 0 to 1.
     slowdown: float | None  #: Recorded wall time over unprofiled wall time.
     recorded_idle_by_cause_us: dict[str, float]  #: As recorded.
+    recorded_idle_by_cause_range_us: dict[str, tuple[float, float]] | None  #: Low and high, of one trace alone.
     unprofiled_idle_by_cause_us: dict[str, float] | None  #: Without what recording added.
     unprofiled_idle_by_cause_range_us: dict[str, tuple[float, float]] | None  #: What each may be: low and high.
     unprofiled_idle_residual_us: float | None  #: What the causes leave of it; below 0 where they are more.
@@ -83,13 +85,13 @@ def per_step(side: Side) -> PerStep:
         recorded_idle_share=side.recorded_idle_share,
         slowdown=side.slowdown,
         recorded_idle_by_cause_us=side.idle_by_cause(),
+        recorded_idle_by_cause_range_us=_ends(side.recorded_idle_ranges()),
         unprofiled_idle_by_cause_us=side.calibrated_idle_by_cause(),
-        unprofiled_idle_by_cause_range_us=_ranges(side),
+        unprofiled_idle_by_cause_range_us=_ends(side.idle_ranges()),
         unprofiled_idle_residual_us=side.idle_residual_us,
         unprofiled_idle_after_sync_us=side.idle_estimate.after_sync_us if side.idle_estimate else None,
     )
 
 
-def _ranges(side: Side) -> dict[str, tuple[float, float]] | None:
-    ranges = side.idle_ranges()
+def _ends(ranges: dict[str, Between] | None) -> dict[str, tuple[float, float]] | None:
     return None if ranges is None else {cause: (each.low_us, each.high_us) for cause, each in ranges.items()}

@@ -16,7 +16,7 @@ from tracekit.report.drawing import LEGEND, axis_of, drawn, escaped, told_apart
 from tracekit.report.sections.call import CALL_PARTS, CallTime, call_times
 from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.headline import LETTERS, Names, part_label, waterfall_changes
-from tracekit.report.sections.idle import causes_present, idle_causes
+from tracekit.report.sections.idle import causes_present, ranged_idle_causes
 from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sides import Sides, both_sides, side_name
 from tracekit.report.words.common import cause_words, scope_of, shared_scope
@@ -319,7 +319,7 @@ def cause_chart(sides: Sides) -> Chart | None:
     if any(side.analysis.idle is None for _, side in sides):
         return None
     profiled = any(side.unprofiled_idle_us is None for _, side in sides)
-    known, present = [idle_causes(side, profiled=profiled) for _, side in sides], causes_present(sides)
+    known, present = [ranged_idle_causes(side, profiled=profiled) for _, side in sides], causes_present(sides)
     us = {cause_words(cause): [each.get(cause, NOTHING) for each in known] for cause in present}
     values = {label: [each.us / 1e3 for each in figures] for label, figures in us.items()}
     how = "as recorded" if profiled else "unprofiled calls"

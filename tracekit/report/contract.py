@@ -49,7 +49,9 @@ def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
         told["nothing_compiled"] = {**msgspec.to_builtins(nothing), "because": because(nothing.reasons)}
         for told_remedy, remedy in zip(told["nothing_compiled"]["remedies"], nothing.remedies, strict=True):
             told_remedy["advice"] = remedy_words(remedy)
-    if side.form:
+    if side.form is None:
+        told["per_step"] = msgspec.to_builtins(per_step(side))
+    else:
         told["run"] = {"form": msgspec.to_builtins(side.form), "steps": side.steps, **_derived(side, top)}
     return _text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told})
 

@@ -44,6 +44,7 @@ class AnalysisFile(analysis.Analysis, frozen=True, kw_only=True):
     notes: tuple[Note, ...]  #: What a reader must know before believing the figures.
     warnings: tuple[str, ...]  #: What the notes say that are not grave.
     grave: tuple[str, ...]  #: What the grave notes say.
+    per_step: PerStep  #: Figures per step; of a run folder they are in `run`.
     run: Measured  #: What a run folder says besides; not there for a bare trace.
     nothing_compiled: NothingCompiled  #: Why torch.compile compiled nothing; there only where it did.
 
@@ -125,7 +126,7 @@ UNWRITTEN = {
     "RanksFile": ("stretches",),
 }
 #: Keys of an analysis that only some have.
-OPTIONAL = ("run", "nothing_compiled")
+OPTIONAL = ("per_step", "run", "nothing_compiled")
 FILES: dict[SchemaName, type] = {
     "analysis": AnalysisFile,
     "comparison": ComparisonFile,

@@ -55,8 +55,10 @@ def load_side(
         refuse_sweep(place)
         if form is not None:
             raise TracekitError(f"{place} is a trace file, not a run folder: leave --form out")
-        analysis, sequence, timeline = reading.look(reading.read(place))
-        return Side(file_label(path), str(place), analysis, None, None, None, sequence=sequence, timeline=timeline)
+        trace = reading.read(place)
+        analysis, sequence, timeline = reading.look(trace)
+        side = Side(file_label(path), str(place), analysis, None, None, None, sequence=sequence, timeline=timeline)
+        return _with_recorded_idle_estimate(side, trace, reading)
     run = store.load(path)
     ranks = run.ranks
     if rank is not None and rank.folder is not None:
@@ -101,6 +103,16 @@ def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: Reco
     doubt_us = busy_differs_us + (side.form.calls_differ_us if side.form else 0.0)
     estimate = estimate_idle(light, rich, rules_of(cost), doubt_us)
     return replace(side, idle_estimate=replace(estimate, cost_measured=cost is not None) if estimate else None)
+
+
+def _with_recorded_idle_estimate(side: Side, trace: Trace, reading: Reading) -> Side:
+    """With what its causes of idle time may be without what recording adds. What Python stacks add nobody knows."""
+    if not side.reads_calls or side.has_stacks:
+        return side
+    from tracekit.analysis.unprofiled_idle import estimate_recorded_idle
+
+    estimate = estimate_recorded_idle(trace, side.idle_by_cause(), reading.window, reading.steps)
+    return replace(side, recorded_idle_estimate=estimate)
 
 
 def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:

@@ -131,13 +131,13 @@ STACKS = [HealthFinding("python_stacks_recorded", "warning", 1, {"host_slower_up
 @pytest.mark.parametrize(
     ("busy_us", "idle_us", "health", "kind", "slowed"),
     [
-        # 95 % idle: even if recording slowed the call 2 times, 90 %.
-        (50, 950, [], "launch-bound", (2.0, "launch-bound", "launch-bound")),
-        # 60 % idle: 20 % then.
-        (400, 600, [], "mixed", (2.0, "launch-bound", "compute-bound")),
+        # 95 % idle: even if recording slowed the call 3.35 times, 83 %.
+        (50, 950, [], "launch-bound", (3.35, "launch-bound", "launch-bound")),
+        # 80 % idle: 33 % then.
+        (200, 800, [], "mixed", (3.35, "launch-bound", "compute-bound")),
         # With Python stacks a trace decides less.
-        (200, 800, [], "launch-bound", (2.0, "launch-bound", "launch-bound")),
-        (200, 800, STACKS, "mixed", (4.25, "launch-bound", "compute-bound")),
+        (131, 869, [], "launch-bound", (3.35, "launch-bound", "launch-bound")),
+        (131, 869, STACKS, "mixed", (4.25, "launch-bound", "compute-bound")),
     ],
 )
 def test_a_trace_alone_decides_only_what_distortion_could_not_have_made(busy_us, idle_us, health, kind, slowed) -> None:

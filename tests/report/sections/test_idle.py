@@ -5,7 +5,15 @@ from tests.sides import make_analysis, make_form, make_pair, make_side, scaled
 from tracekit.model.analysis import DeviceQueue, Percentiles, Place, SyncTime
 from tracekit.model.comparison import Side
 from tracekit.model.idle_estimate import Between, IdleEstimate
-from tracekit.report.sections.idle import ALIGNED_NOTE, ASSUMED, MEASURED, UNEXPLAINED, cause_table, queue_table
+from tracekit.report.sections.idle import (
+    ALIGNED_NOTE,
+    ALONE_NOTE,
+    ASSUMED,
+    MEASURED,
+    UNEXPLAINED,
+    cause_table,
+    queue_table,
+)
 from tracekit.report.sides import with_letters
 
 #: Of 200 launches 190 found nothing in flight; 500 us starved, 100 delayed, 300 hand to mouth, 100 backed up.
@@ -36,6 +44,7 @@ def test_without_launches_or_with_several_gpus_there_is_no_table() -> None:
 #: Of 1,137 and 291 us of idle time in a call.
 A = IdleEstimate({"python": Between(900, 800, 1000), "gc": Between(30, 30, 30)})
 B = IdleEstimate({"python": Between(350, 250, 500)})
+NEW = Between(0, 0, 20)
 
 
 def estimated(a: IdleEstimate = A, b: IdleEstimate = B) -> tuple[Side, Side]:
@@ -65,6 +74,21 @@ def test_each_cause_has_its_range_beside_it_and_what_causes_leave_may_be_less_th
     assert rows["garbage collection"][:4] == ("30.0 µs", "0", "−30.0 µs", "0")
     assert rows[UNEXPLAINED][:3] == ("207.5 µs", "−58.8 µs", "−266.2 µs")
     assert rows["all idle time"][:3] == ("1.14 ms", "291.2 µs", "−846.2 µs")
+
+
+def test_a_trace_alone_has_what_each_cause_may_be_beside_it_as_recorded() -> None:
+    estimate = IdleEstimate({"op_dispatch": Between(300, 80, 300), "launch_call": Between(100, 1, 100)})
+    side = make_side("a.json", recorded_idle_estimate=replace(estimate, causes={**estimate.causes, "device": NEW}))
+    rows = table_of(side)
+    assert rows["operator dispatch"][0] == "300.0 µs (80.0 to 300.0)"
+    assert rows["gaps between queued kernels"][0] == "0.00 µs (0.00 to 20.00)"
+    assert rows["all idle time"][0] == "400.0 µs"
+    assert note_of(side).endswith(ALONE_NOTE)
+    # Of another side nothing is known.
+    rows, bare = table_of(side, make_side("b.json")), make_side("b.json")
+    assert rows["operator dispatch"][:3] == ("300.0 µs (80.0 to 300.0)", "300.0 µs", "0.0 µs (0.0 to +220.0)")
+    assert ALONE_NOTE in note_of(side, bare) and ALONE_NOTE not in note_of(side, bare, bare)
+    assert ALONE_NOTE not in note_of(bare)
 
 
 def test_of_more_than_two_sides_there_is_no_room_for_ranges() -> None:

@@ -10,17 +10,13 @@ from collections.abc import Mapping
 from tracekit.comparison.cost.roofline import limits_of, peak_of_side
 from tracekit.model.analysis import shrink_idle
 from tracekit.model.comparison import Bound, BoundIfSlowed, BoundKind, Side, UnknownLimit
+from tracekit.model.idle_estimate import MOST_SLOWED, MOST_SLOWED_WITH_STACKS
 from tracekit.model.sequence import Activity, Sequence
 from tracekit.model.waterfall import Basis
 
 #: The largest part decides if it is this share of the call, and this many times the next one.
 LEAST_SHARE = 0.4
 FAR_AHEAD = 1.25
-
-#: How many times as long as an unprofiled call a recorded one took at most, where it was measured (H200, torch 2.11):
-#: ViT-B compiled with Python stacks 4.24, Qwen2.5-VL eager with operators and sizes 1.99. A trace without unprofiled
-#: times is judged as it stands, and as if it had been slowed as much.
-WITH_STACKS, WITHOUT_STACKS = 4.25, 2.0
 
 KINDS: dict[str, BoundKind] = {
     "sync": "sync-bound",
@@ -43,8 +39,8 @@ def find_bound(side: Side, sequence: Sequence | None = None) -> Bound | None:
         return None
     work, true_us = _work(side, sequence), side.unprofiled_idle_us
     basis: Basis = "trace" if true_us is None else "unprofiled"
-    stacks = any(each.code == "python_stacks_recorded" for each in side.analysis.health)
-    slowed = WITH_STACKS if stacks else WITHOUT_STACKS
+    # A trace without unprofiled times is judged as it stands, and as if it had been slowed the most.
+    slowed = MOST_SLOWED_WITH_STACKS if side.has_stacks else MOST_SLOWED
     if true_us is None:
         whole = {cause: us for cause, us in side.idle_by_cause().items() if cause != "profiler"}
         slowed_us = max((math.fsum(whole.values()) + side.busy_us) / slowed - side.busy_us, 0.0)

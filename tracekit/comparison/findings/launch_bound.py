@@ -4,6 +4,7 @@ import math
 
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.waiting import gaps_of_cause, idle_at_most
+from tracekit.model.analysis import OF_LAUNCHING
 from tracekit.model.comparison import Comparison, Finding, Side
 
 #: Less than this is within what recordings of the same work differ by (1 to 4 % on an H200).
@@ -12,9 +13,6 @@ LONGER = 1.05
 FEWER = 0.9
 #: An idle share above this is launch-bound, if what CUDA graphs take over is the leading cause.
 IDLE_SHARE = 0.4
-#: What CUDA graphs do away with. Guards are checked before each, and the user's own Python runs between them. Gaps
-#: between queued kernels stay (H200: 180 and 224 us of a causal LM's call, without graphs and with them).
-OF_LAUNCHING = ("launch_call", "op_dispatch", "compiled_wrapper", "launch_latency")
 #: The modes that ask for CUDA graphs, and what compiles alike without.
 WITHOUT = {"reduce-overhead": "default", "max-autotune": "max-autotune-no-cudagraphs"}
 WITH = {without: graphs for graphs, without in WITHOUT.items()}

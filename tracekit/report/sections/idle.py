@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tracekit.model.analysis import IDLE_CAUSES, DeviceQueue, Percentiles
 from tracekit.model.comparison import Side
-from tracekit.model.idle_estimate import NOTHING, Between, change_between
+from tracekit.model.idle_estimate import MOST_SLOWED, NOTHING, Between, change_between
 from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, count, duration, duration_within, percent
 from tracekit.report.document import Cell, Table, columns, filled_table
@@ -34,6 +34,11 @@ ESTIMATED_NOTE = (
 )
 ALIGNED_NOTE = " Its causes are the same gap's in the full trace."
 MEASURED, ASSUMED = "measured in this run", "assumed: 2 to 22 µs a launch"
+#: Of sides whose recorded causes have a range.
+ALONE_NOTE = (
+    " In parentheses: what each may be without what recording adds at most (assumed: 22 µs a launch and 4 µs an"
+    f" operator, or a call {MOST_SLOWED:g} times as long)."
+)
 
 #: Of sides that communicate.
 NOT_IDLE = " Communication that waits for other ranks counts as busy."
@@ -50,8 +55,17 @@ def idle_causes(side: Side, *, profiled: bool) -> dict[str, Between]:
     return {cause: Between(us, us, us) for cause, us in causes.items()}
 
 
+def ranged_idle_causes(side: Side, *, profiled: bool) -> dict[str, Between]:
+    """The same, and of one trace alone what each may be without what recording adds."""
+    return (side.recorded_idle_ranges() if profiled else None) or idle_causes(side, profiled=profiled)
+
+
 def causes_present(sides: Sides) -> tuple[str, ...]:
-    present = {cause for _, side in sides for cause in (*side.idle_by_cause(), *(side.idle_ranges() or ()))}
+    present = {
+        cause
+        for _, side in sides
+        for cause in (*side.idle_by_cause(), *(side.idle_ranges() or side.recorded_idle_ranges() or ()))
+    }
     return (*(each for each in IDLE_CAUSES if each in present), *sorted(present.difference(IDLE_CAUSES)))
 
 
@@ -61,13 +75,13 @@ def cause_table(sides: Sides, *, brief: bool = False) -> Table | None:
     if any(side.analysis.idle is None for _, side in sides):
         return None
     is_calibrated = all(side.unprofiled_idle_us is not None for _, side in sides)
-    causes = [idle_causes(side, profiled=not is_calibrated) for _, side in sides]
+    causes = [ranged_idle_causes(side, profiled=not is_calibrated) for _, side in sides]
     # Calibrated figures stand beside the recorded ones; of more sides such a table would be too wide to read.
     beside = [side.idle_by_cause() for _, side in sides] if is_calibrated and len(sides) <= 2 and not brief else []
     rows = [
         (
             cause_words(cause),
-            *_shown([each.get(cause, NOTHING) for each in causes]),
+            *_shown([each.get(cause, NOTHING) for each in causes], exact=not is_calibrated),
             *(duration(each.get(cause, 0.0)) for each in beside),
             CAUSES.get(cause, ("", ""))[1],
         )
@@ -93,13 +107,14 @@ def _exact(figures: Iterable[float]) -> list[Between]:
     return [Between(us, us, us) for us in figures]
 
 
-def _shown(figures: Sequence[Between]) -> tuple[str, ...]:
-    """The figures, and of two their change; of more without their ends, for which there is no room."""
+def _shown(figures: Sequence[Between], *, exact: bool = False) -> tuple[str, ...]:
+    """The figures, and of two their change; of more without their ends, for which there is no room. `exact` ones are
+    known beside what they may be."""
     ends = len(figures) <= 2
     change = [change_between(*figures)] if len(figures) == 2 else []
     return (
-        *(duration_within(each.us, each.low_us, each.high_us, ends=ends) for each in figures),
-        *(duration_within(each.us, each.low_us, each.high_us, signed=True) for each in change),
+        *(duration_within(each.us, each.low_us, each.high_us, ends=ends, exact=exact) for each in figures),
+        *(duration_within(each.us, each.low_us, each.high_us, signed=True, exact=exact) for each in change),
     )
 
 
@@ -115,6 +130,8 @@ def _cause_note(sides: Sides, *, is_calibrated: bool) -> str:
         light = [side.analysis.idle for _, side in sides if side.analysis.idle and side.host is side.rich]
         divided = any(each.cause == "unattributed" and each.us for idle in light for each in idle.causes)
         note = (CALIBRATED_NOTE if is_calibrated else RECORDED_NOTE) + (DIVIDED_NOTE if divided else "")
+        alone = not is_calibrated and len(sides) <= 2 and any(side.recorded_idle_estimate for _, side in sides)
+        note += ALONE_NOTE if alone else ""
     return note + (NOT_IDLE if any(side.analysis.communication for _, side in sides) else "")
 
 

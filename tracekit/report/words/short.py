@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from tracekit.model.analysis import OF_LAUNCHING
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import count, counted, duration, percent, size, times, times_span
+from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.notes.comparisons import OUTPUTS_OF_RANK, alone, drift_words
@@ -16,6 +19,7 @@ from tracekit.report.words.saying import Sentence, say
 if TYPE_CHECKING:
     from tracekit.model.comparison import Bound, Comparison, Finding, Side
     from tracekit.model.note import Note
+    from tracekit.model.waterfall import Basis
 
 #: Parts of a call in which the GPU is idle, and those in which it works.
 IDLE = {
@@ -304,8 +308,8 @@ def slower_kernels(comparison: Comparison) -> str:
 
 
 def bottleneck(side: Side, bound: Bound) -> tuple[str, str]:
-    """`launch-bound`, and why: `GPU idle 76 % (63 % waiting for the host + 13 % other); no CUDA graph`. `UNKNOWN` is in
-    its reason too."""
+    """`launch-bound`, and why: `GPU idle 76 % (63 % waiting for the host + 13 % other); no CUDA graph`, or `; largest
+    cause Python`. `UNKNOWN` is in its reason too."""
     whole = sum(bound.parts_us.values())
     if not whole:
         return UNKNOWN, f"{UNKNOWN}: nothing was recorded"
@@ -324,10 +328,23 @@ def bottleneck(side: Side, bound: Bound) -> tuple[str, str]:
     why = f" ({because})" if because else ""
     told = [f"{percent(shares[part], 0)} {WORK[part]}{why if part == 'unknown' else ''}" for part in work[:1]]
     if bound.kind == "launch-bound" and side.launches_per_step is not None:
-        graphs = f"{percent(side.graphed_share, 0)} of kernels in CUDA graphs"
-        return bound.kind, f"{waits}; {graphs if side.graphed_share else 'no CUDA graph'}"
+        return bound.kind, "; ".join(filter(None, (waits, _late_because(side, bound.basis))))
     first, second = (told, [waits]) if not idle or not work or shares[work[0]] > share else ([waits], told)
     parts = ", ".join((*first, *second))
     if bound.kind is None:
         return UNKNOWN, f"{UNKNOWN}; {parts}"
     return MIXED if bound.kind == "mixed" else bound.kind, parts
+
+
+def _late_because(side: Side, basis: Basis) -> str:
+    """Where launching is most of what the GPU waits for, if CUDA graphs do it; else the host's largest cause. Empty
+    where that is not known."""
+    profiled = basis == "trace"
+    estimate = side.recorded_idle_estimate if profiled else side.idle_estimate
+    causes = (side.idle_by_cause() if profiled else side.calibrated_idle_by_cause()) or {}
+    host = {cause: us for cause, us in causes.items() if cause not in ("profiler", "device")}
+    if 2 * math.fsum(host.get(cause, 0.0) for cause in OF_LAUNCHING) > math.fsum(host.values()):
+        share = side.graphed_share
+        return f"{percent(share, 0)} of kernels in CUDA graphs" if share else "no CUDA graph"
+    largest = estimate.largest() if estimate else None
+    return f"largest cause {cause_words(largest)}" if largest in host and largest != "unattributed" else ""
