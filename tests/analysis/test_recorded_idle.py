@@ -31,7 +31,7 @@ def test_a_pause_of_python_may_be_as_much_shorter_as_recording_is_known_to_slow_
     assert ranges["python"].high_us == ranges["python"].us == recorded_us
     # All idle time less than that, where the GPU works for 10 us under the host.
     assert recorded_us / MOST_SLOWED - 20 <= ranges["python"].low_us <= recorded_us / MOST_SLOWED
-    assert side.recorded_idle_estimate.largest() == "python"
+    assert side.recorded_idle_estimate.largest(None) == "python"
 
 
 def test_the_profilers_own_events_may_be_nothing_and_leave_no_time_to_others(tmp_path: Path) -> None:

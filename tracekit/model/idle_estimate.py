@@ -41,13 +41,14 @@ class IdleEstimate(Struct, frozen=True):
     unaligned_us: float = 0.0  #: The part whose calls differ between the recordings: divided as all of the step is.
     cost_measured: bool = False  #: Whether this run measured what recording adds; else that is assumed.
 
-    def largest(self) -> str | None:
-        """The cause with most, where its low is above the high of every other; None where that is not known."""
+    def largest(self, residual_us: float | None) -> str | None:
+        """The cause with most, where its low is above the high of every other, and above what none explains; None where
+        that is not known."""
         if not self.causes:
             return None
         first = max(self.causes, key=lambda cause: self.causes[cause].us)
         others = (each.high_us for cause, each in self.causes.items() if cause != first)
-        return first if self.causes[first].low_us > max(others, default=0.0) else None
+        return first if self.causes[first].low_us > max(*others, residual_us or 0.0, 0.0) else None
 
 
 def change_between(a: Between, b: Between) -> Between:

@@ -346,5 +346,5 @@ def _late_because(side: Side, basis: Basis) -> str:
     if 2 * math.fsum(host.get(cause, 0.0) for cause in OF_LAUNCHING) > math.fsum(host.values()):
         share = side.graphed_share
         return f"{percent(share, 0)} of kernels in CUDA graphs" if share else "no CUDA graph"
-    largest = estimate.largest() if estimate else None
+    largest = estimate.largest(None if profiled else side.idle_residual_us) if estimate else None
     return f"largest cause {cause_words(largest)}" if largest in host and largest != "unattributed" else ""
