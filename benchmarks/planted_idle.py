@@ -431,7 +431,8 @@ def cells_of(plant: Plant, sizes: Sizes, folder: Path, twins: dict[str, dict[str
 
 
 def rounded(value: object) -> Any:
-    return json.loads(json.dumps(value), parse_float=lambda digits: round(float(digits), 2))
+    """To four digits: what is measured in microseconds is no more certain."""
+    return json.loads(json.dumps(value), parse_float=lambda digits: float(f"{float(digits):.4g}"))
 
 
 def main() -> int:

@@ -87,7 +87,7 @@ def score(expected: tuple[Expected, ...], plant: Shown, twin: Shown) -> dict[str
 
 
 def _figures(shown: Shown) -> dict[str, Any]:
-    names = ("wall_us", "busy_us", "unprofiled_idle_us", "unprofiled_idle_by_cause_us", "unprofiled_idle_residual_us")
+    names = ("wall_us", "busy_us", "unprofiled_idle_us", "unprofiled_idle_residual_us")
     return {"measured_us": shown.measured_us, **{name: shown.per_step.get(name) for name in names}}
 
 

@@ -29,7 +29,7 @@ def schema(name: SchemaName | None, out: Path | None) -> None:
     if (name is None) == (out is None):
         raise TracekitError(f"pass one name ({', '.join(NAMES)}) to print that schema, or --out FOLDER to write all")
     if name is not None:
-        hand_over(schema_text(name))
+        hand_over(schema_text(name, for_reading=True))
     if out is not None:
         for each in NAMES:
             path = out / f"{each}.json"

@@ -196,8 +196,9 @@ def schema(name: SchemaName) -> dict[str, Any]:
     }
 
 
-def schema_text(name: SchemaName) -> str:
-    return msgspec.json.format(msgspec.json.encode(schema(name)), indent=1).decode() + "\n"
+def schema_text(name: SchemaName, *, for_reading: bool = False) -> str:
+    """In one line, or `for_reading` with a line for each key."""
+    return msgspec.json.format(msgspec.json.encode(schema(name)), indent=1 if for_reading else -1).decode() + "\n"
 
 
 @functools.cache

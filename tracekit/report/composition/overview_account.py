@@ -155,7 +155,9 @@ def _causes(comparison: Comparison, b_idle: float) -> Iterator[AccountRow]:
     ranked = sorted((cause for cause in us if any(us[cause])), key=lambda cause: -weights[cause])
     if not ranked:
         return
-    largest = {side.idle_estimate.largest(side.idle_residual_us) for side in sides if side.idle_estimate and not profiled}
+    largest = {
+        side.idle_estimate.largest(side.idle_residual_us) for side in sides if side.idle_estimate and not profiled
+    }
     change = max(abs(each.us) for each in changes.values())
     worth = [
         cause
