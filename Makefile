@@ -15,7 +15,7 @@ RUN := $(BIN)/python -m
 PIP := $(RUN) pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable
 # Tests of one file mostly stay with one worker, which sets up once what they share; whoever is done takes over the rest.
 # One worker more than there are cores: some wait, for a browser or a process of their own.
-PYTEST_ARGS ?= -n $(shell expr $$(nproc) + 1) --dist worksteal
+PYTEST_ARGS ?= -n $(shell expr $$(env -u OMP_NUM_THREADS nproc) + 1) --dist worksteal
 
 PEERS ?= .venv-peers/bin/python
 BENCH_ARGS ?=
