@@ -15,9 +15,12 @@ import argparse
 import contextlib
 import datetime
 import gc
+import importlib
 import inspect
 import json
 import math
+import multiprocessing
+import os
 import re
 import sys
 import tempfile
@@ -26,6 +29,7 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -357,16 +361,31 @@ PLANTS = (
 )
 
 
-def profiled(
-    plant: Plant, work: Callable[[Sizes, Ledger], Any], mode: str, sizes: Sizes, out: Path
-) -> dict[str, Shown]:
-    """What one run of a program measured, and tracekit said of it: eager, and compiled in this mode."""
+def profiled(plant: Plant, mode: str, sizes: Sizes, out: Path, *, twin: bool = False) -> dict[str, Shown]:
+    """What one run of a program, or of its twin, measured, and tracekit said of it: eager, and compiled in this mode.
+
+    In a process of its own, as people's runs are: launches take longer for the rest of a process that has recorded. It
+    is forked from this one, which has imported what takes seconds and not touched the GPU."""
+    shown = in_a_process(partial(_profiled_here, plant.name, mode, sizes, out, twin=twin))
+    # Each run asks another process whether the profiler sees kernels, which takes seconds: once is enough.
+    recording.COMMAND = (sys.executable, "-c", "")
+    return shown
+
+
+def in_a_process(call: Callable[[], Any]) -> Any:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as process:
+        return process.submit(call).result()
+
+
+def _profiled_here(name: str, mode: str, sizes: Sizes, out: Path, *, twin: bool) -> dict[str, Shown]:
+    (plant,) = (each for each in PLANTS if each.name == name)
     # Collections look at this run's objects, not at all that was imported.
     gc.collect()
     gc.freeze()
     ledger = Ledger()
     torch.manual_seed(0)
-    module = plant.module(ledger, sizes, work(sizes, ledger))
+    work = (plant.module.twin if twin else plant.work)(sizes, ledger)
+    module = plant.module(ledger, sizes, work)
     x, small = matrix(sizes.rows, sizes), torch.zeros(32, 32, device=sizes.device)
 
     def call() -> object:
@@ -388,8 +407,6 @@ def profiled(
         )
     finally:
         gc.callbacks.remove(ledger.on_collection)
-    # Each run asks another process whether the profiler sees kernels, which takes seconds: once is enough.
-    recording.COMMAND = (sys.executable, "-c", "")
     comparison = run.compare()
     said = json.loads(comparison_json(comparison))
     screen = re.sub(r"<[^>]*>", "", comparison._repr_html_())
@@ -418,8 +435,8 @@ def cells_of(plant: Plant, sizes: Sizes, folder: Path, twins: dict[str, dict[str
         try:
             twin = f"twin-{plant.module.__name__}-{mode}"
             if twin not in twins:
-                twins[twin] = profiled(plant, plant.module.twin, mode, sizes, folder / twin)
-            shown = profiled(plant, plant.work, mode, sizes, folder / f"{plant.name}-{mode}")
+                twins[twin] = profiled(plant, mode, sizes, folder / twin, twin=True)
+            shown = profiled(plant, mode, sizes, folder / f"{plant.name}-{mode}")
         except Exception as error:  # noqa: BLE001 - device time is dear: the other plants run, and `main` ends with 1.
             traceback.print_exc()
             why = f"{type(error).__name__}: {error}"[:300]
@@ -446,6 +463,9 @@ def main() -> int:
     plants = [plant for plant in PLANTS if plant.name in asked.only.split(",")]
     if len(plants) != len(asked.only.split(",")):
         parser.error(f"--only takes some of {', '.join(plant.name for plant in PLANTS)}")
+    # Asked of the driver's management library, the question does not touch the GPU.
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    importlib.import_module("torch._inductor.compile_fx")
     if asked.device == "cuda" and not torch.cuda.is_available():
         parser.error("no GPU here: --device cpu tries the programs, without figures of a GPU")
     sizes = Sizes() if asked.device == "cuda" else SMALL
@@ -460,7 +480,7 @@ def main() -> int:
         "tracekit": tracekit.__version__,
         "torch": torch.__version__,
         "python": sys.version.split()[0],
-        "device": torch.cuda.get_device_name() if asked.device == "cuda" else "CPU: no GPU figures",
+        "device": in_a_process(torch.cuda.get_device_name) if asked.device == "cuda" else "CPU: no GPU figures",
         "sizes": asdict(sizes),
     }
     with contextlib.ExitStack() as stack:
