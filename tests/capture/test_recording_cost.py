@@ -19,7 +19,11 @@ TIMES = {
     "in_place": (11.0, 6.0, 10.0),
     "allocating": (5.0, 4.0, 7.0),
     "copy": (8.0, 8.0, 13.0),
+    "several": (7.0, 6.0, 10.0),
     "cold": (25.0, 16.0, 20.0),
+    "product": (9.0, 7.0, 12.0),
+    "linear": (10.0, 9.0, 14.0),
+    "cold_linear": (30.0, 20.0, 25.0),
     "launch_and_sync": (23.0, 11.0, 20.0),
     "driver": (15.0, 10.0, 30.0),
     "view": (2.5, 0.25, 3.0),
@@ -37,10 +41,12 @@ class Machine:
         self.recorded: str | None = None
         self.sessions: list[str] = []
         self.calls: dict[str, int] = dict.fromkeys(TIMES, 0)
+        #: How many times as long everything takes.
+        self.slow = 1.0
 
     def loops(self, *left_out: str) -> dict[str, Loop]:
-        events = {"one": REPLAYS, "many": REPLAYS, "cold": REPLAYS}
-        before = {"cold": self._other_work}
+        events = {"one": REPLAYS, "many": REPLAYS, "cold": REPLAYS, "cold_linear": REPLAYS}
+        before = {"cold": self._other_work, "cold_linear": self._other_work}
         return {
             name: Loop(self._call(name), events.get(name, EVENTS), before.get(name))
             for name in TIMES
@@ -56,9 +62,12 @@ class Machine:
             self.calls[name] += 1
             own, light, rich = TIMES[name]
             us = own + {None: 0.0, "light": light, "rich": rich}[self.recorded]
-            self.now_ns += int(1e3 * us * (1 + self.noise * self.random.random()))
+            self.now_ns += int(1e3 * us * self.slow * (1 + self.noise * self.random.random()))
 
         return call
+
+    def host_us(self) -> float:
+        return 20.0 * self.slow
 
     @contextmanager
     def profiler_of(self, _device: str, kind: str) -> Iterator[None]:
@@ -73,6 +82,7 @@ def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     made = Machine(getattr(request, "param", 0.0))
     monkeypatch.setattr(recording_cost, "perf_counter_ns", lambda: made.now_ns)
     monkeypatch.setattr(recording_cost, "profiler_of", made.profiler_of)
+    monkeypatch.setattr(recording_cost, "host_us", made.host_us)
     return made
 
 
@@ -92,6 +102,7 @@ def test_the_costs_of_each_kind_of_event_are_what_it_takes_more_under_each_recor
             "driver_launch": 10,
             "graph_launch": 4.25,
             "graph_node": 1.25,
+            "library_launch": 9,
         },
         abs=1e-9,
     )
@@ -105,6 +116,7 @@ def test_the_costs_of_each_kind_of_event_are_what_it_takes_more_under_each_recor
             "driver_launch": 30,
             "graph_launch": 4.5,
             "graph_node": 1.5,
+            "library_launch": 14,
         },
         abs=1e-9,
     )
@@ -124,9 +136,29 @@ def test_costs_lie_within_their_range_and_never_below_nothing_however_noisy_the_
     assert msgspec.json.decode(msgspec.json.encode(found), type=RecordingCost) == found
 
 
+def test_on_a_host_that_is_slow_in_one_recording_costs_are_those_of_a_host_of_one_speed(machine: Machine) -> None:
+    at_one_speed = cost_of_recording(machine.loops(), "cpu")
+    recorded = machine.profiler_of
+
+    @contextmanager
+    def slow(device: str, kind: str) -> Iterator[None]:
+        machine.slow = 1.6 if kind == "light" else 1.0
+        with recorded(device, kind):
+            yield
+        machine.slow = 1.0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recording_cost, "profiler_of", slow)
+        found = cost_of_recording(machine.loops(), "cpu")
+    assert found.host_us == at_one_speed.host_us == 20.0
+    for name, cost in all_of(found.light).items():
+        assert cost.us == pytest.approx(getattr(at_one_speed.light, name).us, abs=0.01), name
+
+
 def test_where_no_graph_can_be_captured_graphs_have_no_costs(machine: Machine) -> None:
-    found = cost_of_recording(machine.loops("one", "many", "driver"), "cpu")
-    assert (found.light.graph_launch, found.rich.graph_node, found.rich.driver_launch) == (None, None, None)
+    found = cost_of_recording(machine.loops("one", "many", "driver", "product", "linear", "cold_linear"), "cpu")
+    light, rich = found.light, found.rich
+    assert (light.graph_launch, rich.graph_node, rich.driver_launch, light.library_launch) == (None, None, None, None)
     assert found.rich.launch.us == pytest.approx(10)
 
 

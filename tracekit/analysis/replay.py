@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from tracekit.interval import Bools, Floats, Intervals, Ints
     from tracekit.model.trace import Trace
 
-#: Triton's kernels are launched so, and some libraries'.
-DRIVER_LAUNCH = "cuLaunchKernel"
+#: Triton's kernels are launched so, and those of libraries, among them all matrix products, so.
+DRIVER_LAUNCH, LIBRARY_LAUNCHES = "cuLaunchKernel", ("cuLaunchKernelEx", "cudaLaunchKernelExC")
 COPY = "Memcpy"
 #: The one overhead that CUPTI tells of which is none of its own: a launch waits until the GPU's queue has room.
 QUEUE_FULL = "Command Buffer Full"
@@ -39,14 +39,15 @@ MOST_LOOKED_AT = 64
 
 
 class HostCost(Struct, frozen=True):
-    """What recording adds to the host, in nanoseconds: to a call that launches one kernel by the runtime or by the
-    driver, to one that copies, to one that launches a CUDA graph, for each activity of that graph, and to one that
-    waits. `in_call` says whether it is taken from the call itself first, or from it and what lies before it alike,
-    `after_start` whether the work had been handed over before it: then it delayed nothing on the GPU. `own_events` says
-    whether the profiler's own events, which the trace holds, are taken off too."""
+    """What recording adds to the host, in nanoseconds: to a call that launches one kernel by the runtime, by the driver
+    or as libraries do, to one that copies, to one that launches a CUDA graph, for each activity of that graph, and to
+    one that waits. `in_call` says whether it is taken from the call itself first, or from it and what lies before it
+    alike, `after_start` whether the work had been handed over before it: then it delayed nothing on the GPU.
+    `own_events` says whether the profiler's own events, which the trace holds, are taken off too."""
 
     launch: float = 0.0
     driver_launch: float = 0.0
+    library_launch: float = 0.0
     copy: float = 0.0
     graph_launch: float = 0.0
     graph_node: float = 0.0
@@ -61,6 +62,8 @@ class HostCost(Struct, frozen=True):
             return self.graph_launch + self.graph_node * activities
         if COPY in call:
             return self.copy
+        if call.startswith(LIBRARY_LAUNCHES):
+            return self.library_launch
         return self.driver_launch if call.startswith(DRIVER_LAUNCH) else self.launch
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from tracekit import interval
 from tracekit.analysis.links import launching_calls
@@ -23,17 +23,23 @@ from tracekit.analysis.timeline import CAUSE_CODES, Timeline, lay_flat
 from tracekit.analysis.window import Scope, Span, beginning_within, columns, find_scope, find_steps
 from tracekit.interval import Bools, Floats, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.model.host_speed import HostTimes
 from tracekit.model.idle_estimate import MOST_SLOWED, Between, IdleEstimate
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 from tracekit.model.trace import Trace
 
 PYTHON, UNKNOWN = CAUSE_CODES["python"], CAUSE_CODES["unattributed"]
+SYNC_WAIT = CAUSE_CODES["sync_wait"]
 #: What is known of the first recording by itself, or is no host's work: never taken from the second.
 NOT_BETWEEN_CALLS = tuple(CAUSE_CODES[cause] for cause in ("sync_wait", "launch_call", "memory", "gc", "profiler"))
 #: So many calls of all steps are replayed in a few seconds; of more nothing is estimated.
 MOST_CALLS = 100_000
 #: Of more of a step's work that two threads launched at once, no one host can be replayed.
 MOST_HIDDEN = 0.02
+#: Of what the host does it may do this by the clock: it sleeps, or waits for somebody.
+BY_THE_CLOCK = (PYTHON, UNKNOWN)
+#: Hosts whose speeds differ by less are equally fast.
+EQUALLY_FAST = 0.02
 #: What lies between calls, and collections.
 NOT_IN_CALLS = (-1, CAUSE_CODES["gc"])
 #: Of one trace alone so many in all, where each step counts as 200: a second.
@@ -61,12 +67,27 @@ ASSUMED = EventCosts(
 class Rule(Struct, frozen=True):
     """One of the ways in which a recording may be read. `operator_ns` is what recording operators adds to each, and
     `span_ns` what it adds to each span; `in_order` says whether the end of a stretch has the causes of its end, or of
-    all of it."""
+    all of it. `speed` is that of the host in timed calls: the median or a quartile; `all_faster` says whether Python
+    between operators is as much faster as all else, or takes as long as it did."""
 
     cost: HostCost
     operator_ns: float = 0.0
     span_ns: float = 0.0
     in_order: bool = True
+    speed: Literal["us", "low", "high"] = "us"
+    all_faster: bool = False
+
+
+class Host(Struct, frozen=True):
+    """How fast the host was in timed calls, and in each recorded step."""
+
+    timed: HostTimes
+    recorded_us: tuple[float, ...]
+
+    def ratios(self, speed: Literal["us", "low", "high"], steps: int) -> list[float]:
+        """How long the host takes for a timed call, in times of each recorded step."""
+        recorded = self.recorded_us if len(self.recorded_us) == steps else (float(np.median(self.recorded_us)),) * steps
+        return [getattr(self.timed, speed) / us for us in recorded]
 
 
 class Unit(Struct, frozen=True, eq=False):
@@ -89,9 +110,12 @@ class Told(Struct, frozen=True, eq=False):
     unrecorded: int
 
 
-def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
-    """The ways in which recordings may be read that cost so much to make; the likeliest first."""
+def rules_of(cost: RecordingCost | None, timed: HostTimes | None = None) -> tuple[Rule, ...]:
+    """The ways in which recordings may be read that cost so much to make; the likeliest first. `timed` is how fast the
+    host was in the calls that are estimated."""
     light, rich = (cost.light, cost.rich) if cost else (ASSUMED, ASSUMED)
+    if cost and cost.host_us and timed:
+        light, rich = (_times(costs, timed.us / cost.host_us) for costs in (light, rich))
     likely = _host_cost(light, "us")
     (us, low, high) = (
         (getattr(rich.operator, end) * 1e3, getattr(rich.span, end) * 1e3) for end in ("us", "low", "high")
@@ -105,24 +129,35 @@ def rules_of(cost: RecordingCost | None) -> tuple[Rule, ...]:
         Rule(likely, *low),
         Rule(likely, *high),
         Rule(likely, *us, in_order=False),
+        Rule(likely, *us, all_faster=True),
+        Rule(likely, *us, speed="low", all_faster=True),
+        Rule(likely, *us, speed="high", all_faster=True),
     )
+
+
+def _times(costs: EventCosts, ratio: float) -> EventCosts:
+    """The same of a host that takes so many times as long."""
+    events = ((name, getattr(costs, name)) for name in EventCosts.__struct_fields__)
+    return EventCosts(**{name: each and Cost(*(ratio * us for us in astuple(each))) for name, each in events})
 
 
 def _host_cost(
     costs: EventCosts, end: Literal["us", "low", "high"], *, in_call: bool = True, after_start: bool = False
 ) -> HostCost:
     launch, graph = costs.launch, costs.graph_launch or costs.launch
-    each = (launch, costs.driver_launch or launch, costs.copy, graph, costs.graph_node or ASSUMED_NODE, costs.sync)
-    one, by_driver, copy, of_graph, node, sync = (getattr(cost, end) * 1e3 for cost in each)
-    return HostCost(one, by_driver, copy, of_graph, node, sync, in_call, after_start, own_events=True)
+    own = (costs.driver_launch or launch, costs.library_launch or launch)
+    each = (launch, *own, costs.copy, graph, costs.graph_node or ASSUMED_NODE, costs.sync)
+    one, by_driver, by_library, copy, of_graph, node, sync = (getattr(cost, end) * 1e3 for cost in each)
+    return HostCost(one, by_driver, by_library, copy, of_graph, node, sync, in_call, after_start, own_events=True)
 
 
 def estimate_idle(
-    light: Trace, rich: Trace | None, rules: Sequence[Rule], doubt_us: float = 0.0
+    light: Trace, rich: Trace | None, rules: Sequence[Rule], doubt_us: float = 0.0, host: Host | None = None
 ) -> IdleEstimate | None:
     """Idle time per step by cause, by the first of the rules, and what it may be by the others. `doubt_us` is by how
-    much idle time may differ in all from that of the recorded calls, of which each cause has its share. None of several
-    GPUs, of a window without steps, of threads that launch at once, and of more calls than are replayed."""
+    much idle time may differ in all from that of the recorded calls, of which each cause has its share. `host` is how
+    fast that was: equally fast where it is not known. None of several GPUs, of a window without steps, of threads that
+    launch at once, and of more calls than are replayed."""
     scope = find_scope(light, "auto")
     devices = list(scope.windows)
     if len(devices) != 1 or not scope.spans or beginning_within(light.calls, scope.spans).height > MOST_CALLS:
@@ -137,16 +172,7 @@ def estimate_idle(
     else:
         told = _tell(light, scope, devices[0])
     matches = [_match(step, told, at % len(told.steps)) for at, step in enumerate(steps)]
-    replays = {cost: [replay(step, cost) for step in steps] for cost in {rule.cost for rule in rules}}
-    of_events = {(rule.operator_ns, rule.span_ns) for rule in rules}
-    readings = {each: _Reading(told, *each) for each in of_events}
-    by_rule = [
-        [
-            _divide(step, again, match, readings[rule.operator_ns, rule.span_ns], in_order=rule.in_order)
-            for step, again, match in zip(steps, replays[rule.cost], matches, strict=True)
-        ]
-        for rule in rules
-    ]
+    by_rule = _by_rule(steps, matches, told, rules, host)
     # A rule's figure is the mean over steps; what the first rule says of each step alone is possible too. One that
     # something disturbed is no call like others: of several the longest and the shortest quarters do not count.
     order = np.argsort([sum(step.lengths) for step in steps], kind="stable")
@@ -170,6 +196,57 @@ def estimate_idle(
         after_sync_us={cause: float(after[code]) for cause, code in CAUSE_CODES.items() if after[code] > 0},
         unaligned_us=float(unaligned.sum()),
     )
+
+
+def _by_rule(
+    recorded: list[HostStep], matches: list[_Match], told: Told, rules: Sequence[Rule], host: Host | None
+) -> list[list[_Divided]]:
+    """Each step's idle time, for each of the rules."""
+    readings: dict[tuple[float, ...], _Reading] = {}
+    steps: dict[tuple[float, ...], list[HostStep]] = {}
+    replays: dict[tuple[object, ...], list[Replayed]] = {}
+    found = []
+    for rule in rules:
+        ratios = tuple(host.ratios(rule.speed, len(recorded)) if host else ())
+        if all(abs(ratio - 1) < EQUALLY_FAST for ratio in ratios):
+            ratios = ()
+        by_clock = () if rule.all_faster or not ratios else BY_THE_CLOCK
+        ratio = float(np.median(ratios)) if by_clock else 1.0
+        events = (rule.operator_ns, rule.span_ns)
+        if (*events, ratio) not in readings:
+            readings[*events, ratio] = _Reading(told, *events, ratio=ratio)
+        fast = (*ratios, bool(by_clock))
+        if fast not in steps:
+            as_recorded = readings.setdefault((*events, 1.0), _Reading(told, *events)) if by_clock else None
+            steps[fast] = [
+                _as_fast(step, each, match, as_recorded)
+                for step, each, match in zip(recorded, ratios or [1.0] * len(recorded), matches, strict=True)
+            ]
+        if (rule.cost, fast) not in replays:
+            replays[rule.cost, fast] = [replay(step, rule.cost) for step in steps[fast]]
+        reading = readings[*events, ratio]
+        found.append(
+            [
+                _divide(step, again, match, reading, in_order=rule.in_order)
+                for step, again, match in zip(steps[fast], replays[rule.cost, fast], matches, strict=True)
+            ]
+        )
+    return found
+
+
+def _as_fast(step: HostStep, ratio: float, match: _Match, as_recorded: _Reading | None) -> HostStep:
+    """The step on a host that takes so many times as long for all but waits for the GPU; and, with a reading of what
+    lies between calls, but for what it may do by the clock."""
+    if ratio == 1.0:
+        return step
+    codes = np.array(step.codes, dtype=np.int64)
+    by_clock = np.where(codes == SYNC_WAIT, 1.0, 0.0)
+    if as_recorded is not None:
+        causes = as_recorded.causes(match.begins, match.ends, match.shares)
+        by_clock = np.where(codes == -1, causes[:, BY_THE_CLOCK].sum(axis=1), by_clock)
+    ratios = by_clock + ratio * (1 - by_clock)
+    lengths, overhead = ((ratios * each).tolist() for each in (step.lengths, step.overhead))
+    return replace(step, lengths=lengths, overhead=overhead)
 
 
 def estimate_recorded_idle(
@@ -343,10 +420,15 @@ def _same_ends(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> lis
 
 class _Reading:
     """The told recording's line, measured without what recording operators and spans adds to it, and without what is
-    known of the other recording by itself."""
+    known of the other recording by itself; what is not done by the clock takes `ratio` times as long."""
 
     def __init__(
-        self, told: Told, operator_ns: float, span_ns: float, left_out: Sequence[int] = NOT_BETWEEN_CALLS
+        self,
+        told: Told,
+        operator_ns: float,
+        span_ns: float,
+        left_out: Sequence[int] = NOT_BETWEEN_CALLS,
+        ratio: float = 1.0,
     ) -> None:
         timeline = told.timeline
         starts, ends = timeline.starts, timeline.ends
@@ -358,6 +440,7 @@ class _Reading:
             cost = np.where(is_span, span_ns, operator_ns)
             lengths = np.maximum(lengths - np.where(first, cost, 0.0), LEAST_SHARE * lengths)
         lengths[np.isin(timeline.codes, left_out)] = 0.0
+        lengths[~np.isin(timeline.codes, BY_THE_CLOCK)] *= ratio
         silences = np.maximum(starts - np.concatenate(([0], ends[:-1])), 0) if len(starts) else starts
         edges = np.stack((starts, ends), axis=1).ravel()
         both = np.stack((silences.astype(np.float64), lengths), axis=1).ravel()

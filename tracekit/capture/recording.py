@@ -25,6 +25,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from tracekit.capture.device import pick_device, synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.garbage import collections_noted
+from tracekit.capture.host_speed import host_us
 from tracekit.capture.lockstep import ALONE, Ranks
 from tracekit.capture.sole_profiler import claim, is_active, is_active_here, release, watched_starts
 from tracekit.capture.spans import open_spans
@@ -101,13 +102,14 @@ def record(
         progress.advance()
         begin_ns = time.time_ns()
         with collections_noted() as collections:
-            marked = tuple(_step(form, index, ranks) for index in range(steps))
+            marked = [_step(form, index, ranks) for index in range(steps)]
     progress.phase(f"writing {form.name} ({kind})")
     try:
         export(profiler, path)
     except (OSError, RuntimeError) as error:
         raise TracekitError(f"the profiler could not write {path}: {cause(error)}") from None
-    return HostMarks(begin_ns, marked, tuple(collections))
+    begun_and_over = tuple((begun, over) for begun, over, _ in marked)
+    return HostMarks(begin_ns, begun_and_over, tuple(collections), tuple(around_us for _, _, around_us in marked))
 
 
 def profiler_of(device: str, kind: RecordingKind) -> profile:
@@ -162,13 +164,16 @@ def cause(error: Exception) -> str:
     return first if isinstance(error, TracekitError) else f"{type(error).__name__}: {first}"
 
 
-def _step(form: Form, index: int, ranks: Ranks) -> tuple[int, int]:
+def _step(form: Form, index: int, ranks: Ranks) -> tuple[int, int, float]:
+    """When it began and ended, and how fast the host was around it."""
+    before_us = host_us()
     ranks.begin()
     begin_ns = time.time_ns()
     with record_function(STEP.format(index)):
         form.call()
         synchronize(form.device)
-    return begin_ns, time.time_ns()
+    end_ns = time.time_ns()
+    return begin_ns, end_ns, (before_us + host_us()) / 2
 
 
 class Recorder:

@@ -1,6 +1,7 @@
 """What recording adds to the host's time of each kind of event: on this GPU, in this process, per kind of recording."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from time import perf_counter_ns
 from typing import NamedTuple
@@ -10,6 +11,7 @@ import torch
 from torch.profiler import record_function
 
 from tracekit.capture.device import synchronize
+from tracekit.capture.host_speed import host_us
 from tracekit.capture.recording import begin_session, profiler_of
 from tracekit.interpreter import collector_paused
 from tracekit.interval import Floats
@@ -22,8 +24,12 @@ REPEATS, MOST_NS = 20, 50_000_000
 EVENTS, REPLAYS = 50, 5
 #: Kernels of the larger graph.
 NODES = 100
-#: Each makes one launch by one operator, the last after other work: its code is no longer in the processor's caches.
-LAUNCHES = ("in_place", "allocating", "cold")
+#: Each makes one launch by one operator. Of those that are `cold`, other work comes before: their code is no longer in
+#: the processor's caches. `several` operators are hardly in them either.
+LAUNCHES = ("in_place", "allocating", "several", "cold")
+#: Matrix products, which call more of CUDA for each launch: what a process pays for every call once it has recorded.
+LIBRARY_LAUNCHES = ("product", "linear", "cold_linear")
+SEVERAL = "sin cos tanh abs neg relu sigmoid floor ceil sign erf square trunc exp2".split()
 #: More than a core's own caches hold.
 OTHER_WORK_BYTES = 4 * 2**20
 
@@ -32,6 +38,7 @@ class Loop(NamedTuple):
     call: Callable[[], object]
     events: int  #: How many calls are timed together.
     before: Callable[[], object] | None = None  #: What is done before each, and not timed.
+    launches: int = 1  #: Of each.
 
 
 def measure_recording_cost(device: str, progress: Progress, *, triton: bool) -> RecordingCost | None:
@@ -45,22 +52,28 @@ def measure_recording_cost(device: str, progress: Progress, *, triton: bool) -> 
 
 
 def cost_of_recording(loops: dict[str, Loop], device: str) -> RecordingCost:
-    unprofiled = _times_us(loops, device)
+    unprofiled, host = _times(loops, device)
     # As in what is recorded: under a process's first session, launches take longer than under later ones.
     with profiler_of(device, "light"):
         begin_session(device)
     with profiler_of(device, "light"):
         begin_session(device)
-        light = _times_us(loops, device)
+        light, _ = _times(loops, device)
     with profiler_of(device, "rich"):
         begin_session(device)
-        rich = _times_us(loops, device)
-    return RecordingCost(_event_costs(unprofiled, light), _event_costs(unprofiled, rich))
+        rich, _ = _times(loops, device)
+    return RecordingCost(_event_costs(unprofiled, light, host), _event_costs(unprofiled, rich, host), host)
 
 
 def _loops(device: str, *, triton: bool) -> dict[str, Loop]:
     on_gpu, pinned = torch.zeros(16, device=device), torch.zeros(16, pin_memory=True)
     other_work = np.zeros(OTHER_WORK_BYTES, dtype=np.uint8)
+    matrix, bias = (torch.zeros(*shape, device=device, dtype=torch.float16) for shape in ((64, 64), (64,)))
+    operators = [getattr(torch, name) for name in SEVERAL]
+
+    def several() -> None:
+        for operator in operators:
+            operator(on_gpu)
 
     def launch_and_sync() -> None:
         on_gpu.add_(1)
@@ -74,11 +87,20 @@ def _loops(device: str, *, triton: bool) -> dict[str, Loop]:
         "in_place": Loop(lambda: on_gpu.add_(1), EVENTS),
         "allocating": Loop(lambda: torch.add(on_gpu, 1), EVENTS),
         "copy": Loop(lambda: on_gpu.copy_(pinned, non_blocking=True), EVENTS),
+        "several": Loop(several, EVENTS // len(operators), launches=len(operators)),
         "cold": Loop(lambda: torch.add(on_gpu, 1), REPLAYS, partial(other_work.fill, 1)),
         "launch_and_sync": Loop(launch_and_sync, EVENTS),
         "view": Loop(lambda: on_gpu.view(4, 4), EVENTS),
         "span": Loop(span, EVENTS),
     }
+    with suppress(RuntimeError):
+        # No memory for the library's own. A GPU that is broken says so again at the next call.
+        torch.addmm(bias, matrix, matrix)
+        loops |= {
+            "product": Loop(lambda: torch.mm(matrix, matrix), EVENTS),
+            "linear": Loop(lambda: torch.addmm(bias, matrix, matrix), EVENTS),
+            "cold_linear": Loop(lambda: torch.addmm(bias, matrix, matrix), REPLAYS, partial(other_work.fill, 1)),
+        }
     if triton:
         # Needs Triton, as nothing else here does.
         from tracekit.capture.small_kernel import launch
@@ -109,43 +131,49 @@ def _captured(on_gpu: torch.Tensor, nodes: int) -> torch.cuda.CUDAGraph:
     return graph
 
 
-def _times_us(loops: dict[str, Loop], device: str) -> dict[str, list[float]]:
-    """The host's time of one event, repeat by repeat."""
+def _times(loops: dict[str, Loop], device: str) -> tuple[dict[str, list[float]], float]:
+    """The host's time of one event, repeat by repeat, in times of what `host_us` then was: the host is not as fast in
+    every repeat. And the median of that, in microseconds."""
     times: dict[str, list[float]] = {name: [] for name in loops}
     with collector_paused():
-        for call, _, _ in loops.values():
+        for loop in loops.values():
             # What is called first takes longer.
-            call()
+            loop.call()
         synchronize(device)
-        spent = dict.fromkeys(loops, 0)
+        spent, host = dict.fromkeys(loops, 0), []
         # In rounds, so that what disturbs the machine for a while disturbs no loop alone.
         for _ in range(REPEATS):
-            for name, (call, events, before) in loops.items():
+            for name, loop in loops.items():
                 if spent[name] <= MOST_NS:
-                    spent[name] += (ns := _time_ns(call, events, before))
-                    times[name].append(ns / 1e3 / events)
+                    before_us = host_us()
+                    spent[name] += (ns := _time_ns(loop))
+                    host.append((before_us + host_us()) / 2)
+                    times[name].append(ns / 1e3 / (loop.events * loop.launches) / host[-1])
                     synchronize(device)
-    return times
+    return times, float(np.median(host))
 
 
-def _time_ns(call: Callable[[], object], events: int, before: Callable[[], object] | None) -> int:
-    if before is None:
+def _time_ns(loop: Loop) -> int:
+    if loop.before is None:
         began = perf_counter_ns()
-        for _ in range(events):
-            call()
+        for _ in range(loop.events):
+            loop.call()
         return perf_counter_ns() - began
     spent = 0
-    for _ in range(events):
-        before()
+    for _ in range(loop.events):
+        loop.before()
         began = perf_counter_ns()
-        call()
+        loop.call()
         spent += perf_counter_ns() - began
     return spent
 
 
-def _event_costs(unprofiled: dict[str, list[float]], recorded: dict[str, list[float]]) -> EventCosts:
-    added = {name: _less(_quartiles(times), _quartiles(unprofiled[name])) for name, times in recorded.items()}
+def _event_costs(unprofiled: dict[str, list[float]], recorded: dict[str, list[float]], fast_us: float) -> EventCosts:
+    """Of a host that is so fast."""
+    added = {name: fast_us * _less(_quartiles(times), _quartiles(unprofiled[name])) for name, times in recorded.items()}
     where_possible = {"driver_launch": _cost(added["driver"])} if "driver" in added else {}
+    if "product" in added:
+        where_possible["library_launch"] = _cost(*(added[name] for name in LIBRARY_LAUNCHES))
     if "many" in added:
         # A line through both graphs: so much a launch, and so much a node.
         node = _less(added["many"], added["one"]) / (NODES - 1)

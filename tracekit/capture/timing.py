@@ -14,7 +14,9 @@ from msgspec import Struct, field
 from tracekit.capture.compilation import watch_compilation
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
+from tracekit.capture.host_speed import host_times, host_us
 from tracekit.capture.lockstep import ALONE, Ranks
+from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, StoppingRule, StopReason
@@ -41,7 +43,7 @@ RESAMPLES = 400
 class CallTime(Struct, frozen=True):
     """One timed call, with the time between two device events and the most memory held; None without a GPU. Of several
     ranks it is each time the slowest's, or the largest; `own_us` and `own_peak_bytes` are this rank's, None where it is
-    the only one."""
+    the only one. `host_us` is how fast this rank's host was around it, None on a CPU."""
 
     wall_us: float
     device_us: float | None = None
@@ -49,6 +51,7 @@ class CallTime(Struct, frozen=True):
     compilations: int = 0
     own_us: float | None = None
     own_peak_bytes: int | None = None
+    host_us: float | None = None
 
 
 class Timings(Struct):
@@ -60,11 +63,12 @@ class Timings(Struct):
     and the untimed ones too: the round and the wall time of each. `seconds` is how long all of it took,
     `compiling_seconds` how much of that were calls that compiled, `compiling_rounds` (from 0) are where. `own_us` is
     how long this rank took for each call in `wall_us`, `own_peak_bytes` the most memory it held; both are empty where
-    it is the only one.
+    it is the only one. `host_us` is how fast the host was around each call in `wall_us`; empty on a CPU.
     """
 
     wall_us: dict[FormName, list[float]] = field(default_factory=dict)
     own_us: dict[FormName, list[float]] = field(default_factory=dict)
+    host_us: dict[FormName, list[float]] = field(default_factory=dict)
     device_us: dict[FormName, list[float]] = field(default_factory=dict)
     peak_bytes: dict[FormName, int] = field(default_factory=dict)
     own_peak_bytes: dict[FormName, int] = field(default_factory=dict)
@@ -96,6 +100,8 @@ class Timings(Struct):
         self.order.append(name)
         if call.own_us is not None:
             self.own_us.setdefault(name, []).append(call.own_us)
+        if call.host_us is not None:
+            self.host_us.setdefault(name, []).append(call.host_us)
         if call.device_us is not None:
             self.device_us.setdefault(name, []).append(call.device_us)
 
@@ -103,6 +109,10 @@ class Timings(Struct):
         """How the form was timed, for the manifest."""
         target, budget_seconds = (rule.target, rule.budget_seconds) if rule.rounds is None else (None, None)
         return FormTiming(self.stopped, target, budget_seconds, self.seconds, self._controls(name))
+
+    def host(self, name: FormName) -> HostTimes | None:
+        """How fast the host was while the form was timed."""
+        return host_times(self.host_us.get(name, ()))
 
     def process(self, name: FormName) -> ProcessTimes:
         """The form's times as those of a process that repeats another's."""
@@ -218,6 +228,7 @@ def _settle(
 def time_one(form: Form, *, ranks: Ranks = ALONE) -> CallTime:
     """One synchronised call of the form, which is ready: what it took by the host's clock, and by the device's."""
     events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if form.device != "cpu" else []
+    before_us = host_us() if events else 0.0
     if events:
         torch.cuda.reset_peak_memory_stats()
     with watch_compilation() as watch:
@@ -231,6 +242,7 @@ def time_one(form: Form, *, ranks: Ranks = ALONE) -> CallTime:
         synchronize(form.device)
         end_ns = time.perf_counter_ns()
     wall_us, own_us = ranks.took(start_ns, end_ns)
+    around_us = (before_us + host_us()) / 2 if events else None
     device_us = events[0].elapsed_time(events[1]) * 1e3 if events else 0.0
     peak_bytes = torch.cuda.max_memory_allocated() if events else 0
     # Who made torch forget what it compiled has it compiled anew, unseen.
@@ -243,4 +255,5 @@ def time_one(form: Form, *, ranks: Ranks = ALONE) -> CallTime:
         compilations=int(compiled),
         own_us=own_us if ranks.size > 1 else None,
         own_peak_bytes=peak_bytes if events and ranks.size > 1 else None,
+        host_us=around_us,
     )

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from tracekit.model.bounded import Microseconds
+from tracekit.model.bounded import CallMicroseconds, Microseconds
 
 
 class Cost(Struct, frozen=True):
@@ -28,6 +28,7 @@ class EventCosts(Struct, frozen=True):
     driver_launch: Cost | None = None  #: The launch of a Triton kernel. None where no Triton kernel was launched.
     graph_launch: Cost | None = None  #: The launch of a CUDA graph, without its kernels.
     graph_node: Cost | None = None  #: Each kernel of a CUDA graph.
+    library_launch: Cost | None = None  #: A matrix product's launch, with its operator. None: not measured.
 
 
 class RecordingCost(Struct, frozen=True):
@@ -35,3 +36,5 @@ class RecordingCost(Struct, frozen=True):
 
     light: EventCosts  #: In a recording of kernels and API calls.
     rich: EventCosts  #: In one of operators and shapes too.
+    host_us: CallMicroseconds | None = None  #: How fast the host is whose costs these are, as `FormResult.host` says of
+    #: timed calls.

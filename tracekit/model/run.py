@@ -20,6 +20,7 @@ from tracekit.model.bounded import (
 )
 from tracekit.model.compilation import Diagnostics, NotCompiled
 from tracekit.model.gpu import FormMemory, GpuState
+from tracekit.model.host_speed import HostTimes
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics
 from tracekit.model.recording_cost import RecordingCost
@@ -111,6 +112,9 @@ class Recording(Struct, frozen=True):
     path: FileName  #: Relative to the run folder.
     steps: Count
     bytes: Count
+    host_us: Many[
+        CallMicroseconds
+    ] = ()  #: How fast the host was in each step, as `FormResult.host` says of timed calls.
 
 
 class CompileFacts(Struct, frozen=True):
@@ -147,6 +151,7 @@ class FormResult(Struct, frozen=True):
         CallMicroseconds
     ] = ()  #: Of several ranks: this one's time of each call; `wall_us` is the slowest's.
     own_peak_memory_bytes: Count | None = None  #: Of several ranks: this one's; `peak_memory_bytes` is the largest.
+    host: HostTimes | None = None  #: How fast the host was while it was timed; None where not asked, and on a CPU.
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)

@@ -408,6 +408,7 @@ def _timed(form: FormResult, timings: timing.Timings, rule: StoppingRule) -> dic
         "own_wall_us": tuple(timings.own_us.get(form.name, ())),
         "own_peak_memory_bytes": timings.own_peak_bytes.get(form.name),
         "peak_memory_bytes": timings.peak_bytes.get(form.name),
+        "host": timings.host(form.name),
         "compilation": compilation,
         "timing": timings.of(form.name, rule) if form.name in timings.wall_us else None,
     }
@@ -435,4 +436,4 @@ def _record(
     finally:
         # Also on Ctrl-C: half a trace under a hidden name is of no use to anybody.
         unpublished.unlink(missing_ok=True)
-    return Recording(kind=kind, path=name, steps=steps, bytes=size)
+    return Recording(kind=kind, path=name, steps=steps, bytes=size, host_us=marks.host_us)

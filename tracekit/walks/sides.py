@@ -97,11 +97,14 @@ def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: Reco
     """With the causes of the unprofiled call's idle time, where that is known."""
     if side.unprofiled_idle_us is None:
         return side
-    from tracekit.analysis.unprofiled_idle import estimate_idle, rules_of
+    from tracekit.analysis.unprofiled_idle import Host, estimate_idle, rules_of
 
     busy_differs_us = BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us
     doubt_us = busy_differs_us + (side.form.calls_differ_us if side.form else 0.0)
-    estimate = estimate_idle(light, rich, rules_of(cost), doubt_us)
+    timed = side.form.host if side.form else None
+    recorded_us = next((each.host_us for each in side.form.recordings if each.kind == "light"), ()) if side.form else ()
+    host = Host(timed, recorded_us) if timed and recorded_us else None
+    estimate = estimate_idle(light, rich, rules_of(cost, timed), doubt_us, host)
     return replace(side, idle_estimate=replace(estimate, cost_measured=cost is not None) if estimate else None)
 
 
