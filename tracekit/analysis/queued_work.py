@@ -30,6 +30,7 @@ def _find_queued(work: pl.DataFrame) -> Bools:
     before = find_before(starts, ends, find_on_stream(work))
     known, follows = calls >= 0, before >= 0
     in_call = known & (calls == np.append(-1, calls[:-1]))
+    # The latency shows where the GPU had nothing else to do.
     alone = (starts - returned)[known & ~in_call & (~follows | (returned > ends[before]))]
     latency = max(float(np.median(alone)), 0.0) if len(alone) else LAUNCH_LATENCY_NS
     found = np.zeros(len(work), dtype=bool)
