@@ -113,6 +113,17 @@ def launched(
     return [make_call(at_us, at_us + 1, correlation=correlation, thread=thread), kernel]
 
 
+def make_overlapping_launches(count: int) -> list[Json]:
+    """A launch of 4 us every 5.4 us, of kernels of 2 us that begin 5 us after their calls return. When one ends the
+    next one's call has returned, but nothing is behind anything else."""
+    events = []
+    for number in range(count):
+        at_us = round(5.4 * number, 1)
+        kernel = make_kernel(at_us + 9, at_us + 11, correlation=number + 1)
+        events += [make_call(at_us, at_us + 4, correlation=number + 1), kernel]
+    return events
+
+
 def make_step(
     number: int, names: str, *, start: float | None = None, length: float = 90, size: int = 8, us: float = 4
 ) -> list[Json]:

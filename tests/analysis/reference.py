@@ -5,6 +5,7 @@ Times of the events must be whole quarters. Nothing of tracekit's code is used.
 
 from collections import Counter
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from tests.traces import Json
@@ -155,8 +156,37 @@ class Reference:
                 return "device"
             if tick < min(max(end_of(call), gap[0]), over):
                 return self._host(tick, call["tid"], other)
-            return "launch_latency" if end_of(call) > gap[0] else "device"
+            return "device" if self._queued(ending[0], running) else "launch_latency"
         return self._host(tick, begun[-1]["tid"], other) if begun else "unattributed"
+
+    def _queued(self, activity: Json, running: list[Json]) -> bool:
+        """It waited for work that was launched sooner: of the same call, or ended later than its launch alone lasts."""
+        latencies = []
+        for each in running:
+            if (call := self.launch(each)) and not self._in_call(each, running):
+                before = self._end_before(each, running)
+                latencies += [each["ts"] - end_of(call)] if before is None or end_of(call) > before else []
+        usual = max(median(latencies), 0) if latencies else 2
+        call, before = self.launch(activity), self._end_before(activity, running)
+        if call is None or before is None:
+            return False
+        return self._in_call(activity, running) or before - end_of(call) >= usual
+
+    def _launched_sooner(self, activity: Json, running: list[Json]) -> list[Json]:
+        def place(each: Json) -> tuple[int, int]:
+            call = self.launch(each)
+            at = next((i for i, other in enumerate(self.calls) if other is call), -1)
+            return at, next(i for i, other in enumerate(running) if other is each)
+
+        return [each for each in running if place(each) < place(activity)]
+
+    def _in_call(self, activity: Json, running: list[Json]) -> bool:
+        call = self.launch(activity)
+        return any(self.launch(each) is call for each in self._launched_sooner(activity, running))
+
+    def _end_before(self, activity: Json, running: list[Json]) -> float | None:
+        ends = [end_of(each) for each in self._launched_sooner(activity, running)]
+        return max((end for end in ends if end <= activity["ts"]), default=None)
 
     def _host(self, tick: float, thread: int, other: int | None) -> str:
         """What the innermost event of the thread says, else of the one that launched what ran before."""

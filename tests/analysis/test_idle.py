@@ -1,7 +1,18 @@
 from pathlib import Path
 
 import pytest
-from tests.traces import Json, analyze, launched, make_call, make_event, make_kernel, make_op, make_span, make_trace
+from tests.traces import (
+    Json,
+    analyze,
+    launched,
+    make_call,
+    make_event,
+    make_kernel,
+    make_op,
+    make_overlapping_launches,
+    make_span,
+    make_trace,
+)
 
 from tracekit.analysis import timeline
 from tracekit.errors import TracekitError
@@ -36,6 +47,26 @@ def test_before_the_launch_returned_it_is_the_host_after_it_the_latency_of_the_l
 def test_what_was_queued_while_the_gpu_worked_waits_for_the_device(tmp_path: Path) -> None:
     events = [make_call(-5, -1, correlation=1), FIRST, make_call(3, 9, correlation=2), SECOND, make_op(-9, 120)]
     assert causes_of(idle_of(tmp_path, events)) == {"device": 90}
+
+
+def test_what_begins_its_own_latency_after_its_launch_waits_for_that_though_it_had_returned(tmp_path: Path) -> None:
+    assert causes_of(idle_of(tmp_path, make_overlapping_launches(400))) == {"launch_latency": pytest.approx(399 * 3.4)}
+
+
+def test_what_was_launched_long_before_the_work_before_it_ended_waits_for_that(tmp_path: Path) -> None:
+    at_once = make_overlapping_launches(4)
+    behind = [make_call(40, 44, correlation=8), make_kernel(49, 90, correlation=8)]
+    behind += [make_call(50, 54, correlation=9), make_kernel(91, 95, correlation=9)]
+    causes = causes_of(idle_of(tmp_path, [*at_once, *behind, make_op(-9, 120)]))
+    assert causes == pytest.approx({"op_dispatch": 12.8, "launch_call": 4, "launch_latency": 3 * 3.4 + 5, "device": 1})
+
+
+def test_what_waits_for_another_stream_is_behind_what_was_launched_before_it(tmp_path: Path) -> None:
+    """Not behind what ended last, which was launched later, and not behind what its own stream did long before."""
+    events = [*launched(-40, 3, 9), make_call(0, 4, correlation=1), make_kernel(6, 50, correlation=1)]
+    events += [make_call(10, 14, correlation=2), make_kernel(56, 60, correlation=2, stream=8)]
+    events += [make_call(20, 24, correlation=3), make_kernel(51, 54, correlation=3)]
+    assert causes_of(idle_of(tmp_path, [*events, make_op(-50, 70)]))["device"] == 1 + 2
 
 
 def test_a_launch_that_returned_inside_the_gap_had_found_the_queue_empty(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.traces import (
     make_event,
     make_kernel,
     make_op,
+    make_overlapping_launches,
     make_span,
     make_trace,
 )
@@ -173,6 +174,31 @@ def test_between_the_kernels_of_a_graph_the_host_is_no_cause_though_its_launch_h
     trace = make_trace(tmp_path, [make_span(0, 150), *events])
     assert causes_of(trace) == {each.cause: each.us for each in analyze(trace).idle.causes}
     assert causes_of(trace) == {"launch_call": 20 + 100, "device": 10}
+
+
+@pytest.mark.parametrize(
+    ("faster_us", "gaps"), [(0.0, {"launch_latency": 3.4}), (1.0, {"launch_latency": 2.4}), (3.5, {"device": 1.0})]
+)
+def test_what_began_by_its_own_launch_is_behind_other_work_only_where_a_faster_host_has_it_wait(
+    tmp_path: Path, faster_us: float, gaps: dict[str, float]
+) -> None:
+    trace = make_trace(tmp_path, [make_span(0, 2170), make_op(-9, -8), *make_overlapping_launches(400)])
+    found = causes_of(trace, rules=(Rule(HostCost(launch=1000 * faster_us)),))
+    of_gpu = {cause: found[cause] for cause in ("launch_latency", "device") if cause in found}
+    # The first kernel has no other before it.
+    of_gpu["launch_latency"] -= 5
+    assert {cause: us for cause, us in of_gpu.items() if us > 1e-6} == pytest.approx(
+        {cause: 399 * us for cause, us in gaps.items()}
+    )
+
+
+def test_what_is_queued_behind_long_work_stays_so_however_fast_the_host_is(tmp_path: Path) -> None:
+    events = [make_op(-9, -8), make_call(10, 15, correlation=1), make_kernel(17, 100, correlation=1)]
+    events += [make_call(30, 35, correlation=2), make_kernel(101, 200, correlation=2)]
+    trace = make_trace(tmp_path, [make_span(0, 200), *events])
+    for faster_us in (0.0, 4.0):
+        found = causes_of(trace, rules=(Rule(HostCost(launch=1000 * faster_us)),))
+        assert (found["launch_latency"], found["device"]) == (2, 1)
 
 
 def test_what_autograds_thread_does_not_record_is_told_by_the_thread_before(tmp_path: Path) -> None:

@@ -143,21 +143,23 @@ class Machine:
         return wall_us
 
 
-def gaps_of(machine: Machine, wall_us: float) -> list[tuple[float, float, float]]:
-    """Begin and end of each stretch without a kernel, and when what ended it had been launched."""
+def gaps_of(machine: Machine, wall_us: float) -> list[tuple[float, float, float, bool]]:
+    """Begin and end of each stretch without a kernel, when what ended it had been launched, and whether that was
+    queued."""
     begins = [*(each.begin for each in machine.kernels), wall_us]
     ends = [0.0, *(each.end for each in machine.kernels)]
-    return list(zip(ends, begins, [*(each.returned for each in machine.kernels), wall_us], strict=True))
+    launched = [*(each.returned for each in machine.kernels), wall_us]
+    return list(zip(ends, begins, launched, [*(each.queued for each in machine.kernels), False], strict=True))
 
 
 def true_causes(machine: Machine, wall_us: float) -> dict[str, float]:
     """Why the GPU is idle in the one step of a machine, gap by gap."""
     causes: Counter[str] = Counter()
-    for begin, end, launched in gaps_of(machine, wall_us):
+    for begin, end, launched, queued in gaps_of(machine, wall_us):
         until = min(max(launched, begin), end)
         for started, over, cause in machine.host:
             causes[cause] += max(min(over, until) - max(started, begin), 0.0)
-        causes["launch_latency" if launched > begin else "device"] += end - until
+        causes["device" if queued else "launch_latency"] += end - until
     return {cause: us for cause, us in causes.items() if us}
 
 
@@ -199,15 +201,12 @@ def trace_of(program: tuple[Action, ...], machine: Machine, folder: str) -> Path
 
 
 def slack_us(truth: Machine, recorded: Machine) -> float:
-    """What nobody can know: how soon a kernel follows in the queue that waits in none where it is recorded."""
-    kinds = [
-        [
-            (each.queued, launched > begin)
-            for each, (begin, _, launched) in zip(machine.kernels, gaps_of(machine, 0.0), strict=False)
-        ]
-        for machine in (truth, recorded)
-    ]
-    return 1.0 + truth.latency_us * sum(a != b for a, b in zip(*kinds, strict=False))
+    """What nobody can know: how soon a kernel follows in the queue that waits in none where it is recorded; and whether
+    one waited that began hardly later than its launch alone would have had it."""
+    kinds = [[each.queued for each in machine.kernels] for machine in (truth, recorded)]
+    unlike = sum(a != b for a, b in zip(*kinds, strict=False))
+    hardly = sum(queued and begin - launched < truth.latency_us for begin, _, launched, queued in gaps_of(truth, 0.0))
+    return 1.0 + truth.latency_us * unlike + truth.next_us * hardly
 
 
 def check(program: tuple[Action, ...], launch_us: float, event_us: float, *, measured: bool) -> None:
@@ -302,6 +301,10 @@ COMPILED = Inside(
 )
 PROGRAMS = {
     "the host launches too late": (*(Launch(3.0) for _ in range(20)), Wait()),
+    "each launch is under way before the kernel before has ended": (
+        *(Launch(2.0, before_us=0.4, call_us=3.0, after_us=0.6) for _ in range(200)),
+        Wait(),
+    ),
     "the queue hides the host": (*(Launch(90.0) for _ in range(12)), Wait()),
     "both": (*(Launch(90.0) for _ in range(6)), Work(900.0), *(Launch(3.0) for _ in range(9)), Wait()),
     "a wait in the middle": (Launch(200.0), Wait(), Work(70.0), Work(12.0, VIEW), Launch(9.0), Launch(9.0), Wait()),

@@ -13,19 +13,19 @@ from tracekit import interval
 from tracekit.analysis.devices import busy_intervals
 from tracekit.analysis.timeline import CAUSE_CODES, Timeline, find_places, is_sync_call
 from tracekit.analysis.window import Scope, columns, touching
-from tracekit.interval import Ints
+from tracekit.interval import Bools, Ints
 from tracekit.model.analysis import Place, SyncTime
 from tracekit.model.trace import Trace
 
 #: The columns of `Gaps`.
-PER_GAP = ("starts", "ends", "since", "thread", "other", "call", "called_ns", "launched_ns", "after", "before")
+PER_GAP = ("starts", "ends", "queued", "thread", "other", "call", "called_ns", "launched_ns", "after", "before")
 
 
 class Gaps(Struct, frozen=True):
-    """The gaps of one device as columns, or parts of them: `since` is when the whole gap began. `thread` is the host
-    thread that decides the causes, -1 where none is known: the one that launched what ended the gap, else that of the
-    step. `other` is the thread that launched what ran before the gap, else that of the step; it is looked at where
-    `thread` records nothing.
+    """The gaps of one device as columns, or parts of them: `queued` says whether what ended the gap waited for other
+    work. `thread` is the host thread that decides the causes, -1 where none is known: the one that launched what ended
+    the gap, else that of the step. `other` is the thread that launched what ran before the gap, else that of the step;
+    it is looked at where `thread` records nothing.
 
     `call` is the row of the call that launched the ending activity, `called_ns` and `launched_ns` are when it began and
     returned; -1 where no such call is recorded or nothing ends the gap. Between two activities of one call (a CUDA
@@ -35,7 +35,7 @@ class Gaps(Struct, frozen=True):
     device: int
     starts: Ints
     ends: Ints
-    since: Ints
+    queued: Bools
     thread: Ints
     other: Ints
     call: Ints
@@ -79,7 +79,7 @@ def find_gaps(trace: Trace, scope: Scope, device: int) -> Gaps:
         device=device,
         starts=holes[:, 0],
         ends=holes[:, 1],
-        since=holes[:, 0],
+        queued=(before >= 0) & np.append(own["queued"].to_numpy(), False)[before],
         thread=np.where(before >= 0, _at(threads, before), of_step),
         other=np.where(previous >= 0, previous, of_step),
         call=call,

@@ -136,8 +136,8 @@ def _divide(gaps: Gaps, timeline: Timeline, unrecorded: str) -> Ints:
     shift = timeline.line.place(gaps.other[rows], gaps.starts[rows]) - on_line[owner, 0]
     np.add.at(parts, rows, timeline.time_by_cause(silences + shift[:, np.newaxis]))
     began = np.where(unknown, 0, gaps.ends - gaps.host_until)
-    # What was launched while the GPU worked waited in its queue, and what one call launched in its graph.
-    code = np.where(gaps.launched_ns > gaps.since, CAUSE_CODES["launch_latency"], CAUSE_CODES["device"])
+    # What waited for other work waited in the GPU's queue or its graph; all else for its own launch.
+    code = np.where(gaps.queued, CAUSE_CODES["device"], CAUSE_CODES["launch_latency"])
     parts[np.arange(len(parts)), code] += began
     rest = (gaps.ends - gaps.starts) - parts.sum(axis=1)
     parts[unknown, CAUSE_CODES["unattributed"]] += rest[unknown]

@@ -17,11 +17,12 @@ from msgspec import Struct, field
 from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH
 from tracekit.analysis.links import CLOCK_NS, launching_calls
+from tracekit.analysis.queued_work import find_before, find_on_stream
 from tracekit.analysis.timeline import CAUSE_CODES, COLLECTING, cause_of_call, is_sync_call
 from tracekit.analysis.window import Scope, columns
 
 if TYPE_CHECKING:
-    from tracekit.interval import Bools, Floats, Intervals, Ints
+    from tracekit.interval import Bools, Floats, Intervals
     from tracekit.model.trace import Trace
 
 #: Triton's kernels are launched so, and those of libraries, among them all matrix products, so.
@@ -31,9 +32,8 @@ COPY = "Memcpy"
 QUEUE_FULL = "Command Buffer Full"
 #: Of a call and what lies before it at least so much is left, whatever recording is said to add.
 LEAST_NS = 500.0
-#: From the return of a launch to the start of its kernel, and from the end of a kernel to the start of one that was
-#: queued behind it, where a step shows none.
-LAUNCH_LATENCY_NS, BETWEEN_KERNELS_NS = 2000.0, 1000.0
+#: From the end of a kernel to the start of one that was queued behind it, where a step shows none.
+BETWEEN_KERNELS_NS = 1000.0
 #: A wait is for one of so many activities that were launched last.
 MOST_LOOKED_AT = 64
 
@@ -107,11 +107,13 @@ class HostStep(Struct, frozen=True, eq=False):
 
 
 class Replayed(Struct, frozen=True, eq=False):
-    """When each stretch of the host ended, the first beginning at 0, and when each activity started and ended."""
+    """When each stretch of the host ended, the first beginning at 0; when each activity started and ended, and whether
+    it `waited` for other work, not for its own launch."""
 
     stretch_ends: Floats
     starts: Floats
     ends: Floats
+    waited: Bools
 
 
 def host_steps(trace: Trace, scope: Scope, device: int) -> list[HostStep]:
@@ -159,12 +161,14 @@ def _host_step(
     order = np.lexsort((work["start_ns"].to_numpy(), of_call))
     work, of_call = work[order], of_call[order]
     starts, ends = (each - begin for each in columns(work, "start_ns", "end_ns"))
-    on_stream = _before_on_stream(work)
+    on_stream = find_on_stream(work)
     first = np.searchsorted(of_call, np.arange(len(rows)), side="left")
     last = np.searchsorted(of_call, np.arange(len(rows)), side="right")
     launch_ends = np.where(of_call >= 0, launched[of_call] if len(launched) else 0, starts)
-    before = _ended_before(starts, ends, on_stream)
-    queued, delays, between = _find_delays(starts, ends, launch_ends, before)
+    before = find_before(starts, ends, on_stream)
+    # What was queued behind work of another step begins as long after its launch as it did.
+    queued = work["queued"].to_numpy() & (before >= 0)
+    delays = np.where(queued, starts - ends[before], starts - launch_ends).astype(np.float64)
     step = HostStep(
         starts=starts.tolist(),
         ends=ends.tolist(),
@@ -173,7 +177,7 @@ def _host_step(
         on_stream=on_stream.tolist(),
         queued=queued.tolist(),
         delays=delays.tolist(),
-        between=between,
+        between=float(np.median(delays[queued])) if queued.any() else BETWEEN_KERNELS_NS,
         names=work["name"].to_list(),
         hidden=hidden,
         threads=threads,
@@ -245,53 +249,19 @@ def _add(
     step.tail.append(float(tail))
 
 
-def _ended_before(starts: Ints, ends: Ints, on_stream: Ints) -> Ints:
-    """For each activity the one that had ended last when it began; -1 for none. One that was launched later it did not
-    wait for: then the one before it on its stream."""
-    order = np.argsort(ends, kind="stable")
-    at = np.searchsorted(ends[order], starts, side="right") - 1
-    before = np.where(at >= 0, order[np.maximum(at, 0)], -1) if len(starts) else starts
-    place = np.arange(len(starts))
-    before = np.where(before < place, before, on_stream)
-    return np.where(before < place, before, -1)
-
-
-def _before_on_stream(work: pl.DataFrame) -> Ints:
-    place = pl.int_range(pl.len())
-    found = work.select(at=place, stream=pl.col("stream").fill_null(-1), start=pl.col("start_ns")).sort("start")
-    found = found.with_columns(before=pl.col("at").shift(1).over("stream")).sort("at")
-    return found["before"].fill_null(-1).to_numpy().astype(np.int64)
-
-
-def _find_delays(starts: Ints, ends: Ints, launch_ends: Ints, before: Ints) -> tuple[Bools, Floats, float]:
-    """Whether each activity was queued: launched while other work ran, or by a call that launched other work before it.
-    How long it began after that work, or else after its launch; and the former's median."""
-    if not len(starts):
-        return np.zeros(0, dtype=bool), np.zeros(0), BETWEEN_KERNELS_NS
-    after_launch, after_work = starts - launch_ends, starts - ends[before]
-    follows = before >= 0
-    in_call = np.append(False, launch_ends[1:] == launch_ends[:-1])
-    alone = after_launch[~in_call & (~follows | (after_launch < after_work))]
-    latency = max(float(np.median(alone)), 0.0) if len(alone) else LAUNCH_LATENCY_NS
-    # What was launched just before other work ended waits for its own launch, as what is launched after that.
-    queued = follows & (in_call | (after_launch - after_work >= latency))
-    delays = np.where(queued, after_work, after_launch).astype(np.float64)
-    return queued, delays, float(np.median(delays[queued])) if queued.any() else BETWEEN_KERNELS_NS
-
-
 def replay(step: HostStep, cost: HostCost) -> Replayed:
     """The step again, its host so much faster."""
     # What was launched before the step, or by a call that is not recorded, is where it was.
-    starts, ends = list(step.starts), list(step.ends)
+    starts, ends, waited = list(step.starts), list(step.ends), list(step.queued)
     stretch_ends = [0.0] * len(step.lengths)
     now, lengths = 0.0, step.lengths
     if cost.own_events:
         lengths = np.maximum(np.array(lengths) - np.array(step.overhead), 0.0).tolist()
     for at, length in enumerate(lengths):
-        first, last, waited = step.first[at], step.last[at], step.waits_for[at]
-        if waited >= 0:
+        first, last, awaited = step.first[at], step.last[at], step.waits_for[at]
+        if awaited >= 0:
             left = max(step.tail[at] - cost.sync, min(step.tail[at], LEAST_NS))
-            now = max(now, max(now, ends[waited]) + left)
+            now = max(now, max(now, ends[awaited]) + left)
         elif last > first:
             added = cost.of_launch(step.call_names[step.calls[at]], last - first)
             follows = at > 0 and step.codes[at - 1] == -1 and step.calls[at - 1] == step.calls[at]
@@ -305,24 +275,28 @@ def replay(step: HostStep, cost: HostCost) -> Replayed:
             left = (length - of_call) / step.lengths[at] if step.lengths[at] else 1.0
             sooner = of_call if cost.after_start else 0.0
             for one in range(first, last):
-                begun = _begin(step, one, now, left, sooner, ends)
+                begun, waited[one] = _begin(step, one, now, left, sooner, ends)
                 starts[one], ends[one] = begun, begun + step.ends[one] - step.starts[one]
         else:
             now += length
         stretch_ends[at] = now
-    return Replayed(np.array(stretch_ends), np.array(starts), np.array(ends))
+    return Replayed(np.array(stretch_ends), np.array(starts), np.array(ends), np.array(waited, dtype=bool))
 
 
-def _begin(step: HostStep, one: int, launched: float, left: float, handed_over: float, ends: list[float]) -> float:
+def _begin(
+    step: HostStep, one: int, launched: float, left: float, handed_over: float, ends: list[float]
+) -> tuple[float, bool]:
     """When an activity begins whose call returned at `launched`, with so much `left` of the call, given when others
-    ended. `handed_over` is how long before the recorded return it had been."""
+    ended; and whether it waited for one of these. `handed_over` is how long before the recorded return it had been."""
     # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
     after = step.starts[one] - step.launch_ends[one] + handed_over
     if step.queued[one]:
-        begun = max(ends[step.before[one]] + step.delays[one], launched + min(after * left, 0.0))
+        begun, behind = launched + min(after * left, 0.0), ends[step.before[one]] + step.delays[one]
+        begun, waited = max(begun, behind), behind >= begun
     else:
-        begun = launched + (after if after > 0 else after * left)
+        begun, waited = launched + (after if after > 0 else after * left), False
     on_stream = step.on_stream[one]
     if on_stream >= 0:
-        begun = max(begun, ends[on_stream] + min(step.starts[one] - step.ends[on_stream], step.between))
-    return begun
+        behind = ends[on_stream] + min(step.starts[one] - step.ends[on_stream], step.between)
+        begun, waited = max(begun, behind), waited or behind > begun
+    return begun, waited

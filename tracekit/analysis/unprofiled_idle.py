@@ -495,16 +495,17 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     until = np.where(after >= 0, np.append(ends, 0.0)[after], np.nan)
     until[-1] = over
     # Between the kernels of one graph the host is never the cause.
-    until = np.clip(np.where((after >= 0) & (before == after), gap_starts, until), gap_starts, gap_ends)
+    of_graph = (after >= 0) & (before == after)
+    until = np.clip(np.where(of_graph, gap_starts, until), gap_starts, gap_ends)
+    waited = of_graph | np.append(again.waited[order], False)
     some = gap_ends > gap_starts
-    gap_starts, gap_ends, until = gap_starts[some], gap_ends[some], until[some]
+    gap_starts, gap_ends, until, waited = gap_starts[some], gap_ends[some], until[some], waited[some]
     causes, after_sync = np.zeros(len(IDLE_CAUSES)), np.zeros(len(IDLE_CAUSES))
     unknown = np.isnan(until)
     causes[UNKNOWN] = (gap_ends - gap_starts)[unknown].sum()
     of_gpu = np.where(unknown, 0.0, gap_ends - np.where(unknown, gap_ends, until))
-    late = until > gap_starts
-    causes[CAUSE_CODES["launch_latency"]] = of_gpu[late].sum()
-    causes[CAUSE_CODES["device"]] = of_gpu[~late].sum()
+    causes[CAUSE_CODES["launch_latency"]] = of_gpu[~waited].sum()
+    causes[CAUSE_CODES["device"]] = of_gpu[waited].sum()
 
     gap_starts, until = gap_starts[~unknown], until[~unknown]
     first, last = np.searchsorted(ends, gap_starts, side="right"), np.searchsorted(begins, until, side="left")
@@ -530,8 +531,8 @@ def _divide(step: HostStep, again: Replayed, match: _Match, reading: _Reading, *
     parts[silent] = found * lengths[silent, np.newaxis]
     causes += parts.sum(axis=0)
     # The GPU ran dry while a call waited for it: what the host did from then on.
-    waited = np.append(step.waits_for, -1)[np.minimum(first, len(step.waits_for))] >= 0
-    follows = waited[gaps] & (rows > first[gaps])
+    dried = np.append(step.waits_for, -1)[np.minimum(first, len(step.waits_for))] >= 0
+    follows = dried[gaps] & (rows > first[gaps])
     after_sync += parts[follows].sum(axis=0)
     unaligned = parts[silent][~match.matched[of]].sum(axis=0)
     return _Divided(causes, after_sync, unaligned)

@@ -11,6 +11,7 @@ from tracekit import interval
 from tracekit.analysis.line import make_line
 from tracekit.analysis.links import link_launches
 from tracekit.analysis.nesting import nest
+from tracekit.analysis.queued_work import find_queued
 from tracekit.errors import TracekitError
 from tracekit.interval import NEVER, Bools, Intervals, Ints
 from tracekit.model.trace import Trace
@@ -39,10 +40,10 @@ class Span(Struct, frozen=True):
 class Scope(Struct, frozen=True):
     """The part of a trace that is analysed.
 
-    `linked` are the activities of the whole trace as `link_launches` gives them, with their launches: what was launched
-    outside the window may run inside it. `activities` are those that belong, with a column `step` more, the position in
-    `spans`. `calls` is the trace's table with its row number. `windows`
-    is the analysed time of each device and `step_windows[device][i]` that of step i (nanoseconds). `doubtful` counts
+    `linked` are the activities of the whole trace as `link_launches` gives them, with their launches, and with a column
+    `queued` more: what was launched outside the window may run inside it. `activities` are those that belong, with a
+    column `step` more, the position in `spans`. `calls` is the trace's table with its row number. `windows` is the
+    analysed time of each device and `step_windows[device][i]` that of step i (nanoseconds). `doubtful` counts
     the activities that could belong to several steps, because the spans of several threads overlap.
     """
 
@@ -66,6 +67,7 @@ def find_scope(trace: Trace, window: str, steps: tuple[int, int] | None = None) 
     expression of a host span. `steps` are the first and the last number of the steps that count. Raises TracekitError
     when nothing in the trace matches."""
     linked, calls = link_launches(trace)
+    linked = linked.with_columns(queued=find_queued(linked))
     kind, spans = find_named_or_steps(trace, window, steps)
     if kind == "whole":
         extent = np.array([[linked["start_ns"].min(), linked["end_ns"].max()]], dtype=np.int64)

@@ -32,8 +32,8 @@ CAUSES = {
     "gc": ("garbage collection", "Python was collecting garbage"),
     "python": ("Python", "no host event: the user's Python, also at graph breaks, or untraced CPU time"),
     "profiler": ("the profiler itself", "profiler overhead, not in unprofiled calls"),
-    "launch_latency": ("launch latency", "launched on an empty queue, not begun yet"),
-    "device": ("gaps between queued kernels", "more was queued: order among streams, or inside a CUDA graph"),
+    "launch_latency": ("launch latency", "launched, not begun yet, behind no other work"),
+    "device": ("gaps between queued kernels", "queued behind other work, on any stream, or inside a CUDA graph"),
     "unattributed": ("unattributed", "not in the trace"),
 }
 
