@@ -185,7 +185,17 @@ class Reference:
         return any(self.launch(each) is call for each in self._launched_sooner(activity, running))
 
     def _end_before(self, activity: Json, running: list[Json]) -> float | None:
-        ends = [end_of(each) for each in self._launched_sooner(activity, running)]
+        sooner = self._launched_sooner(activity, running)
+        # On its own stream a programmatic dependent launch begins before what it depends on has ended.
+        same = [each for each in running if each["args"]["stream"] == activity["args"]["stream"]]
+        begun = [
+            each for each in same if each["ts"] < activity["ts"] or (each["ts"] == activity["ts"] and each in sooner)
+        ]
+        last = max((each["ts"] for each in begun if each is not activity), default=None)
+        overlapped = [each for each in begun if each["ts"] == last and each is not activity]
+        if overlapped and overlapped[-1] in sooner and end_of(overlapped[-1]) > activity["ts"]:
+            return end_of(overlapped[-1])
+        ends = [end_of(each) for each in sooner]
         return max((end for end in ends if end <= activity["ts"]), default=None)
 
     def _host(self, tick: float, thread: int, other: int | None) -> str:
@@ -193,7 +203,8 @@ class Reference:
         for each in (thread, other):
             found = self._innermost(tick, each) if each is not None else None
             if found is not None:
-                return self._said(found, each)
+                said = self._said(found, each)
+                return "compiled_wrapper" if said == "python" and self._enters(found, each, tick) else said
         return "python" if self.has_ops else "unattributed"
 
     def _innermost(self, tick: float, thread: int, begun_before: tuple[float, float, int] | None = None) -> Json | None:
@@ -206,6 +217,19 @@ class Reference:
             if on_thread and earlier and self._named(event) and event["ts"] <= tick < end_of(event):
                 open_.append((place, event))
         return max(open_, key=lambda each: each[0])[1] if open_ else None
+
+    def _enters(self, region: Json, thread: int, tick: float) -> bool:
+        """Whether the region's graph is still to come, with its bytecode before it or behind."""
+        if not region["name"].startswith("Torch-Compiled Region"):
+            return False
+        inside = []
+        for order, event in enumerate([*self.hosts, *self.calls]):
+            if event["tid"] == thread and self._named(event):
+                around = self._innermost(event["ts"], thread, (event["ts"], -event["dur"], order))
+                inside += [event] if around is region else []
+        graphs = [event["ts"] for event in inside if event["name"].startswith("## Call CompiledFxGraph")]
+        begins = any(event["name"] == "Pregraph bytecode" for event in inside)
+        return begins and bool(graphs) and tick < min(graphs)
 
     def _said(self, event: Json, thread: int) -> str:
         """Its own cause, unless it began inside something that compiled or collected garbage."""

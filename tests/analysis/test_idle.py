@@ -81,6 +81,24 @@ def test_between_the_kernels_of_one_call_it_is_the_device_though_the_call_has_no
 
 
 @pytest.mark.parametrize(
+    ("first", "wrapper_us", "python_us"),
+    [("Pregraph bytecode", 18 + 2 + 10 + 20, 20), ("AOTDispatcher Runtime Wrapper Prologue", 2 + 20, 18 + 10 + 20)],
+)
+def test_a_compiled_region_is_generated_code_until_its_first_graph_and_the_users_after_that(
+    tmp_path: Path, first: str, wrapper_us: float, python_us: float
+) -> None:
+    region = make_op(-2, 80, name="Torch-Compiled Region: 0/0")
+    graphs = [make_span(start, start + 10, name="## Call CompiledFxGraph a ##") for start in (40, 60)]
+    causes = causes_of(idle_of(tmp_path, gap_with(region, make_op(28, 30, name=first), *graphs)))
+    assert causes == {
+        "compiled_wrapper": wrapper_us,
+        "python": python_us,
+        "launch_call": 10,
+        "launch_latency": 10,
+    }
+
+
+@pytest.mark.parametrize(
     ("event", "cause"),
     [
         (make_call(20, 50, name="cudaStreamSynchronize"), "sync_wait"),

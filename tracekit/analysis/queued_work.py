@@ -39,8 +39,9 @@ def _find_queued(work: pl.DataFrame) -> Bools:
 
 
 def find_before(starts: Ints, ends: Ints, on_stream: Ints) -> Ints:
-    """For each activity, in the order of their launches, of those launched sooner the one that had ended last when it
-    began; -1 for none. Where all that are looked at were launched later, it is the one before on its stream."""
+    """For each activity, in the order of their launches, the work before it: of what was launched sooner that which had
+    ended last when it began; -1 for none. Where all that are looked at were launched later, it is the one before on its
+    stream; so where that had not ended: a programmatic dependent launch begins shortly before."""
     place, order = np.arange(len(starts)), np.argsort(ends, kind="stable")
     at = np.searchsorted(ends[order], starts, side="right") - 1
     before = np.where(at >= 0, np.append(order, -1)[at], -1)
@@ -51,12 +52,14 @@ def find_before(starts: Ints, ends: Ints, on_stream: Ints) -> Ints:
         before[later] = np.where(at[later] >= back, order[at[later] - back], -1)
         later = later[before[later] >= later]
     before[later] = np.where(on_stream[later] < later, on_stream[later], -1)
-    return before
+    overlaps = (on_stream >= 0) & (on_stream < place) & (np.append(ends, 0)[on_stream] > starts)
+    return np.where(overlaps, on_stream, before)
 
 
 def find_on_stream(work: pl.DataFrame) -> Ints:
     """For each activity the position of the one that began before it on its stream; -1 for none."""
     place = pl.int_range(pl.len())
-    found = work.select(at=place, stream=pl.col("stream").fill_null(-1), start=pl.col("start_ns")).sort("start")
+    found = work.select(at=place, stream=pl.col("stream").fill_null(-1), start=pl.col("start_ns"))
+    found = found.sort("start", maintain_order=True)
     found = found.with_columns(before=pl.col("at").shift(1).over("stream")).sort("at")
     return found["before"].fill_null(-1).to_numpy().astype(np.int64)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tracekit import interval
 from tracekit.analysis.line import Line, make_line
-from tracekit.analysis.nesting import nearest, nest
+from tracekit.analysis.nesting import Nesting, nearest, nest
 from tracekit.interval import Bools, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES, Place
 from tracekit.model.trace import Trace
@@ -26,8 +26,9 @@ SYNC_CALL = re.compile(r"Synchronize|^urQueueFinish$|^urEventWait$|^(cuda|cu|hip
 MEMORY_CALL = re.compile("Malloc|Free|MemAlloc|MemCreate|MemMap|MemUnmap|MemRelease|HostAlloc|HostRegister")
 #: The search for code whose guards hold, at every call of compiled code.
 LOOKUP = "TorchDynamo Cache Lookup"
-#: What the generated Python does before a graph runs.
-ENTRY_OPS = ("Pregraph bytecode", "AOTDispatcher Runtime Wrapper Prologue")
+#: What a compiled frame begins with, and what else the generated Python does before its graph runs.
+PREGRAPH = "Pregraph bytecode"
+ENTRY_OPS = (PREGRAPH, "AOTDispatcher Runtime Wrapper Prologue")
 COMPILED_REGION = "Torch-Compiled Region"
 #: Inductor's event around the launch of a Triton kernel, which its generated Python makes.
 TRITON = "triton_"
@@ -182,9 +183,27 @@ def lay_flat(trace: Trace, threads: Iterable[int], launching: pl.DataFrame = NO_
             inside = inside | (inside[above] & (above >= 0))
             above = np.where(above >= 0, above[above], -1)
         codes = np.where(inside, code, codes)
-    return Timeline(
-        nesting.starts, nesting.ends, codes[nesting.rows], nesting.rows, table, nesting.parents, starts, line
-    )
+    pieces = codes[nesting.rows]
+    pieces[_before_graphs(table, nesting, starts) & (pieces == CAUSE_CODES["python"])] = CAUSE_CODES["compiled_wrapper"]
+    return Timeline(nesting.starts, nesting.ends, pieces, nesting.rows, table, nesting.parents, starts, line)
+
+
+def _before_graphs(table: pl.DataFrame, nesting: Nesting, starts: Ints) -> Bools:
+    """Which stretches are a compiled region's own from its begin to its first graph. Where it begins with its graph's
+    bytecode, all of that is generated: the user's own code comes after a graph."""
+    names = table["name"]
+    of_regions = names.str.starts_with(COMPILED_REGION).to_numpy()
+    if not of_regions.any():
+        return np.zeros(len(nesting.rows), dtype=bool)
+    within = (nesting.parents >= 0) & of_regions[nesting.parents]
+    graphs = np.flatnonzero(within & names.str.starts_with(INDUCTOR_CALL).to_numpy())
+    first = np.full(len(starts), -1, dtype=np.int64)
+    # The first one is written last.
+    first[nesting.parents[graphs][::-1]] = starts[graphs][::-1]
+    begins = np.zeros(len(starts), dtype=bool)
+    begins[nesting.parents[np.flatnonzero(within & (names == PREGRAPH).to_numpy())]] = True
+    found: Bools = (of_regions & begins)[nesting.rows] & (nesting.ends <= first[nesting.rows])
+    return found
 
 
 def _calls_of(trace: Trace, threads: pl.Series, launching: pl.DataFrame) -> pl.DataFrame:
