@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.traces import (
     FLUX,
     GRAPHED,
@@ -24,8 +25,9 @@ from tests.traces import (
 
 from tracekit.analysis import unprofiled_idle
 from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, replay
-from tracekit.analysis.unprofiled_idle import Rule, estimate_idle, rules_of
+from tracekit.analysis.unprofiled_idle import Host, Rule, estimate_idle, rules_of
 from tracekit.analysis.window import find_scope
+from tracekit.model.host_speed import HostTimes
 from tracekit.model.trace import Trace
 from tracekit.tracefile.read import read_trace
 
@@ -327,3 +329,22 @@ def test_of_more_calls_than_are_replayed_nothing_is_estimated(tmp_path: Path, mo
     assert estimate_idle(trace, None, AS_RECORDED) is not None
     monkeypatch.setattr(unprofiled_idle, "MOST_CALLS", 1)
     assert estimate_idle(trace, None, AS_RECORDED) is None
+
+
+def test_on_a_slow_host_everything_takes_as_much_longer_and_what_may_sleep_has_both_in_its_range(
+    tmp_path: Path,
+) -> None:
+    """Recorded at half the speed of the timed calls: 20 us of dispatch, 10 of launching and 40 of Python."""
+    step = [make_span(0, 200), make_call(60, 70, correlation=1), make_kernel(70, 200, correlation=1)]
+    trace = make_trace(tmp_path, [*step, make_op(40, 70, name="aten::add")])
+    host = Host(HostTimes(us=20.0, low=20.0, high=30.0), (40.0,))
+    all_faster = Rule(HostCost(), all_faster=True)
+    rules = (Rule(HostCost()), all_faster, replace(all_faster, speed="low"), replace(all_faster, speed="high"))
+    estimate = estimate_idle(trace, trace, rules, host=host)
+    assert estimate is not None
+    found = {cause: (each.low_us, each.us, each.high_us) for cause, each in estimate.causes.items()}
+    assert found["python"] == pytest.approx((20, 40, 40))
+    assert found["op_dispatch"] == pytest.approx((10, 10, 15))
+    assert found["launch_call"] == pytest.approx((5, 5, 7.5))
+    as_recorded = estimate_idle(trace, trace, rules, host=replace(host, recorded_us=(20.1,)))
+    assert as_recorded is not None and as_recorded.causes["op_dispatch"].us == 20

@@ -11,6 +11,7 @@ from tests.simulated import FakeClock, make_forms
 
 from tracekit.capture.forms import Form, compiled_form, eager_form, warm_up
 from tracekit.capture.timing import CallTime, Timings, time_forms, time_one
+from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Silent
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload
@@ -112,6 +113,15 @@ def test_the_control_of_a_round_that_was_cut_short_is_dropped() -> None:
     timings.add("eager", CallTime(1.0), control_of=1)
     assert [each.round for each in timings.of("eager", asked(5)).controls] == [0]
     assert timings.of("eager", asked(5)).stopped == "interrupted"
+
+
+def test_how_fast_the_host_was_is_told_of_the_calls_that_count() -> None:
+    timings = Timings()
+    for at in range(5):
+        timings.add("eager", CallTime(1.0, host_us=20.0 + at))
+    timings.add("eager", CallTime(1.0, host_us=90.0), control_of=0)
+    assert timings.host("eager") == HostTimes(us=22.0, low=21.0, high=23.0)
+    assert timings.host("compiled") is None
 
 
 def test_a_single_form_has_no_control_and_stops_by_its_own_interval() -> None:

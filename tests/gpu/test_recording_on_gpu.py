@@ -49,6 +49,11 @@ def test_a_run_measures_what_its_recordings_add(flux: tuple[Path, Any]) -> None:
     assert cost is not None and 0.5 < cost.light.launch.us < 40
     assert all(getattr(cost.rich, kind).us > 0 for kind in ("launch", "driver_launch", "operator", "graph_node"))
     assert all(getattr(cost.light, kind).us > 0 for kind in ("driver_launch", "graph_node"))
+    # Its host is measured where costs, times and recordings are.
+    assert 1 < cost.host_us < 1000
+    for form in flux[1].forms:
+        assert 1 < form.host.low <= form.host.us <= form.host.high < 1000
+        assert all(len(each.host_us) == each.steps for each in form.recordings)
 
 
 @pytest.mark.parametrize("kind", ["light", "rich"])
