@@ -31,11 +31,9 @@ demo: .venv/.profile
 suite-quick: .venv/.profile
 	$(RUN) tracekit sweep --suite quick
 
-# A worker for each core: torch's and polars' own threads would only get in their way, and so would Inductor's processes,
-# of which each test that compiles starts one for every core.
+# A worker for each core: torch's and polars' own threads would only get in their way.
 test: export OMP_NUM_THREADS = 1
 test: export POLARS_MAX_THREADS = 1
-test: export TORCHINDUCTOR_COMPILE_THREADS = 1
 test: .venv/.test
 	$(RUN) pytest $(PYTEST_ARGS)
 
@@ -43,7 +41,6 @@ test: .venv/.test
 # Tests of a GPU measure times, so that they run alone.
 test-installed: export OMP_NUM_THREADS = 1
 test-installed: export POLARS_MAX_THREADS = 1
-test-installed: export TORCHINDUCTOR_COMPILE_THREADS = 1
 test-installed: export PYTHONPATH := $(CURDIR)$(if $(PYTHONPATH),:$(PYTHONPATH))
 test-installed:
 	$(PYTHON) -m pytest $(PYTEST_ARGS) -m "not browser and not gpu"; tests=$$?; \
@@ -53,7 +50,6 @@ test-installed:
 # one line of error.
 fuzz: export OMP_NUM_THREADS = 1
 fuzz: export POLARS_MAX_THREADS = 1
-fuzz: export TORCHINDUCTOR_COMPILE_THREADS = 1
 fuzz: export TRACEKIT_FUZZ ?= 20
 fuzz: .venv/.test
 	$(RUN) pytest $(PYTEST_ARGS) -m hypothesis
