@@ -9,6 +9,7 @@ of the second. docs/idle.md has the rules.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -202,35 +203,34 @@ def _by_rule(
     recorded: list[HostStep], matches: list[_Match], told: Told, rules: Sequence[Rule], host: Host | None
 ) -> list[list[_Divided]]:
     """Each step's idle time, for each of the rules."""
-    readings: dict[tuple[float, ...], _Reading] = {}
-    steps: dict[tuple[float, ...], list[HostStep]] = {}
-    replays: dict[tuple[object, ...], list[Replayed]] = {}
+    likely = (rules[0].operator_ns, rules[0].span_ns)
+
+    @cache
+    def read(events: tuple[float, float], ratio: float = 1.0) -> _Reading:
+        return _Reading(told, *events, ratio=ratio)
+
+    @cache
+    def run_again(cost: HostCost, ratios: tuple[float, ...], by_clock: bool) -> list[tuple[HostStep, Replayed]]:
+        as_recorded = read(likely) if by_clock else None
+        each = zip(recorded, ratios or (1.0,) * len(recorded), matches, strict=True)
+        steps = [_as_fast(step, ratio, match, as_recorded) for step, ratio, match in each]
+        return [(step, replay(step, cost)) for step in steps]
+
+    @cache
+    def divide(
+        cost: HostCost, events: tuple[float, float], ratios: tuple[float, ...], by_clock: bool, in_order: bool
+    ) -> list[_Divided]:
+        reading = read(events, float(np.median(ratios)) if by_clock else 1.0)
+        again = zip(run_again(cost, ratios, by_clock), matches, strict=True)
+        return [_divide(*each, match, reading, in_order=in_order) for each, match in again]
+
     found = []
     for rule in rules:
         ratios = tuple(host.ratios(rule.speed, len(recorded)) if host else ())
         if all(abs(ratio - 1) < EQUALLY_FAST for ratio in ratios):
             ratios = ()
-        by_clock = () if rule.all_faster or not ratios else BY_THE_CLOCK
-        ratio = float(np.median(ratios)) if by_clock else 1.0
-        events = (rule.operator_ns, rule.span_ns)
-        if (*events, ratio) not in readings:
-            readings[*events, ratio] = _Reading(told, *events, ratio=ratio)
-        fast = (*ratios, bool(by_clock))
-        if fast not in steps:
-            as_recorded = readings.setdefault((*events, 1.0), _Reading(told, *events)) if by_clock else None
-            steps[fast] = [
-                _as_fast(step, each, match, as_recorded)
-                for step, each, match in zip(recorded, ratios or [1.0] * len(recorded), matches, strict=True)
-            ]
-        if (rule.cost, fast) not in replays:
-            replays[rule.cost, fast] = [replay(step, rule.cost) for step in steps[fast]]
-        reading = readings[*events, ratio]
-        found.append(
-            [
-                _divide(step, again, match, reading, in_order=rule.in_order)
-                for step, again, match in zip(steps[fast], replays[rule.cost, fast], matches, strict=True)
-            ]
-        )
+        by_clock = bool(ratios) and not rule.all_faster
+        found.append(divide(rule.cost, (rule.operator_ns, rule.span_ns), ratios, by_clock, rule.in_order))
     return found
 
 
