@@ -19,6 +19,7 @@ from tracekit.cli.main import COMMANDS, main
 from tracekit.cli.output import command_line, commands_of_page, measuring_command_line
 from tracekit.errors import TracekitError
 from tracekit.model.run import UserModel
+from tracekit.shell import steering_variables
 
 #: The program with this checkout's package, whatever folder it is run in.
 PROGRAM = [
@@ -268,7 +269,8 @@ def test_commands_options_and_workloads_are_completed() -> None:
 
 
 def test_the_command_of_a_measurement_holds_what_steered_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TORCHINDUCTOR_VEC_ISA_OK", raising=False)
+    for name in steering_variables(os.environ):
+        monkeypatch.delenv(name)
     monkeypatch.setenv("TORCHINDUCTOR_GRAPH_PARTITION", "0")
     monkeypatch.setattr("sys.argv", ["tracekit", "profile", "beit", "--prompt", "a cat"])
     assert command_line() == "tracekit profile beit --prompt 'a cat'"

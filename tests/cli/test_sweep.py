@@ -5,6 +5,7 @@ import errno
 import fcntl
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -16,6 +17,7 @@ from tests.cli.runs import assert_refused, invoke
 from tests.sweeps import Children, answered, eager_cell, make_result
 
 from tracekit.model.sweep import CheckAnswer, Source
+from tracekit.shell import steering_variables
 from tracekit.walks import sweep_check, sweeping
 from tracekit.walks.processes import Ended
 from tracekit.walks.sweep_folder import SweepFolder
@@ -32,8 +34,9 @@ def children(monkeypatch: pytest.MonkeyPatch) -> Children:
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # Variables that steer torch are a part of what a sweep says, and the tests have one of their own.
-    monkeypatch.delenv("TORCHINDUCTOR_VEC_ISA_OK", raising=False)
+    # Variables that steer torch are a part of what a sweep says, and the tests have some of their own.
+    for name in steering_variables(os.environ):
+        monkeypatch.delenv(name)
     with contextlib.chdir(tmp_path):
         yield
 
