@@ -443,7 +443,7 @@ def test_cells_without_what_was_asked_are_shown(children: Children) -> None:
 def test_a_real_sweep_of_a_small_model_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.setenv("TORCHINDUCTOR_VEC_ISA_OK", "0")
-    asked = ("--mode", "default", "--batch-size", "1,2000000000", "--iterations", "10")
+    asked = ("--mode", "default", "--batch-size", "1,200000000000", "--iterations", "10")
     result = sweep("mlp", "--size", "tiny", *asked, "--json", "out.json")
     assert result.exit_code == 0, result.output
     told = json.loads(Path("out.json").read_text())
@@ -453,5 +453,6 @@ def test_a_real_sweep_of_a_small_model_on_a_cpu(monkeypatch: pytest.MonkeyPatch)
     assert (compiled["compiled"]["calls"], compiled["graphs"], compiled["graph_breaks"]) == (10, 1, 0)
     assert compiled["verdict"]["ci95"][0] < compiled["verdict"]["speedup"] < compiled["verdict"]["ci95"][1]
     assert compiled["compile_seconds"] > 0
-    # Input for so many at once has no memory on this machine: a result, and the other cells have theirs.
+    # Input for so many at once takes more than a process can address, on a machine that promises any memory too: a
+    # result, and the other cells have theirs.
     assert [cell["outcome"] for cell in large["cells"]] == ["out_of_memory"]
