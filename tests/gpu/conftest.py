@@ -1,11 +1,13 @@
 """`tracekit profile` on this GPU, and a recording of what it left read back."""
 
 import contextlib
+import functools
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +18,24 @@ from tracekit.cli.main import main
 from tracekit.tracefile.read import read_trace
 
 TINY = ("--compiled", "--size", "tiny")
+
+#: How often a test of times is tried.
+TRIES = 4
+P = ParamSpec("P")
+
+
+def in_one_of_a_few_tries(test: Callable[P, None]) -> Callable[P, None]:
+    """For a test of times. Where others use the machine too, the host pauses and the GPU turns to their work: that
+    comes and goes. What is wrong in tracekit fails every time."""
+
+    @functools.wraps(test)
+    def tried(*args: P.args, **kwargs: P.kwargs) -> None:
+        for _ in range(TRIES - 1):
+            with contextlib.suppress(AssertionError):
+                return test(*args, **kwargs)
+        return test(*args, **kwargs)
+
+    return tried
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,8 +55,9 @@ def needs_a_gpu() -> None:
 
 @pytest.fixture(scope="session")
 def flux(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """A run of tiny FLUX, eager and compiled."""
-    return profile(tmp_path_factory.mktemp("flux"), "flux", *TINY, "--iterations", "20")
+    """A run of tiny FLUX, eager and compiled: in a process that has recorded nothing and made no CUDA graph before,
+    whatever tests ran in this one."""
+    return profile_in_a_process(tmp_path_factory.mktemp("flux"), "flux", *TINY, "--iterations", "20")
 
 
 def profile(place: Path, workload: str, *options: str) -> tuple[Path, Any]:
@@ -54,7 +75,8 @@ def profile_in_a_process(place: Path, workload: str, *options: str, **variables:
     paths = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
     command = [sys.executable, "-m", "tracekit", "profile", workload, "--out", str(place / "run"), *options]
     environment = {**os.environ, "PYTHONPATH": paths, **variables}
-    subprocess.run(command, cwd=place, env=environment, capture_output=True, check=True, timeout=500)
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False, timeout=500)
+    assert done.returncode == 0, done.stdout + done.stderr
     return place / "run", store.load(place / "run")
 
 

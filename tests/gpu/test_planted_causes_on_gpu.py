@@ -1,8 +1,8 @@
 """Causes planted in small torch programs on a real GPU, recorded with torch.profiler and read back.
 
 What was planted is measured beside it: sleeps and calls by the host's clock, GPU work by device events, counts by what
-the program did. Bounds are 2 % plus what the program around the planted cause may take, which each test states. The
-figures that were found are printed.
+the program did. Bounds are 2 % plus what the program around the planted cause may take, which each test states. They
+hold while nobody else is at work, so each test has a few tries. The figures that were found are printed.
 """
 
 # ruff: noqa: T201
@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.gpu.conftest import in_one_of_a_few_tries
 
 from tracekit.analysis import analyze
 from tracekit.analysis.listing import list_activities
@@ -114,9 +115,9 @@ def host_us(work: Callable[[], object]) -> float:
 
 @pytest.fixture(scope="module")
 def cycles() -> float:
-    """How many cycles of `torch.cuda._sleep` are a microsecond here and now."""
+    """How many cycles of `torch.cuda._sleep` are a microsecond here and now, when the GPU does nothing else."""
     torch.cuda._sleep(1_000_000)
-    return 50_000_000 / device_us(lambda: torch.cuda._sleep(50_000_000))
+    return max(20_000_000 / device_us(lambda: torch.cuda._sleep(20_000_000)) for _ in range(5))
 
 
 @pytest.fixture
@@ -124,6 +125,7 @@ def small() -> Any:
     return torch.ones(16, device="cuda")
 
 
+@in_one_of_a_few_tries
 def test_known_gpu_work_is_busy_time(tmp_path: Path, cycles: float) -> None:
     planted: list[float] = []
 
@@ -142,6 +144,7 @@ def test_known_gpu_work_is_busy_time(tmp_path: Path, cycles: float) -> None:
     assert found.queue.backed_up_us == pytest.approx(0.75 * sum(planted), rel=0.05)
 
 
+@in_one_of_a_few_tries
 def test_a_sleep_is_python(tmp_path: Path, small: Any) -> None:
     slept: list[float] = []
 
@@ -161,6 +164,7 @@ def test_a_sleep_is_python(tmp_path: Path, small: Any) -> None:
     assert gap.where.operator == "aten::add_"
 
 
+@in_one_of_a_few_tries
 def test_a_sleep_under_recorded_stacks_names_its_function(tmp_path: Path, small: Any) -> None:
     def rest_a_little() -> None:
         time.sleep(0.005)
@@ -178,12 +182,14 @@ def test_a_sleep_under_recorded_stacks_names_its_function(tmp_path: Path, small:
     assert "sleep" in (gap.host[0].name or "")
 
 
+@in_one_of_a_few_tries
 def test_synchronisations_are_counted_and_each_exposes_its_gap(tmp_path: Path, cycles: float, small: Any) -> None:
     each_step = 5
 
     def step(number: int) -> None:
         for _ in range(each_step):
-            torch.cuda._sleep(int(500 * cycles))
+            # Longer than a host that others load too takes from here to the wait.
+            torch.cuda._sleep(int(2000 * cycles))
             small[0].item()
         small.add_(1)
 
@@ -196,6 +202,7 @@ def test_synchronisations_are_counted_and_each_exposes_its_gap(tmp_path: Path, c
     assert found.drained("cudaDeviceSynchronize") == 0
 
 
+@in_one_of_a_few_tries
 def test_a_synchronisation_with_work_launched_behind_it_is_no_cause(tmp_path: Path, cycles: float) -> None:
     def step(number: int) -> None:
         for _ in range(20):
@@ -205,6 +212,7 @@ def test_a_synchronisation_with_work_launched_behind_it_is_no_cause(tmp_path: Pa
     assert found.drained("cudaDeviceSynchronize", "cudaStreamSynchronize") == 0
 
 
+@in_one_of_a_few_tries
 def test_three_hundred_tiny_kernels_are_launch_and_dispatch(tmp_path: Path, small: Any) -> None:
     def step(number: int) -> None:
         for _ in range(300):
@@ -223,6 +231,7 @@ def test_three_hundred_tiny_kernels_are_launch_and_dispatch(tmp_path: Path, smal
     assert found.us("launch_latency") > found.us("device")
 
 
+@in_one_of_a_few_tries
 def test_two_streams_side_by_side_are_busy_once(tmp_path: Path, cycles: float) -> None:
     streams = [torch.cuda.Stream(), torch.cuda.Stream()]
     alone_us = 4_000.0
@@ -240,6 +249,7 @@ def test_two_streams_side_by_side_are_busy_once(tmp_path: Path, cycles: float) -
     assert found.analysis.devices[0].streams == 2
 
 
+@in_one_of_a_few_tries
 def test_a_recompilation_in_the_window_is_compile(tmp_path: Path, small: Any) -> None:
     import torch._dynamo
     import torch._inductor.config
@@ -271,6 +281,7 @@ def test_a_recompilation_in_the_window_is_compile(tmp_path: Path, small: Any) ->
     assert "compile_in_window" in {each.code for each in found.analysis.health}
 
 
+@in_one_of_a_few_tries
 def test_a_graph_break_with_item_names_the_call_that_waits(tmp_path: Path, cycles: float) -> None:
     import torch._dynamo
 
@@ -300,6 +311,7 @@ def test_a_graph_break_with_item_names_the_call_that_waits(tmp_path: Path, cycle
     assert found.us("guards") > 0
 
 
+@in_one_of_a_few_tries
 def test_garbage_collection_is_gc(tmp_path: Path, small: Any) -> None:
     from torch._C._profiler import _ExperimentalConfig
 
@@ -320,6 +332,7 @@ def test_garbage_collection_is_gc(tmp_path: Path, small: Any) -> None:
     assert found.us("gc") == pytest.approx(sum(collected[-STEPS:]), rel=0.02, abs=STEPS * 100)
 
 
+@in_one_of_a_few_tries
 def test_pageable_copies_hold_the_host(tmp_path: Path, small: Any) -> None:
     each_step, large = 3, torch.ones(16 * 2**20, device="cuda")
     held: list[float] = []
@@ -343,6 +356,7 @@ def test_pageable_copies_hold_the_host(tmp_path: Path, small: Any) -> None:
     assert copying + host >= 0.98 * sum(held)
 
 
+@in_one_of_a_few_tries
 def test_pauses_inside_a_cuda_graph_are_the_device_s(tmp_path: Path, small: Any) -> None:
     kernels = 200
     torch.cuda.synchronize()
@@ -372,6 +386,7 @@ def test_pauses_inside_a_cuda_graph_are_the_device_s(tmp_path: Path, small: Any)
     assert found.queue.delayed_us == pytest.approx(delayed, rel=0.02, abs=STEPS * 5)
 
 
+@in_one_of_a_few_tries
 def test_backward_on_another_thread(tmp_path: Path, cycles: float) -> None:
     layers = [torch.nn.Linear(512, 512) for _ in range(8)]
     model = torch.nn.Sequential(*layers).cuda()
