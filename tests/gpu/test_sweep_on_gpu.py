@@ -69,13 +69,13 @@ def test_two_gpus_of_a_ray_cluster_measure_what_one_does_alone(tmp_path: Path) -
     assert [cell["conditions"]["concurrent"] for cell in over_ray] == [1, 1]
     for one, other in zip(alone, over_ray, strict=True):
         (low, high), (other_low, other_high) = (cell["verdict"]["ci95"] for cell in (one, other))
-        # Processes differ by more than calls of one.
-        assert low * 0.98 < other_high and other_low < high * 1.02
+        # Processes differ by more than calls of one, and other work may come to one GPU and not to the other.
+        assert low * 0.9 < other_high and other_low < high * 1.1
 
 
 def test_what_does_not_fit_is_a_result_and_stops_nothing(tmp_path: Path) -> None:
-    # The logits of a thousand prompts alone take 250 GiB.
-    told = swept(tmp_path, "causal-lm", "--size", "small", "--batch-size", "1,1000", "--iterations", "10")
+    # The embedded prompts alone take 390 GiB: nothing large is taken first, which others on this GPU would lack.
+    told = swept(tmp_path, "causal-lm", "--size", "small", "--batch-size", "1,200000", "--iterations", "10")
     small, large = told["works"]
     assert [cell["outcome"] for cell in small["cells"]] == ["done"] * 2
     assert [cell["outcome"] for cell in large["cells"]] == ["out_of_memory"] * 2
