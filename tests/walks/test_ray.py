@@ -123,6 +123,7 @@ def sweep_over_two_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [each.process for each in folder.load_all() if each.cell.form == "eager"] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_ray_reads_and_measures_as_processes_do_and_what_died_is_begun_again_or_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
