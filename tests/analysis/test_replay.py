@@ -346,6 +346,5 @@ def test_on_a_slow_host_everything_takes_as_much_longer_and_what_may_sleep_has_b
     assert found["python"] == pytest.approx((20, 40, 40))
     assert found["op_dispatch"] == pytest.approx((10, 10, 15))
     assert found["launch_call"] == pytest.approx((5, 5, 7.5))
-    for known in (replace(host, recorded_us=(20.1,)), Host(HostTimes(us=20.0, low=20.0, high=20.0), (1e9,))):
-        as_recorded = estimate_idle(trace, trace, rules, host=known)
-        assert as_recorded is not None and as_recorded.causes["op_dispatch"].us == 20
+    as_recorded = estimate_idle(trace, trace, rules, host=replace(host, recorded_us=(20.1,)))
+    assert as_recorded is not None and as_recorded.causes["op_dispatch"].us == 20

@@ -41,8 +41,6 @@ MOST_HIDDEN = 0.02
 BY_THE_CLOCK = (PYTHON, UNKNOWN)
 #: Hosts whose speeds differ by less are equally fast.
 EQUALLY_FAST = 0.02
-#: A host that takes more times as long is not slow: what a file says of it is wrong.
-MOST_APART = 10.0
 #: What lies between calls, and collections.
 NOT_IN_CALLS = (-1, CAUSE_CODES["gc"])
 #: Of one trace alone so many in all, where each step counts as 200: a second.
@@ -117,7 +115,7 @@ def rules_of(cost: RecordingCost | None, timed: HostTimes | None = None) -> tupl
     """The ways in which recordings may be read that cost so much to make; the likeliest first. `timed` is how fast the
     host was in the calls that are estimated."""
     light, rich = (cost.light, cost.rich) if cost else (ASSUMED, ASSUMED)
-    if cost and cost.host_us and timed and _is_possible(timed.us / cost.host_us):
+    if cost and cost.host_us and timed:
         light, rich = (_times(costs, timed.us / cost.host_us) for costs in (light, rich))
     likely = _host_cost(light, "us")
     (us, low, high) = (
@@ -229,15 +227,11 @@ def _by_rule(
     found = []
     for rule in rules:
         ratios = tuple(host.ratios(rule.speed, len(recorded)) if host else ())
-        if all(abs(ratio - 1) < EQUALLY_FAST for ratio in ratios) or not all(map(_is_possible, ratios)):
+        if all(abs(ratio - 1) < EQUALLY_FAST for ratio in ratios):
             ratios = ()
         by_clock = bool(ratios) and not rule.all_faster
         found.append(divide(rule.cost, (rule.operator_ns, rule.span_ns), ratios, by_clock, rule.in_order))
     return found
-
-
-def _is_possible(ratio: float) -> bool:
-    return 1 / MOST_APART <= ratio <= MOST_APART
 
 
 def _as_fast(step: HostStep, ratio: float, match: _Match, as_recorded: _Reading | None) -> HostStep:
