@@ -232,10 +232,11 @@ class Reference:
         return begins and bool(graphs) and tick < min(graphs)
 
     def _said(self, event: Json, thread: int) -> str:
-        """Its own cause, unless it began inside something that compiled or collected garbage."""
+        """Its own cause, unless it was inside something that compiled or collected garbage."""
         order = next(i for i, each in enumerate([*self.hosts, *self.calls]) if each is event)
         around = self._innermost(event["ts"], thread, (event["ts"], -event["dur"], order))
-        inherited = self._said(around, thread) if around is not None else None
+        inside = around is not None and end_of(event) <= end_of(around)
+        inherited = self._said(around, thread) if inside else None
         own = self._named(event) or "unattributed"
         if "compile" in (inherited, own):
             return "compile"
