@@ -166,7 +166,7 @@ class Reference:
             if (call := self.launch(each)) and not self._in_call(each, running):
                 before = self._end_before(each, running)
                 latencies += [each["ts"] - end_of(call)] if before is None or end_of(call) > before else []
-        usual = max(median(latencies), 0) if latencies else 2
+        usual = min(max(median(latencies), 0), 20) if latencies else 2
         call, before = self.launch(activity), self._end_before(activity, running)
         if call is None or before is None:
             return False
@@ -225,16 +225,22 @@ class Reference:
         inside = []
         for order, event in enumerate([*self.hosts, *self.calls]):
             if event["tid"] == thread and self._named(event):
-                around = self._innermost(event["ts"], thread, (event["ts"], -event["dur"], order))
+                around = self._around(event, thread, order)
+                while around is not None and not around["name"].startswith("Torch-Compiled Region"):
+                    around = self._around(around, thread)
                 inside += [event] if around is region else []
         graphs = [event["ts"] for event in inside if event["name"].startswith("## Call CompiledFxGraph")]
         begins = any(event["name"] == "Pregraph bytecode" for event in inside)
         return begins and bool(graphs) and tick < min(graphs)
 
+    def _around(self, event: Json, thread: int, order: int | None = None) -> Json | None:
+        if order is None:
+            order = next(i for i, each in enumerate([*self.hosts, *self.calls]) if each is event)
+        return self._innermost(event["ts"], thread, (event["ts"], -event["dur"], order))
+
     def _said(self, event: Json, thread: int) -> str:
         """Its own cause, unless it was inside something that compiled or collected garbage."""
-        order = next(i for i, each in enumerate([*self.hosts, *self.calls]) if each is event)
-        around = self._innermost(event["ts"], thread, (event["ts"], -event["dur"], order))
+        around = self._around(event, thread)
         inside = around is not None and end_of(event) <= end_of(around)
         inherited = self._said(around, thread) if inside else None
         own = self._named(event) or "unattributed"

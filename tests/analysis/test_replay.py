@@ -28,6 +28,7 @@ from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, r
 from tracekit.analysis.unprofiled_idle import Host, Rule, estimate_idle, rules_of
 from tracekit.analysis.window import find_scope
 from tracekit.model.host_speed import HostTimes
+from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 from tracekit.model.trace import Trace
 from tracekit.tracefile.read import read_trace
 
@@ -338,13 +339,68 @@ def test_on_a_slow_host_everything_takes_as_much_longer_and_what_may_sleep_has_b
     step = [make_span(0, 200), make_call(60, 70, correlation=1), make_kernel(70, 200, correlation=1)]
     trace = make_trace(tmp_path, [*step, make_op(40, 70, name="aten::add")])
     host = Host(HostTimes(us=20.0, low=20.0, high=30.0), (40.0,))
-    all_faster = Rule(HostCost(), all_faster=True)
-    rules = (Rule(HostCost()), all_faster, replace(all_faster, speed="low"), replace(all_faster, speed="high"))
+    all_alike = Rule(HostCost(), all_alike=True)
+    rules = (Rule(HostCost()), all_alike, replace(all_alike, speed="low"), replace(all_alike, speed="high"))
     estimate = estimate_idle(trace, trace, rules, host=host)
     assert estimate is not None
     found = {cause: (each.low_us, each.us, each.high_us) for cause, each in estimate.causes.items()}
     assert found["python"] == pytest.approx((20, 40, 40))
     assert found["op_dispatch"] == pytest.approx((10, 10, 15))
     assert found["launch_call"] == pytest.approx((5, 5, 7.5))
-    as_recorded = estimate_idle(trace, trace, rules, host=replace(host, recorded_us=(20.1,)))
-    assert as_recorded is not None and as_recorded.causes["op_dispatch"].us == 20
+    for known in (replace(host, recorded_us=(20.1,)), replace(host, recorded_us=(1e9,))):
+        as_recorded = estimate_idle(trace, trace, rules, host=known)
+        assert as_recorded is not None and as_recorded.causes["op_dispatch"].us == 20
+
+
+def at_ratio(folder: Path, ratio: float, light: list[Json], rich: list[Json] | None = None) -> dict[str, float]:
+    """Idle time by cause of a host that takes so many times as long when it is timed, the full trace's as long."""
+    traces = []
+    for name, events in (("light", light), ("rich", rich or light)):
+        (folder / f"{name}{ratio}").mkdir()
+        traces.append(make_trace(folder / f"{name}{ratio}", [make_span(0, 2000), *events]))
+    host = Host(HostTimes(us=20.0, low=20.0, high=20.0), (20.0 / ratio,), (20.0,))
+    estimate = estimate_idle(*traces, (Rule(HostCost()),), host=host)
+    assert estimate is not None
+    return {cause: each.us for cause, each in estimate.causes.items()}
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.6])
+def test_work_that_begins_inside_its_call_begins_in_as_much_of_it_on_another_host(tmp_path: Path, ratio: float) -> None:
+    graph = [make_call(100, 1100, name=GRAPH, correlation=1), make_kernel(200, 2000, correlation=1)]
+    found = at_ratio(tmp_path, ratio, [*graph, make_op(0, 100)])
+    assert found["launch_call"] == pytest.approx(100 * ratio)
+
+
+def test_a_launch_that_waits_for_room_in_the_queue_waits_as_long_on_another_host(tmp_path: Path) -> None:
+    full = make_event("overhead", 12, 988, name="Command Buffer Full", thread=0)
+    events = [make_call(0, 10, correlation=1), make_kernel(12, 1000, correlation=1), full]
+    events += [make_call(10, 990, correlation=2), make_kernel(1002, 2000, correlation=2)]
+    assert at_ratio(tmp_path, 1.6, events).get("launch_call", 0.0) <= 20.0
+
+
+def test_the_full_trace_is_read_at_the_speed_that_its_host_had(tmp_path: Path) -> None:
+    """Timed calls and the full trace have 400 us of dispatch and 600 of sleep; the other recording's host is slow."""
+    launch = [make_call(1000, 1010, correlation=1), make_kernel(1010, 2000, correlation=1)]
+    slow = [make_call(1400, 1420, correlation=1), make_kernel(1420, 2000, correlation=1)]
+    found = at_ratio(tmp_path, 0.5, slow, [make_op(0, 400, name="aten::view"), *launch])
+    assert found["op_dispatch"] == pytest.approx(400)
+    assert found["python"] == pytest.approx(600)
+
+
+def test_what_was_queued_waits_for_its_own_launch_where_the_host_is_slow(tmp_path: Path) -> None:
+    """Each returns while the work before it runs, where 3 us is a launch's latency; at a quarter of the speed none."""
+    events = [make_call(0, 4, correlation=1), make_kernel(7, 27, correlation=1)]
+    for at in range(1, 20):
+        events += [make_call(4 + 10 * at, 14 + 10 * at, correlation=1 + at)]
+        events += [make_kernel(7 + 20 * at + at, 27 + 20 * at, correlation=1 + at)]
+    found = at_ratio(tmp_path, 4.0, events)
+    assert found["launch_latency"] == pytest.approx(20 * 3, rel=0.1)
+
+
+def test_what_recording_adds_is_of_the_speed_that_a_rule_supposes() -> None:
+    cost = EventCosts(*[Cost(5.0, 5.0, 5.0)] * 5)
+    rules = rules_of(RecordingCost(cost, cost, host_us=25.0), HostTimes(us=45.0, low=25.0, high=50.0))
+    launch = {rule.speed: (rule.cost.launch, rule.operator_ns) for rule in rules}
+    assert launch == {"us": (9000, 9000), "low": (5000, 5000), "high": (10_000, 10_000)}
+    for absurd in (HostTimes(us=1e9, low=1e9, high=1e9), None):
+        assert {rule.cost.launch for rule in rules_of(RecordingCost(cost, cost, host_us=25.0), absurd)} == {5000}

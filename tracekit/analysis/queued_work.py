@@ -7,6 +7,8 @@ from tracekit.interval import Bools, Ints
 
 #: From the return of a launch to the start of its kernel, where a trace shows none.
 LAUNCH_LATENCY_NS = 2000.0
+#: No launch takes longer by itself: a trace of queued work may show one that did, the first of its session.
+MOST_LATENCY_NS = 20_000.0
 #: Of what ended before an activity began so many are looked at for one that was launched sooner.
 MOST_LOOKED_AT = 64
 
@@ -32,7 +34,7 @@ def _find_queued(work: pl.DataFrame) -> Bools:
     in_call = known & (calls == np.append(-1, calls[:-1]))
     # The latency shows where the GPU had nothing else to do.
     alone = (starts - returned)[known & ~in_call & (~follows | (returned > ends[before]))]
-    latency = max(float(np.median(alone)), 0.0) if len(alone) else LAUNCH_LATENCY_NS
+    latency = float(np.clip(np.median(alone), 0.0, MOST_LATENCY_NS)) if len(alone) else LAUNCH_LATENCY_NS
     found = np.zeros(len(work), dtype=bool)
     found[order] = known & follows & (in_call | (ends[before] - returned >= latency))
     return found

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from tracekit import interval
 from tracekit.analysis.kernels import GRAPH_LAUNCH
 from tracekit.analysis.links import CLOCK_NS, launching_calls
-from tracekit.analysis.queued_work import find_before, find_on_stream
+from tracekit.analysis.queued_work import LAUNCH_LATENCY_NS, find_before, find_on_stream
 from tracekit.analysis.timeline import CAUSE_CODES, COLLECTING, cause_of_call, is_sync_call
 from tracekit.analysis.window import Scope, columns
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tracekit.interval import Bools, Floats, Intervals
     from tracekit.model.trace import Trace
 
-#: Triton's kernels are launched so, and those of libraries, among them all matrix products, so.
+#: Inductor launches Triton kernels so, and libraries what is theirs, among it all matrix products, so; Triton's own
+#: launcher too.
 DRIVER_LAUNCH, LIBRARY_LAUNCHES = "cuLaunchKernel", ("cuLaunchKernelEx", "cudaLaunchKernelExC")
 COPY = "Memcpy"
 #: The one overhead that CUPTI tells of which is none of its own: a launch waits until the GPU's queue has room.
@@ -71,7 +72,7 @@ class HostStep(Struct, frozen=True, eq=False):
     """One step as it was recorded, in nanoseconds from its start.
 
     A row for each stretch of the host, in order, without holes: `lengths`; `overhead`, what of that the profiler's own
-    events took; `calls`, the position of its API call among
+    events took, and `full`, in how much of it the GPU's queue had no room; `calls`, the position of its API call among
     those of the step, or of the next one where it lies between two; `codes`, the cause of a call or a collection by
     itself, -1 for what lies between calls. `first` and `last` are the positions of the activities that it launched
     (none where they are equal), `waits_for` that of the activity whose end it waited for (-1: none) and `tail` how long
@@ -80,8 +81,8 @@ class HostStep(Struct, frozen=True, eq=False):
     Activities are in the order of their launches: `starts`, `ends`; `launch_ends`, when the call had returned;
     `before`, of those launched sooner the one that had ended last when it began, and `on_stream`, the one before it on
     its stream: -1 for none. `delays` is how long after its launch each began, or where it is `queued` after the one
-    before; `between` what is usual of the queued ones. `hidden` launches were made while another thread was in a call.
-    `threads` and `call_names` are of the calls.
+    before; `between` what is usual of the queued ones, and `latency` of the others. `hidden` launches were made while
+    another thread was in a call. `threads` and `call_names` are of the calls.
     """
 
     starts: list[float]
@@ -92,12 +93,14 @@ class HostStep(Struct, frozen=True, eq=False):
     queued: list[bool]
     delays: list[float]
     between: float
+    latency: float
     names: list[str]
     hidden: int
     threads: list[int]
     call_names: list[str]
     lengths: list[float] = field(default_factory=list)
     overhead: list[float] = field(default_factory=list)
+    full: list[float] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
     first: list[int] = field(default_factory=list)
@@ -121,8 +124,11 @@ def host_steps(trace: Trace, scope: Scope, device: int) -> list[HostStep]:
     held = launching_calls(scope.linked, scope.calls)
     work = scope.activities.filter(pl.col("device") == device)
     collections = trace.host.filter(pl.col("name").is_in(COLLECTING))
-    own = trace.host.filter((pl.col("kind") == "overhead") & (pl.col("name") != QUEUE_FULL))
-    overhead = interval.union(*columns(own, "start_ns", "end_ns"))
+    of_profiler = trace.host.filter(pl.col("kind") == "overhead")
+    is_full = pl.col("name") == QUEUE_FULL
+    overhead, full = (
+        interval.union(*columns(of_profiler.filter(which), "start_ns", "end_ns")) for which in (~is_full, is_full)
+    )
     known = scope.calls.join(held.with_columns(launches=True), on="call", how="left", maintain_order="left")
     steps = []
     for number, span in enumerate(scope.spans):
@@ -132,12 +138,17 @@ def host_steps(trace: Trace, scope: Scope, device: int) -> list[HostStep]:
         launching = pl.col("thread").is_in([span.thread, *own["launched_on"].drop_nulls().unique()])
         within = (pl.col("start_ns") >= begin) & (pl.col("start_ns") < end)
         calls, gc = known.filter(within & launching), collections.filter(within)
-        steps.append(_host_step(calls, own, gc, overhead - begin, begin, end))
+        steps.append(_host_step(calls, own, gc, (overhead - begin, full - begin), begin, end))
     return steps
 
 
 def _host_step(
-    calls: pl.DataFrame, work: pl.DataFrame, collections: pl.DataFrame, overhead: Intervals, begin: int, end: int
+    calls: pl.DataFrame,
+    work: pl.DataFrame,
+    collections: pl.DataFrame,
+    overhead_and_full: tuple[Intervals, Intervals],
+    begin: int,
+    end: int,
 ) -> HostStep:
     called, returned, waits_from = columns(calls, "start_ns", "end_ns", "waits_from_ns")
     # One inside another is a part of it.
@@ -169,6 +180,7 @@ def _host_step(
     # What was queued behind work of another step begins as long after its launch as it did.
     queued = work["queued"].to_numpy() & (before >= 0)
     delays = np.where(queued, starts - ends[before], starts - launch_ends).astype(np.float64)
+    alone = delays[~queued & (delays > 0)]
     step = HostStep(
         starts=starts.tolist(),
         ends=ends.tolist(),
@@ -178,6 +190,7 @@ def _host_step(
         queued=queued.tolist(),
         delays=delays.tolist(),
         between=float(np.median(delays[queued])) if queued.any() else BETWEEN_KERNELS_NS,
+        latency=float(np.median(alone)) if len(alone) else LAUNCH_LATENCY_NS,
         names=work["name"].to_list(),
         hidden=hidden,
         threads=threads,
@@ -201,7 +214,9 @@ def _host_step(
         reached = stop
     _add_between(step, reached, end - begin, len(names), gc)
     edges = np.cumsum([0.0, *step.lengths]).astype(np.int64)
-    step.overhead.extend(interval.covered_within(overhead, np.stack((edges[:-1], edges[1:]), axis=1)).tolist())
+    stretches = np.stack((edges[:-1], edges[1:]), axis=1)
+    for kept, found in zip((step.overhead, step.full), overhead_and_full, strict=True):
+        kept.extend(interval.covered_within(found, stretches).tolist())
     return step
 
 
@@ -291,7 +306,9 @@ def _begin(
     # Of a CUDA graph some work begins before the call returns: no sooner than in as much of the call.
     after = step.starts[one] - step.launch_ends[one] + handed_over
     if step.queued[one]:
-        begun, behind = launched + min(after * left, 0.0), ends[step.before[one]] + step.delays[one]
+        # On a slower host nothing may hold it up but its own launch.
+        begun = launched + (min(after, step.latency) if after > 0 else after * left)
+        behind = ends[step.before[one]] + step.delays[one]
         begun, waited = max(begun, behind), behind >= begun
     else:
         begun, waited = launched + (after if after > 0 else after * left), False

@@ -189,19 +189,20 @@ def lay_flat(trace: Trace, threads: Iterable[int], launching: pl.DataFrame = NO_
 
 
 def _before_graphs(table: pl.DataFrame, nesting: Nesting, starts: Ints) -> Bools:
-    """Which stretches are a compiled region's own from its begin to its first graph. Where it begins with its graph's
-    bytecode, all of that is generated: the user's own code comes after a graph."""
+    """Which stretches are a compiled region's own from its begin to its first graph, be that inside of a
+    `CompiledFunction`. Of a region that has the bytecode before a graph all of that is generated: the user's own code
+    comes after a graph."""
     names = table["name"]
     of_regions = names.str.starts_with(COMPILED_REGION).to_numpy()
     if not of_regions.any():
         return np.zeros(len(nesting.rows), dtype=bool)
-    within = (nesting.parents >= 0) & of_regions[nesting.parents]
-    graphs = np.flatnonzero(within & names.str.starts_with(INDUCTOR_CALL).to_numpy())
+    regions = nearest(nesting.parents, of_regions)
+    graphs = np.flatnonzero((regions >= 0) & names.str.starts_with(INDUCTOR_CALL).to_numpy())
     first = np.full(len(starts), -1, dtype=np.int64)
     # The first one is written last.
-    first[nesting.parents[graphs][::-1]] = starts[graphs][::-1]
+    first[regions[graphs][::-1]] = starts[graphs][::-1]
     begins = np.zeros(len(starts), dtype=bool)
-    begins[nesting.parents[np.flatnonzero(within & (names == PREGRAPH).to_numpy())]] = True
+    begins[regions[np.flatnonzero((regions >= 0) & (names == PREGRAPH).to_numpy())]] = True
     found: Bools = (of_regions & begins)[nesting.rows] & (nesting.ends <= first[nesting.rows])
     return found
 

@@ -41,6 +41,8 @@ MOST_HIDDEN = 0.02
 BY_THE_CLOCK = (PYTHON, UNKNOWN)
 #: Hosts whose speeds differ by less are equally fast.
 EQUALLY_FAST = 0.02
+#: A host that takes more times as long is not slow: what a file says of it is wrong.
+MOST_APART = 10.0
 #: What lies between calls, and collections.
 NOT_IN_CALLS = (-1, CAUSE_CODES["gc"])
 #: Of one trace alone so many in all, where each step counts as 200: a second.
@@ -68,27 +70,42 @@ ASSUMED = EventCosts(
 class Rule(Struct, frozen=True):
     """One of the ways in which a recording may be read. `operator_ns` is what recording operators adds to each, and
     `span_ns` what it adds to each span; `in_order` says whether the end of a stretch has the causes of its end, or of
-    all of it. `speed` is that of the host in timed calls: the median or a quartile; `all_faster` says whether Python
-    between operators is as much faster as all else, or takes as long as it did."""
+    all of it. `speed` says which of the host's times around timed calls counts: the median, the lower quartile, where
+    it was fast, or the upper. `all_alike` says whether Python between operators follows it as all else does, or takes
+    as long as it did."""
 
     cost: HostCost
     operator_ns: float = 0.0
     span_ns: float = 0.0
     in_order: bool = True
     speed: Literal["us", "low", "high"] = "us"
-    all_faster: bool = False
+    all_alike: bool = False
 
 
 class Host(Struct, frozen=True):
-    """How fast the host was in timed calls, and in each recorded step."""
+    """How long the host took for the same work around timed calls, around each recorded step, and around each of the
+    full trace, where that is known."""
 
     timed: HostTimes
     recorded_us: tuple[float, ...]
+    told_us: tuple[float, ...] = ()
 
-    def ratios(self, speed: Literal["us", "low", "high"], steps: int) -> list[float]:
-        """How long the host takes for a timed call, in times of each recorded step."""
+    def ratios(self, speed: Literal["us", "low", "high"], steps: int) -> tuple[float, ...]:
+        """How long it takes for a timed call, in times of each recorded step. None of hosts that are equally fast, or
+        where the file cannot be right."""
         recorded = self.recorded_us if len(self.recorded_us) == steps else (float(np.median(self.recorded_us)),) * steps
-        return [getattr(self.timed, speed) / us for us in recorded]
+        found = tuple(getattr(self.timed, speed) / us for us in recorded)
+        alike = all(abs(ratio - 1) < EQUALLY_FAST for ratio in (*found, self.told_ratio(speed)))
+        return () if alike or not all(map(_is_possible, found)) else found
+
+    def told_ratio(self, speed: Literal["us", "low", "high"]) -> float:
+        """How long it takes for a timed call, in times of the full trace's."""
+        ratio: float = getattr(self.timed, speed) / float(np.median(self.told_us or self.recorded_us))
+        return ratio if _is_possible(ratio) else 1.0
+
+
+def _is_possible(ratio: float) -> bool:
+    return 1 / MOST_APART <= ratio <= MOST_APART
 
 
 class Unit(Struct, frozen=True, eq=False):
@@ -113,14 +130,17 @@ class Told(Struct, frozen=True, eq=False):
 
 def rules_of(cost: RecordingCost | None, timed: HostTimes | None = None) -> tuple[Rule, ...]:
     """The ways in which recordings may be read that cost so much to make; the likeliest first. `timed` is how fast the
-    host was in the calls that are estimated."""
-    light, rich = (cost.light, cost.rich) if cost else (ASSUMED, ASSUMED)
-    if cost and cost.host_us and timed:
-        light, rich = (_times(costs, timed.us / cost.host_us) for costs in (light, rich))
+    host was in the calls that are estimated. What is assumed is so of any host."""
+
+    def costs_at(speed: Literal["us", "low", "high"]) -> list[EventCosts]:
+        ratio = getattr(timed, speed) / cost.host_us if cost and cost.host_us and timed else 1.0
+        both = (cost.light, cost.rich) if cost else (ASSUMED, ASSUMED)
+        return [_times(costs, ratio) for costs in both] if _is_possible(ratio) else list(both)
+
+    light, rich = costs_at("us")
     likely = _host_cost(light, "us")
-    (us, low, high) = (
-        (getattr(rich.operator, end) * 1e3, getattr(rich.span, end) * 1e3) for end in ("us", "low", "high")
-    )
+    us, low, high = (_of_events(rich, end) for end in ("us", "low", "high"))
+    (fast, fast_rich), (slow, slow_rich) = costs_at("low"), costs_at("high")
     return (
         Rule(likely, *us),
         Rule(_host_cost(light, "low"), *us),
@@ -130,10 +150,15 @@ def rules_of(cost: RecordingCost | None, timed: HostTimes | None = None) -> tupl
         Rule(likely, *low),
         Rule(likely, *high),
         Rule(likely, *us, in_order=False),
-        Rule(likely, *us, all_faster=True),
-        Rule(likely, *us, speed="low", all_faster=True),
-        Rule(likely, *us, speed="high", all_faster=True),
+        Rule(likely, *us, all_alike=True),
+        Rule(_host_cost(fast, "us"), *_of_events(fast_rich, "us"), speed="low", all_alike=True),
+        Rule(_host_cost(slow, "us"), *_of_events(slow_rich, "us"), speed="high", all_alike=True),
     )
+
+
+def _of_events(costs: EventCosts, end: Literal["us", "low", "high"]) -> tuple[float, float]:
+    """Of an operator and of a span, in nanoseconds."""
+    return getattr(costs.operator, end) * 1e3, getattr(costs.span, end) * 1e3
 
 
 def _times(costs: EventCosts, ratio: float) -> EventCosts:
@@ -172,6 +197,7 @@ def estimate_idle(
         told = _tell(rich, beside, devices[0])
     else:
         told = _tell(light, scope, devices[0])
+        host = replace(host, told_us=()) if host else None
     matches = [_match(step, told, at % len(told.steps)) for at, step in enumerate(steps)]
     by_rule = _by_rule(steps, matches, told, rules, host)
     # A rule's figure is the mean over steps; what the first rule says of each step alone is possible too. One that
@@ -206,47 +232,60 @@ def _by_rule(
     likely = (rules[0].operator_ns, rules[0].span_ns)
 
     @cache
-    def read(events: tuple[float, float], ratio: float = 1.0) -> _Reading:
-        return _Reading(told, *events, ratio=ratio)
+    def read(operator_ns: float, span_ns: float, ratio: float) -> _Reading:
+        return _Reading(told, operator_ns, span_ns, ratio=ratio)
+
+    def read_at(events: tuple[float, float], told_ratio: float, ratio: float) -> _Reading:
+        # What is added to events is of the speed of timed calls, and taken off those of the told recording.
+        operator_ns, span_ns = (ns / told_ratio for ns in events)
+        return read(operator_ns, span_ns, ratio)
 
     @cache
-    def run_again(cost: HostCost, ratios: tuple[float, ...], by_clock: bool) -> list[tuple[HostStep, Replayed]]:
-        as_recorded = read(likely) if by_clock else None
-        each = zip(recorded, ratios or (1.0,) * len(recorded), matches, strict=True)
-        steps = [_as_fast(step, ratio, match, as_recorded) for step, ratio, match in each]
-        return [(step, replay(step, cost)) for step in steps]
+    def run_again(cost: HostCost, pace: _Pace) -> list[tuple[HostStep, Replayed]]:
+        return [(step, replay(step, cost)) for step in at_pace(pace)]
 
     @cache
-    def divide(
-        cost: HostCost, events: tuple[float, float], ratios: tuple[float, ...], by_clock: bool, in_order: bool
-    ) -> list[_Divided]:
-        reading = read(events, float(np.median(ratios)) if by_clock else 1.0)
-        again = zip(run_again(cost, ratios, by_clock), matches, strict=True)
+    def at_pace(pace: _Pace) -> list[HostStep]:
+        if not pace.ratios:
+            return recorded
+        # By the clock, of what lies between calls as long as the host took in the recording that is run again.
+        share = read_at(likely, pace.told, pace.told / float(np.median(pace.ratios))) if pace.by_clock else None
+        each = zip(recorded, pace.ratios, matches, strict=True)
+        return [_as_fast(step, ratio, match, share) for step, ratio, match in each]
+
+    @cache
+    def divide(cost: HostCost, events: tuple[float, float], pace: _Pace, in_order: bool) -> list[_Divided]:
+        reading = read_at(events, pace.told, pace.told if pace.by_clock else 1.0)
+        again = zip(run_again(cost, pace), matches, strict=True)
         return [_divide(*each, match, reading, in_order=in_order) for each, match in again]
 
     found = []
     for rule in rules:
-        ratios = tuple(host.ratios(rule.speed, len(recorded)) if host else ())
-        if all(abs(ratio - 1) < EQUALLY_FAST for ratio in ratios):
-            ratios = ()
-        by_clock = bool(ratios) and not rule.all_faster
-        found.append(divide(rule.cost, (rule.operator_ns, rule.span_ns), ratios, by_clock, rule.in_order))
+        ratios = host.ratios(rule.speed, len(recorded)) if host else ()
+        pace = _Pace(ratios, host.told_ratio(rule.speed), not rule.all_alike) if host and ratios else _Pace()
+        found.append(divide(rule.cost, (rule.operator_ns, rule.span_ns), pace, rule.in_order))
     return found
 
 
-def _as_fast(step: HostStep, ratio: float, match: _Match, as_recorded: _Reading | None) -> HostStep:
+def _as_fast(step: HostStep, ratio: float, match: _Match, share: _Reading | None) -> HostStep:
     """The step on a host that takes so many times as long for all but waits for the GPU; and, with a reading of what
     lies between calls, but for what it may do by the clock."""
-    if ratio == 1.0:
-        return step
-    codes = np.array(step.codes, dtype=np.int64)
-    by_clock = np.where(codes == SYNC_WAIT, 1.0, 0.0)
-    if as_recorded is not None:
-        causes = as_recorded.causes(match.begins, match.ends, match.shares)
+    codes, lengths = np.array(step.codes, dtype=np.int64), np.array(step.lengths)
+    by_clock = np.where(codes == SYNC_WAIT, 1.0, np.array(step.full) / np.maximum(lengths, 1.0))
+    if share is not None:
+        causes = share.causes(match.begins, match.ends, match.shares)
         by_clock = np.where(codes == -1, causes[:, BY_THE_CLOCK].sum(axis=1), by_clock)
     ratios = by_clock + ratio * (1 - by_clock)
-    lengths, overhead = ((ratios * each).tolist() for each in (step.lengths, step.overhead))
-    return replace(step, lengths=lengths, overhead=overhead)
+    # Some work begins inside of its call.
+    starts, launch_ends = np.array(step.starts), np.array(step.launch_ends)
+    launch_ends = np.where(launch_ends > starts, starts + ratio * (launch_ends - starts), launch_ends)
+    return replace(
+        step,
+        lengths=(ratios * lengths).tolist(),
+        overhead=(ratios * step.overhead).tolist(),
+        tail=(ratio * np.array(step.tail)).tolist(),
+        launch_ends=launch_ends.tolist(),
+    )
 
 
 def estimate_recorded_idle(
@@ -416,6 +455,15 @@ def _same_ends(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> lis
         *((at, at) for at in range(ahead)),
         *((len(own) - 1 - at, len(others) - 1 - at) for at in reversed(range(behind))),
     ]
+
+
+class _Pace(Struct, frozen=True):
+    """How long the host takes in times of each step that is run again, and of the told recording; whether what it may
+    do by the clock takes as long as it did. Nothing of hosts that are equally fast."""
+
+    ratios: tuple[float, ...] = ()
+    told: float = 1.0
+    by_clock: bool = False
 
 
 class _Reading:

@@ -109,7 +109,8 @@ def record(
     except (OSError, RuntimeError) as error:
         raise TracekitError(f"the profiler could not write {path}: {cause(error)}") from None
     begun_and_over = tuple((begun, over) for begun, over, _ in marked)
-    return HostMarks(begin_ns, begun_and_over, tuple(collections), tuple(around_us for _, _, around_us in marked))
+    around_us = tuple(us for _, _, us in marked if us is not None)
+    return HostMarks(begin_ns, begun_and_over, tuple(collections), around_us)
 
 
 def profiler_of(device: str, kind: RecordingKind) -> profile:
@@ -164,16 +165,16 @@ def cause(error: Exception) -> str:
     return first if isinstance(error, TracekitError) else f"{type(error).__name__}: {first}"
 
 
-def _step(form: Form, index: int, ranks: Ranks) -> tuple[int, int, float]:
-    """When it began and ended, and how fast the host was around it."""
-    before_us = host_us()
+def _step(form: Form, index: int, ranks: Ranks) -> tuple[int, int, float | None]:
+    """When it began and ended, and how long `host_us` took around it; None on a CPU, where nobody asks."""
+    before_us = host_us() if form.device != "cpu" else None
     ranks.begin()
     begin_ns = time.time_ns()
     with record_function(STEP.format(index)):
         form.call()
         synchronize(form.device)
     end_ns = time.time_ns()
-    return begin_ns, end_ns, (before_us + host_us()) / 2
+    return begin_ns, end_ns, (before_us + host_us()) / 2 if before_us is not None else None
 
 
 class Recorder:

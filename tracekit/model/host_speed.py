@@ -1,4 +1,4 @@
-"""How fast the host is at a moment: on a machine that others use too it changes by half, within a second."""
+"""How fast the host is, told by how long it takes for the same work: on a shared machine it changes within a second."""
 
 from msgspec import Struct
 
@@ -8,7 +8,7 @@ from tracekit.model.bounded import CallMicroseconds
 class HostTimes(Struct, frozen=True):
     """How long the host took for the same piece of Python (`capture.host_speed`) around many calls."""
 
-    us: CallMicroseconds  #: The median.
+    us: CallMicroseconds  #: The median: the less, the faster.
     low: CallMicroseconds  #: The lower quartile, in microseconds.
     high: CallMicroseconds  #: The upper quartile, in microseconds.
 

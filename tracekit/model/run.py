@@ -112,9 +112,7 @@ class Recording(Struct, frozen=True):
     path: FileName  #: Relative to the run folder.
     steps: Count
     bytes: Count
-    host_us: Many[
-        CallMicroseconds
-    ] = ()  #: How fast the host was in each step, as `FormResult.host` says of timed calls.
+    host_us: Many[CallMicroseconds] = ()  #: As `FormResult.host`, in each step; none on a CPU.
 
 
 class CompileFacts(Struct, frozen=True):
@@ -151,7 +149,9 @@ class FormResult(Struct, frozen=True):
         CallMicroseconds
     ] = ()  #: Of several ranks: this one's time of each call; `wall_us` is the slowest's.
     own_peak_memory_bytes: Count | None = None  #: Of several ranks: this one's; `peak_memory_bytes` is the largest.
-    host: HostTimes | None = None  #: How fast the host was while it was timed; None where not asked, and on a CPU.
+    host: HostTimes | None = (
+        None  #: How fast this rank's host was while it was timed; None on a CPU, and in older runs.
+    )
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)
