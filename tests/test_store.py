@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 from tests import sides
 from tests.cli.runs import edited, make_run_folder
+from tests.sides import make_form
 from tests.sweeps import eager_cell, make_asked, make_result
 
 from tracekit import store
@@ -27,6 +28,7 @@ from tracekit.model.provenance import (
     LaunchSite,
     TensorShape,
 )
+from tracekit.model.quartiles import Quartiles
 from tracekit.model.run import FormResult, Recording, Run
 from tracekit.model.sweep import Asked, CellResult
 from tracekit.walks.sweep_folder import SweepFolder
@@ -395,6 +397,13 @@ def nested(depth: int) -> str:
     return "[" * depth + "]" * depth
 
 
+def test_how_long_timed_calls_collected_is_kept_and_unknown_in_older_runs(tmp_path: Path) -> None:
+    form = make_form()
+    assert store.load(finished(tmp_path / "older", forms=(form,))).forms[0].collecting is None
+    form = replace(form, collecting=Quartiles(us=0.0, low=0.0, high=20_000.0))
+    assert store.load(finished(tmp_path / "now", forms=(form,))).forms[0].collecting == form.collecting
+
+
 #: What stands in for a value of the manifest, and is refused in one line.
 @pytest.mark.parametrize(
     ("path", "value"),
@@ -405,6 +414,8 @@ def nested(depth: int) -> str:
         *((("forms", 0, "wall_us", 3), us) for us in ("5e-324", "1e308", "1e999", "-1", "0", "NaN", "null", "[", "")),
         (("forms", 0, "peak_memory_bytes"), "9" * 400),
         (("forms", 0, "peak_memory_bytes"), "-1"),
+        *((("forms", 0, "collecting"), f'{{"us":{us},"low":0,"high":9}}') for us in ("-1", "10", "1e14", "null")),
+        (("forms", 0, "host"), '{"us":0,"low":0,"high":9}'),
         (("size_reason",), '"' + "x" * (2 << 20) + '"'),
         (("size_reason",), '"\\ud800"'),
         *((("settings", name), '"--out=/etc/x"') for name in ("workload", "pretrained")),

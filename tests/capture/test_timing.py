@@ -1,6 +1,10 @@
 import contextlib
+import gc
 import itertools
+import threading
+import time
 from collections.abc import Iterator
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -10,9 +14,12 @@ from tests.capture.conftest import make_workload
 from tests.simulated import FakeClock, make_forms
 
 from tracekit.capture.forms import Form, compiled_form, eager_form, warm_up
+from tracekit.capture.garbage import collecting_us
 from tracekit.capture.timing import CallTime, Timings, time_forms, time_one
+from tracekit.model.host_marks import Collection
 from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Silent
+from tracekit.model.quartiles import Quartiles
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload
 
@@ -122,6 +129,59 @@ def test_how_fast_the_host_was_is_told_of_the_calls_that_count() -> None:
     timings.add("eager", CallTime(1.0, host_us=90.0), control_of=0)
     assert timings.host("eager") == HostTimes(us=22.0, low=21.0, high=23.0)
     assert timings.host("compiled") is None
+
+
+def test_how_long_calls_collected_is_told_of_those_that_count() -> None:
+    timings = Timings()
+    for at in range(5):
+        timings.add("eager", CallTime(1.0, collecting_us=float(at)))
+    timings.add("eager", CallTime(1.0, collecting_us=90.0), control_of=0)
+    assert timings.collecting("eager") == Quartiles(us=2.0, low=1.0, high=3.0)
+    assert timings.collecting("compiled") is None
+
+
+@pytest.fixture
+def without_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Calls of a GPU's forms can be timed; Python collects only when it is told to."""
+    for name in ("Event", "reset_peak_memory_stats", "max_memory_allocated", "synchronize"):
+        monkeypatch.setattr(torch.cuda, name, MagicMock())
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("without_gpu")
+def test_the_collections_of_a_timed_call_are_measured_on_a_gpu_whatever_thread_they_are_on() -> None:
+    def collect() -> None:
+        began_ns = time.perf_counter_ns()
+        gc.collect()
+        took_us.append((time.perf_counter_ns() - began_ns) / 1e3)
+
+    def call() -> None:
+        collect()
+        thread = threading.Thread(target=collect)
+        thread.start()
+        thread.join()
+
+    took_us: list[float] = []
+    callbacks = list(gc.callbacks)
+    found = time_one(Form("eager", "cuda", call)).collecting_us
+    assert found is not None and max(took_us) / 2 < found <= sum(took_us)
+    assert time_one(Form("eager", "cpu", call)).collecting_us is None
+    assert gc.callbacks == callbacks
+
+
+@pytest.mark.usefixtures("without_gpu")
+def test_a_collection_before_the_call_is_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Also before the call there may be work to wait for.
+    waits = iter([gc.collect, lambda: None])
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: next(waits)())
+    assert time_one(Form("eager", "cuda", lambda: None)).collecting_us == 0.0
+
+
+def test_of_a_collection_only_what_lies_in_the_call_counts() -> None:
+    noted = [Collection(begin, end, 1, 1) for begin, end in ((0, 900), (500, 2000), (3000, 4000), (4500, 9000))]
+    assert collecting_us(noted, 1000, 5000) == 1.0 + 1.0 + 0.5
 
 
 def test_a_single_form_has_no_control_and_stops_by_its_own_interval() -> None:

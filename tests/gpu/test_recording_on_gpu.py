@@ -55,6 +55,7 @@ def test_a_run_measures_what_its_recordings_add(flux: tuple[Path, Any]) -> None:
     assert 1 < cost.host_us < 1000
     for form in flux[1].forms:
         assert 1 < form.host.low <= form.host.us <= form.host.high < 1000
+        assert 0 <= form.collecting.low <= form.collecting.us <= form.collecting.high < max(form.wall_us)
         assert all(len(each.host_us) == each.steps for each in form.recordings)
 
 

@@ -4,15 +4,16 @@ import gc
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from tracekit.model.host_marks import Collection
 
 
 @contextmanager
-def collections_noted() -> Iterator[list[Collection]]:
-    """The list grows with each collection of this process, on whatever thread, until the block ends."""
+def collections_noted(clock: Callable[[], int] = time.time_ns) -> Iterator[list[Collection]]:
+    """The list grows with each collection of this process, on whatever thread, until the block ends. `clock` tells the
+    moments, in nanoseconds."""
     noted: list[Collection] = []
     process, began_ns = os.getpid(), 0
 
@@ -20,9 +21,9 @@ def collections_noted() -> Iterator[list[Collection]]:
     def note(phase: str, _facts: dict[str, int]) -> None:
         nonlocal began_ns
         if phase == "start":
-            began_ns = time.time_ns()
+            began_ns = clock()
         elif began_ns and os.getpid() == process:
-            noted.append(Collection(began_ns, time.time_ns(), threading.get_native_id(), threading.get_ident()))
+            noted.append(Collection(began_ns, clock(), threading.get_native_id(), threading.get_ident()))
 
     gc.callbacks.append(note)
     try:
@@ -30,3 +31,8 @@ def collections_noted() -> Iterator[list[Collection]]:
     finally:
         # Whatever the program did to the list meanwhile.
         gc.callbacks[:] = [callback for callback in gc.callbacks if callback is not note]
+
+
+def collecting_us(collections: Iterable[Collection], begin_ns: int, end_ns: int) -> float:
+    """How much of the time between two moments they took. Whatever thread collects, Python's others wait."""
+    return sum(max(min(each.end_ns, end_ns) - max(each.begin_ns, begin_ns), 0) for each in collections) / 1e3

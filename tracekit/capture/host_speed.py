@@ -4,12 +4,7 @@ On shared machines with an H100 or H200 the host was found to take 1.6 times as 
 launches alike (docs/timing.md): calls that were timed and calls that were recorded are not of one speed.
 """
 
-from collections.abc import Sequence
 from time import perf_counter_ns
-
-import numpy as np
-
-from tracekit.model.host_speed import HostTimes
 
 #: 15 to 30 us: too short to hold up a call, and longer than the clock is coarse.
 ADDITIONS = 1000
@@ -21,11 +16,3 @@ def host_us() -> float:
     for number in range(ADDITIONS):
         total += number
     return (perf_counter_ns() - began) / 1e3
-
-
-def host_times(times_us: Sequence[float]) -> HostTimes | None:
-    """Of many such pieces; None of none."""
-    if not times_us:
-        return None
-    low, us, high = np.quantile(times_us, (0.25, 0.5, 0.75)).tolist()
-    return HostTimes(us, low, high)

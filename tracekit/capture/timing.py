@@ -5,7 +5,9 @@ import math
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -14,10 +16,13 @@ from msgspec import Struct, field
 from tracekit.capture.compilation import watch_compilation
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
-from tracekit.capture.host_speed import host_times, host_us
+from tracekit.capture.garbage import collecting_us, collections_noted
+from tracekit.capture.host_speed import host_us
 from tracekit.capture.lockstep import ALONE, Ranks
+from tracekit.model.host_marks import Collection
 from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Progress
+from tracekit.model.quartiles import Quartiles
 from tracekit.model.run import FormName
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, StoppingRule, StopReason
 from tracekit.statistics.interval import FEWEST, median_interval
@@ -38,12 +43,14 @@ MOST_COMPILING = 16
 LEAST_OF_BUDGET = 0.1
 #: Enough to see how wide an interval is; the verdict takes more.
 RESAMPLES = 400
+Middle = TypeVar("Middle", bound=Quartiles)
 
 
 class CallTime(Struct, frozen=True):
     """One timed call, with the time between two device events and the most memory held; None without a GPU. Of several
     ranks it is each time the slowest's, or the largest; `own_us` and `own_peak_bytes` are this rank's, None where it is
-    the only one. `host_us` is how fast this rank's host was around it, None on a CPU."""
+    the only one. `host_us` is how fast this rank's host was around it, and `collecting_us` how much of it Python
+    collected garbage; None on a CPU."""
 
     wall_us: float
     device_us: float | None = None
@@ -52,6 +59,7 @@ class CallTime(Struct, frozen=True):
     own_us: float | None = None
     own_peak_bytes: int | None = None
     host_us: float | None = None
+    collecting_us: float | None = None
 
 
 class Timings(Struct):
@@ -63,12 +71,14 @@ class Timings(Struct):
     and the untimed ones too: the round and the wall time of each. `seconds` is how long all of it took,
     `compiling_seconds` how much of that were calls that compiled, `compiling_rounds` (from 0) are where. `own_us` is
     how long this rank took for each call in `wall_us`, `own_peak_bytes` the most memory it held; both are empty where
-    it is the only one. `host_us` is how fast the host was around each call in `wall_us`; empty on a CPU.
+    it is the only one. `host_us` is how fast the host was around each call in `wall_us`, `collecting_us` how
+    much of it Python collected garbage; both are empty on a CPU.
     """
 
     wall_us: dict[FormName, list[float]] = field(default_factory=dict)
     own_us: dict[FormName, list[float]] = field(default_factory=dict)
     host_us: dict[FormName, list[float]] = field(default_factory=dict)
+    collecting_us: dict[FormName, list[float]] = field(default_factory=dict)
     device_us: dict[FormName, list[float]] = field(default_factory=dict)
     peak_bytes: dict[FormName, int] = field(default_factory=dict)
     own_peak_bytes: dict[FormName, int] = field(default_factory=dict)
@@ -102,6 +112,8 @@ class Timings(Struct):
             self.own_us.setdefault(name, []).append(call.own_us)
         if call.host_us is not None:
             self.host_us.setdefault(name, []).append(call.host_us)
+        if call.collecting_us is not None:
+            self.collecting_us.setdefault(name, []).append(call.collecting_us)
         if call.device_us is not None:
             self.device_us.setdefault(name, []).append(call.device_us)
 
@@ -112,7 +124,11 @@ class Timings(Struct):
 
     def host(self, name: FormName) -> HostTimes | None:
         """How fast the host was while the form was timed."""
-        return host_times(self.host_us.get(name, ()))
+        return _middle(HostTimes, self.host_us.get(name, ()))
+
+    def collecting(self, name: FormName) -> Quartiles | None:
+        """How long Python collected garbage in the form's timed calls."""
+        return _middle(Quartiles, self.collecting_us.get(name, ()))
 
     def process(self, name: FormName) -> ProcessTimes:
         """The form's times as those of a process that repeats another's."""
@@ -129,6 +145,14 @@ class Timings(Struct):
         """The control of a round that was cut short has no partner: it is left out."""
         whole = len(self.wall_us.get(name, ()))
         return tuple(each for each in self.controls.get(name, ()) if each.round < whole)
+
+
+def _middle(kind: type[Middle], times_us: Sequence[float]) -> Middle | None:
+    """None of none."""
+    if not times_us:
+        return None
+    low, us, high = np.quantile(times_us, (0.25, 0.5, 0.75)).tolist()
+    return kind(us, low, high)
 
 
 class Stopping:
@@ -231,7 +255,9 @@ def time_one(form: Form, *, ranks: Ranks = ALONE) -> CallTime:
     before_us = host_us() if events else 0.0
     if events:
         torch.cuda.reset_peak_memory_stats()
-    with watch_compilation() as watch:
+    noting: AbstractContextManager[list[Collection]]
+    noting = collections_noted(time.perf_counter_ns) if events else nullcontext([])
+    with watch_compilation() as watch, noting as collections:
         synchronize(form.device)
         start_ns = ranks.begin()
         if events:
@@ -256,4 +282,5 @@ def time_one(form: Form, *, ranks: Ranks = ALONE) -> CallTime:
         own_us=own_us if ranks.size > 1 else None,
         own_peak_bytes=peak_bytes if events and ranks.size > 1 else None,
         host_us=around_us,
+        collecting_us=collecting_us(collections, start_ns, end_ns) if events else None,
     )

@@ -23,6 +23,7 @@ from tracekit.model.gpu import FormMemory, GpuState
 from tracekit.model.host_speed import HostTimes
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics
+from tracekit.model.quartiles import Quartiles
 from tracekit.model.recording_cost import RecordingCost
 from tracekit.model.timing import FormTiming, Startup, refuse_no_times
 
@@ -151,6 +152,9 @@ class FormResult(Struct, frozen=True):
     own_peak_memory_bytes: Count | None = None  #: Of several ranks: this one's; `peak_memory_bytes` is the largest.
     host: HostTimes | None = (
         None  #: How fast this rank's host was while it was timed; None on a CPU, and in older runs.
+    )
+    collecting: Quartiles | None = (
+        None  #: How long this rank's Python collected garbage in a timed call; None on a CPU, and in older runs.
     )
 
     def __post_init__(self) -> None:

@@ -409,6 +409,7 @@ def _timed(form: FormResult, timings: timing.Timings, rule: StoppingRule) -> dic
         "own_peak_memory_bytes": timings.own_peak_bytes.get(form.name),
         "peak_memory_bytes": timings.peak_bytes.get(form.name),
         "host": timings.host(form.name),
+        "collecting": timings.collecting(form.name),
         "compilation": compilation,
         "timing": timings.of(form.name, rule) if form.name in timings.wall_us else None,
     }
