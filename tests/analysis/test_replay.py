@@ -28,6 +28,7 @@ from tracekit.analysis.replay import HostCost, HostStep, Replayed, host_steps, r
 from tracekit.analysis.unprofiled_idle import Host, Rule, estimate_idle, rules_of
 from tracekit.analysis.window import find_scope
 from tracekit.model.host_speed import HostTimes
+from tracekit.model.quartiles import Quartiles
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 from tracekit.model.trace import Trace
 from tracekit.tracefile.read import read_trace
@@ -395,6 +396,64 @@ def test_what_was_queued_waits_for_its_own_launch_where_the_host_is_slow(tmp_pat
         events += [make_kernel(7 + 20 * at + at, 27 + 20 * at, correlation=1 + at)]
     found = at_ratio(tmp_path, 4.0, events)
     assert found["launch_latency"] == pytest.approx(20 * 3, rel=0.1)
+
+
+AT_QUARTILES = (Rule(HostCost()), Rule(HostCost(), speed="low"), Rule(HostCost(), speed="high"))
+
+
+def collecting(
+    folder: Path, steps: list[list[Json]], timed: Quartiles | None, host: Host | None = None
+) -> dict[str, tuple[float, float, float]]:
+    """The causes of steps of 200 us that launch at 150 and have these events before it; each with its low and high."""
+    events = []
+    for at, more in enumerate(steps):
+        begin, number = 1000 * at, at + 1
+        moved = [{**event, "ts": event["ts"] + begin} for event in more]
+        events += [make_span(begin, begin + 200, name=f"tracekit.step#{at}"), *moved]
+        events += [make_call(begin + 150, begin + 160, correlation=number)]
+        events += [make_kernel(begin + 160, begin + 200, correlation=number)]
+    estimate = estimate_idle(make_trace(folder, events), None, AT_QUARTILES, host=host, collecting=timed)
+    assert estimate is not None
+    return {cause: (each.low_us, each.us, each.high_us) for cause, each in estimate.causes.items()}
+
+
+def collection(begin: float, end: float) -> Json:
+    return make_event("user_annotation", begin, end, name="Python GC")
+
+
+#: On a host that was half as fast while it was recorded, on one as fast, and where nothing is known of it.
+HOSTS = (Host(HostTimes(20.0, 20.0, 20.0), (40.0,)), Host(HostTimes(20.0, 20.0, 20.0), (20.0,)), None)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_collections_take_as_long_as_those_of_timed_calls_however_fast_the_host_is(
+    tmp_path: Path, host: Host | None
+) -> None:
+    step = [collection(10, 50), collection(70, 90)]
+    found = collecting(tmp_path, [step], Quartiles(us=20.0, low=15.0, high=30.0), host)
+    assert found["gc"] == pytest.approx((15, 20, 30))
+    assert found["unattributed"] == pytest.approx((90, 90, 90))
+    assert found["launch_call"][1] == pytest.approx(5 if host is HOSTS[0] else 10)
+
+
+def test_where_timed_calls_collect_nothing_a_recorded_collection_is_no_cause(tmp_path: Path) -> None:
+    assert "gc" not in collecting(tmp_path, [[collection(10, 70)], [], []], Quartiles(us=0.0, low=0.0, high=0.0))
+
+
+def test_a_step_that_collects_nothing_stays_without_collections(tmp_path: Path) -> None:
+    found = collecting(tmp_path, [[], [collection(10, 70)], []], Quartiles(us=30.0, low=0.0, high=60.0))
+    assert found["gc"] == pytest.approx((0, 30 / 3, 30))
+
+
+def test_of_what_a_call_hides_of_a_collection_nothing_comes_back(tmp_path: Path) -> None:
+    """A collection of 60 us, for 20 of which its thread frees memory, takes half as long when it is timed."""
+    free = make_call(30, 50, name="cudaFree", correlation=9)
+    found = collecting(tmp_path, [[collection(10, 70), free]], Quartiles(us=30.0, low=30.0, high=30.0))
+    assert (found["gc"][1], found["memory"][1]) == pytest.approx((20, 20))
+
+
+def test_collections_are_as_recorded_where_nothing_is_known_of_timed_ones(tmp_path: Path) -> None:
+    assert collecting(tmp_path, [[collection(10, 70)]], None)["gc"] == (60, 60, 60)
 
 
 def test_what_recording_adds_is_of_the_speed_that_a_rule_supposes() -> None:

@@ -22,6 +22,7 @@ from tracekit.analysis.replay import HostCost
 from tracekit.analysis.unprofiled_idle import Rule, estimate_idle
 from tracekit.model.comparison import Side
 from tracekit.model.idle_estimate import NOTHING, Between
+from tracekit.model.quartiles import Quartiles
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 from tracekit.model.run import Recording
 from tracekit.walks.reading import Reading
@@ -83,12 +84,13 @@ class Kernel:
 @dataclass
 class Machine:
     """A host and a GPU that works through a queue. Recording adds `launch_us` to each launch, `wait_us` to each wait,
-    and where it is `rich` `event_us` to each other event, but a collection."""
+    and where it is `rich` `event_us` to each other event, but a collection. These take `collecting` times as long."""
 
     launch_us: float = 0.0
     wait_us: float = 0.0
     event_us: float = 0.0
     rich: bool = False
+    collecting: float = 1.0
     latency_us: float = 3.0  #: From a launch's return to its kernel on an idle GPU.
     next_us: float = 1.0  #: From one kernel to the next in the queue.
     now: float = 0.0
@@ -109,7 +111,7 @@ class Machine:
         own = OWN[name] if name else around
         self.spend(0.0 if name in (None, GC) else self.event_us, own)
         if isinstance(action, Work):
-            self.spend(action.us, own)
+            self.spend(action.us * (self.collecting if name == GC else 1), own)
         elif isinstance(action, Launch):
             self.spend(action.before_us, own)
             self.launch(action)
@@ -187,7 +189,8 @@ def side_of(program: tuple[Action, ...], truth: Machine, light: Machine, rich: M
             path = write_trace(draft, machine.events).rename(draft / f"eager-{kind}.json")
             recordings.append(Recording(kind, path.name, steps, path.stat().st_size))  # type: ignore[arg-type]
         form = make_form("eager", (truth.step(0, program),) * 10)
-        forms = (replace(form, recordings=tuple(recordings)),)
+        gc_us = math.fsum(over - began for began, over, cause in truth.host if cause == "gc")
+        forms = (replace(form, recordings=tuple(recordings), collecting=Quartiles(gc_us, gc_us, gc_us)),)
         costs = known(light, rich) if measured else None
         store.finish(make_run(status="incomplete", forms=forms, recording_cost=costs), draft)
         return load_side(Path(folder, "run"), form="eager")
@@ -209,10 +212,13 @@ def slack_us(truth: Machine, recorded: Machine) -> float:
     return 1.0 + truth.latency_us * unlike + truth.next_us * hardly
 
 
-def check(program: tuple[Action, ...], launch_us: float, event_us: float, *, measured: bool) -> None:
-    """The truth is in every range; and where the costs are known the figures are the truth."""
-    truth, light = Machine(), Machine(launch_us, wait_us=launch_us)
-    rich = Machine(launch_us + 6, launch_us + 6, event_us, rich=True)
+def check(
+    program: tuple[Action, ...], launch_us: float, event_us: float, *, measured: bool, collecting: float = 1.0
+) -> None:
+    """The truth is in every range; and where the costs are known the figures are the truth. Recorded collections take
+    so many times as long."""
+    truth, light = Machine(), Machine(launch_us, wait_us=launch_us, collecting=collecting)
+    rich = Machine(launch_us + 6, launch_us + 6, event_us, rich=True, collecting=collecting)
     side = side_of(program, truth, light, rich, measured=measured)
     wall_us, ranges, residual_us = side.wall_us, side.idle_ranges(), side.idle_residual_us
     assert wall_us is not None and ranges is not None and residual_us is not None
@@ -320,12 +326,17 @@ def test_longer_recorded_calls_move_no_cause_out_of_its_range(program: tuple[Act
         check(program, launch_us, 4.0, measured=False)
 
 
+@pytest.mark.parametrize("collecting", [0.5, 3.0])
+def test_collections_are_those_of_timed_calls_however_long_recorded_ones_took(collecting: float) -> None:
+    check(PROGRAMS["a collection"], 8.0, 4.0, measured=True, collecting=collecting)
+
+
 @fuzzed(12)
-@given(programs(), st.sampled_from([0.0, 8.0, 16.0]), st.sampled_from([0.0, 4.0]))
+@given(programs(), st.sampled_from([0.0, 8.0, 16.0]), st.sampled_from([0.0, 4.0]), st.sampled_from([0.5, 1.0, 3.0]))
 def test_where_it_is_known_what_recording_adds_causes_are_the_true_ones(
-    program: tuple[Action, ...], launch_us: float, event_us: float
+    program: tuple[Action, ...], launch_us: float, event_us: float, collecting: float
 ) -> None:
-    check(program, launch_us, event_us, measured=True)
+    check(program, launch_us, event_us, measured=True, collecting=collecting)
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)

@@ -82,7 +82,8 @@ class HostStep(Struct, frozen=True, eq=False):
     `before`, of those launched sooner the one that had ended last when it began, and `on_stream`, the one before it on
     its stream: -1 for none. `delays` is how long after its launch each began, or where it is `queued` after the one
     before; `between` what is usual of the queued ones, and `latency` of the others. `hidden` launches were made while
-    another thread was in a call. `threads` and `call_names` are of the calls.
+    another thread was in a call. `collecting` is how long collections took in all, with the calls in them. `threads`
+    and `call_names` are of the calls.
     """
 
     starts: list[float]
@@ -96,6 +97,7 @@ class HostStep(Struct, frozen=True, eq=False):
     latency: float
     names: list[str]
     hidden: int
+    collecting: float
     threads: list[int]
     call_names: list[str]
     lengths: list[float] = field(default_factory=list)
@@ -181,6 +183,7 @@ def _host_step(
     queued = work["queued"].to_numpy() & (before >= 0)
     delays = np.where(queued, starts - ends[before], starts - launch_ends).astype(np.float64)
     alone = delays[~queued & (delays > 0)]
+    gc_starts, gc_ends = (np.clip(each - begin, 0, end - begin) for each in columns(collections, "start_ns", "end_ns"))
     step = HostStep(
         starts=starts.tolist(),
         ends=ends.tolist(),
@@ -193,11 +196,11 @@ def _host_step(
         latency=float(np.median(alone)) if len(alone) else LAUNCH_LATENCY_NS,
         names=work["name"].to_list(),
         hidden=hidden,
+        collecting=float(interval.length(interval.union(gc_starts, gc_ends))),
         threads=threads,
         call_names=names,
     )
-    moments_of_gc = (np.clip(each - begin, 0, end - begin) for each in columns(collections, "start_ns", "end_ns"))
-    gc = deque(sorted(zip(*(each.tolist() for each in moments_of_gc), strict=True)))
+    gc = deque(sorted(zip(gc_starts.tolist(), gc_ends.tolist(), strict=True)))
     reached = 0
     bounds = zip(call_starts.tolist(), call_ends.tolist(), strict=True)
     for at, (start, stop) in enumerate(bounds):

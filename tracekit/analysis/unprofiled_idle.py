@@ -26,11 +26,12 @@ from tracekit.interval import Bools, Floats, Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.host_speed import HostTimes
 from tracekit.model.idle_estimate import MOST_SLOWED, Between, IdleEstimate
+from tracekit.model.quartiles import Quartiles
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost
 from tracekit.model.trace import Trace
 
 PYTHON, UNKNOWN = CAUSE_CODES["python"], CAUSE_CODES["unattributed"]
-SYNC_WAIT = CAUSE_CODES["sync_wait"]
+SYNC_WAIT, GC = CAUSE_CODES["sync_wait"], CAUSE_CODES["gc"]
 #: What is known of the first recording by itself, or is no host's work: never taken from the second.
 NOT_BETWEEN_CALLS = tuple(CAUSE_CODES[cause] for cause in ("sync_wait", "launch_call", "memory", "gc", "profiler"))
 #: So many calls of all steps are replayed in a few seconds; of more nothing is estimated.
@@ -44,7 +45,7 @@ EQUALLY_FAST = 0.02
 #: A host that takes more times as long is not slow: what a file says of it is wrong.
 MOST_APART = 10.0
 #: What lies between calls, and collections.
-NOT_IN_CALLS = (-1, CAUSE_CODES["gc"])
+NOT_IN_CALLS = (-1, GC)
 #: Of one trace alone so many in all, where each step counts as 200: a second.
 MOST_CALLS_ALONE, CALLS_OF_STEP = 50_000, 200
 #: A replay without costs may differ from the recording by this share of its idle time: work from outside the window.
@@ -70,9 +71,9 @@ ASSUMED = EventCosts(
 class Rule(Struct, frozen=True):
     """One of the ways in which a recording may be read. `operator_ns` is what recording operators adds to each, and
     `span_ns` what it adds to each span; `in_order` says whether the end of a stretch has the causes of its end, or of
-    all of it. `speed` says which of the host's times around timed calls counts: the median, the lower quartile, where
-    it was fast, or the upper. `all_alike` says whether Python between operators follows it as all else does, or takes
-    as long as it did."""
+    all of it. `speed` says which of the host's times around timed calls counts, and of their collections: the median,
+    the lower quartile, where it was fast, or the upper. `all_alike` says whether Python between operators follows the
+    host as all else does, or takes as long as it did."""
 
     cost: HostCost
     operator_ns: float = 0.0
@@ -178,12 +179,18 @@ def _host_cost(
 
 
 def estimate_idle(
-    light: Trace, rich: Trace | None, rules: Sequence[Rule], doubt_us: float = 0.0, host: Host | None = None
+    light: Trace,
+    rich: Trace | None,
+    rules: Sequence[Rule],
+    doubt_us: float = 0.0,
+    host: Host | None = None,
+    collecting: Quartiles | None = None,
 ) -> IdleEstimate | None:
     """Idle time per step by cause, by the first of the rules, and what it may be by the others. `doubt_us` is by how
     much idle time may differ in all from that of the recorded calls, of which each cause has its share. `host` is how
-    fast that was: equally fast where it is not known. None of several GPUs, of a window without steps, of threads that
-    launch at once, and of more calls than are replayed."""
+    fast that was: equally fast where it is not known. `collecting` is how long a timed call collected garbage: as long
+    as each recorded one where it is not known. None of several GPUs, of a window without steps, of threads that launch
+    at once, and of more calls than are replayed."""
     scope = find_scope(light, "auto")
     devices = list(scope.windows)
     if len(devices) != 1 or not scope.spans or beginning_within(light.calls, scope.spans).height > MOST_CALLS:
@@ -199,7 +206,7 @@ def estimate_idle(
         told = _tell(light, scope, devices[0])
         host = replace(host, told_us=()) if host else None
     matches = [_match(step, told, at % len(told.steps)) for at, step in enumerate(steps)]
-    by_rule = _by_rule(steps, matches, told, rules, host)
+    by_rule = _by_rule(steps, matches, told, rules, host, collecting)
     # A rule's figure is the mean over steps; what the first rule says of each step alone is possible too. One that
     # something disturbed is no call like others: of several the longest and the shortest quarters do not count.
     order = np.argsort([sum(step.lengths) for step in steps], kind="stable")
@@ -226,7 +233,12 @@ def estimate_idle(
 
 
 def _by_rule(
-    recorded: list[HostStep], matches: list[_Match], told: Told, rules: Sequence[Rule], host: Host | None
+    recorded: list[HostStep],
+    matches: list[_Match],
+    told: Told,
+    rules: Sequence[Rule],
+    host: Host | None,
+    collecting: Quartiles | None,
 ) -> list[list[_Divided]]:
     """Each step's idle time, for each of the rules."""
     likely = (rules[0].operator_ns, rules[0].span_ns)
@@ -246,12 +258,12 @@ def _by_rule(
 
     @cache
     def at_pace(pace: _Pace) -> list[HostStep]:
-        if not pace.ratios:
+        if not pace.ratios and pace.collecting_us is None:
             return recorded
         # By the clock, of what lies between calls as long as the host took in the recording that is run again.
         share = read_at(likely, pace.told, pace.told / float(np.median(pace.ratios))) if pace.by_clock else None
-        each = zip(recorded, pace.ratios, matches, strict=True)
-        return [_as_fast(step, ratio, match, share) for step, ratio, match in each]
+        each = zip(recorded, pace.ratios or (1.0,) * len(recorded), matches, strict=True)
+        return [_as_timed(step, ratio, pace.collecting_us, match, share) for step, ratio, match in each]
 
     @cache
     def divide(cost: HostCost, events: tuple[float, float], pace: _Pace, in_order: bool) -> list[_Divided]:
@@ -263,19 +275,25 @@ def _by_rule(
     for rule in rules:
         ratios = host.ratios(rule.speed, len(recorded)) if host else ()
         pace = _Pace(ratios, host.told_ratio(rule.speed), not rule.all_alike) if host and ratios else _Pace()
+        pace = replace(pace, collecting_us=getattr(collecting, rule.speed) if collecting else None)
         found.append(divide(rule.cost, (rule.operator_ns, rule.span_ns), pace, rule.in_order))
     return found
 
 
-def _as_fast(step: HostStep, ratio: float, match: _Match, share: _Reading | None) -> HostStep:
+def _as_timed(
+    step: HostStep, ratio: float, collecting_us: float | None, match: _Match, share: _Reading | None
+) -> HostStep:
     """The step on a host that takes so many times as long for all but waits for the GPU; and, with a reading of what
-    lies between calls, but for what it may do by the clock."""
+    lies between calls, but for what it may do by the clock. Its collections take so long in all where that is known; a
+    step without any gets none."""
     codes, lengths = np.array(step.codes, dtype=np.int64), np.array(step.lengths)
     by_clock = np.where(codes == SYNC_WAIT, 1.0, np.array(step.full) / np.maximum(lengths, 1.0))
     if share is not None:
         causes = share.causes(match.begins, match.ends, match.shares)
         by_clock = np.where(codes == -1, causes[:, BY_THE_CLOCK].sum(axis=1), by_clock)
     ratios = by_clock + ratio * (1 - by_clock)
+    if collecting_us is not None:
+        ratios = np.where(codes == GC, collecting_us * 1e3 / max(step.collecting, 1.0), ratios)
     # Some work begins inside of its call.
     starts, launch_ends = np.array(step.starts), np.array(step.launch_ends)
     launch_ends = np.where(launch_ends > starts, starts + ratio * (launch_ends - starts), launch_ends)
@@ -459,11 +477,13 @@ def _same_ends(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> lis
 
 class _Pace(Struct, frozen=True):
     """How long the host takes in times of each step that is run again, and of the told recording; whether what it may
-    do by the clock takes as long as it did. Nothing of hosts that are equally fast."""
+    do by the clock takes as long as it did. Nothing of hosts that are equally fast. `collecting_us` is how long a timed
+    call collected, where that is known."""
 
     ratios: tuple[float, ...] = ()
     told: float = 1.0
     by_clock: bool = False
+    collecting_us: float | None = None
 
 
 class _Reading:
