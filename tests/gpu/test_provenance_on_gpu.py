@@ -10,7 +10,7 @@ from tests.gpu.conftest import profile, profile_in_a_process
 
 from tracekit import store
 from tracekit.analysis.kernels import family_of
-from tracekit.analysis.window import find_scope
+from tracekit.analysis.window import Scope, find_scope
 from tracekit.comparison.matching.launch_site_operators import join_operators
 from tracekit.comparison.matching.launch_sites import is_generated, place
 from tracekit.comparison.matching.pairing import Cell
@@ -53,15 +53,17 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     eager, compiled = (store.load_provenance(folder, form) for form in run.forms)
     assert isinstance(eager, EagerOps), run.notes
     assert isinstance(compiled, CompiledSites), run.notes
-    a, b = sequence_of(folder, run, "eager"), sequence_of(folder, run, "compiled")
+    # The light recordings of both hold as many calls as are short.
+    scopes = [find_scope(read_trace(store.recording_path(folder, form, "light")), "steps") for form in run.forms]
+    a, b = (sequence_of(scope, min(len(each.spans) for each in scopes)) for scope in scopes)
     return Case(folder, run, eager, compiled, a, b, *link(a, b, eager, compiled))
 
 
-def sequence_of(folder: Path, run: Any, name: str) -> Sequence:
-    """All activities of the light recording's steps, in the order of launch."""
-    scope = find_scope(read_trace(store.recording_path(folder, run.form(name), "light")), "steps")
+def sequence_of(scope: Scope, steps: int) -> Sequence:
+    """All activities of so many steps of the light recording, in the order of launch."""
     launches = scope.calls.select("call", launch_ns="start_ns")
-    table = scope.activities.join(launches, on="call", how="left").with_columns(
+    table = scope.activities.filter(pl.col("step") < steps).join(launches, on="call", how="left")
+    table = table.with_columns(
         at=pl.coalesce("launch_ns", "start_ns"), us=(pl.col("end_ns") - pl.col("start_ns")) / 1e3
     )
     # All of one name by their median: one that others' work on the GPU held up would outweigh hundreds.
@@ -70,7 +72,7 @@ def sequence_of(folder: Path, run: Any, name: str) -> Sequence:
     activities = tuple(
         Activity(name, family_of(name) if kind == "kernel" else kind, us, None) for name, kind, us in rows
     )
-    return Sequence(activities, 1 / len(scope.spans), "none")
+    return Sequence(activities, 1 / steps, "none")
 
 
 def share_of_time(sequence: Sequence, positions: set[int]) -> float:
