@@ -340,7 +340,7 @@ def test_on_a_slow_host_everything_takes_as_much_longer_and_what_may_sleep_has_b
     step = [make_span(0, 200), make_call(60, 70, correlation=1), make_kernel(70, 200, correlation=1)]
     trace = make_trace(tmp_path, [*step, make_op(40, 70, name="aten::add")])
     host = Host(HostTimes(us=20.0, low=20.0, high=30.0), (40.0,))
-    all_alike = Rule(HostCost(), all_alike=True)
+    all_alike = Rule(HostCost(), by_clock="none")
     rules = (Rule(HostCost()), all_alike, replace(all_alike, speed="low"), replace(all_alike, speed="high"))
     estimate = estimate_idle(trace, trace, rules, host=host)
     assert estimate is not None
@@ -351,6 +351,38 @@ def test_on_a_slow_host_everything_takes_as_much_longer_and_what_may_sleep_has_b
     for known in (replace(host, recorded_us=(20.1,)), replace(host, recorded_us=(1e9,))):
         as_recorded = estimate_idle(trace, trace, rules, host=known)
         assert as_recorded is not None and as_recorded.causes["op_dispatch"].us == 20
+
+
+@pytest.mark.parametrize(
+    ("off_cpu_us", "python_us"),
+    [((10.0,), 25), ((0.0,), 20), ((40.0,), 40), ((99.0,), 40), ((), 40), ((10.0, 0.0), 40)],
+)
+def test_python_follows_the_host_but_for_what_its_thread_was_off_the_cpu(
+    tmp_path: Path, off_cpu_us: tuple[float, ...], python_us: float
+) -> None:
+    """Recorded at half the speed of the timed calls: 40 us of Python, as good as asleep where nothing is known."""
+    step = [make_span(0, 200), make_call(60, 70, correlation=1), make_kernel(70, 200, correlation=1)]
+    step += [make_op(40, 70, name="aten::add"), make_call(70, 200, name=SYNC, correlation=9)]
+    trace = make_trace(tmp_path, step)
+    host = Host(HostTimes(us=20.0, low=20.0, high=20.0), (40.0,), off_cpu_us=off_cpu_us)
+    rules = (Rule(HostCost()), Rule(HostCost(), by_clock="all"), Rule(HostCost(), by_clock="none"))
+    estimate = estimate_idle(trace, trace, rules, host=host)
+    assert estimate is not None
+    python = estimate.causes["python"]
+    assert (python.low_us, python.us, python.high_us) == pytest.approx((20, python_us, 40))
+    assert estimate.causes["op_dispatch"].us == pytest.approx(10)
+
+
+def test_a_copy_from_pageable_memory_takes_as_long_as_it_did_or_follows_the_host(tmp_path: Path) -> None:
+    copied = {**make_copy(70, 80, correlation=1), "name": "Memcpy HtoD (Pageable -> Device)"}
+    step = [make_span(0, 200), make_call(10, 70, name="cudaMemcpyAsync", correlation=1), copied]
+    step += [make_call(100, 110, correlation=2), make_kernel(110, 200, correlation=2)]
+    host = Host(HostTimes(us=20.0, low=20.0, high=20.0), (40.0,))
+    rules = (Rule(HostCost()), Rule(HostCost(), by_clock="none"))
+    estimate = estimate_idle(make_trace(tmp_path, step), None, rules, host=host)
+    assert estimate is not None
+    launching = estimate.causes["launch_call"]
+    assert (launching.low_us, launching.us, launching.high_us) == pytest.approx((30 + 5, 60 + 5, 60 + 5))
 
 
 def at_ratio(folder: Path, ratio: float, light: list[Json], rich: list[Json] | None = None) -> dict[str, float]:

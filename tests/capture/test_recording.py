@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 import torch
 
-from tracekit.capture import recording, spans
+from tracekit.capture import host_speed, recording, spans
 from tracekit.capture.forms import compiled_form, eager_form, warm_up
 from tracekit.capture.garbage import collections_noted
+from tracekit.capture.lockstep import ALONE
 from tracekit.capture.recording import SEEN, UNSEEN, Recorder, checked_meanwhile, export, record
 from tracekit.errors import TracekitError
 from tracekit.model.host_marks import HostMarks
@@ -51,6 +52,28 @@ def test_compiled_cpu_code_shows_its_fused_kernels(workload: BuiltWorkload, tmp_
     record(form, "light", 1, tmp_path / "raw.json", Silent())
     names = {event.get("name", "") for event in json.loads((tmp_path / "raw.json").read_text())["traceEvents"]}
     assert any("cpp_fused" in name for name in names), sorted(names)
+
+
+@pytest.mark.parametrize(("sleeps", "busy_ms", "least_us", "most_us"), [(0.03, 0, 29e3, 60e3), (0.0, 2, 0, 1e3)])
+def test_a_step_says_how_long_its_thread_was_off_the_cpu(
+    sleeps: float, busy_ms: int, least_us: float, most_us: float
+) -> None:
+    def call() -> None:
+        time.sleep(sleeps)
+        until = time.thread_time_ns() + busy_ms * 1_000_000
+        while time.thread_time_ns() < until:
+            pass
+
+    form = eager_form(make_workload(call, ()))
+    # A machine that has other things to do takes the thread off the CPU too: not in each of many short steps.
+    shortest = min(recording._step(form, at, ALONE).off_cpu_us for at in range(10))
+    assert least_us <= shortest <= most_us
+
+
+def test_a_thread_clock_that_stands_still_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert host_speed.has_thread_clock()
+    monkeypatch.setattr(host_speed, "thread_time_ns", lambda: 10_000_000)
+    assert not host_speed.has_thread_clock()
 
 
 @pytest.mark.parametrize("kind", ["light", "rich"])

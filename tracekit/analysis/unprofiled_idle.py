@@ -40,6 +40,8 @@ MOST_CALLS = 100_000
 MOST_HIDDEN = 0.02
 #: Of what the host does it may do this by the clock: it sleeps, or waits for somebody.
 BY_THE_CLOCK = (PYTHON, UNKNOWN)
+#: Copies of pageable memory, which the host makes as fast as memory is.
+PAGEABLE = "Pageable"
 #: Hosts whose speeds differ by less are equally fast.
 EQUALLY_FAST = 0.02
 #: A host that takes more times as long is not slow: what a file says of it is wrong.
@@ -72,24 +74,26 @@ class Rule(Struct, frozen=True):
     """One of the ways in which a recording may be read. `operator_ns` is what recording operators adds to each, and
     `span_ns` what it adds to each span; `in_order` says whether the end of a stretch has the causes of its end, or of
     all of it. `speed` says which of the host's times around timed calls counts, and of their collections: the median,
-    the lower quartile, where it was fast, or the upper. `all_alike` says whether Python between operators follows the
-    host as all else does, or takes as long as it did."""
+    the lower quartile, where it was fast, or the upper. `by_clock` says how much of Python between operators, and of
+    copies from pageable memory, takes as long as it did, where all else follows the host: all of it, nothing, or of
+    Python what its thread was off the CPU, where that is known, and of copies all."""
 
     cost: HostCost
     operator_ns: float = 0.0
     span_ns: float = 0.0
     in_order: bool = True
     speed: Literal["us", "low", "high"] = "us"
-    all_alike: bool = False
+    by_clock: Literal["measured", "all", "none"] = "measured"
 
 
 class Host(Struct, frozen=True):
     """How long the host took for the same work around timed calls, around each recorded step, and around each of the
-    full trace, where that is known."""
+    full trace, where that is known; and how long the thread of each recorded step was off the CPU."""
 
     timed: HostTimes
     recorded_us: tuple[float, ...]
     told_us: tuple[float, ...] = ()
+    off_cpu_us: tuple[float, ...] = ()
 
     def ratios(self, speed: Literal["us", "low", "high"], steps: int) -> tuple[float, ...]:
         """How long it takes for a timed call, in times of each recorded step. None of hosts that are equally fast, or
@@ -151,9 +155,10 @@ def rules_of(cost: RecordingCost | None, timed: HostTimes | None = None) -> tupl
         Rule(likely, *low),
         Rule(likely, *high),
         Rule(likely, *us, in_order=False),
-        Rule(likely, *us, all_alike=True),
-        Rule(_host_cost(fast, "us"), *_of_events(fast_rich, "us"), speed="low", all_alike=True),
-        Rule(_host_cost(slow, "us"), *_of_events(slow_rich, "us"), speed="high", all_alike=True),
+        Rule(likely, *us, by_clock="all"),
+        Rule(likely, *us, by_clock="none"),
+        Rule(_host_cost(fast, "us"), *_of_events(fast_rich, "us"), speed="low", by_clock="none"),
+        Rule(_host_cost(slow, "us"), *_of_events(slow_rich, "us"), speed="high", by_clock="none"),
     )
 
 
@@ -244,13 +249,28 @@ def _by_rule(
     likely = (rules[0].operator_ns, rules[0].span_ns)
 
     @cache
-    def read(operator_ns: float, span_ns: float, ratio: float) -> _Reading:
-        return _Reading(told, operator_ns, span_ns, ratio=ratio)
+    def read(operator_ns: float, span_ns: float, ratio: float, by_clock: float) -> _Reading:
+        return _Reading(told, operator_ns, span_ns, ratio=ratio, by_clock=by_clock)
 
-    def read_at(events: tuple[float, float], told_ratio: float, ratio: float) -> _Reading:
+    def read_at(events: tuple[float, float], told_ratio: float, ratio: float, by_clock: float = 1.0) -> _Reading:
         # What is added to events is of the speed of timed calls, and taken off those of the told recording.
         operator_ns, span_ns = (ns / told_ratio for ns in events)
-        return read(operator_ns, span_ns, ratio)
+        return read(operator_ns, span_ns, ratio, by_clock)
+
+    @cache
+    def by_clock(pace: _Pace) -> tuple[list[Floats], float]:
+        # Of each stretch between calls, by how long the host took in the recording that is run again; of all Python.
+        between = [np.where(np.array(step.codes, dtype=np.int64) == -1, step.lengths, 0.0) for step in recorded]
+        if not pace.ratios or pace.by_clock == "none":
+            return [np.zeros(len(lengths)) for lengths in between], 0.0
+        reading = read_at(likely, pace.told, pace.told / float(np.median(pace.ratios)))
+        shares = [reading.causes(each.begins, each.ends, each.shares)[:, BY_THE_CLOCK].sum(axis=1) for each in matches]
+        if pace.by_clock == "all" or host is None or len(host.off_cpu_us) != len(recorded):
+            return shares, 1.0
+        python = [lengths * share for lengths, share in zip(between, shares, strict=True)]
+        off_cpu = [_longest_first(ns, us * 1e3) for ns, us in zip(python, host.off_cpu_us, strict=True)]
+        shares = [ns / np.maximum(lengths, 1.0) for ns, lengths in zip(off_cpu, between, strict=True)]
+        return shares, sum(ns.sum() for ns in off_cpu) / max(sum(ns.sum() for ns in python), 1.0)
 
     @cache
     def run_again(cost: HostCost, pace: _Pace) -> list[tuple[HostStep, Replayed]]:
@@ -260,40 +280,49 @@ def _by_rule(
     def at_pace(pace: _Pace) -> list[HostStep]:
         if not pace.ratios and pace.collecting_us is None:
             return recorded
-        # By the clock, of what lies between calls as long as the host took in the recording that is run again.
-        share = read_at(likely, pace.told, pace.told / float(np.median(pace.ratios))) if pace.by_clock else None
-        each = zip(recorded, pace.ratios or (1.0,) * len(recorded), matches, strict=True)
-        return [_as_timed(step, ratio, pace.collecting_us, match, share) for step, ratio, match in each]
+        ratios = pace.ratios or (1.0,) * len(recorded)
+        each = zip(recorded, ratios, by_clock(pace)[0], strict=True)
+        return [_as_timed(step, ratio, pace, shares) for step, ratio, shares in each]
 
     @cache
     def divide(cost: HostCost, events: tuple[float, float], pace: _Pace, in_order: bool) -> list[_Divided]:
-        reading = read_at(events, pace.told, pace.told if pace.by_clock else 1.0)
+        reading = read_at(events, pace.told, pace.told, by_clock(pace)[1])
         again = zip(run_again(cost, pace), matches, strict=True)
         return [_divide(*each, match, reading, in_order=in_order) for each, match in again]
 
     found = []
     for rule in rules:
         ratios = host.ratios(rule.speed, len(recorded)) if host else ()
-        pace = _Pace(ratios, host.told_ratio(rule.speed), not rule.all_alike) if host and ratios else _Pace()
-        pace = replace(pace, collecting_us=getattr(collecting, rule.speed) if collecting else None)
+        pace = _Pace(collecting_us=getattr(collecting, rule.speed) if collecting else None)
+        if host and ratios:
+            pace = replace(pace, ratios=ratios, told=host.told_ratio(rule.speed), by_clock=rule.by_clock)
         found.append(divide(rule.cost, (rule.operator_ns, rule.span_ns), pace, rule.in_order))
     return found
 
 
-def _as_timed(
-    step: HostStep, ratio: float, collecting_us: float | None, match: _Match, share: _Reading | None
-) -> HostStep:
-    """The step on a host that takes so many times as long for all but waits for the GPU; and, with a reading of what
-    lies between calls, but for what it may do by the clock. Its collections take so long in all where that is known; a
-    step without any gets none."""
+def _longest_first(lengths: Floats, whole: float) -> Floats:
+    """How much of each has a part in the whole, where the longest have theirs before others: a sleep is one of them."""
+    order = np.argsort(-lengths, kind="stable")
+    before = np.concatenate(([0.0], np.cumsum(lengths[order])[:-1])) if len(order) else lengths
+    found = np.zeros(len(lengths))
+    found[order] = np.clip(whole - before, 0.0, lengths[order])
+    return found
+
+
+def _as_timed(step: HostStep, ratio: float, pace: _Pace, between: Floats) -> HostStep:
+    """The step on a host that takes so many times as long for all but waits for the GPU, but for these shares of what
+    lies between calls, and, where the pace says so, for copies from pageable memory. Its collections take as long as
+    the pace says in all, where that is known; a step without any gets none."""
     codes, lengths = np.array(step.codes, dtype=np.int64), np.array(step.lengths)
     by_clock = np.where(codes == SYNC_WAIT, 1.0, np.array(step.full) / np.maximum(lengths, 1.0))
-    if share is not None:
-        causes = share.causes(match.begins, match.ends, match.shares)
-        by_clock = np.where(codes == -1, causes[:, BY_THE_CLOCK].sum(axis=1), by_clock)
+    by_clock = np.where(codes == -1, between, by_clock)
+    if pace.by_clock != "none":
+        pageable = np.array([PAGEABLE in name for name in step.names] + [False])
+        first, last = np.array(step.first, dtype=np.int64), np.array(step.last, dtype=np.int64)
+        by_clock = np.where((last > first) & pageable[first], 1.0, by_clock)
     ratios = by_clock + ratio * (1 - by_clock)
-    if collecting_us is not None:
-        ratios = np.where(codes == GC, collecting_us * 1e3 / max(step.collecting, 1.0), ratios)
+    if pace.collecting_us is not None:
+        ratios = np.where(codes == GC, pace.collecting_us * 1e3 / max(step.collecting, 1.0), ratios)
     # Some work begins inside of its call.
     starts, launch_ends = np.array(step.starts), np.array(step.launch_ends)
     launch_ends = np.where(launch_ends > starts, starts + ratio * (launch_ends - starts), launch_ends)
@@ -476,19 +505,20 @@ def _same_ends(own: list[tuple[str, ...]], others: list[tuple[str, ...]]) -> lis
 
 
 class _Pace(Struct, frozen=True):
-    """How long the host takes in times of each step that is run again, and of the told recording; whether what it may
-    do by the clock takes as long as it did. Nothing of hosts that are equally fast. `collecting_us` is how long a timed
-    call collected, where that is known."""
+    """How long the host takes in times of each step that is run again, and of the told recording; nothing of hosts that
+    are equally fast. `by_clock` as a rule has it. `collecting_us` is how long a timed call collected, where that is
+    known."""
 
     ratios: tuple[float, ...] = ()
     told: float = 1.0
-    by_clock: bool = False
+    by_clock: Literal["measured", "all", "none"] = "none"
     collecting_us: float | None = None
 
 
 class _Reading:
     """The told recording's line, measured without what recording operators and spans adds to it, and without what is
-    known of the other recording by itself; what is not done by the clock takes `ratio` times as long."""
+    known of the other recording by itself; it takes `ratio` times as long, but for the share `by_clock` of what may be
+    done by the clock."""
 
     def __init__(
         self,
@@ -497,6 +527,7 @@ class _Reading:
         span_ns: float,
         left_out: Sequence[int] = NOT_BETWEEN_CALLS,
         ratio: float = 1.0,
+        by_clock: float = 1.0,
     ) -> None:
         timeline = told.timeline
         starts, ends = timeline.starts, timeline.ends
@@ -508,10 +539,11 @@ class _Reading:
             cost = np.where(is_span, span_ns, operator_ns)
             lengths = np.maximum(lengths - np.where(first, cost, 0.0), LEAST_SHARE * lengths)
         lengths[np.isin(timeline.codes, left_out)] = 0.0
-        lengths[~np.isin(timeline.codes, BY_THE_CLOCK)] *= ratio
+        python_ratio = by_clock + ratio * (1 - by_clock)
+        lengths *= np.where(np.isin(timeline.codes, BY_THE_CLOCK), python_ratio, ratio)
         silences = np.maximum(starts - np.concatenate(([0], ends[:-1])), 0) if len(starts) else starts
         edges = np.stack((starts, ends), axis=1).ravel()
-        both = np.stack((silences.astype(np.float64), lengths), axis=1).ravel()
+        both = np.stack((python_ratio * silences, lengths), axis=1).ravel()
         self._edges = np.concatenate(([0], edges)).astype(np.float64)
         self._measured = np.concatenate(([0.0], np.cumsum(both)))
         codes = np.stack((np.full(len(starts), told.unrecorded), timeline.codes), axis=1).ravel()

@@ -19,13 +19,14 @@ from pathlib import Path
 from types import TracebackType
 
 import torch
+from msgspec import Struct
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tracekit.capture.device import pick_device, synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.garbage import collections_noted
-from tracekit.capture.host_speed import host_us
+from tracekit.capture.host_speed import has_thread_clock, host_us
 from tracekit.capture.lockstep import ALONE, Ranks
 from tracekit.capture.sole_profiler import claim, is_active, is_active_here, release, watched_starts
 from tracekit.capture.spans import open_spans
@@ -103,14 +104,16 @@ def record(
         begin_ns = time.time_ns()
         with collections_noted() as collections:
             marked = [_step(form, index, ranks) for index in range(steps)]
+        on_gpu = form.device != "cpu"
+        off_cpu_us = tuple(each.off_cpu_us for each in marked) if on_gpu and has_thread_clock() else ()
     progress.phase(f"writing {form.name} ({kind})")
     try:
         export(profiler, path)
     except (OSError, RuntimeError) as error:
         raise TracekitError(f"the profiler could not write {path}: {cause(error)}") from None
-    begun_and_over = tuple((begun, over) for begun, over, _ in marked)
-    around_us = tuple(us for _, _, us in marked if us is not None)
-    return HostMarks(begin_ns, begun_and_over, tuple(collections), around_us)
+    begun_and_over = tuple((each.begin_ns, each.end_ns) for each in marked)
+    around_us = tuple(each.host_us for each in marked if each.host_us is not None)
+    return HostMarks(begin_ns, begun_and_over, tuple(collections), around_us, off_cpu_us)
 
 
 def profiler_of(device: str, kind: RecordingKind) -> profile:
@@ -165,16 +168,26 @@ def cause(error: Exception) -> str:
     return first if isinstance(error, TracekitError) else f"{type(error).__name__}: {first}"
 
 
-def _step(form: Form, index: int, ranks: Ranks) -> tuple[int, int, float | None]:
-    """When it began and ended, and how long `host_us` took around it; None on a CPU, where nobody asks."""
+class _Step(Struct, frozen=True):
+    """When it began and ended, how long its thread was off the CPU, and how long `host_us` took around it: None on a
+    CPU, where nobody asks."""
+
+    begin_ns: int
+    end_ns: int
+    off_cpu_us: float
+    host_us: float | None
+
+
+def _step(form: Form, index: int, ranks: Ranks) -> _Step:
     before_us = host_us() if form.device != "cpu" else None
     ranks.begin()
-    begin_ns = time.time_ns()
+    begin_ns, began_ns = time.time_ns(), time.thread_time_ns()
     with record_function(STEP.format(index)):
         form.call()
         synchronize(form.device)
-    end_ns = time.time_ns()
-    return begin_ns, end_ns, (before_us + host_us()) / 2 if before_us is not None else None
+    on_cpu_ns, end_ns = time.thread_time_ns() - began_ns, time.time_ns()
+    around_us = (before_us + host_us()) / 2 if before_us is not None else None
+    return _Step(begin_ns, end_ns, max(end_ns - begin_ns - on_cpu_ns, 0) / 1e3, around_us)
 
 
 class Recorder:

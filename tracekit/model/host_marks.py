@@ -19,3 +19,4 @@ class HostMarks(Struct, frozen=True):
     steps: tuple[tuple[int, int], ...] = ()  #: When each began and ended, where the recording may not hold it.
     collections: tuple[Collection, ...] = ()
     host_us: tuple[float, ...] = ()  #: How fast the host was in each step (`capture.host_speed`).
+    off_cpu_us: tuple[float, ...] = ()  #: How long the calling thread slept or waited in each step, off the CPU.

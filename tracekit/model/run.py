@@ -114,6 +114,8 @@ class Recording(Struct, frozen=True):
     steps: Count
     bytes: Count
     host_us: Many[CallMicroseconds] = ()  #: As `FormResult.host`, in each step; none on a CPU.
+    #: How long the calling thread was off the CPU in each step, asleep or waiting; none where that is not known.
+    off_cpu_us: Many[Microseconds] = ()
 
 
 class CompileFacts(Struct, frozen=True):

@@ -437,4 +437,4 @@ def _record(
     finally:
         # Also on Ctrl-C: half a trace under a hidden name is of no use to anybody.
         unpublished.unlink(missing_ok=True)
-    return Recording(kind=kind, path=name, steps=steps, bytes=size, host_us=marks.host_us)
+    return Recording(kind=kind, path=name, steps=steps, bytes=size, host_us=marks.host_us, off_cpu_us=marks.off_cpu_us)

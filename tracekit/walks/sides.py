@@ -102,8 +102,11 @@ def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: Reco
     busy_differs_us = BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us
     doubt_us = busy_differs_us + (side.form.calls_differ_us if side.form else 0.0)
     timed, collecting = (side.form.host, side.form.collecting) if side.form else (None, None)
-    of_steps = {each.kind: each.host_us for each in side.form.recordings} if side.form else {}
-    host = Host(timed, of_steps["light"], of_steps.get("rich", ())) if timed and of_steps.get("light") else None
+    of_steps = {each.kind: each for each in side.form.recordings} if side.form else {}
+    host, light_steps = None, of_steps.get("light")
+    if timed and light_steps and light_steps.host_us:
+        told_us = of_steps["rich"].host_us if "rich" in of_steps else ()
+        host = Host(timed, light_steps.host_us, told_us, light_steps.off_cpu_us)
     estimate = estimate_idle(light, rich, rules_of(cost, timed), doubt_us, host, collecting)
     return replace(side, idle_estimate=replace(estimate, cost_measured=cost is not None) if estimate else None)
 
