@@ -4,9 +4,11 @@
     python -m benchmarks.planted_idle --device cpu --out /tmp/planted-idle.json
 
 Each call begins on an empty GPU. The program then keeps the GPU waiting for a time that it measures itself, in the very
-calls that tracekit times; all else that the host does is hidden behind products that queue up afterwards. A twin is the
-same program, with the same graph breaks, whose plant takes no time. `planted_idle_score.py` scores the difference of
-both by `PLANTS`, which was written before anything was run. On a CPU all of it runs, but no GPU is idle: no figures.
+calls whose wall time tracekit reports; all else that the host does is hidden behind products that queue up afterwards.
+Planted work is always the same and takes longer where the host is slower, as a user's does; waits go by the clock. A
+twin is the same program, with the same graph breaks, whose plant takes no time. `planted_idle_score.py` scores the
+difference of both by `PLANTS`, which was written before anything was run. On a CPU all of it runs, but no GPU is idle:
+no figures.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import sys
 import tempfile
 import threading
 import time
+import timeit
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -35,6 +38,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -43,6 +47,8 @@ from torch import nn
 import tracekit
 from benchmarks.planted_idle_score import Expected, Shown, compact, row, score, summary
 from tracekit.capture import recording
+from tracekit.capture.timing import CallTime, Timings
+from tracekit.model.run import FormName, FormResult
 from tracekit.report.contract import comparison_json
 
 MODES = ("default", "reduce-overhead")
@@ -52,6 +58,7 @@ VARIANTS = ("eager", *MODES)
 @dataclass(frozen=True)
 class Sizes:
     """`products` of `rows` with a matrix of this `width` hide the host; `iterations` are timed; what is planted.
+    `host_us` is the length of a wait, and of work at the host's speed when the plant is made.
 
     The products read memory and calculate little: those that calculate much run into the GPU's power limit in timed
     calls and not in recorded ones, and then idle time, which is the wall time less what was recorded as busy, is 0.2 to
@@ -76,16 +83,32 @@ SMALL = Sizes("cpu", 2, 64, 2, 2, 200, 2000, 8, 20, 2, 2**16)
 
 @dataclass
 class Ledger:
-    """What the program measured, call by call: nanoseconds of the `host`'s planted work, and of `gc`, in it or not."""
+    """What the program measured, call by call: nanoseconds of the `host`'s planted work, and of `gc`, in it or not.
+    `timed` are the calls whose wall time tracekit reports, each with that time in microseconds."""
 
-    calls: list[tuple[str, bool, dict[str, int]]] = field(default_factory=list)
+    timed: dict[FormName, list[tuple[float, dict[str, int]]]] = field(default_factory=lambda: defaultdict(list))
     now: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     began: tuple[int, int] = (0, 0)
     collecting: int = 0
 
-    def new_call(self, variant: str, profiled: bool) -> None:
+    def new_call(self) -> None:
         self.now = defaultdict(int)
-        self.calls.append((variant, profiled, self.now))
+
+    @contextlib.contextmanager
+    def keeping_timed_calls(self) -> Iterator[None]:
+        """Keeps the call that was made last whenever tracekit adds a time to those that it reports. Calls that warm up,
+        that go before a timed one, controls and recorded calls are none of them."""
+        add = Timings.add
+
+        def kept(timings: Timings, name: FormName, call: CallTime, control_of: int | None = None) -> None:
+            add(timings, name, call, control_of)
+            if control_of is None:
+                self.timed[name].append((call.wall_us, self.now))
+                # What is collected from here on belongs to no call.
+                self.new_call()
+
+        with patch.object(Timings, "add", kept):
+            yield
 
     def begin(self) -> None:
         self.began = (time.perf_counter_ns(), self.now["gc"])
@@ -100,10 +123,12 @@ class Ledger:
         else:
             self.now["gc"] += time.perf_counter_ns() - self.collecting
 
-    def us(self, variant: str, sizes: Sizes) -> dict[str, float]:
-        """Of an unprofiled call, as tracekit's wall time is: medians of the last calls, among which are those timed."""
-        calls = [now for which, profiled, now in self.calls if which == variant and not profiled][-sizes.iterations :]
-        return {label: median(now[label] for now in calls) / 1e3 for label in ("host", "gc")}
+    def us(self, form: FormResult) -> dict[str, float]:
+        """Of an unprofiled call, as tracekit's wall time is: medians of exactly the calls that were timed."""
+        calls = self.timed[form.name]
+        if tuple(wall_us for wall_us, _ in calls) != form.wall_us:
+            raise RuntimeError(f"{form.name}: {len(calls)} calls are not the {len(form.wall_us)} that tracekit timed")
+        return {label: median(now[label] for _, now in calls) / 1e3 for label in ("host", "gc")}
 
 
 # Modules: where the plant is. `x` is large and hides the host, `small` lets a graph run before the plant.
@@ -236,17 +261,24 @@ def nothing() -> None:
     """A twin's plant, too."""
 
 
-def busy(us: float, work: Callable[[], object] = nothing) -> None:
-    until = time.perf_counter_ns() + us * 1e3
-    while time.perf_counter_ns() < until:
-        work()
+def fixed_work(us: float, turn: Callable[[], object] = nothing) -> Callable[[], None]:
+    """As many turns as take `us` at the host's speed now, by the fastest of five tries: so many in each call."""
+
+    def work(turns: int) -> None:
+        for _ in range(turns):
+            turn()
+
+    turns = 1000
+    fastest_us = min(timeit.repeat(partial(work, turns), number=1, repeat=5)) * 1e6
+    return partial(work, round(turns * us / fastest_us))
 
 
-def numpy_work(sizes: Sizes) -> Callable[[], None]:
-    return partial(busy, sizes.host_us, partial(np.sort, np.random.default_rng(0).standard_normal(1000)))
+def fixed_numpy_work(sizes: Sizes) -> Callable[[], None]:
+    return fixed_work(sizes.host_us, partial(np.sort, np.random.default_rng(0).standard_normal(1000)))
 
 
 def lock_held_elsewhere(sizes: Sizes) -> Callable[[], None]:
+    """A wait by the clock."""
     lock = threading.Lock()
 
     def hold(taken: threading.Event) -> None:
@@ -265,13 +297,15 @@ def lock_held_elsewhere(sizes: Sizes) -> Callable[[], None]:
 
 
 class Slow(torch.utils.data.IterableDataset[int]):
+    """Half of its time is a wait by the clock, half is fixed work."""
+
     def __init__(self, us: float) -> None:
-        self.us = us
+        self.us, self.work = us, fixed_work(us / 2)
 
     def __iter__(self) -> Iterator[int]:
         while True:
             time.sleep(self.us / 2e6)
-            busy(self.us / 2)
+            self.work()
             yield 1
 
 
@@ -280,7 +314,7 @@ def slow_loader(sizes: Sizes) -> Callable[[], object]:
 
 
 class Stream:
-    """Takes its time for each of the two writes of a `print`, and measures it."""
+    """Waits by the clock in each of the two writes of a `print`, and measures it."""
 
     def __init__(self, ledger: Ledger, us: float) -> None:
         self.ledger, self.us = ledger, us
@@ -343,18 +377,18 @@ GUARDS = {
 }
 
 PLANTS = (
-    Plant("python_start", AtStart, lambda sizes, _: partial(busy, sizes.host_us), in_all(PYTHON)),
-    Plant("python_middle", InMiddle, lambda sizes, _: partial(busy, sizes.host_us), in_all(PYTHON)),
-    Plant("python_end", AtEnd, lambda sizes, _: partial(busy, sizes.host_us), in_all(PYTHON)),
-    Plant("python_twice", Twice, lambda sizes, _: partial(busy, sizes.host_us), in_all(PYTHON)),
-    Plant("numpy", AtStart, lambda sizes, _: numpy_work(sizes), in_all(PYTHON)),
+    Plant("python_start", AtStart, lambda sizes, _: fixed_work(sizes.host_us), in_all(PYTHON)),
+    Plant("python_middle", InMiddle, lambda sizes, _: fixed_work(sizes.host_us), in_all(PYTHON)),
+    Plant("python_end", AtEnd, lambda sizes, _: fixed_work(sizes.host_us), in_all(PYTHON)),
+    Plant("python_twice", Twice, lambda sizes, _: fixed_work(sizes.host_us), in_all(PYTHON)),
+    Plant("numpy", AtStart, lambda sizes, _: fixed_numpy_work(sizes), in_all(PYTHON)),
     Plant("sleep", AtStart, lambda sizes, _: partial(time.sleep, sizes.host_us / 1e6), in_all(PYTHON)),
     Plant("lock", InMiddle, lambda sizes, _: lock_held_elsewhere(sizes), in_all(PYTHON)),
     Plant("loader", AtStart, lambda sizes, _: slow_loader(sizes), in_all(PYTHON)),
     Plant("print", Printing, lambda sizes, ledger: Stream(ledger, sizes.host_us), in_all(PYTHON)),
     Plant("gc_collect", InMiddle, lambda sizes, _: full_collection(sizes), in_all(GC)),
     Plant("gc_automatic", AtStart, lambda sizes, _: automatic_collection(sizes), in_all(GC, PYTHON)),
-    Plant("after_item", AfterItem, lambda sizes, _: partial(busy, sizes.host_us / 2), in_all(AFTER_SYNC)),
+    Plant("after_item", AfterItem, lambda sizes, _: fixed_work(sizes.host_us / 2), in_all(AFTER_SYNC)),
     Plant("pageable_copy", AtStart, lambda sizes, _: pageable_copies(sizes), in_all(COPIES)),
     Plant("operators", Operators, lambda sizes, _: sizes.operators // 2, OPERATORS),
     Plant("guarded", Guarded, lambda sizes, _: sizes.guarded, GUARDS),
@@ -389,25 +423,26 @@ def _profiled_here(name: str, mode: str, sizes: Sizes, out: Path, *, twin: bool)
     x, small = matrix(sizes.rows, sizes), torch.zeros(32, 32, device=sizes.device)
 
     def call() -> object:
-        compiled = module._compiled_call_impl is not None
-        ledger.new_call(mode if compiled else "eager", torch.autograd.profiler._is_profiler_enabled)
+        ledger.new_call()
         with torch.no_grad():
             return module(x, small)
 
     gc.callbacks.append(ledger.on_collection)
     try:
-        run = tracekit.profile(
-            tracekit.Workload(call=call, modules={"model": module}, title=plant.name),
-            compile={"mode": mode},
-            out=out,
-            iterations=sizes.iterations,
-            provenance=False,
-            numerics=False,
-            quiet=True,
-        )
+        with ledger.keeping_timed_calls():
+            run = tracekit.profile(
+                tracekit.Workload(call=call, modules={"model": module}, title=plant.name),
+                compile={"mode": mode},
+                out=out,
+                iterations=sizes.iterations,
+                provenance=False,
+                numerics=False,
+                quiet=True,
+            )
     finally:
         gc.callbacks.remove(ledger.on_collection)
     comparison = run.compare()
+    eager_us, compiled_us = (ledger.us(form) for form in run.forms)
     said = json.loads(comparison_json(comparison))
     screen = re.sub(r"<[^>]*>", "", comparison._repr_html_())
     source, first = inspect.getsourcelines(plant.module.forward)
@@ -415,8 +450,8 @@ def _profiled_here(name: str, mode: str, sizes: Sizes, out: Path, *, twin: bool)
     line_on_screen = not on_screen.isdisjoint(range(first, first + len(source)))
     # Advice is for the compiled program, and only of its plant a graph break tells the line.
     return {
-        "eager": Shown(ledger.us("eager", sizes), said["a"]["per_step"]),
-        mode: Shown(ledger.us(mode, sizes), said["b"]["per_step"], tuple(said["findings"]), line_on_screen),
+        "eager": Shown(eager_us, said["a"]["per_step"]),
+        mode: Shown(compiled_us, said["b"]["per_step"], tuple(said["findings"]), line_on_screen),
     }
 
 

@@ -1,12 +1,21 @@
-"""The scores of planted idle time: a right cause counts, a wrong one does not."""
+"""Planted idle time: the truth is of the timed calls alone; a right cause counts, a wrong one does not."""
 
 from __future__ import annotations
 
+from functools import partial
+from statistics import median
 from typing import Any
 
 import pytest
+from tests.sides import make_form
 
+from benchmarks.planted_idle import Ledger, fixed_work
 from benchmarks.planted_idle_score import Expected, Shown, compact, row, score, summary
+from tracekit.capture.forms import Form
+from tracekit.capture.timing import Timings, time_forms
+from tracekit.model.progress import Silent
+from tracekit.model.run import FormName
+from tracekit.model.timing import StoppingRule
 
 PYTHON = (Expected("host", ("python",)),)
 QUIET_US = {"op_dispatch": 150.0, "guards": 60.0}
@@ -168,3 +177,57 @@ def test_what_a_plant_does_to_the_code_behind_it_is_neither_wrong_nor_called_for
     for python_us, verdict in ((1810.0, "right"), (2300.0, "right"), (2550.0, "right"), (2600.0, "wrong")):
         shown = make_shown(2001.0, {**QUIET_US, "python": python_us}, idle_us=2560.0)
         assert score(PYTHON, shown, TWIN)["verdict"] == verdict, python_us
+
+
+def timed_two(ledger: Ledger) -> tuple[dict[FormName, list[int]], Timings]:
+    """The numbers of all calls of two forms, in which call n is planted n ns, and what was timed of them."""
+    numbers: dict[FormName, list[int]] = {"eager": [], "compiled": []}
+
+    def call(name: FormName) -> None:
+        ledger.new_call()
+        numbers[name].append(sum(map(len, numbers.values())))
+        ledger.now["host"] += numbers[name][-1]
+
+    forms = tuple(Form(name, "cpu", partial(call, name)) for name in numbers)
+    timings = Timings()
+    with ledger.keeping_timed_calls():
+        time_forms(forms, StoppingRule(4, 0.01, 30.0, 4), 0, timings, Silent())
+    # As in recordings.
+    call("eager")
+    return numbers, timings
+
+
+def test_the_truth_is_of_the_timed_calls_not_of_controls_and_of_those_before_each() -> None:
+    ledger = Ledger()
+    numbers, timings = timed_two(ledger)
+    for name, walls_us in timings.wall_us.items():
+        kept = [now["host"] for _, now in ledger.timed[name]]
+        wall_us = dict(zip(numbers[name], (each for _, each in timings.calls[name]), strict=False))
+        assert [wall_us[number] for number in kept] == walls_us
+        assert len(kept) == 4 < len(timings.calls[name])
+        assert ledger.us(make_form(name, walls_us)) == {"host": median(kept) / 1e3, "gc": 0.0}
+
+
+def test_the_truth_of_other_calls_than_the_timed_ones_is_refused() -> None:
+    ledger = Ledger()
+    _, timings = timed_two(ledger)
+    for walls_us in (timings.wall_us["eager"][:-1], timings.wall_us["compiled"]):
+        with pytest.raises(RuntimeError, match="not the"):
+            ledger.us(make_form("eager", walls_us))
+
+
+def test_fixed_work_is_as_much_in_each_call() -> None:
+    turns = 0
+
+    def turn() -> None:
+        nonlocal turns
+        turns += 1
+
+    work = fixed_work(100.0, turn)
+    made = []
+    for _ in range(3):
+        turns = 0
+        work()
+        made.append(turns)
+    assert made == [made[0]] * 3
+    assert made[0] > 1
