@@ -59,10 +59,13 @@ A: Causes = {"python": (9.0, 0.4), "op_dispatch": (5.0, 1.0), "launch_call": (2.
 B: Causes = {"python": (3.0, 0.3), "op_dispatch": (4.5, 1.2), "launch_call": (1.8, 0.5), "device": (0.52, 0.0)}
 
 
-def test_causes_whose_change_may_be_none_are_one_row() -> None:
-    rows = cause_rows(compared(A, B))
+def test_causes_whose_change_may_be_none_are_one_row_without_what_all_are_too_much() -> None:
+    comparison = compared(A, B)
+    rows, excess = cause_rows(comparison), comparison.b.idle_residual_us
     assert list(rows) == ["Python", "gaps between queued kernels", NOT_TOLD_APART, UNEXPLAINED]
-    assert rows[NOT_TOLD_APART].us == pytest.approx((7000.0, 6300.0))
+    assert excess == pytest.approx(-526.5)
+    assert rows[NOT_TOLD_APART].us == pytest.approx((7000.0, 6300.0 + excess))
+    assert rows[NOT_TOLD_APART].delta_us == pytest.approx(6300.0 + excess - 7000.0)
     assert rows[NOT_TOLD_APART].within_us == pytest.approx(1000 + 1200 + 500 + 500)
 
 
@@ -71,14 +74,17 @@ def test_the_causes_and_what_they_do_not_explain_add_up_to_idle_time() -> None:
     rows = cause_rows(comparison)
     for at, side in enumerate((comparison.a, comparison.b)):
         assert math.fsum(row.us[at] or 0.0 for row in rows.values()) == pytest.approx(side.unprofiled_idle_us)
-    assert rows[UNEXPLAINED].delta_us == pytest.approx(comparison.b.idle_residual_us - comparison.a.idle_residual_us)
+    # What B's causes are too much is taken off those that are not told apart.
+    assert rows[UNEXPLAINED].us == pytest.approx((comparison.a.idle_residual_us, 0.0))
     # Nobody says how much of it there is for certain, nor for whom it speaks.
     assert rows[UNEXPLAINED].within_us is None and rows[UNEXPLAINED].unjudged
 
 
 def test_causes_that_explain_more_than_there_is_are_said_to() -> None:
-    row = cause_rows(compared(A, {**B, "python": (3.2, 0.1)}))[UNEXPLAINED]
-    assert (row.us[1] or 0.0) < 0 and row.what
+    # Of those that are not told apart there are 6.3 ms to take.
+    rows = cause_rows(compared(A, {**B, "python": (9.2, 0.1)}))
+    assert rows[NOT_TOLD_APART].us[1] == 0 and rows[UNEXPLAINED].us[1] == pytest.approx(-426.5)
+    assert rows[UNEXPLAINED].what
     assert not cause_rows(compared(A, {**B, "python": (1.0, 0.1)}))[UNEXPLAINED].what
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 #: How many times as long as an unprofiled call a recorded one took at most, where it was measured (H200, torch 2.11):
 #: Qwen2.5-VL eager with operators and sizes 3.33, ViT-B compiled with Python stacks too 4.24.
@@ -40,6 +41,21 @@ class IdleEstimate(Struct, frozen=True):
     after_sync_us: dict[str, float] = field(default_factory=dict)  #: The part after a wait in which the GPU ran dry.
     unaligned_us: float = 0.0  #: The part whose calls differ between the recordings: divided as all of the step is.
     cost_measured: bool = False  #: Whether this run measured what recording adds; else that is assumed.
+
+    def within(self, whole_us: float, doubt_us: float) -> "IdleEstimate":
+        """The same, where it is known that all causes together are parts of `whole_us`, give or take `doubt_us`: none
+        is more than that, and likely none is more than the others at their lows leave of it. What they make in all may
+        still be more."""
+        lows_us = math.fsum(each.low_us for each in self.causes.values())
+
+        def part(each: Between) -> Between:
+            left_us = whole_us - (lows_us - each.low_us)
+            us = max(min(each.us, left_us), each.low_us)
+            return Between(us, each.low_us, max(min(each.high_us, whole_us + doubt_us), us))
+
+        causes = {cause: part(each) for cause, each in self.causes.items()}
+        after = {cause: min(us, causes[cause].us) for cause, us in self.after_sync_us.items()}
+        return replace(self, causes=causes, after_sync_us=after)
 
     def largest(self, residual_us: float | None) -> str | None:
         """The cause with most, where its low is above the high of every other, and above what none explains; None where

@@ -108,7 +108,10 @@ def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: Reco
         told_us = of_steps["rich"].host_us if "rich" in of_steps else ()
         host = Host(timed, light_steps.host_us, told_us, light_steps.off_cpu_us)
     estimate = estimate_idle(light, rich, rules_of(cost, timed), doubt_us, host, collecting)
-    return replace(side, idle_estimate=replace(estimate, cost_measured=cost is not None) if estimate else None)
+    if estimate is None:
+        return side
+    estimate = replace(estimate, cost_measured=cost is not None).within(side.unprofiled_idle_us, doubt_us)
+    return replace(side, idle_estimate=estimate)
 
 
 def _with_recorded_idle_estimate(side: Side, trace: Trace, reading: Reading) -> Side:

@@ -73,12 +73,14 @@ def call_account(comparison: Comparison) -> Account | None:
         exposed = (a.exposed_us, b.exposed_us)
         rows += [AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], unjudged=not waits), *waits]
     if a_idle is not None and b_idle is not None:
+        # What the causes leave of the idle time.
+        lefts = [side.idle_residual_us or 0.0 if waterfall.basis == "unprofiled" else 0.0 for side in (a, b)]
         causes = [*_causes(comparison, b_idle)]
+        if causes and causes[-1].name == NOT_TOLD_APART:
+            causes[-1], lefts = _less_excess(causes[-1], lefts)
         # No recording is of the unprofiled call.
         by = f" by cause{' (est.)' if waterfall.basis == 'unprofiled' else ''}" if causes else ""
         rows += [AccountRow(f"GPU idle{by}", 0, (a_idle, b_idle), b_idle - a_idle), *causes]
-        # What the causes leave of the idle time, and what the trace holds more than the call can.
-        lefts = (side.idle_residual_us or 0.0 if waterfall.basis == "unprofiled" else 0.0 for side in (a, b))
         # What is rounding has no sign.
         one, other = (us if abs(us) >= ROUNDING else 0.0 for us in lefts)
         if max(abs(one), abs(other)) >= LEAST_RESIDUAL * waterfall.a_us:
@@ -86,6 +88,7 @@ def call_account(comparison: Comparison) -> Account | None:
             half_us = _half_us(*(side.idle_ranges() or {} for side in (a, b)))
             rows.append(replace(_row(UNEXPLAINED, one, other, what, half_us=half_us), unjudged=True))
         ends = (waterfall.a_us, waterfall.b_us)
+        # What the trace holds more than the call can.
         over = [end - gpu - idle for end, gpu, idle in zip(ends, (a.busy_us, b.busy_us), (a_idle, b_idle), strict=True)]
         if max(map(abs, over)) >= LEAST_RESIDUAL * waterfall.a_us:
             rows.append(AccountRow(BEYOND, 0, (over[0], over[1]), over[1] - over[0], BEYOND_WHAT))
@@ -182,6 +185,14 @@ def _causes(comparison: Comparison, b_idle: float) -> Iterator[AccountRow]:
     if any(rest) and not is_little:
         unclear = any(not changes[cause].has_sign and cause not in NOT_THE_HOST for cause in others)
         yield _cause_row(NOT_TOLD_APART if unclear else OTHER, others, a, b)
+
+
+def _less_excess(row: AccountRow, lefts: list[float]) -> tuple[AccountRow, list[float]]:
+    """The row of what is not told apart without what all causes are too much, and what they then leave."""
+    excess = [min(max(-left, 0.0), us or 0.0) for left, us in zip(lefts, row.us, strict=True)]
+    one, other = ((us or 0.0) - less for us, less in zip(row.us, excess, strict=True))
+    rest = [left + less for left, less in zip(lefts, excess, strict=True)]
+    return replace(row, us=(one, other), delta_us=other - one), rest
 
 
 def _cause_row(
