@@ -111,7 +111,7 @@ def test_a_run_writes_its_report_and_tells_its_verdict(profiled: Any, tmp_path: 
 
 
 def test_a_recorded_run_is_drawn_and_shown_in_a_notebook() -> None:
-    run = tracekit.load(TRACES / "h200-vit")
+    run = tracekit.load(TRACES / "h100-vit")
     figures = run.figures()
     assert list(figures) == [
         *("call", "waterfall", "modules", "family-times", "family-counts", "idle-causes", "compile-phases")

@@ -23,7 +23,7 @@ PRIVATE = re.compile(r"/(home|root|tmp|work|opt|mnt|Users|var)/[\w.-]+")
 #: From the repository's top. Others lie beside them as soon as somebody measures something.
 RUNS = FLUX, QWEN, VIT, GRAPHED = tuple(
     Path("traces", name)
-    for name in ("h200-flux-compiled", "h200-qwen2.5-vl-decode", "h200-vit", "h200-vit-reduce-overhead")
+    for name in ("h100-flux-compiled", "h100-qwen2.5-vl-decode", "h100-vit", "h100-vit-reduce-overhead")
 )
 SWEEP = Path("sweeps/h200-qwen2.5-vl")
 

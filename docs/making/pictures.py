@@ -46,7 +46,7 @@ class Cut:
     lit: str = ""
 
 
-FLUX, VIT, QWEN = "h200-flux-compiled", "h200-vit", "h200-qwen2.5-vl-decode"
+FLUX, VIT, QWEN = "h100-flux-compiled", "h100-vit", "h100-qwen2.5-vl-decode"
 
 CUTS = (
     Cut("flux", FLUX),

@@ -26,18 +26,19 @@ SHORT = {
 }
 SHORT_HEADER = "| `tracekit profile` | eager | compiled | speed-up (95 % CI) | why |\n|---|--:|--:|--:|---|\n"
 HEADER = (
-    "| `tracekit profile` | eager | compiled | speed-up (95 % CI) | GPU busy | GPU idle |"
-    " compile time, s | break-even, calls |\n|---|--:|--:|--:|--:|--:|--:|--:|\n"
+    "| `tracekit profile` | GPU | eager | compiled | speed-up (95 % CI) | GPU busy | GPU idle |"
+    " compile time, s | break-even, calls |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n"
 )
 BEGIN = """# Results
 
-NVIDIA H200s, November 2026: torch 2.11, CUDA 13.0, triton 3.6, diffusers 0.42, transformers 5.17.
+NVIDIA H200s, and an H100 for the reports of four runs, November 2026: torch 2.11, CUDA 13.0, triton 3.6,
+diffusers 0.42, transformers 5.17.
 Architectures have their full size and random weights. Batch 1 and bfloat16 unless a row says more; MaskFormer is
 float32. `results/*.json` also hold settings, environments, memory and commands.
 
-Reports: [FLUX.1-dev](../samples/h200-flux-compiled.md),
-[Qwen2.5-VL, one token](../samples/h200-qwen2.5-vl-decode.md), ViT-B/16 in [default mode](../samples/h200-vit.md) and
-[with CUDA graphs](../samples/h200-vit-reduce-overhead.md),
+Reports: [FLUX.1-dev](../samples/h100-flux-compiled.md),
+[Qwen2.5-VL, one token](../samples/h100-qwen2.5-vl-decode.md), ViT-B/16 in [default mode](../samples/h100-vit.md) and
+[with CUDA graphs](../samples/h100-vit-reduce-overhead.md),
 [a sweep of Qwen2.5-VL](../samples/sweep-h200-qwen2.5-vl.md).
 
 ![The first screen of the Qwen2.5-VL report: one decoded token, eager and with CUDA graphs](pictures/qwen.png)
@@ -109,8 +110,10 @@ def row(run: dict[str, Any]) -> str:
     changes = [_signed(b[key] - a[key]) if key in a else "—" for key in ("busy_us", "unprofiled_idle_us")]
 
     even = next(iter(run["break_even"]), None)
+    gpu = run["environment"]["gpu"].removeprefix("NVIDIA ").partition(" ")[0]
     cells = (
-        *(f"`{run['works_as']}`", duration(verdict["a_wall_us"]), duration(verdict["b_wall_us"]), speedup(verdict)),
+        *(f"`{run['works_as']}`", gpu),
+        *(duration(verdict["a_wall_us"]), duration(verdict["b_wall_us"]), speedup(verdict)),
         *(*changes, f"{run['compilation']['seconds']:.0f}", pays_after(even)),
     )
     return "| " + " | ".join(cells) + " |\n"

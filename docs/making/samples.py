@@ -1,7 +1,7 @@
 """The committed reports anew: `python -m docs.making.samples`, or `make samples`.
 
 `samples/` holds the markdown twin of each committed run and sweep, as the command that measured it wrote it, with the
-page as it is now. No command of tracekit writes there: `tracekit compare traces/h200-vit` writes `reports/`, which git
+page as it is now. No command of tracekit writes there: `tracekit compare traces/h100-vit` writes `reports/`, which git
 ignores. The pages themselves, a megabyte each, are made with the site (`make docs`).
 """
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[2]
-COMPARE = "compare traces/h200-vit"
-GATE = 'compare traces/h200-vit traces/h200-vit-reduce-overhead --gate "wall<=+3%"'
+COMPARE = "compare traces/h100-vit"
+GATE = 'compare traces/h100-vit traces/h100-vit-reduce-overhead --gate "wall<=+3%"'
 #: The blocks of output of each page, and the commands that print them.
 SHOWN = {"README.md": (COMPARE,), "docs/getting-started.md": (COMPARE, GATE)}
 BLOCK = re.compile(r"(?<=^```text\n).*?(?=^```$)", flags=re.DOTALL | re.MULTILINE)

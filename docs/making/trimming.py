@@ -53,7 +53,7 @@ def _form(folder: Path, form: FormResult) -> FormResult:
         text = json.dumps(trimmed(json.loads(unpacked(old))), separators=(",", ":"), ensure_ascii=False)
         old.unlink()
         new = old.with_name(old.name.partition(".")[0] + ".json.zst")
-        new.write_bytes(zstandard.ZstdCompressor(level=19).compress(text.encode()))
+        new.write_bytes(zstandard.ZstdCompressor(level=22).compress(text.encode()))
         recordings.append(replace(recording, path=new.name, bytes=new.stat().st_size))
     return replace(form, recordings=tuple(recordings))
 

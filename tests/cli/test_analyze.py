@@ -97,7 +97,7 @@ def test_a_run_s_json_holds_what_was_measured_beside_the_trace(folder: Path) -> 
 
 
 def test_json_holds_the_findings_of_the_page(tmp_path: Path) -> None:
-    run_folder = ROOT / "traces" / "h200-vit"
+    run_folder = ROOT / "traces" / "h100-vit"
     findings = told(run_folder, "--html", tmp_path)["findings"]
     assert told(run_folder)["findings"] == findings
     found = {finding["code"]: finding for finding in findings}

@@ -153,7 +153,7 @@ def test_a_step_is_not_subtracted_from_a_whole_recording(folder: Path) -> None:
         ((VIT[0], "nowhere.json"), 1, "nowhere.json"),
         ((*VIT, "--form-a", "eager"), 1, "leave --form out"),
         ((VIT[0], GRAPH, "--ops", recording("flux_default")), 1, "vit_reduce-overhead"),
-        ((RUNS / "h200-vit", RUNS / "h200-qwen2.5-vl-decode", "--gate", "kernels<=+0"), 1, "--gate"),
+        ((RUNS / "h100-vit", RUNS / "h100-qwen2.5-vl-decode", "--gate", "kernels<=+0"), 1, "--gate"),
         (("traces/flux-compiled", "--inconclusive", "fail"), 2, "--gate"),
         (("traces/flux-compiled", "--out", ""), 2, "--out"),
     ],

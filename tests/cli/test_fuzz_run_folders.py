@@ -26,7 +26,7 @@ from tracekit.statistics import interval
 from tracekit.walks.reading import Reading
 from tracekit.walks.sweep_folder import SweepFolder
 
-REAL = Path(__file__).parents[2] / "traces" / "h200-vit" / "run.json"
+REAL = Path(__file__).parents[2] / "traces" / "h100-vit" / "run.json"
 SHAPE = provenance.TensorShape((2, 2), "float32")
 OPS = provenance.EagerOps(
     1,

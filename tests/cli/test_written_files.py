@@ -112,9 +112,9 @@ def test_what_is_to_begin_is_refused_where_either_file_is_there(
 @pytest.mark.slow
 def test_committed_reports_are_known_as_those_of_their_runs(folder: Path) -> None:
     shutil.copytree(ROOT / "samples", folder / "reports")
-    result = run("compare", ROOT / "traces" / "h200-vit")
+    result = run("compare", ROOT / "traces" / "h100-vit")
     assert result.exit_code == 0, result.stderr
-    assert "Report reports/h200-vit.html" in result.stdout
+    assert "Report reports/h100-vit.html" in result.stdout
 
 
 #: Every option that names a file for what a command writes.

@@ -124,7 +124,7 @@ def test_the_workload_the_question_and_the_finding_pass_their_tests_and_reach_re
         copy,
         ("tracekit", "workloads"),
         ("tracekit", "schema", "--out", "docs/schemas"),
-        ("tracekit", "compare", "traces/h200-vit", "--out", "out.html", "-v"),
+        ("tracekit", "compare", "traces/h100-vit", "--out", "out.html", "-v"),
         ("pytest", "-v", "-p", "no:cacheprovider", *files, "-k", asked),
     )
     listed, _, tests = told.partition("test session starts")

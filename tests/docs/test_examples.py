@@ -22,7 +22,7 @@ from tracekit import store
 
 from .texts import DOCS, ROOT, blocks
 
-VIT, GRAPHS = (ROOT / "traces" / name for name in ("h200-vit", "h200-vit-reduce-overhead"))
+VIT, GRAPHS = (ROOT / "traces" / name for name in ("h100-vit", "h100-vit-reduce-overhead"))
 OWN = DOCS / "own-models.md"
 WORKFLOW = DOCS / "examples" / "performance.yml"
 
@@ -71,14 +71,14 @@ def unlike(page: Path, block: str, output: str) -> list[str]:
 
 def test_the_tour_prints_what_it_says(place: Path, typed: Callable[[str], Result]) -> None:
     page, readme = DOCS / "getting-started.md", ROOT / "README.md"
-    compared = typed("tracekit compare traces/h200-vit")
+    compared = typed("tracekit compare traces/h100-vit")
     assert compared.exit_code == 0, compared.stderr
     (shortened,), (whole, gate) = (blocks(each, "text") for each in (readme, page))
     assert unlike(readme, shortened, compared.stdout) == []
     assert len(shortened.splitlines()) <= 12
     assert [line.rstrip() for line in compared.stdout.strip("\n").splitlines()] == whole.splitlines()
     assert len(whole.splitlines()) <= 30
-    assert (place / "reports" / "h200-vit.html").is_file() and (place / "reports" / "h200-vit.md").is_file()
+    assert (place / "reports" / "h100-vit.html").is_file() and (place / "reports" / "h100-vit.md").is_file()
     commands = blocks(page, "sh")[2].splitlines()
     assert len(commands) == 4
     for command in commands:

@@ -80,7 +80,7 @@ def pages(
         if name in PAGES:
             return reported(PAGES[name])[0]
         folder = tmp_path_factory.mktemp("several")
-        runs = [ROOT / VIT, ROOT / GRAPHED, folder / "h200-vit-max-autotune"]
+        runs = [ROOT / VIT, ROOT / GRAPHED, folder / "h100-vit-max-autotune"]
         shutil.copytree(*runs[1:])
         done = invoke("compare", *runs, "--out", folder / "several.html")
         assert done.exit_code == 0, done.output

@@ -25,7 +25,7 @@ from ..perfetto import Loaded, find_ui, show
 
 RUNS = ROOT / "traces"
 #: Of the committed runs the one whose compiled kernels are a CUDA graph's: its launches say least.
-RUN = "h200-vit-reduce-overhead"
+RUN = "h100-vit-reduce-overhead"
 #: Whether the browser could use what another page asked for without being allowed to read it.
 USED = """async (url) => {
     const asked = {
@@ -117,7 +117,7 @@ def test_pictures_and_scripts_of_any_page_get_nothing_and_end_nothing(
 @pytest.mark.browser
 def test_a_recording_as_torch_wrote_it_has_its_streams_pinned() -> None:
     find_ui()
-    path = RUNS / "h200-vit" / "eager-rich.json.gz"
+    path = RUNS / "h100-vit" / "eager-rich.json.gz"
     pinned = show(path, link_to(path)).pinned()
     assert pinned
     assert all(name.startswith("stream 7") for name in pinned)

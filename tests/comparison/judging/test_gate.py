@@ -415,8 +415,8 @@ OUTCOMES = [
 
 
 def test_each_metric_is_judged() -> None:
-    forms = compare(loaded("h200-vit", "eager"), loaded("h200-vit"), store.load(RUNS / "h200-vit").order)
-    modes = compare(loaded("h200-vit"), loaded("h200-vit-reduce-overhead"))
+    forms = compare(loaded("h100-vit", "eager"), loaded("h100-vit"), store.load(RUNS / "h100-vit").order)
+    modes = compare(loaded("h100-vit"), loaded("h100-vit-reduce-overhead"))
     assert [metric for metric, *_ in OUTCOMES] == [
         each for each in get_args(Metric) if each not in get_args(RankMetric)
     ]
@@ -447,7 +447,7 @@ def test_breaks_are_those_of_the_rank_with_most() -> None:
 
 
 def test_a_regression_between_two_runs_is_told_and_explained_by_the_waterfall() -> None:
-    back = compare(loaded("h200-vit-reduce-overhead"), loaded("h200-vit"))
+    back = compare(loaded("h100-vit-reduce-overhead"), loaded("h100-vit"))
     assert outcomes(back, "wall<=+3%", "idle<=+3%", "launches<=+3%") == ["fail"] * 3
     gate, change = checked(back, "wall<=+3%"), back.verdict.apart
     assert change.beyond

@@ -152,7 +152,7 @@ def test_a_call_whose_kernels_stand_in_several_groups_counts_in_that_of_its_main
     assert rates.tflop_per_s == pytest.approx(2 * 64**3 / 51 / 1e6)
 
 
-RUN = Path(__file__).parents[3] / "traces" / "h200-vit"
+RUN = Path(__file__).parents[3] / "traces" / "h100-vit"
 
 
 @pytest.fixture(scope="module")

@@ -253,9 +253,9 @@ def test_names_alone_are_no_exact_match_and_lent_operators_are() -> None:
 #: The share of GPU time, of A and of B, that alignment must put beside the same work as provenance does. Provenance is
 #: no truth either: it lists kernels together that alignment tells apart, and may be wrong where it is not exact.
 FLOORS = {
-    "h200-qwen2.5-vl-decode": (0.915, 0.95),
-    "h200-vit": (0.99, 0.99),
-    "h200-vit-reduce-overhead": (0.99, 0.99),
+    "h100-qwen2.5-vl-decode": (0.915, 0.95),
+    "h100-vit": (0.99, 0.99),
+    "h100-vit-reduce-overhead": (0.99, 0.99),
 }
 
 

@@ -68,9 +68,9 @@ def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[Note, ...]:
 
 def _elsewhere(verdict: Verdict, seen_apart: float) -> dict[str, Any]:
     """What is known of other processes: by how much speed-ups of earlier works differed between them at most, and the
-    speed-ups so far to both sides of this one."""
-    speedup = verdict.speedup or math.nan
-    ends = [speedup / (1 + seen_apart), speedup * (1 + seen_apart)]
+    speed-ups so far to both sides of this one's interval."""
+    low, high = verdict.ci95 or 2 * (verdict.speedup or math.nan,)
+    ends = [low / (1 + seen_apart), high * (1 + seen_apart)]
     return {"seen_apart": seen_apart, "result": verdict.result, "speedups": ends}
 
 
