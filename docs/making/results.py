@@ -19,7 +19,7 @@ MARKS = ("<!-- results: python -m docs.making.results -->\n", "<!-- /results -->
 SHORT = {
     "h200-flux-compiled": "qk-norm and RoPE fused",
     "h200-qwen2.5-vl-decode": "CUDA graphs",
-    "h200-vit": "less Python; fused attention lost",
+    "h200-vit": "less GPU idle; fused attention lost",
     "h200-vit-reduce-overhead": "CUDA graphs",
     "h200-resnet-reduce-overhead": "CUDA graphs",
     "h200-deeplabv3-mobilenet-b16": "slower channels-last convolutions",
