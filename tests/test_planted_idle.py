@@ -108,6 +108,13 @@ def test_cuda_graphs_are_not_to_offer_what_the_program_takes() -> None:
     assert score(operators, shown, TWIN)["verdict"] == "right"
 
 
+def test_the_bound_of_removing_a_break_is_no_less_than_what_python_takes_there() -> None:
+    causes_us = {**QUIET_US, "python": 2000.0}
+    for saving_us, verdict in ((1700.0, "wrong"), (1900.0, "right")):
+        shown = make_shown(2001.0, causes_us, advice=(make_advice(saving_us),))
+        assert score(PYTHON, shown, TWIN)["verdict"] == verdict
+
+
 def test_time_in_which_the_gpu_worked_is_no_idle_time() -> None:
     copy = (Expected("host", ("launch_call", "sync_wait"), less_busy=True),)
     shown = make_shown(2001.0, {**QUIET_US, "launch_call": 120.0, "op_dispatch": 250.0}, busy_us=4850.0)

@@ -9,6 +9,7 @@ line of each, and what it launched. Copies to or from the host wait: on an H200 
 import math
 from collections import Counter
 from collections.abc import Callable
+from statistics import median
 
 from msgspec.structs import replace
 
@@ -66,7 +67,7 @@ def idle_saving(side: Side, recorded_us: float) -> float:
     not known, the part shrinks with the whole. Idle time of several GPUs is taken for that of one on average. It is
     never more than the call.
     """
-    saving = recorded_us / max(len(side.analysis.devices), 1)
+    saving = most_slowed(side) * recorded_us / max(len(side.analysis.devices), 1)
     true_us, whole_us = side.unprofiled_idle_us, side.recorded_idle_us
     if true_us is not None and side.idle_estimate is not None:
         # All that a cause may be more may follow such calls.
@@ -80,17 +81,29 @@ def idle_saving(side: Side, recorded_us: float) -> float:
     return saving if call_us is None else min(saving, call_us)
 
 
+def most_slowed(side: Side) -> float:
+    """How many times as long as around a recording the host took for the same work around timed calls, at most; 1 where
+    it took less, or where that is not known. What was recorded of the host took so many times as long in a call."""
+    form = side.form
+    recorded = [median(each.host_us) for each in form.recordings if each.host_us] if form else []
+    return max(form.host.high / min(recorded), 1.0) if form and form.host and recorded else 1.0
+
+
 def idle_at_most(side: Side, causes: tuple[str, ...]) -> float | None:
     """Idle time per step that these causes have at most: the high ends of what each may be, with what nothing explains,
-    and never more than all. As recorded where the unprofiled call's is not known; None without a GPU."""
+    or what the low ends of the others leave of all, whichever is more, and never more than all. As recorded where the
+    unprofiled call's is not known; None without a GPU."""
     whole_us = side.recorded_idle_us if side.unprofiled_idle_us is None else side.unprofiled_idle_us
     if whole_us is None:
         return None
     found = side.calibrated_idle_by_cause()
     us = {**(side.idle_by_cause() if found is None else found)}
-    us |= {cause: each.high_us for cause, each in (side.idle_ranges() or {}).items()}
-    unexplained_us = max(side.idle_residual_us or 0.0, 0.0)
-    return min(math.fsum(us.get(cause, 0.0) for cause in causes) + unexplained_us, whole_us)
+    ranges = side.idle_ranges() or {}
+    us |= {cause: each.high_us for cause, each in ranges.items()}
+    most_us = math.fsum(us.get(cause, 0.0) for cause in causes) + max(side.idle_residual_us or 0.0, 0.0)
+    if ranges:
+        most_us = max(most_us, whole_us - math.fsum(each.low_us for of, each in ranges.items() if of not in causes))
+    return min(most_us, whole_us)
 
 
 def exposing(side: Side) -> list[SyncTime]:

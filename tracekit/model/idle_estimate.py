@@ -44,18 +44,21 @@ class IdleEstimate(Struct, frozen=True):
 
     def within(self, whole_us: float, doubt_us: float) -> "IdleEstimate":
         """The same, where it is known that all causes together are parts of `whole_us`, give or take `doubt_us`: none
-        is more than that, and likely none is more than the others at their lows leave of it. What they make in all may
-        still be more."""
+        is more than that, and likely none is more than the others at their lows leave of it. Lows that make more are
+        wrong: then each may be 0. What causes make in all may still be more."""
         lows_us = math.fsum(each.low_us for each in self.causes.values())
+        are_wrong = lows_us > whole_us
 
         def part(each: Between) -> Between:
-            left_us = whole_us - (lows_us - each.low_us)
-            us = max(min(each.us, left_us), each.low_us)
-            return Between(us, each.low_us, max(min(each.high_us, whole_us + doubt_us), us))
+            low_us = 0.0 if are_wrong else each.low_us
+            us = min(each.us, whole_us if are_wrong else whole_us - (lows_us - low_us))
+            return Between(us, low_us, max(min(each.high_us, whole_us + doubt_us), us))
 
         causes = {cause: part(each) for cause, each in self.causes.items()}
-        after = {cause: min(us, causes[cause].us) for cause, us in self.after_sync_us.items()}
-        return replace(self, causes=causes, after_sync_us=after)
+        # As large a share of each cause as before.
+        after = {cause: us * causes[cause].us / self.causes[cause].us for cause, us in self.after_sync_us.items() if us}
+        unaligned_us = min(self.unaligned_us, whole_us)
+        return replace(self, causes=causes, after_sync_us=after, unaligned_us=unaligned_us)
 
     def largest(self, residual_us: float | None) -> str | None:
         """The cause with most, where its low is above the high of every other, and above what none explains; None where

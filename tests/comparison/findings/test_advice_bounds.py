@@ -12,10 +12,12 @@ from tests.sides import COMPILED, EAGER, ORDER, make_analysis, make_form, make_s
 from docs.making.collecting import RESULTS, read_runs
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.findings.launch_bound import WITH, graphs_saving
-from tracekit.comparison.waiting import idle_at_most, idle_saving
+from tracekit.comparison.waiting import idle_at_most, idle_saving, most_slowed
 from tracekit.model.comparison import Finding, Side
 from tracekit.model.compilation import CompiledRegions, Diagnostics, GraphBreak, RegionTime
+from tracekit.model.host_speed import HostTimes
 from tracekit.model.idle_estimate import Between, IdleEstimate
+from tracekit.model.run import Recording
 
 #: A call of 2 ms, in which the GPU is idle for so long.
 WALL_US = 2000.9
@@ -111,7 +113,9 @@ def test_a_break_stands_before_graphs_where_it_leaves_the_gpu_idle_for_longer():
 
 def test_a_break_saves_no_more_than_the_idle_time_that_is_the_hosts_outside_of_graphs():
     figures = launching(0.0, python=200.0, guards=50.0, compiled_wrapper=500.0)
-    assert findings(side(figures, breaks=(BREAK,)))["broken_graphs"].saving_us == pytest.approx(1.1 * 250)
+    assert findings(side(figures, breaks=(BREAK,)))["broken_graphs"].saving_us == pytest.approx(
+        idle_us() - 0.9 * (idle_us() - 250)
+    )
     # Queued work hid the rest of its 700 us of host time.
     hidden = replace(BREAK, idle_per_step_us=5.0)
     finding = findings(side(figures, breaks=(hidden,)))["broken_graphs"]
@@ -131,9 +135,22 @@ def test_reading_later_saves_what_follows_a_wait():
     figures = {**launching(500.0, python=500.0), "sync_wait": (20.0, 10.0, 30.0)}
     figures["device"] = (figures["device"][0] - 20, 0.0, 1000.0)
     b = side(figures, after_sync_us={"sync_wait": 20.0, "python": 200.0, "launch_call": 50.0})
-    # A tenth of all Python and of all launch calls may follow it too.
-    assert idle_saving(b, 5000.0) == pytest.approx(30 + 250 + 50 + 50)
+    # A tenth of all Python and of all launch calls may follow it too; of the rest others leave this at their lows.
+    assert idle_saving(b, 5000.0) == pytest.approx(250 + 100 + idle_us() - 450 - 450)
     assert idle_saving(b, 100.0) == 100.0
+
+
+def test_a_host_that_was_slower_while_timed_saves_as_much_more():
+    figures = launching(100.0, python=1100.0)
+    of_idle = findings(side(figures, breaks=(BREAK,)))["broken_graphs"]
+    form = make_form("compiled", scaled(2), diagnostics=Diagnostics(breaks=(BREAK,)))
+    recorded = Recording("light", "compiled-light.json", 3, 9, host_us=(30.0, 25.0, 28.0))
+    slower = replace(form, host=HostTimes(30.0, 28.0, 42.0), recordings=(recorded,))
+    b = replace(side(figures, breaks=(BREAK,)), form=slower)
+    assert most_slowed(b) == 42 / 28
+    assert findings(b)["broken_graphs"].saving_us == pytest.approx(1.5 * of_idle.saving_us)
+    faster = replace(slower, host=HostTimes(20.0, 18.0, 22.0))
+    assert most_slowed(replace(b, form=faster)) == most_slowed(side(figures)) == 1.0
 
 
 def test_of_a_trace_alone_the_recorded_idle_time_is_the_bound():

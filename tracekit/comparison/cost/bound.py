@@ -87,14 +87,14 @@ def _parts(side: Side, causes: Mapping[str, float], unseen_us: float = 0.0) -> P
         exposed = max(math.fsum(each.idle_after_us for each in syncs) / side.steps, recorded.get("sync_wait", 0.0))
         recorded_host = _host_us(recorded)
         sync = min(exposed / recorded_host, 1.0) * host if recorded_host else 0.0
-    return {
-        "sync": sync,
-        # Where causes explain more than there is, so that the parts divide the call.
-        "launch": max(host - sync + min(unseen_us, 0.0), 0.0),
-        "compile": causes.get("compile", 0.0),
-        "device": causes.get("device", 0.0),
-        "unseen": max(unseen_us, 0.0),
-    }
+    parts = {"sync": sync, "compile": causes.get("compile", 0.0), "device": causes.get("device", 0.0)}
+    # Where causes explain more than there is, launching is less, and the others if that is not enough: parts divide
+    # the call.
+    launch = host - sync + min(unseen_us, 0.0)
+    whole = math.fsum(parts.values())
+    left = max(whole + min(launch, 0.0), 0.0) / whole if whole else 0.0
+    parts = {part: left * us for part, us in parts.items()}
+    return {**parts, "launch": max(launch, 0.0), "unseen": max(unseen_us, 0.0)}
 
 
 def _host_us(causes: Mapping[str, float]) -> float:

@@ -2,7 +2,7 @@
 
 from tracekit.comparison.commands import profile_command, run_again
 from tracekit.comparison.judging.timed import compilations_while_timed, find_compiling_costs
-from tracekit.comparison.waiting import idle_at_most
+from tracekit.comparison.waiting import idle_at_most, most_slowed
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.compilation import GraphBreak
@@ -27,8 +27,8 @@ ANY_SIZES = {"dynamic": "True"}
 
 def find_broken_graphs(comparison: Comparison) -> Finding | None:
     """Found when B's graphs break. The saving is the host time outside of compiled code in the frames that broke while
-    the GPU was idle, as recorded, but no more than the call's idle time with causes that lie there: what following the
-    advice can save at most."""
+    the GPU was idle, as recorded with a host as slow as timed calls met, but no more than the call's idle time with
+    causes that lie there: what following the advice can save at most."""
     side = comparison.b
     breaks = side.diagnostics.breaks if side.diagnostics else ()
     if not breaks:
@@ -37,7 +37,7 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
 
     def cost_of(*some: GraphBreak) -> float | None:
         costs = [each.cost_us for each in some if each.cost_us is not None]
-        return min(sum(costs), *bounds) if costs else None
+        return min(most_slowed(side) * sum(costs), *bounds) if costs else None
 
     cost_us, call_us = cost_of(*breaks), side.wall_us or side.span_us
     costly = cost_us is not None and call_us is not None and cost_us >= COSTLY * call_us

@@ -8,6 +8,7 @@ from msgspec.structs import asdict
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.comparison.matching.groups_by_name import time_of
+from tracekit.comparison.waiting import most_slowed
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Side
 
@@ -84,7 +85,7 @@ def _eager_us(side: Side) -> float | None:
     idle_us = entering.regions.idle_us
     recorded_us = entering.gpu.idle_us - idle_us if entering.gpu and idle_us is not None else math.inf
     all_idle_us = side.recorded_idle_us if side.unprofiled_idle_us is None else side.unprofiled_idle_us
-    waits_us = min(recorded_us / max(entering.window.steps, 1), all_idle_us or 0.0)
+    waits_us = min(most_slowed(side) * recorded_us / max(entering.window.steps, 1), all_idle_us or 0.0)
     return (1 - entering.regions.gpu_share) * side.busy_us + waits_us
 
 

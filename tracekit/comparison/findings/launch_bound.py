@@ -3,7 +3,7 @@
 import math
 
 from tracekit.comparison.commands import run_again
-from tracekit.comparison.waiting import gaps_of_cause, idle_at_most
+from tracekit.comparison.waiting import gaps_of_cause, idle_at_most, most_slowed
 from tracekit.model.analysis import OF_LAUNCHING
 from tracekit.model.comparison import Comparison, Finding, Side
 
@@ -77,12 +77,12 @@ def graphs_saving(side: Side) -> float | None:
 
 
 def _captured_us(side: Side) -> float:
-    """Idle time before what compiled code launches, as recorded: that of the rest of the call no graph can capture.
-    Endless where nothing tells what launched it."""
+    """Idle time before what compiled code launches, as recorded with a host as slow as timed calls met: that of the
+    rest of the call no graph can capture. Endless where nothing tells what launched it."""
     entering = side.entering
     if entering is None or entering.regions is None or entering.regions.idle_us is None:
         return math.inf
-    return entering.regions.idle_us / max(entering.window.steps, 1)
+    return most_slowed(side) * entering.regions.idle_us / max(entering.window.steps, 1)
 
 
 def find_skipped_cuda_graphs(comparison: Comparison) -> Finding | None:

@@ -55,7 +55,8 @@ def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[Note, ...]:
         if any(map(compilations_while_timed, (a, b))):
             return ()
         facts = {"idle_share": idler.idle_share, **_elsewhere(verdict, thresholds.WAITING_DIFFERS)}
-        if change >= math.log1p(thresholds.LARGE_WAITING) and verdict.result != "inconclusive":
+        low, high = facts["speedups"]
+        if not low <= 1 <= high and verdict.result != "inconclusive":
             return (Note("one_process_large_change", "info", idler.label, facts),)
         return (Note("one_process_waits_for_host", subject=idler.label, facts=facts),)
     if verdict.result == "inconclusive":

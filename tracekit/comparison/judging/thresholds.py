@@ -44,8 +44,6 @@ WAITING_DIFFERS = 0.32
 BUSY_DIFFERS = 0.031
 #: A larger change another process hardly reverses: of two works that keep the GPU busy it differed by 1.3 and 3 %.
 LARGE = 0.1
-#: The same where a form waits for the host: 4 standard deviations of how two processes differ.
-LARGE_WAITING = 0.4
 #: Added to intervals that know one process of each side: 1.96 standard deviations of the difference of two processes
 #: that keep the GPU busy, 0.9 % each, by eager forms of eight works of two sweeps; 93 of 100 pairs keep to it.
 PROCESS_FLOOR = 0.024

@@ -1,7 +1,7 @@
 """Where a call's time goes in a comparison: GPU kernels by module, idle time by cause, and what became slower."""
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -75,12 +75,12 @@ def call_account(comparison: Comparison) -> Account | None:
     if a_idle is not None and b_idle is not None:
         # What the causes leave of the idle time.
         lefts = [side.idle_residual_us or 0.0 if waterfall.basis == "unprofiled" else 0.0 for side in (a, b)]
-        causes = [*_causes(comparison, b_idle)]
-        if causes and causes[-1].name == NOT_TOLD_APART:
-            causes[-1], lefts = _less_excess(causes[-1], lefts)
+        causes = [*_causes(comparison, b_idle, [max(-left, 0.0) for left in lefts])]
         # No recording is of the unprofiled call.
         by = f" by cause{' (est.)' if waterfall.basis == 'unprofiled' else ''}" if causes else ""
         rows += [AccountRow(f"GPU idle{by}", 0, (a_idle, b_idle), b_idle - a_idle), *causes]
+        if causes:
+            lefts = [idle - math.fsum(row.us[at] or 0.0 for row in causes) for at, idle in enumerate((a_idle, b_idle))]
         # What is rounding has no sign.
         one, other = (us if abs(us) >= ROUNDING else 0.0 for us in lefts)
         if max(abs(one), abs(other)) >= LEAST_RESIDUAL * waterfall.a_us:
@@ -146,9 +146,10 @@ def _families(comparison: Comparison) -> tuple[AccountRow, ...]:
     return tuple(_row(family, *us) for family, us in largest)
 
 
-def _causes(comparison: Comparison, b_idle: float) -> Iterator[AccountRow]:
-    """The causes that changed most or still make most of B's idle time, the most telling first, and all others. One
-    whose change may be none is among the others, unless it is the largest of a side for certain."""
+def _causes(comparison: Comparison, b_idle: float, excess_us: Sequence[float]) -> Iterator[AccountRow]:
+    """The causes that changed most or still make most of B's idle time, the most telling first, then all others: those
+    of the host whose change may be none, and the rest. One whose change may be none is among these, unless it is the
+    largest of a side for certain. `excess_us` is what all causes of each side are more than its idle time."""
     profiled = comparison.waterfall is None or comparison.waterfall.basis == "trace"
     sides = (comparison.a, comparison.b)
     a, b = (idle_causes(side, profiled=profiled) for side in sides)
@@ -168,40 +169,52 @@ def _causes(comparison: Comparison, b_idle: float) -> Iterator[AccountRow]:
         if (changes[cause].has_sign or cause in largest)
         and (us[cause][1] >= LEAST_CAUSE * b_idle or abs(changes[cause].us) >= LEAST_CAUSE * change)
     ]
+    little = LEAST_REST * max(sum_between(a.values()).us, b_idle)
+
+    def is_little(causes: Iterable[str]) -> bool:
+        return max(math.fsum(us[cause][at] for cause in causes) for at in (0, 1)) < little
+
     most = MOST_CAUSES_OF_RANKS if comparison.job else MOST_CAUSES
-    told, is_little = worth[:most], False
-    for told in (worth[:most], worth[: most - 1]):
+    for number in range(min(most, len(worth)), -1, -1):
+        told = worth[:number]
         others = [cause for cause in ranked if cause not in told]
-        rest = [math.fsum(us[cause][at] for cause in others) for at in (0, 1)]
-        is_little = bool(told) and max(rest) < LEAST_REST * max(sum_between(a.values()).us, b_idle)
-        if is_little or not others:
+        with_last = others if told and is_little(others) else []
+        unclear = [cause for cause in others if not changes[cause].has_sign and cause not in NOT_THE_HOST]
+        rest = [cause for cause in others if cause not in unclear]
+        if is_little(unclear) or is_little(rest):
+            unclear, rest = ([], others) if is_little(unclear) else (others, [])
+        rows = [(name, causes) for name, causes in ((NOT_TOLD_APART, unclear), (OTHER, rest)) if causes]
+        if with_last or number + len(rows) <= most:
             break
     for cause in told:
-        more = [cause, *others] if is_little and any(rest) and cause == told[-1] else [cause]
+        more = [cause, *with_last] if cause == told[-1] else [cause]
         name, became_slower = words.cause_words(cause), changes[cause].us > 0 and changes[cause].has_sign
         what = short.python_place(comparison) if cause == "python" else ""
         what = what or (short.slower_cause(cause, comparison) if became_slower else "")
         yield _cause_row(f"{name} and other" if len(more) > 1 else name, more, a, b, what)
-    if any(rest) and not is_little:
-        unclear = any(not changes[cause].has_sign and cause not in NOT_THE_HOST for cause in others)
-        yield _cause_row(NOT_TOLD_APART if unclear else OTHER, others, a, b)
-
-
-def _less_excess(row: AccountRow, lefts: list[float]) -> tuple[AccountRow, list[float]]:
-    """The row of what is not told apart without what all causes are too much, and what they then leave."""
-    excess = [min(max(-left, 0.0), us or 0.0) for left, us in zip(lefts, row.us, strict=True)]
-    one, other = ((us or 0.0) - less for us, less in zip(row.us, excess, strict=True))
-    rest = [left + less for left, less in zip(lefts, excess, strict=True)]
-    return replace(row, us=(one, other), delta_us=other - one), rest
+    if not with_last:
+        for name, causes in rows:
+            yield _cause_row(name, causes, a, b, excess_us=excess_us if name == NOT_TOLD_APART else (0.0, 0.0))
 
 
 def _cause_row(
-    name: str, causes: Collection[str], a: dict[str, Between], b: dict[str, Between], what: str = ""
+    name: str,
+    causes: Collection[str],
+    a: dict[str, Between],
+    b: dict[str, Between],
+    what: str = "",
+    excess_us: Sequence[float] = (0.0, 0.0),
 ) -> AccountRow:
+    """A row of these causes together, less what all causes are too much, as far as their lows allow: it is as uncertain
+    as it was before, and by so much more."""
     of_a, of_b = ({cause: of.get(cause, NOTHING) for cause in causes} for of in (a, b))
-    before, after = (sum_between(each.values()).us for each in (of_a, of_b))
-    within = sum_between(changes_between(of_a, of_b).values()).half_us
-    return _row(name, before, after, what, half_us=_half_us(of_a, of_b), within_us=within or None)
+    sums = [sum_between(each.values()) for each in (of_a, of_b)]
+    less = [min(over, each.us - each.low_us) for over, each in zip(excess_us, sums, strict=True)]
+    before, after = (each.us - us for each, us in zip(sums, less, strict=True))
+    within = sum_between(changes_between(of_a, of_b).values()).half_us + math.fsum(less)
+    *halves, half = _half_us(of_a, of_b)
+    half_us = (*(each + us for each, us in zip(halves, less, strict=True)), half + math.fsum(less))
+    return _row(name, before, after, what, half_us=half_us, within_us=within or None)
 
 
 def _half_us(a: dict[str, Between], b: dict[str, Between]) -> tuple[float, ...]:
