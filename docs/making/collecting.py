@@ -87,7 +87,7 @@ def collect_run(folder: Path, comparison: Comparison | None = None) -> dict[str,
         "started": run.started,
         "settings": settings_of(told["b"]["settings"]),
         "environment": {**{key: environment[key] for key in MACHINE}, "packages": environment["packages"]},
-        "verdict": {key: value for key, value in told["verdict"].items() if value is not None},
+        "verdict": {key: value for key, value in _verdict(told["verdict"]).items() if value is not None},
         "eager": _form(told["a"]),
         "compiled": _form(told["b"]),
         "reason": told["reason"] and {**told["reason"], "shares": [*map(_share, told["reason"]["shares"])]},
@@ -98,6 +98,11 @@ def collect_run(folder: Path, comparison: Comparison | None = None) -> dict[str,
         "findings": [_finding(each) for each in told["findings"]],
         "kernels_matched_by": sorted({each["how"] for each in told["groups"]}),
     }
+
+
+def _verdict(told: dict[str, Any]) -> dict[str, Any]:
+    """Without what follows from the rest: where the next process lies, by what is known of processes now."""
+    return {key: value for key, value in told.items() if key != "next_process95"}
 
 
 def _form(side: dict[str, Any]) -> dict[str, Any]:
@@ -167,7 +172,7 @@ def _cell(told: dict[str, Any]) -> dict[str, Any]:
         **(some(told["cell"], ("form",)) or {}),
         **(some(request, ("mode", "scope", "cache", "phase")) or {}),
         "command": told["command"],
-        **(some(told, CELL) or {}),
+        **(some({**told, "verdict": told["verdict"] and _verdict(told["verdict"])}, CELL) or {}),
         "eager": some(told["eager"], TIMES),
         "compiled": some(told["compiled"], TIMES),
         "break_even": some(told["break_even"], EVEN),

@@ -59,7 +59,7 @@ def test_a_run_is_told_in_thirty_lines_that_end_with_where_its_report_is(
     told = lines(printed(comparison_text(comparison, PAGE, OPEN), 100))
     assert (told[0].count("·") > 2, str(PAGE) in told[-1] or str(PAGE) in told[-2]) == (True, True)
     lines(printed(comparison_text(comparison, PAGE, OPEN, width=80), 80), 80, 38)
-    assert len(lines(printed(comparison_text(comparison, PAGE, OPEN, "verdict"), 100))) == 3
+    assert len(lines(printed(comparison_text(comparison, PAGE, OPEN, "verdict"), 100))) in (3, 4)
     assert len(printed(comparison_text(comparison, PAGE, OPEN, "all"), 100).splitlines()) > 60
     gated = replace(comparison, gate=check(comparison, parse_conditions("wall<=+3%")))
     assert any(line.startswith("Gate: ") for line in lines(printed(comparison_text(gated, PAGE, OPEN), 100))[1:3])
@@ -224,14 +224,16 @@ def test_a_part_of_a_module_is_within_the_row_above_it(name: Path, compared: Cal
             assert all(part < whole for part, whole in zip(row.us, above.us, strict=True) if part and whole)
 
 
-def test_where_another_process_may_be_slower_the_headline_is_open(
+def test_where_another_process_may_be_slower_the_headline_says_so(
     compared: Callable[[Path], Comparison],
 ) -> None:
     told = {name.name: comparison_overview(compared(name)) for name in RUNS}
     results = {name: overview.result[1] for name, overview in told.items() if overview.result}
-    assert (results["h100-vit"], results["h100-qwen2.5-vl-decode"]) == ("open", "faster")
+    assert [name for name, result in results.items() if result == "open"] == ["h100-vit"]
+    assert [name for name, overview in told.items() if "in this process" in overview.headline] == ["h100-vit"]
     for overview in told.values():
         assert overview.elsewhere is not None and overview.interval is not None
-        assert overview.elsewhere[0] < overview.interval[0] < overview.interval[2] < overview.elsewhere[1]
-    assert [told[name].elsewhere[0] < 1 for name in ("h100-vit", "h100-qwen2.5-vl-decode")] == [True, False]
+        assert overview.elsewhere[0] <= overview.interval[0] < overview.interval[2] <= overview.elsewhere[1]
+        assert (overview.elsewhere[0] < 1) == ("in this process" in overview.headline)
+        assert overview.spread.startswith("next process ")
     assert [bool(told[name].noise) for name in ("h100-flux-compiled", "h100-vit")] == [True, False]

@@ -278,7 +278,7 @@ class Verdict(Struct, frozen=True):
 
     result: Literal["faster", "slower", "inconclusive", "not_timed"]  #: B against A.
     speedup: float | None = None  #: A's wall over B's, of calls in the same round (docs/timing.md).
-    ci95: tuple[float, float] | None = None  #: The speed-up's 95 % interval.
+    ci95: tuple[float, float] | None = None  #: The speed-up's 95 % interval, of the processes that were timed.
     noise_floor: float | None = None  #: How far a form differs from itself measured twice (0.01 = 1 %).
     a_wall_us: float | None = None  #: The median; of several processes the mean (of logarithms) of each one's.
     b_wall_us: float | None = None  #: The same of B.
@@ -289,6 +289,12 @@ class Verdict(Struct, frozen=True):
     block: int | None = None  #: How many neighbouring rounds were resampled together.
     stopped: StopReason | None = None  #: Why timing stopped.
     apart: SeparateRunsChange | None = None  #: What is known of sides that were timed in separate runs.
+    next_process95: tuple[float, float] | None = None  #: Where one more process's speed-up lies, 95 %.
+
+    @property
+    def in_this_process(self) -> bool:
+        """Whether the next process may find no difference, or the opposite."""
+        return self.next_process95 is not None and self.next_process95[0] <= 1 <= self.next_process95[1]
 
     @property
     def established(self) -> bool:

@@ -114,7 +114,7 @@ def _overview(title: str, overview: doc.Overview) -> Iterator[str]:
     headline = overview.headline if overview.headline != title else ""
     answer = " · ".join(filter(None, (headline, overview.walls, overview.spread)))
     yield from (f"{escaped(each)}\n\n" for each in (overview.subject, answer, overview.evidence) if each)
-    yield "".join(f"**Note.** {escaped(each)}\n\n" for each in (overview.enough, *overview.notes) if each)
+    yield "".join(f"**Note.** {escaped(each)}\n\n" for each in overview.notes)
     if overview.account:
         yield f"{_account(overview.account)}\n"
     said = (overview.slower, overview.bottleneck, overview.graph_breaks)

@@ -106,7 +106,6 @@ def every_line(overview: Overview, places: tuple[str, ...] | None, width: int, *
         Line(_subject(overview.subject, width), "dim"),
         *apart,
         *verdict_lines(overview, width),
-        *([Line(overview.enough, "", "  ok ", "green")] if overview.enough else []),
         *map(_note, overview.notes),
         *((BLANK, *overview.why, *_advised(overview, width)) if overview.why else ()),
         *((BLANK, *account) if account else ()),

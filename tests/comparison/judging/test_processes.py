@@ -1,78 +1,114 @@
 """How far processes differ; and that the margins assumed for that are what they were measured to differ by."""
 
+import itertools
 import math
+from collections.abc import Iterable
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tests.sides import ORDER, STEADY, make_analysis, make_cpu_analysis, make_form, make_side, scaled, with_processes
 
-from benchmarks.processes import busy, deviation, groups, share_within, waiting
+from benchmarks.processes import busy, deviation, groups, kept, share_within, waiting
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.alternatives import with_verified
 from tracekit.comparison.judging.processes import (
+    find_few_processes,
     find_process_spread,
     find_process_spread_of_advice,
-    find_unrepeated,
+    next_process95,
     waits_for_host,
 )
 from tracekit.comparison.judging.thresholds import (
-    BUSY_DIFFERS,
+    NEXT_BUSY,
+    NEXT_WAITING,
     PROCESS_FLOOR,
     PROCESS_FLOOR_WAITING,
-    WAITING_DIFFERS,
+    WAITING_SHARE,
 )
 from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Side, Verdict
-from tracekit.model.note import Note, Severity
+from tracekit.model.note import Note
 from tracekit.model.run import FormName
+from tracekit.statistics.interval import t_quantile
 
-SMALL_CHANGE = Note("one_process_small_change")
 
-
-def notes_on(a: float | None, b: float | None, speedup: float | None, processes=1, result="faster"):
-    """On forms of which no more is known than for how much of a call the GPU was idle."""
+def of_next(a: float | None, b: float | None, verdict: Verdict) -> tuple[float, float] | None:
+    """Of forms of which no more is known than for how much of a call the GPU was idle."""
     eager = SimpleNamespace(label="eager", idle_share=a, form=None)
     compiled = SimpleNamespace(label="compiled", idle_share=b, form=None)
-    return find_unrepeated(eager, compiled, Verdict(result, speedup, processes=processes))
+    return next_process95(eager, compiled, verdict)
+
+
+def reach(low: float, high: float) -> float:
+    return math.sqrt(high / low) - 1
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "name", "share"), [(0.82, 0.3, "eager", 0.82), (0.1, 0.2, "compiled", 0.2), (None, 0.5, "compiled", 0.5)]
+    ("a", "b", "one", "four"),
+    [
+        (0.82, 0.3, 0.178, 0.138),
+        (0.1, 0.2, 0.178, 0.138),
+        (None, 0.5, 0.178, 0.138),
+        (None, None, 0.178, 0.138),
+        (0.19, 0.02, 0.062, 0.049),
+        (None, 0.1, 0.062, 0.049),
+    ],
 )
-@pytest.mark.parametrize("result", ["faster", "inconclusive"])
-def test_a_form_that_waits_for_the_host_is_not_believed_up_to_a_third(a, b, name, share, result) -> None:
-    def told(code: str, severity: Severity, speedup: float) -> tuple[Note]:
-        ends = [speedup / (1 + WAITING_DIFFERS), speedup * (1 + WAITING_DIFFERS)]
-        facts = {"idle_share": share, "seen_apart": WAITING_DIFFERS, "result": result, "speedups": ends}
-        return (Note(code, severity, name, facts),)
-
-    for speedup in (0.77, 0.989, 1.142, 1.31):
-        assert notes_on(a, b, speedup, result=result) == told("one_process_waits_for_host", "warning", speedup)
-    sure = (
-        ("one_process_waits_for_host", "warning") if result == "inconclusive" else ("one_process_large_change", "info")
-    )
-    for speedup in (0.75, 1.33, 6.75):
-        assert notes_on(a, b, speedup, result=result) == told(*sure, speedup)
+def test_the_next_process_lies_where_those_of_earlier_works_did(a, b, one: float, four: float) -> None:
+    for processes, expected in ((1, one), (4, four)):
+        found = of_next(a, b, Verdict("faster", 1.5, (1.49, 1.51), processes=processes))
+        assert found is not None and reach(*found) == pytest.approx(expected, abs=1e-3)
+        assert math.sqrt(found[0] * found[1]) == pytest.approx(1.5)
+    wide = of_next(a, b, Verdict("faster", 1.5, (1.0, 2.0), processes=1))
+    assert wide == (1.0, 2.0)
 
 
-@pytest.mark.parametrize(("a", "b"), [(0.19, 0.02), (None, None), (None, 0.1), (0.142, 0.12)])
-def test_forms_that_keep_the_gpu_busy_or_of_which_nobody_knows_are_believed_from_ten_percent_on(a, b) -> None:
-    assert notes_on(a, b, 1.09) == notes_on(a, b, 1 / 1.09, result="slower") == (SMALL_CHANGE,)
-    for speedup, result in ((1.11, "faster"), (1 / 1.11, "slower")):
-        ends = [speedup / (1 + BUSY_DIFFERS), speedup * (1 + BUSY_DIFFERS)]
-        facts = {"seen_apart": BUSY_DIFFERS, "result": result, "speedups": ends}
-        enough = () if a is b else (Note("one_process_gpu_bound", "info", facts=facts),)
-        assert notes_on(a, b, speedup, result=result) == enough
-    assert notes_on(a, b, 1.01, result="inconclusive") == ()
+def test_of_no_interval_and_of_jobs_nobody_knows_of_the_next() -> None:
+    assert of_next(0.5, 0.5, Verdict("inconclusive", 1.5, processes=1)) is None
+    assert of_next(0.5, 0.5, Verdict("not_timed")) is None
 
 
-def test_several_processes_have_measured_it_and_two_tell_little() -> None:
-    expected = {5: (), 3: (), 2: (Note("two_processes"),), None: ()}
-    assert {processes: notes_on(0.8, 0.8, 1.1, processes) for processes in expected} == expected
-    assert notes_on(0.8, 0.8, None) == ()
+def settings() -> dict[bool, dict[str, list[float]]]:
+    """Logarithms of speed-ups of settings by whether they wait for the host, and by work and setting."""
+    found: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
+    for each in kept()["settings"]:
+        waits = max(each["idle_shares"]) >= WAITING_SHARE
+        found[waits][each["name"]] = [math.log(ratio) for ratio in each["speedups"] if ratio]
+    return found
+
+
+def pooled(some: Iterable[list[float]]) -> tuple[float, int]:
+    groups = [np.array(each) for each in some]
+    freedom = sum(len(each) - 1 for each in groups)
+    return math.sqrt(sum(((each - each.mean()) ** 2).sum() for each in groups) / freedom), freedom
+
+
+@pytest.mark.parametrize(("waits", "expected", "number"), [(True, NEXT_WAITING, 16), (False, NEXT_BUSY, 2)])
+def test_how_far_processes_differ_is_what_was_measured(waits: bool, expected, number: int) -> None:
+    some = settings()[waits]
+    deviation, freedom = pooled(some.values())
+    assert (len(some), freedom) == (number, expected[1])
+    assert deviation == pytest.approx(expected[0], abs=5e-5)
+
+
+def test_nine_of_ten_next_processes_lie_where_the_others_say_one_work_left_out() -> None:
+    held = total = 0
+    for some in settings().values():
+        for name, own in some.items():
+            others = [each for other, each in some.items() if other.split()[0] != name.split()[0]]
+            deviation, freedom = pooled(others)
+            half = t_quantile(freedom) * deviation * math.sqrt(2)
+            apart = [abs(one - other) for one, other in itertools.permutations(own, 2)]
+            held, total = held + sum(each <= half for each in apart), total + len(apart)
+    assert total == 176 and held / total >= 0.9
+
+
+def test_two_processes_tell_little() -> None:
+    expected = {5: (), 3: (), 2: (Note("two_processes"),), 1: (), None: ()}
+    assert {number: find_few_processes(Verdict("faster", processes=number)) for number in expected} == expected
 
 
 def of_run(wall_us: tuple[float, ...], name: FormName, busy_us: float, during_timing: int = 0) -> Side:
@@ -81,19 +117,19 @@ def of_run(wall_us: tuple[float, ...], name: FormName, busy_us: float, during_ti
     return make_side(name, analysis, make_form(name, wall_us, during_timing=during_timing))
 
 
-@pytest.mark.parametrize(("busy_us", "warned"), [(200.0, True), (850.0, False)])
-def test_a_run_that_was_recorded_knows_how_long_its_gpu_waits(busy_us: float, warned: bool) -> None:
+@pytest.mark.parametrize(("busy_us", "waits"), [(200.0, True), (850.0, False)])
+def test_a_run_that_was_recorded_knows_how_long_its_gpu_waits(busy_us: float, waits: bool) -> None:
     sides = of_run(STEADY, "eager", busy_us), of_run(scaled(1 / 1.142), "compiled", busy_us)
-    assert [waits_for_host(side) for side in sides] == [warned, warned]
-    comparison = compare(*sides, ORDER)
-    assert comparison.verdict.result == "faster", "the verdict stays"
-    assert any(each.code == "one_process_waits_for_host" for each in comparison.notes) == warned
+    assert [waits_for_host(side) for side in sides] == [waits, waits]
+    verdict = compare(*sides, ORDER).verdict
+    # What this process found stays; the next one may find the opposite where the GPU waits.
+    assert (verdict.result, verdict.in_this_process) == ("faster", waits)
 
 
-def test_a_form_that_was_never_recorded_is_held_to_ten_percent() -> None:
-    for factor, notes in ((1.09, (SMALL_CHANGE,)), (1.142, ())):
+def test_a_form_that_was_never_recorded_counts_as_waiting() -> None:
+    for factor, open_ in ((1.142, True), (1.2, False)):
         forms = (make_form("eager", STEADY), make_form("compiled", scaled(1 / factor)))
-        assert judge(*(TimedForm(form.name, form) for form in forms), ORDER)[1] == notes
+        assert judge(*(TimedForm(form.name, form) for form in forms), ORDER)[0].in_this_process == open_
 
 
 def test_of_a_verdict_that_is_withheld_nothing_is_said_of_processes() -> None:

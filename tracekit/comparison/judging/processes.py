@@ -1,17 +1,17 @@
-"""What do the processes have in common in which a side was timed, and what can one or two of them not tell?"""
+"""What do the processes have in common in which a side was timed, and what may the next one say?"""
 
 import math
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 
 from tracekit.comparison.judging import thresholds
-from tracekit.comparison.judging.timed import Timed, calls_that_count, compilations_while_timed
+from tracekit.comparison.judging.timed import Timed, calls_that_count
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.model.note import Note
-from tracekit.statistics.interval import Interval, Values, median_interval
+from tracekit.statistics.interval import Interval, Values, median_interval, t_quantile
 
 
 def processes_of(side: Timed) -> tuple[Values, ...]:
@@ -40,39 +40,31 @@ def waits_for_host(side: Timed) -> bool:
     return side.idle_share is not None and side.idle_share >= thresholds.WAITING_SHARE
 
 
-def find_unrepeated(a: Timed, b: Timed, verdict: Verdict) -> tuple[Note, ...]:
-    """What one or two processes are worth here. Where a form waits for the host that is said of what is inconclusive
-    too: another process may find a change. Empty where nobody knows how long the GPU waits."""
+def next_process95(a: Timed, b: Timed, verdict: Verdict) -> tuple[float, float] | None:
+    """Where the speed-up of one more process lies, 95 %. None without an interval, and of jobs of several ranks: nobody
+    knows how far these differ."""
     of_ranks = any(each.form and each.form.own_wall_us for each in (a, b))
-    # Of jobs of several ranks nobody knows how far they differ.
-    if verdict.processes is None or verdict.speedup is None or of_ranks:
-        return ()
-    if verdict.processes > 1:
-        return (Note("two_processes"),) if verdict.processes < thresholds.ENOUGH_PROCESSES else ()
-    change = abs(math.log(verdict.speedup))
-    idler = max(a, b, key=lambda side: side.idle_share or 0.0)
-    if waits_for_host(idler):
-        if any(map(compilations_while_timed, (a, b))):
-            return ()
-        facts = {"idle_share": idler.idle_share, **_elsewhere(verdict, thresholds.WAITING_DIFFERS)}
-        low, high = facts["speedups"]
-        if not low <= 1 <= high and verdict.result != "inconclusive":
-            return (Note("one_process_large_change", "info", idler.label, facts),)
-        return (Note("one_process_waits_for_host", subject=idler.label, facts=facts),)
-    if verdict.result == "inconclusive":
-        return ()
-    if change < math.log1p(thresholds.LARGE):
-        return (Note("one_process_small_change"),)
-    facts = _elsewhere(verdict, thresholds.BUSY_DIFFERS)
-    return (Note("one_process_gpu_bound", "info", facts=facts),) if idler.idle_share is not None else ()
+    if of_ranks or verdict.ci95 is None or verdict.speedup is None or verdict.processes is None:
+        return None
+    return next_speedup95(verdict.speedup, verdict.ci95, verdict.processes, (a.idle_share, b.idle_share))
 
 
-def _elsewhere(verdict: Verdict, seen_apart: float) -> dict[str, Any]:
-    """What is known of other processes: by how much speed-ups of earlier works differed between them at most, and the
-    speed-ups so far to both sides of this one's interval."""
-    low, high = verdict.ci95 or 2 * (verdict.speedup or math.nan,)
-    ends = [low / (1 + seen_apart), high * (1 + seen_apart)]
-    return {"seen_apart": seen_apart, "result": verdict.result, "speedups": ends}
+def next_speedup95(
+    speedup: float, ci95: tuple[float, float], processes: int, idle_shares: Iterable[float | None]
+) -> tuple[float, float]:
+    """The same of figures: by how much speed-ups of earlier works differed from process to process, and never narrower
+    than the interval of what was timed. Forms of which nobody knows how long the GPU waits count as waiting for the
+    host."""
+    known = [share for share in idle_shares if share is not None]
+    waits = not known or max(known) >= thresholds.WAITING_SHARE
+    deviation, freedom = thresholds.NEXT_WAITING if waits else thresholds.NEXT_BUSY
+    apart = math.exp(t_quantile(freedom) * deviation * math.sqrt(1 + 1 / processes))
+    return min(speedup / apart, ci95[0]), max(speedup * apart, ci95[1])
+
+
+def find_few_processes(verdict: Verdict) -> tuple[Note, ...]:
+    """That the interval of two processes is wide."""
+    return (Note("two_processes"),) if verdict.processes == 2 else ()
 
 
 def find_process_spread(side: Timed) -> tuple[Note, ...]:

@@ -36,14 +36,11 @@ SLIGHT_SHARE, SLIGHT_US = 0.005, 5.0
 
 #: From this share of a call on the GPU waits for the host enough for the speed-up to move with the process. Of 18
 #: settings timed two to four times on H200s those idle for 52 to 82 % of a call differed by 6 to 20 %, those idle for 2
-#: and 14 % by less than `LARGE`; between 14 and 52 % nothing was measured, and a warning too many costs less.
+#: and 14 % by 1 to 3 %; between 14 and 52 % nothing was measured, and a warning too many costs less.
 WAITING_SHARE = 0.2
-#: The most that the speed-up of such a form differed by between processes: ResNet-50 at batch 4 with CUDA graphs.
-WAITING_DIFFERS = 0.32
-#: The most that the speed-up of a form differed by that keeps the GPU busy: of two works.
-BUSY_DIFFERS = 0.031
-#: A larger change another process hardly reverses: of two works that keep the GPU busy it differed by 1.3 and 3 %.
-LARGE = 0.1
+#: By how much logarithms of speed-ups differ between processes, as a standard deviation, and its degrees of freedom:
+#: pooled over sixteen settings that wait for the host, and over two that keep the GPU busy.
+NEXT_WAITING, NEXT_BUSY = (0.0575, 44), (0.0134, 3)
 #: Added to intervals that know one process of each side: 1.96 standard deviations of the difference of two processes
 #: that keep the GPU busy, 0.9 % each, by eager forms of eight works of two sweeps; 93 of 100 pairs keep to it.
 PROCESS_FLOOR = 0.024
@@ -64,8 +61,6 @@ THROTTLED_SAMPLES = 0.05
 SLOWER_THAN_RECORDED = 1.25
 #: Forms share what moves them if their ratio ranges over less than this part of what each does: chosen.
 SHARED_RANGE = 0.7
-#: A speed-up that drifts beyond its interval is given as the range of so many parts of the rounds, one after another.
-PARTS_OF_DRIFT = 6
 #: A second speed that so large a part of the calls has moves a median; of less it moves little.
 SECOND_SPEED_SHARE = 0.15
 #: Speeds farther apart are interruptions, not speeds.

@@ -5,10 +5,17 @@ from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, ratio_change
-from tracekit.comparison.judging.processes import find_process_spread, find_unrepeated, process_medians, processes_of
+from tracekit.comparison.judging.processes import (
+    find_few_processes,
+    find_process_spread,
+    next_process95,
+    process_medians,
+    processes_of,
+)
 from tracekit.comparison.judging.timed import Timed, calls_that_count, compilations_while_timed, without_compiling
 from tracekit.model.comparison import Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
@@ -86,11 +93,11 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
         return verdict, (*uneven, _too_few_calls(count, repeats), *recompiled)
 
     verdict, changed = _judge_pairs(every, ends, b.form, withheld=bool(recompiled))
-    budget = b.form.timing.budget_seconds if b.form.timing else None
-    drifts = find_drift_of_ratio(every[0].a_us, every[0].b_us, verdict.ci95 or (0.0, math.inf), budget)
+    verdict = replace(verdict, next_process95=next_process95(a, b, verdict))
+    drifts = find_drift_of_ratio(every[0].a_us, every[0].b_us, verdict.ci95 or (0.0, math.inf))
     unsteady = (*find_unsteady_speeds(a, b), *drifts, *changed)
     spread = (*find_process_spread(a), *find_process_spread(b))
-    return verdict, (*uneven, *recompiled, *unsteady, *spread, *find_unrepeated(a, b, verdict))
+    return verdict, (*uneven, *recompiled, *unsteady, *spread, *find_few_processes(verdict))
 
 
 def speedup_of(verdict: Verdict) -> Estimate | None:

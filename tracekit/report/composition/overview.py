@@ -21,7 +21,6 @@ from tracekit.report.sections.timing import pays_after
 from tracekit.report.words import common as words
 from tracekit.report.words import short
 from tracekit.report.words.findings import finding_advice, is_code
-from tracekit.report.words.saying import say
 
 #: Notes below the headline, and things to try, that find room.
 MOST_NOTES, MOST_ADVICE = 3, 3
@@ -33,7 +32,6 @@ OF_STARTS, GUARDED = ("cold_start", "compiled_again"), ("lost_attention",)
 LABEL = 40
 
 #: Notes that say already what one process is worth.
-OF_ONE_PROCESS = ("one_process_waits_for_host", "one_process_large_change", "one_process_small_change")
 
 
 def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
@@ -54,20 +52,19 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
             evidence="Their figures do not compare: tracekit analyze shows each by itself",
             hidden=len(comparison.notes),
         )
-    account, codes = call_account(comparison), {note.code: note for note in comparison.notes}
-    sign_open = comparison.verdict.established and "one_process_waits_for_host" in codes
+    account = call_account(comparison)
+    is_open = comparison.verdict.established and comparison.verdict.in_this_process
     ranks = rank_lines(comparison.job, (comparison.a.label, b.label)) if comparison.job else None
     return Overview(
         subject=words.subjects(comparison),
         headline=headline,
-        result=(words.result_word(comparison), "open" if sign_open else comparison.verdict.result),
+        result=(words.result_word(comparison), "open" if is_open else comparison.verdict.result),
         gate=gate_text(comparison),
         walls=walls,
         spread=_spread(comparison, interval),
         interval=interval,
-        elsewhere=_elsewhere(comparison) if interval else None,
+        elsewhere=_next_process(comparison) if interval else None,
         evidence=words.verdict_evidence(comparison),
-        enough="; ".join(say(said, codes[code].facts) for code, said in short.OF_ONE_PROCESS.items() if code in codes),
         notes=notes[:MOST_NOTES],
         bars=bars((comparison,), (comparison.a, comparison.b)),
         noise=noise_words(comparison),
@@ -112,31 +109,24 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
         "faster": f"{ratio} faster {beside}",
         "slower": f"{ratio} slower {beside}",
     }[verdict.result]
-    return said, walls, (interval[0], value, interval[1]) if interval else None
+    where = f" {words.where_measured(verdict)}" if verdict.in_this_process else ""
+    return f"{said}{where}", walls, (interval[0], value, interval[1]) if interval else None
 
 
 def _spread(comparison: Comparison, interval: tuple[float, float, float] | None) -> str:
-    """`95 % CI 1.138-1.159 in this process`; of what, where no ratio stands beside it."""
+    """`next process 0.99-1.37× (95 %)`; empty where nobody knows of it."""
     if interval is None:
         return ""
-    verdict = comparison.verdict
-    of = " of the speed-up" if verdict.result == "inconclusive" else ""
-    drifts = any(note.code == "speedup_by_thirds" and note.facts["speedups"] for note in comparison.notes)
-    where = {
-        "rounds": " in this job" if comparison.a.ranks else " in this process",
-        "processes": f" over {verdict.processes} processes",
-    }
-    within = ", too narrow" if drifts else where.get(verdict.basis or "", "")
-    return f"95 % CI{of} {interval[0]:.3f}-{interval[2]:.3f}{within}"
+    beyond = _next_process(comparison)
+    return "" if beyond is None else f"next process {words.ratio_span(*beyond)} (95 %)"
 
 
-def _elsewhere(comparison: Comparison) -> tuple[float, float] | None:
-    """What other processes may find, on the interval's axis; None where nothing is known of that."""
-    spans = [note.facts["speedups"] for note in comparison.notes if note.facts.get("seen_apart")]
-    if not spans:
-        return None
-    low, high = spans[0]
-    return (1 / high, 1 / low) if comparison.verdict.result == "slower" else (low, high)
+def _next_process(comparison: Comparison) -> tuple[float, float] | None:
+    """Where another process's speed-up lies, on the interval's axis; None where nothing is known of that."""
+    beyond = comparison.verdict.next_process95
+    if beyond is None or comparison.verdict.result != "slower":
+        return beyond
+    return 1 / beyond[1], 1 / beyond[0]
 
 
 def _bottleneck(side: Side, bound: Bound) -> str:
@@ -249,7 +239,3 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         elif cached and compilation.cache_hits:
             cache = f" ({words.cached_words(compilation.cache_hits, compilation.graphs or 0)})"
         yield Check("", f"Compile time {duration(compilation.seconds * 1e6)}{cache}{pays}")
-    # Of several ranks no further job is timed.
-    known = {note.code for note in comparison.notes} & {*OF_ONE_PROCESS, *short.OF_ONE_PROCESS, "of_ranks"}
-    if comparison.verdict.basis == "rounds" and (comparison.verdict.processes or 1) == 1 and not known:
-        yield Check("", short.ONE_PROCESS)

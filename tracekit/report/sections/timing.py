@@ -10,7 +10,7 @@ from tracekit.names import clipped, printable
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import STOPPED, extent
+from tracekit.report.words.common import STOPPED, extent, ratio_span
 from tracekit.report.words.health import health_sentence
 
 NOTE = "Control calls: second calls of a variant in a round, for the noise floor (A/A)."
@@ -67,6 +67,7 @@ def certainty_table(comparison: Comparison) -> Table | None:
     rows = (
         ("Speed-up", times(verdict.speedup)),
         ("95 % CI", f"{verdict.ci95[0]:.4f}-{verdict.ci95[1]:.4f} (±{percent(half, 2)})"),
+        ("Next process, 95 %", ratio_span(*verdict.next_process95) if verdict.next_process95 else MISSING),
         ("Rounds" if verdict.basis != "apart" else "Calls, fewer side", count(verdict.n)),
         ("Processes" if verdict.basis != "apart" else "Processes, fewer side", count(verdict.processes)),
         ("Bootstrap block, rounds", count(verdict.block)),

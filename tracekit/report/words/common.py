@@ -199,10 +199,9 @@ def _answer(comparison: Comparison) -> str:
         untimed = [side.label for side in (comparison.a, comparison.b) if side.wall_us is None]
         why = f"{untimed[0]} has no unprofiled times" if len(untimed) == 1 else "traces only, without unprofiled times"
         return f"Speed of {a} and {b} was not compared: {why}."
-    if verdict.result == "faster":
-        return f"{b} is {times_within(*as_told(verdict))} faster than {a}."
-    if verdict.result == "slower":
-        return f"{b} is {times_within(*as_told(verdict))} slower than {a}."
+    if verdict.result in ("faster", "slower"):
+        where = f" {where_measured(verdict)}" if verdict.in_this_process else ""
+        return f"{b} is {times_within(*as_told(verdict))} {verdict.result} than {a}{where}."
     if compiled := [side.label for side in comparison.compiled_while_timed]:
         return f"Recompiles inside timed calls ({' and '.join(compiled)}): no verdict."
     if verdict.apart is not None:
@@ -256,6 +255,11 @@ def verdict_evidence(comparison: Comparison) -> str:
     told = [_what_was_timed(comparison)]
     if any(side.diagnostics and side.diagnostics.timed_calls() for side in comparison.compiled_while_timed):
         told.append("without the rounds that compiled")
+    if verdict.ci95 is not None and verdict.basis in ("rounds", "processes"):
+        low, high = as_told(verdict)[1] or verdict.ci95
+        several = (verdict.processes or 1) > 1
+        of = f"CI of these {verdict.processes} processes" if several else "CI of this job" if comparison.a.ranks else ""
+        told.append(f"{of or 'in-process CI'} {low:.3f}-{high:.3f}")
     if verdict.noise_floor:
         told.append(f"noise floor {_roughly(verdict.noise_floor)}{_noise(verdict.noise_floor, verdict.speedup)}")
     if verdict.stopped == "budget spent":
@@ -265,6 +269,17 @@ def verdict_evidence(comparison: Comparison) -> str:
     if verdict.apart is not None and (assumed := reason_words(verdict.apart.assumptions)):
         told.append(f"the range above is wider: {assumed}")
     return "; ".join(told)
+
+
+def where_measured(verdict: Verdict) -> str:
+    """`in this process`, `in these 4 processes`."""
+    return "in this process" if verdict.processes == 1 else f"in these {verdict.processes} processes"
+
+
+def ratio_span(low: float, high: float) -> str:
+    """`0.98-1.38×`."""
+    decimals = 2 if high < 10 else 1
+    return f"{low:.{decimals}f}-{high:.{decimals}f}\N{MULTIPLICATION SIGN}"
 
 
 def _noise(floor: float, speedup: float) -> str:
@@ -281,7 +296,7 @@ def _wider_than_asked(comparison: Comparison) -> Iterator[str]:
         return
     half = math.sqrt(ci95[1] / ci95[0]) - 1
     if round(half, 3) > timing.target:
-        yield f"CI ±{percent(half)}, asked ±{timing.target * 100:g} %"
+        yield f"±{percent(half)}, asked ±{timing.target * 100:g} %"
 
 
 def _roughly(share: float) -> str:

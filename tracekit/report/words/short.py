@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracekit.model.analysis import OF_LAUNCHING
 from tracekit.names import clipped, clipped_within, printable
-from tracekit.numbers import count, counted, duration, percent, size, times, times_span
+from tracekit.numbers import count, counted, duration, percent, size, times
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes import note_sentence
@@ -51,15 +51,8 @@ SHORTER = {"NVIDIA ": "", "bfloat16": "bf16", "float16": "fp16", "float32": "fp3
 #: Characters of the line of a graph break, and of its reason.
 BREAK, REASON = 40, 60
 
-ONE_PROCESS = "One process: others may differ by several percent (--repeat-process 4 measures it)"
-ELSEWHERE = "pale: other processes, by earlier runs"
-#: What one process is worth where that is no warning.
-OF_ONE_PROCESS: dict[str, Sentence] = {
-    "one_process_gpu_bound": (
-        "one process is enough: GPU-bound speed-ups of earlier runs moved at most {seen_apart:percent 0} between"
-        " processes"
-    ),
-}
+#: What the pale part of the interval is.
+ELSEWHERE = "pale: the next process"
 
 #: What there is to try: for faster calls, for whatever there is, and for a shorter start.
 FASTER, TRY, SHORTER_START = "To speed up the call", "Try next", "To shorten compiling"
@@ -69,22 +62,8 @@ NOTHING_FASTER = "nothing known"
 STARTS = {"compiled_warm_cache": " with a warm cache"}
 
 
-#: What another process may find where this one found that.
-OPPOSITE = {"faster": "be slower", "slower": "be faster", "inconclusive": "find a change"}
-#: What longer timing takes at least.
-LONGER_SECONDS = 60
-
-
 def throttled(*, limit: str, share: float, sides: Sequence[str]) -> str:
     return f"{limit} limit active {percent(share, 0)} of the time: {' and '.join(sides)} throttled"
-
-
-def quoted(span: Sequence[float] | None, budget_seconds: float | None) -> str:
-    """The speed-up that may be quoted of a run whose interval does not know its drift; empty of another."""
-    if span is None:
-        return ""
-    longer = "" if budget_seconds is None else f" or use --time-budget {max(LONGER_SECONDS, 2 * budget_seconds):g}"
-    return f"; quote {times_span(*span)}{longer}"
 
 
 #: Notes without which the headline is read wrong, the gravest first.
@@ -132,23 +111,14 @@ HEADLINE: dict[str, Sentence] = {
     "throttled": throttled,
     "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
     "clocks_differ": "GPU clocks differ",
-    "one_process_waits_for_host": lambda _, seen_apart, result, **__: (
-        f"host-bound: another process may {OPPOSITE[result]} (earlier runs: up to {percent(seen_apart, 0)} apart;"
-        " --repeat-process 4)"
-    ),
-    "one_process_large_change": (
-        "host-bound: surely {result}, size open (earlier processes: up to {seen_apart:percent 0} apart;"
-        " --repeat-process 4)"
-    ),
-    "one_process_small_change": "one process: so small a change may be process spread (--repeat-process 4)",
     "two_processes": "two processes: the interval is wide (--repeat-process 4)",
     "two_speeds": lambda subject, slow_share, slow_us, fast_us, lasting: (
         f"{percent(slow_share, 0)} of {subject} at {duration(slow_us)}"
     ),
     "drifted": lambda subject, share: f"{subject} {drift_words(share)} during timing",
-    "speedup_by_thirds": lambda first, last, speedups, budget_seconds: (
-        f"{'not steady:' if speedups else 'speed-up'} {times(first)} in the first third, {times(last)} in the last"
-        f"{quoted(speedups, budget_seconds)}"
+    "speedup_by_thirds": lambda first, last, beyond_ci: (
+        f"{'not steady, beyond the CI:' if beyond_ci else 'speed-up'} {times(first)} in the first third,"
+        f" {times(last)} in the last"
     ),
     "ratio_changed": "the speed-up drifted by {share:percent 1} during timing",
     "timed_slower_than_recorded": "{subject} was slower without the profiler than with it: measure again",
@@ -221,7 +191,7 @@ def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B"))
         said.setdefault(note.code, []).append(words)
     if drifts := said.get("drifted"):
         thirds = said.pop("speedup_by_thirds", [])
-        beyond = any(note.code == "speedup_by_thirds" and note.facts["speedups"] for note in bearing)
+        beyond = any(note.code == "speedup_by_thirds" and note.facts["beyond_ci"] for note in bearing)
         said["drifted"] = thirds if beyond else ["; ".join((*drifts, *thirds))]
     if speeds := said.get("two_speeds"):
         said["two_speeds"] = [f"calls are bimodal: {', '.join(speeds)}"]

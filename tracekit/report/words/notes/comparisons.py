@@ -5,7 +5,7 @@ from typing import Any
 
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.option import OPTIONS
-from tracekit.numbers import counted, duration, percent, size, times, times_span
+from tracekit.numbers import counted, duration, percent, size, times
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.reasons import accuracy_because
@@ -211,10 +211,10 @@ SENTENCES: dict[str, Sentence] = {
         f" {percent(slow_share, 0)} at {slow_us / 1e3:.3f} ms{'' if lasting else ', switching from call to call'}."
         " Likely causes: clocks, other load."
     ),
-    "speedup_by_thirds": lambda first, last, speedups, budget_seconds: (
+    "speedup_by_thirds": lambda first, last, beyond_ci: (
         "Interleaving cancels common drift: the speed-up was"
         f" {times(first)} in the first third, {times(last)} in the last."
-        f"{f' The CI does not cover that. By sixths of the rounds it is {times_span(*speedups)}.' if speedups else ''}"
+        f"{' The CI does not cover that.' if beyond_ci else ''}"
     ),
     "ratio_changed": ratio_changed,
     "process_spread": lambda subject, fastest_us, slowest_us, waits_for_host: (
@@ -224,24 +224,6 @@ SENTENCES: dict[str, Sentence] = {
     "advice_process_spread": lambda subject, own_us, advised_us, waits_for_host: (
         f"{subject} took {duration(own_us)} per call in the run's own process, {duration(advised_us)} in the advice's,"
         f" {_apart(min(own_us, advised_us), max(own_us, advised_us), waits_for_host)}"
-    ),
-    "one_process_small_change": (
-        "One process, small change: memory layout and threads move times by several percent between processes"
-        " (--repeat-process 4)."
-    ),
-    "one_process_waits_for_host": (
-        "One process, and {subject} is host-bound: GPU idle {idle_share:percent 0}. Such speed-ups of earlier runs"
-        " moved by up to {seen_apart:percent 0} between processes: in another one the sign may change"
-        " (--repeat-process 4)."
-    ),
-    "one_process_large_change": (
-        "One process, and {subject} is host-bound (GPU idle {idle_share:percent 0}): the sign of so large a change is"
-        " sure, its size is not. Such speed-ups of earlier runs moved by up to {seen_apart:percent 0} between processes"
-        " (--repeat-process 4)."
-    ),
-    "one_process_gpu_bound": (
-        "One process is enough: GPU-bound speed-ups of earlier runs moved by at most {seen_apart:percent 0} between"
-        " processes."
     ),
     "of_ranks": (
         "A call of {subject} ends with the slowest of {ranks} ranks: rank {rank} in {times:,} of {calls:,} calls. The"
