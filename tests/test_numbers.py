@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from tracekit import numbers
@@ -93,12 +95,9 @@ def test_parameters_are_counted_as_models_are_named():
     assert counted == ["640", "1.5 K", "83.8 M", "11.9 B"]
 
 
-def test_two_ratios_are_rounded_outwards_and_a_number_between_two_is_told_with_two_figures():
-    assert (numbers.times_span(6.157, 6.97), numbers.times_span(1.1379, 1.1587)) == ("6.1-7.0×", "1.13-1.16×")
-    assert [numbers.about(*each) for each in ((23653.8,), (886.9, 907.1), (1303.6, 1303.7), (7.2,))] == [
-        "24,000",
-        "900",
-        "1,300",
-        "8",
+def test_a_break_even_that_may_never_come_has_no_end():
+    assert [numbers.calls_span(*ends) for ends in ((860.5, 931.2), (860.5, math.inf), (math.inf, math.inf))] == [
+        "861 to 932",
+        "861 or more",
+        "never",
     ]
-    assert numbers.about(886.9, 1204.0) == "890 to 1,200"

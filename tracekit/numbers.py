@@ -7,8 +7,6 @@ import math
 
 MISSING = "—"
 MINUS = "\N{MINUS SIGN}"
-#: Two numbers are told as one that is about both where the larger is at most so many times the smaller.
-CLOSE = 1.1
 #: Units of time by their microseconds.
 UNITS = {1.0: "µs", 1e3: "ms", 1e6: "s"}
 
@@ -86,6 +84,8 @@ def _nearest(value: float) -> int:
 
 def calls_span(fewest: float, most: float | None = None) -> str:
     """So many calls, begun ones counted whole: `1,200`, or `1,200 to 1,260` where they are between two numbers."""
+    if most is not None and math.isinf(most):
+        return "never" if math.isinf(fewest) else f"{count(math.ceil(fewest))} or more"
     low, high = (count(math.ceil(each)) for each in (fewest, fewest if most is None else most))
     return low if low == high else f"{low} to {high}"
 
@@ -138,25 +138,6 @@ def times_within(ratio: float, interval: tuple[float, float] | None) -> str:
     half = (interval[1] - interval[0]) / 2
     decimals = 0 if half >= 2 else 1 if half >= 0.1 else 2 if half >= 0.005 or abs(ratio - 1) >= 0.05 else 3
     return f"{ratio:.{decimals}f}\N{MULTIPLICATION SIGN}"
-
-
-def times_span(low: float, high: float) -> str:
-    """Two ratios, rounded outwards to the digits that their distance supports: `6.1-7.0x`."""
-    half = (high - low) / 2
-    decimals = 0 if half >= 2 else 1 if half >= 0.1 else 2 if half >= 0.005 else 3
-    ends = (math.floor(low * 10**decimals) / 10**decimals, math.ceil(high * 10**decimals) / 10**decimals)
-    return f"{ends[0]:.{decimals}f}-{ends[1]:.{decimals}f}\N{MULTIPLICATION SIGN}"
-
-
-def about(fewest: float, most: float | None = None) -> str:
-    """A number that lies between two, with two figures: `24,000`, `900`, `890 to 1,200` where these differ clearly."""
-    low, high = (_two_figures(each) for each in (fewest, fewest if most is None else most))
-    middle = _two_figures((fewest + (fewest if most is None else most)) / 2)
-    return f"{middle:,}" if high <= CLOSE * low else f"{low:,} to {high:,}"
-
-
-def _two_figures(value: float) -> int:
-    return round(float(f"{value:.2g}")) if value >= 10 else math.ceil(value)
 
 
 def size(bytes_: float | None) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 from tracekit.comparison.judging.processes import next_speedup95
-from tracekit.numbers import duration, times
+from tracekit.model.timing import span_of_calls
+from tracekit.numbers import calls_span, duration, times
 from tracekit.report.words.common import ratio_span
 from tracekit.workloads.registry import all_workloads
 
@@ -108,11 +108,11 @@ def _signed(us: float) -> str:
 
 
 def pays_after(told: dict[str, Any] | None) -> str:
-    """The larger of the two ends, where there are two."""
+    """Between how many calls."""
     if told is None:
         return "—"
-    calls = told.get("calls_at_most", told.get("calls"))
-    return "never" if told["never"] or calls is None else f"{math.ceil(calls):,}"
+    span = span_of_calls(told.get("calls"), told.get("calls_at_most"), told.get("calls_ci95"))
+    return "never" if told["never"] or span is None else calls_span(*span)
 
 
 def row(run: dict[str, Any]) -> str:

@@ -61,8 +61,9 @@ def test_a_sweep_has_a_row_for_each_work_and_a_column_for_each_form() -> None:
     assert "| qwen2.5-vl, batch 3, 448×448, decode, static | 27.9 ms | — | 5.78× | — |" in lines
 
 
-def test_break_even_is_the_larger_end_and_may_never_come() -> None:
-    assert pays_after({"calls": 320.2, "calls_at_most": 350.1, "never": False}) == "351"
+def test_break_even_lies_between_two_numbers_and_may_never_come() -> None:
+    assert pays_after({"calls": 320.2, "calls_at_most": 350.1, "never": False}) == "321 to 351"
+    assert pays_after({"calls": 320.2, "calls_ci95": [300.5, 340.0], "never": False}) == "301 to 340"
     assert pays_after({"calls": 320.2, "never": False}) == "321"
     assert (pays_after({"never": True}), pays_after(None)) == ("never", "—")
 

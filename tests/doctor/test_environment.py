@@ -1,3 +1,4 @@
+import os
 import re
 import sys
 import tomllib
@@ -145,3 +146,11 @@ def test_versions_are_compared_as_numbers(version: str, than: str, older: bool) 
 def test_what_is_no_version_is_refused() -> None:
     with pytest.raises(ValueError, match="does not begin with a number"):
         environment.is_older("unknown", "2.9")
+
+
+@pytest.mark.parametrize(("load", "status"), [(1.5, "ok"), (8.0, "warning")])
+def test_a_busy_host_is_warned_of(load: float, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    found = environment.check_host_load()
+    assert (found.status, f"{load:.1f} on 2 cores" in found.message) == (status, True)

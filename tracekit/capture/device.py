@@ -85,4 +85,6 @@ def read_environment(device: str) -> Environment:
         packages={**packages, "torch": str(torch.__version__)},
         git_commit=commit,
         float32_matmul_precision=matmul_precision,
+        host_load=os.getloadavg()[0],
+        logical_cores=os.cpu_count(),
     )

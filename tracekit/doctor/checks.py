@@ -9,6 +9,7 @@ from tracekit.doctor import Check, environment, gpu, toolchain
 CHECKS: dict[str, Callable[[], Check]] = {
     "python": environment.check_python_version,
     "torch": environment.check_torch_build,
+    "host load": environment.check_host_load,
     "driver": gpu.check_driver,
     "gpu": gpu.check_gpu,
     "gpu memory": gpu.check_gpu_memory,

@@ -22,6 +22,9 @@ OLDEST_PYTHON = (3, 11)
 #: The newest that has been tried.
 NEWEST_PYTHON = (3, 14)
 SWITCHES = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
+#: From so many processes a core on that want to run, times scatter: chosen. On two cores with a load of 8 the noise
+#: floor was over 100 %, with one of 1.5 it was 2 to 5 %.
+MOST_LOAD = 1.0
 #: As `pyproject.toml` has them; a test holds the two together.
 OLDEST = {"torch": "2.9", "diffusers": "0.35", "transformers": "5.0"}
 INSTALL = "pip install -c constraints.txt '.[profile]'  # in tracekit's checkout"
@@ -58,6 +61,14 @@ def why_no_gpu() -> str | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return None if torch.cuda.is_available() else "no GPU"
+
+
+def check_host_load() -> Check:
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    told = f"{load:.1f} on {cores} cores"
+    if load <= MOST_LOAD * cores:
+        return Check("ok", told)
+    return Check("warning", f"{told}: times will scatter", "stop what else runs here (top)")
 
 
 def check_torch_build() -> Check:

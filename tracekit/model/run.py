@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.bounded import (
+    Amount,
     Argument,
     CallMicroseconds,
     Count,
@@ -104,6 +105,8 @@ class Environment(Struct, frozen=True):
     packages: dict[Text, Text]
     git_commit: Text | None
     float32_matmul_precision: Text | None = None  #: torch's setting: `highest`: no tf32.
+    host_load: Amount | None = None  #: Processes that wanted to run in the minute before the run, on average.
+    logical_cores: Count | None = None
 
 
 class Recording(Struct, frozen=True):

@@ -98,3 +98,18 @@ class BreakEven(Struct, frozen=True):
     cache_hits: int | None = None  #: Graphs that were read from Inductor's cache.
     never: bool = False  #: Calls save nothing.
     calls_at_most: float | None = None  #: Nothing of the eager start-up taken off; of one warm-up.
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """Between how many calls it lies: the interval, where there is one. None where no saving was established."""
+        return span_of_calls(self.calls, self.calls_at_most, self.calls_ci95)
+
+
+def span_of_calls(
+    calls: float | None, calls_at_most: float | None, calls_ci95: Sequence[float] | None
+) -> tuple[float, float] | None:
+    """`BreakEven.span` of its parts."""
+    if calls is None:
+        return None
+    low, high = calls_ci95 or (calls, calls if calls_at_most is None else calls_at_most)
+    return low, high

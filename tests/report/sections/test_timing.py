@@ -1,11 +1,12 @@
 from msgspec.structs import replace
 from tests.report.showing import rows_of
-from tests.sides import STEADY, make_form, make_pair, make_side, scaled
+from tests.sides import ORDER, STEADY, make_environment, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison.comparing import compare
 from tracekit.model.comparison import Comparison
 from tracekit.model.run import FormName
 from tracekit.model.timing import BreakEven, ControlCall, FormTiming, ProcessTimes
+from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.method import how_measured
 from tracekit.report.sections.single_run import compiled_too_late
 from tracekit.report.sections.timing import (
@@ -16,7 +17,7 @@ from tracekit.report.sections.timing import (
     timing_table,
 )
 from tracekit.report.sides import both_sides
-from tracekit.report.words.common import _roughly, cached_words, verdict_evidence, verdict_sentence
+from tracekit.report.words.common import _noise, _roughly, cached_words, verdict_evidence, verdict_sentence
 
 ORDER: tuple[FormName, ...] = ("eager", "compiled") * 10
 
@@ -102,7 +103,7 @@ def test_an_estimate_from_the_warm_up_says_that_it_is_one():
 
 def test_break_even_is_told_in_calls_never_or_not_at_all():
     each = BreakEven("compiled_no_cache", "fresh_process", 1e6, 1e6, 0.0, 1234.2, (1100.0, 1400.5))
-    assert pays_after(each) == "1,235 calls (1,100 to 1,401)"
+    assert pays_after(each) == "1,100 to 1,401 calls"
     assert pays_after(replace(each, calls=float("inf"), calls_ci95=None)) == "never"
     assert pays_after(replace(each, calls=None, calls_ci95=None)) == "—"
     assert pays_after(replace(each, calls=0.0)) == "the first call"
@@ -126,3 +127,30 @@ def test_backward_graphs_from_a_cache_are_no_share_of_the_graphs():
     assert cached_words(3, 4).startswith("3 of 4")
     told = cached_words(4, 2)
     assert "4" in told and " of " not in told
+
+
+def test_a_high_noise_floor_is_no_figure_and_names_the_load():
+    machine = make_environment(host_load=8.04, logical_cores=2)
+    assert _noise(1.7, 1.2, machine) == "noise floor over 10 %: host load 8.0 on 2 cores"
+    assert _noise(0.2, 1.2, None) == "noise floor over 10 %: use a quieter machine"
+    assert (_noise(0.031, 1.2, machine), _noise(0.031, 1.01, machine)) == (
+        "noise floor 3 %",
+        "noise floor 3 % (more than the change)",
+    )
+
+
+def test_a_tie_is_told_from_what_is_not_known():
+    told = {}
+    for name, ci95 in (("tie", (0.996, 1.009)), ("unknown", (0.2, 27.128))):
+        comparison = compare(*make_pair(STEADY, STEADY), ORDER)
+        verdict = replace(comparison.verdict, ci95=ci95, speedup=1.0, result="inconclusive")
+        comparison = replace(comparison, verdict=verdict)
+        told[name] = (comparison_overview(comparison).headline, verdict_sentence(comparison))
+    assert told["tie"] == (
+        "no difference: within 1 %",
+        "compiled ties with eager: any difference is within 1 %.",
+    )
+    assert told["unknown"] == (
+        "not enough to tell: 0.2-27.1×",
+        "Not enough to tell eager from compiled: 0.2-27.1× as fast.",
+    )

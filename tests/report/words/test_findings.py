@@ -19,9 +19,16 @@ BREAK = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step
 NO_LINE = {**BREAK, "line": None, "per_step_us": None, "cost_us": None}
 BROKEN = {"lines": 1, "longest": [BREAK], "hints": ["Keep it a tensor."], "counted_by_dynamo": 0, "on_gpu": True}
 MORE_BROKEN = {"lines": 5, "longest": [BREAK, NO_LINE], "hints": [], "counted_by_dynamo": 23, "on_gpu": False}
-WARM = {"startup_us": 2e7, "calls": 1500.0, "calls_at_most": 1600.0}
+WARM = {"startup_us": 2e7, "calls": 1500.0, "calls_at_most": 1600.0, "calls_ci95": None}
 SAVED = {"call_saving_us": 200.0, "medians_apart_us": 200.0, "warm_was_measured": True, "can_be_regional": True}
-COLD = {"startup_us": 6e7, "calls": 5000.0, "calls_at_most": None, "warm": WARM, **SAVED}
+COLD = {
+    "startup_us": 6e7,
+    "calls": 5000.0,
+    "calls_at_most": None,
+    "calls_ci95": (4810.2, 5200.0),
+    "warm": WARM,
+    **SAVED,
+}
 NOT_WARM = {"medians_apart_us": 150.0, "warm": None, "warm_was_measured": False, "can_be_regional": False}
 AGAIN = {"times": 1, "function": None, "where": None, "failed_check": CHECK, "dearest_s": 3.0, "whole_s": 3.0}
 TWICE = {"times": 2, "function": "forward", "where": "model.py:12", "dearest_s": 45.0, "whole_s": 45.5}

@@ -55,11 +55,17 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
         saving_us = max(cold.startup_us - warm.startup_us, 0.0)
     regional, warm_start = can_be_regional(comparison.b), None
     if warm is not None and warm.calls is not None and not math.isinf(warm.calls):
-        warm_start = {"startup_us": warm.startup_us, "calls": warm.calls, "calls_at_most": warm.calls_at_most}
+        warm_start = {
+            "startup_us": warm.startup_us,
+            "calls": warm.calls,
+            "calls_at_most": warm.calls_at_most,
+            "calls_ci95": warm.calls_ci95,
+        }
     facts = {
         "startup_us": cold.startup_us,
         "calls": cold.calls,
         "calls_at_most": cold.calls_at_most,
+        "calls_ci95": cold.calls_ci95,
         # By the speed-up, as the number of calls is; and by how much the medians differ.
         "call_saving_us": verdict.a_wall_us * (1 - 1 / verdict.speedup),
         "medians_apart_us": verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None,

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from tracekit.model.comparison import Bound, Comparison, Finding, Side
-from tracekit.model.timing import BreakEven
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import about, duration, figure_change, scale_of, size, size_change, times_within
+from tracekit.numbers import duration, figure_change, scale_of, size, size_change, times_within
 from tracekit.report.composition.overview_account import call_account, noise_words, operator_table, slower_words
 from tracekit.report.document import Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
@@ -102,7 +101,11 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
     value, interval = words.as_told(verdict)
     if verdict.result == "inconclusive":
         # The ratio of noise would contradict the times beside it.
-        return "no difference established", walls, (interval[0], value, interval[1]) if interval else None
+        said = "no verdict" if comparison.compiled_while_timed else "no difference established"
+        if verdict.ci95 is not None and not comparison.compiled_while_timed:
+            within = f"no difference: within {words.most_apart(verdict.ci95)}"
+            said = within if words.is_tie(verdict) else f"not enough to tell: {words.ratio_span(*verdict.ci95)}"
+        return said, walls, (interval[0], value, interval[1]) if interval else None
     ratio = times_within(value, interval)
     beside = b if (a, b) == ("eager", "compiled") else f"B ({b})"
     said = {
@@ -190,14 +193,6 @@ def _gain_words(finding: Finding, side: Side, bound: Bound | None) -> str:
     return f"at most −{saving} {unit} est.{guards}" if guards else f"at most −{saving} of {call} {unit}, est."
 
 
-def _calls(each: BreakEven) -> str:
-    """`about 900 calls`, and of a second kind of start without the noun: its range is on the page."""
-    if not each.calls or math.isinf(each.calls):
-        return pays_after(each, with_interval=False)
-    calls = about(each.calls, each.calls_at_most)
-    return calls if each.kind in short.STARTS else f"about {calls} calls"
-
-
 def _checks(comparison: Comparison) -> Iterator[Check]:
     """Outputs, memory, what compiling costs, and what was not measured."""
     a, b, accuracy = comparison.a.form, comparison.b.form, comparison.accuracy
@@ -228,7 +223,7 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
     compilation = b.compilation if b else None
     if compilation is not None:
         paid = [each for each in comparison.break_even if each.calls is not None]
-        even = ", ".join(f"{_calls(each)}{short.STARTS.get(each.kind or '', '')}" for each in paid[:2])
+        even = ", ".join(f"{pays_after(each)}{short.STARTS.get(each.kind or '', '')}" for each in paid[:2])
         pays = f"; pays off after {even}" if even else ""
         if paid and math.isinf(paid[0].calls or 0.0):
             pays = "; never pays off"

@@ -57,7 +57,7 @@ def _row(each: Comparison, scale: float, decimals: int) -> tuple[str, ...]:
     verdict, side = each.verdict, each.b
     compilation = side.form.compilation if side.form else None
     even = each.break_even[0] if each.break_even else None
-    calls = even.calls if even and even.calls_at_most is None else even.calls_at_most if even else None
+    span = even.span if even else None
     times = ("" if us is None else f"{us / scale:,.{decimals}f}" for us in (each.a.wall_us, side.wall_us, side.busy_us))
     return (
         f" {clipped_within(printable(side.label), NAME)}",
@@ -68,5 +68,5 @@ def _row(each: Comparison, scale: float, decimals: int) -> tuple[str, ...]:
         *times,
         percent(side.idle_share, 0),
         f"{compilation.seconds:.1f}" if compilation else MISSING,
-        MISSING if calls is None else "never" if math.isinf(calls) else calls_span(calls),
+        MISSING if span is None else "never" if math.isinf(span[0]) else calls_span(*span),
     )

@@ -151,9 +151,9 @@ def startup_table(comparison: Comparison) -> Table | None:
         rows.append((KINDS[each.kind], *times, cached, pays_after(each)))
     spread = ""
     if any(each.calls_ci95 for each in starts):
-        spread = "Its range follows the speed-up's CI. "
+        spread = "It lies between these numbers by the speed-up's CI. "
         if (comparison.verdict.processes or 1) > 1:
-            spread = "Its range follows the speed-up's CI and eager's process spread. "
+            spread = "It lies between these numbers by the speed-up's CI and eager's process spread. "
     forms = (side.form for side in (comparison.a, comparison.b))
     loads = [start.load_seconds for each in forms if each for start in each.startups]
     source = (
@@ -169,13 +169,10 @@ def startup_table(comparison: Comparison) -> Table | None:
     return Table("Cold start", heads, tuple(rows), note)
 
 
-def pays_after(each: BreakEven, *, with_interval: bool = True) -> str:
-    """`1,200 calls (1,100 to 1,350)`, `never`, or a dash where no saving was established."""
-    if each.calls is None:
+def pays_after(each: BreakEven) -> str:
+    """`1,100 to 1,350 calls`, `never`, or a dash where no saving was established."""
+    if each.span is None:
         return MISSING
-    if math.isinf(each.calls):
+    if math.isinf(each.span[0]):
         return "never"
-    if each.calls == 0 and not each.calls_at_most:
-        return "the first call"
-    spread = f" ({calls_span(*each.calls_ci95)})" if each.calls_ci95 and with_interval else ""
-    return f"{calls_span(each.calls, each.calls_at_most)} calls{spread}"
+    return "the first call" if each.calls == 0 and not each.calls_at_most else f"{calls_span(*each.span)} calls"

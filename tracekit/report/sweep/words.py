@@ -117,15 +117,15 @@ def even_after(cell: CellFigures) -> str:
     found = cell.break_even
     if found is None or found.never:
         return "never" if found else MISSING
-    return MISSING if found.calls is None or math.isinf(found.calls) else calls_span(found.calls, found.calls_at_most)
+    return MISSING if found.span is None or math.isinf(found.span[0]) else calls_span(*found.span)
 
 
 def even_at_most(cell: CellFigures) -> str:
     """The larger of the two numbers, where there is room for one."""
     found = cell.break_even
-    if found is None or found.never or found.calls is None:
+    if found is None or found.never or found.span is None:
         return even_after(cell)
-    return calls_span(found.calls if found.calls_at_most is None else found.calls_at_most)
+    return calls_span(found.span[1])
 
 
 def goal_words(goal: Goal, calls: int | None) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracekit.model.analysis import FamilyTime, KernelTime, Place
     from tracekit.model.comparison import Comparison, KernelGroup, Side, Verdict
     from tracekit.model.estimate import SeparateRunsChange
-    from tracekit.model.run import Settings
+    from tracekit.model.run import Environment, Settings
     from tracekit.model.timing import StopReason
 
 #: What an idle cause is called, and what it means.
@@ -108,7 +108,7 @@ def result_word(comparison: Comparison) -> str:
 
 
 #: Sides tie where the interval leaves less than this; a machine is noisy from this noise floor on.
-TIE, NOISY = 0.05, 0.15
+TIE, NOISY = 0.05, 0.1
 
 #: So many lines that wait are named.
 MOST_LINES = 3
@@ -210,8 +210,11 @@ def _answer(comparison: Comparison) -> str:
         if models := different_models(comparison):
             return f"{a} and {b} are different models ({' and '.join(models)}): no verdict."
         return f"{a} and {b} were timed in separate runs, not interleaved: no verdict."
-    ties = f"{b} ties with {a}: any difference is within {percent(TIE, 0)}."
-    return ties if is_tie(verdict) else f"No difference between {a} and {b} is established."
+    if verdict.ci95 is None:
+        return f"No difference between {a} and {b} is established."
+    if is_tie(verdict):
+        return f"{b} ties with {a}: any difference is within {most_apart(verdict.ci95)}."
+    return f"Not enough to tell {a} from {b}: {ratio_span(*verdict.ci95)} as fast."
 
 
 def separate_runs(comparison: Comparison) -> str:
@@ -224,6 +227,11 @@ def separate_runs(comparison: Comparison) -> str:
 def is_tie(verdict: Verdict) -> bool:
     """Whether the interval leaves so small a difference only that it hardly matters."""
     return verdict.ci95 is not None and 1 / (1 + TIE) <= verdict.ci95[0] <= verdict.ci95[1] <= 1 + TIE
+
+
+def most_apart(ci95: tuple[float, float]) -> str:
+    """By how much the sides may differ at most, rounded up to a percent."""
+    return percent(math.ceil(100 * max(1 - ci95[0], ci95[1] - 1, 0.01)) / 100, 0)
 
 
 def different_models(comparison: Comparison) -> tuple[str, str] | None:
@@ -261,7 +269,7 @@ def verdict_evidence(comparison: Comparison) -> str:
         of = f"CI of these {verdict.processes} processes" if several else "CI of this job" if comparison.a.ranks else ""
         told.append(f"{of or 'in-process CI'} {low:.3f}-{high:.3f}")
     if verdict.noise_floor:
-        told.append(f"noise floor {_roughly(verdict.noise_floor)}{_noise(verdict.noise_floor, verdict.speedup)}")
+        told.append(_noise(verdict.noise_floor, verdict.speedup, comparison.b.environment))
     if verdict.stopped == "budget spent":
         told += _wider_than_asked(comparison)
     elif verdict.stopped not in (None, "asked number", "target reached"):
@@ -282,11 +290,15 @@ def ratio_span(low: float, high: float) -> str:
     return f"{low:.{decimals}f}-{high:.{decimals}f}\N{MULTIPLICATION SIGN}"
 
 
-def _noise(floor: float, speedup: float) -> str:
-    """What is bad about the noise; empty of noise below the change."""
+def _noise(floor: float, speedup: float, environment: Environment | None) -> str:
+    """The noise floor, and what is bad about it. A high one is no figure: the machine was busy."""
     if floor >= NOISY:
-        return " (high: use a quieter machine)"
-    return "" if max(speedup, 1 / speedup) > 1 + floor else " (more than the change)"
+        load = environment.host_load if environment else None
+        cores = environment.logical_cores if environment else None
+        busy = "use a quieter machine" if load is None or not cores else f"host load {load:.1f} on {cores} cores"
+        return f"noise floor over {percent(NOISY, 0)}: {busy}"
+    more = "" if max(speedup, 1 / speedup) > 1 + floor else " (more than the change)"
+    return f"noise floor {_roughly(floor)}{more}"
 
 
 def _wider_than_asked(comparison: Comparison) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Findings on what was compiled, what was not, and what that costs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tracekit.model.timing import span_of_calls
 from tracekit.numbers import calls_span, counted, duration, percent
 from tracekit.report.words.saying import Sentence
 
@@ -55,6 +56,10 @@ def graphs_break(
     return text if facts["can_be_switched"] else text + FULLGRAPH
 
 
+def _calls(calls: float, calls_at_most: float | None, calls_ci95: Sequence[float] | None) -> str:
+    return calls_span(*(span_of_calls(calls, calls_at_most, calls_ci95) or ()))
+
+
 def cold_start(*, startup_us: float, call_saving_us: float, medians_apart_us: float | None, **facts: Any) -> str:
     saved = duration(call_saving_us)
     # By the speed-up, as the number of calls is; said where the two medians differ by something else.
@@ -62,7 +67,7 @@ def cold_start(*, startup_us: float, call_saving_us: float, medians_apart_us: fl
         saved += f" (by the speed-up; the medians are {duration(medians_apart_us)} apart)"
     text = f"A cold start takes {duration(startup_us)} longer than steady calls. Each call saves {saved}."
     if warm := facts["warm"]:
-        pays = calls_span(warm["calls"], warm["calls_at_most"])
+        pays = _calls(warm["calls"], warm["calls_at_most"], warm["calls_ci95"])
         text += f" With a warm cache: {duration(warm['startup_us'])}, break-even after {pays} calls."
     return (
         f"{text} For fewer calls per process keep Inductor's cache (TORCHINDUCTOR_CACHE_DIR,"
@@ -127,7 +132,7 @@ def skipped_cuda_graphs(*, skips: list[dict[str, Any]], graphed_share: float | N
 WORDS: dict[str, tuple[Sentence, Sentence]] = {
     "broken_graphs": ("Graph breaks at {lines:counted line} of {side}", graphs_break),
     "cold_start": (
-        lambda calls, calls_at_most, **_: f"Break-even: {calls_span(calls, calls_at_most)} calls",
+        lambda calls, calls_at_most, calls_ci95, **_: f"Break-even: {_calls(calls, calls_at_most, calls_ci95)} calls",
         cold_start,
     ),
     "compile_slower": (
