@@ -72,7 +72,7 @@ MOVING = ("normalization", "pointwise", "reduction", "copy", "memset")
 COPYING = ("memcpy",)
 
 #: A kernel that takes less than this many microseconds, and reaches less than this share of both limits, is too small
-#: to fill the GPU: starting, a chain of loads and ending take most of it. On an H100 that was 74 and 81 % of ViT's GPU
+#: to fill the GPU: starting, a chain of loads and ending take most of it. On an H100 that was 74 and 75 % of ViT's GPU
 #: time and half of Qwen's; of FLUX's kernels of 20 to 100 us only 3 % of its GPU time stayed below 30 %.
 LONG_US, FILLED = 20.0, 0.3
 #: A product of `LONG_US` and more that takes this many times as long as at either limit is held back by its kernel. On
