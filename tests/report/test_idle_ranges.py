@@ -6,7 +6,7 @@ import math
 import pytest
 from msgspec.structs import replace
 from tests.report.showing import OPEN, PAGE, comparison_markdown, comparison_page, printed
-from tests.sides import ORDER, make_form, make_pair, make_side, scaled
+from tests.sides import ORDER, make_analysis, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.looking import look_at
@@ -53,6 +53,16 @@ def cause_rows(comparison: Comparison) -> dict[str, AccountRow]:
 
 def shown(comparison: Comparison) -> dict[str, ShownRow]:
     return {row.name: row for row in shown_account(account_of(comparison)).rows}
+
+
+def test_gpu_time_is_as_certain_as_two_traces_of_one_side_agree() -> None:
+    comparison = compared({}, {})
+    longer = make_analysis({"gemm": ("gemm", 2, 2 * (comparison.b.busy_us or 0.0) + 2 * 150.0)})
+    told = replace(comparison, b=replace(comparison.b, rich=longer))
+    before, row = account_of(comparison).rows[0], account_of(told).rows[0]
+    assert (before.name, before.half_us, before.within_us) == (row.name, (), None)
+    assert (*row.half_us, row.within_us) == pytest.approx((0.0, 150.0, 150.0, 150.0))
+    assert shown(told)[row.name].figures[-1].startswith("±0.1")
 
 
 A: Causes = {"python": (9.0, 0.4), "op_dispatch": (5.0, 1.0), "launch_call": (2.0, 0.5), "device": (1.52, 0.0)}

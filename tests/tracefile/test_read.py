@@ -290,6 +290,15 @@ def test_values_and_strides_are_kept_of_attention_and_convolutions_alone(tmp_pat
     assert found == [(DIMS, TYPES, VALUES, STRIDES), (DIMS, TYPES, None, None)]
 
 
+@pytest.mark.parametrize(
+    ("strides", "kept"),
+    [([[3, 0], []], True), ([[[0, 1], [1]], [1]], True), ([[0], [10]], True), ([[30, 1], [100]], False), ([], False)],
+)
+def test_strides_of_what_is_repeated_are_kept_of_any_operator(tmp_path: Path, strides: Json, kept: bool) -> None:
+    (found,) = inputs_of(tmp_path, [make_op(0, 1, **{**VALUED, "Input Strides": strides})])
+    assert found == (DIMS, TYPES, None, str(strides) if kept else None)
+
+
 @pytest.mark.parametrize("dims", ["text", 7, None, {"a": 1}, True, 1.5])
 def test_what_is_no_list_is_none(tmp_path: Path, dims: object) -> None:
     assert inputs_of(tmp_path, [make_op(0, 1, **{"Input Dims": dims})]) == [(None,) * 4]

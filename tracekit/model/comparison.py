@@ -37,9 +37,10 @@ BUSY_MOVES = 0.05
 #: A part of a share of the reason is named from this part of the share on.
 NAMED_SHARE = 0.15
 
-#: What holds a form back; `mixed` where no one thing does.
+#: What holds a form back; `latency-bound` where kernels are too small to fill the GPU, `mixed` where no one thing does.
 BoundKind = Literal[
-    "launch-bound", "sync-bound", "compute-bound", "memory-bound", "copy-bound", "communication-bound", "mixed"
+    "launch-bound", "sync-bound", "compute-bound", "memory-bound", "latency-bound", "copy-bound", "communication-bound",
+    "mixed",
 ]  # fmt: skip
 #: Why the limit of a product is not known: its sizes were not recorded, as they are not of CUDA graphs; what the device
 #: can do at most is not known; sizes and types are known and do not tell it.
@@ -409,8 +410,8 @@ class BoundIfSlowed(Struct, frozen=True):
 
 class Bound(Struct, frozen=True):
     """What holds one side back, by the rules of docs/bounds.md. Idle parts are `sync`, `launch`, `compile` and
-    `device`, GPU parts `copy`, `memory`, `compute`, `neither` of the last two and `unknown`; where kernels communicate,
-    `communication` too, as far as nothing else ran beside it."""
+    `device`, GPU parts `copy`, `memory`, `compute`, `small` (too small to fill the GPU), `neither` (a product far below
+    both limits) and `unknown`; where kernels communicate, `communication` too, as far as nothing else ran beside it."""
 
     kind: BoundKind | None  #: None where what was recorded does not say.
     basis: Basis  #: What `parts_us` divides: the unprofiled call, else the recorded window.

@@ -51,7 +51,7 @@ class IdleEstimate(Struct, frozen=True):
 
         def part(each: Between) -> Between:
             low_us = 0.0 if are_wrong else each.low_us
-            us = min(each.us, whole_us if are_wrong else whole_us - (lows_us - low_us))
+            us = max(min(each.us, whole_us if are_wrong else whole_us - (lows_us - low_us)), low_us)
             return Between(us, low_us, max(min(each.high_us, whole_us + doubt_us), us))
 
         causes = {cause: part(each) for cause, each in self.causes.items()}

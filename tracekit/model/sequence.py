@@ -34,6 +34,11 @@ class NotedCall(Struct, frozen=True):
     output: tuple[int, ...] | None
 
 
+#: What a kernel meets first: a limit of the device, or of copies or of communication; `small` is too small to fill the
+#: GPU, `neither` is far below both limits for another reason.
+Limit = Literal["compute", "memory", "small", "copy", "communication", "neither"]
+
+
 class Rates(Struct, frozen=True):
     """One operator call's estimated work and rates, the mean of all calls like it; None where it cannot be derived from
     what was recorded."""
@@ -44,6 +49,7 @@ class Rates(Struct, frozen=True):
     tflop_per_s: float | None  #: 10^12 operations a second.
     bandwidth_share: float | None  #: Of the device's published peak, 0 to 1.
     arithmetic_share: float | None  #: Of the device's published peak, 0 to 1.
+    limit: Limit | None = None  #: By estimate; None where its sizes or the device's peak are not known.
 
 
 class Traffic(Struct, frozen=True):
@@ -84,7 +90,8 @@ class Operator(Struct, frozen=True):
     shapes were not recorded. `values[i]` is input i as the profiler writes it where it is no tensor (`[2, 2]`, `True`),
     known of convolutions and attention alone: empty for other operators. It is not compared: two calls may differ in a
     seed. `strides[i]` is how many elements apart neighbours of each dimension of input i lie, known of the same
-    operators; it is not compared either: work laid out otherwise is the same work.
+    operators and of calls with a tensor that is repeated by `expand`, where it is 0; it is not compared either: work
+    laid out otherwise is the same work.
     """
 
     name: str

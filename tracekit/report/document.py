@@ -388,7 +388,7 @@ class Overview(Struct, frozen=True):
     `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
     its low end, middle and high end; `elsewhere` is what the next process may find. `evidence` is what it rests on.
     `notes` change how the headline is read; `why` are lines on why there is no better answer. `bars` are the page's
-    alone, and `noise` is which changes of theirs are none. `slower` is what the account's rows do not say of what
+    alone. `slower` is what the account's rows do not say of what
     became slower, `graph_breaks` are those that cost much, `repeat` is the command that measures it again,
     `measured_with` what it was measured with. Where nothing in `advice` makes calls faster, that is said if
     `nothing_faster`. `left_out` is what the answer does not cover, for where notes are not shown. `hidden` is how many
@@ -406,7 +406,6 @@ class Overview(Struct, frozen=True):
     evidence: str = ""
     notes: tuple[str, ...] = ()
     bars: tuple[Bar, ...] = ()
-    noise: str = ""
     why: tuple[Line, ...] = ()
     account: Account | None = None
     slower: str = ""

@@ -43,15 +43,16 @@ IDLE_RECORDED = (
 
 BOUND = (
     "A call is divided into GPU idle, copies and kernels. A kernel is memory-bound if its bytes take longer than its "
-    "arithmetic at the device's published peaks (roofline estimate from input sizes). The largest part is the"
-    " bottleneck "
-    "if it is 40 % of the call and 1.25x the next; otherwise the call is mixed. A bare trace is also judged at the "
-    "largest profiler overhead measured (2x, 4.25x with Python stacks)."
+    "arithmetic at the device's published peaks (roofline estimate from input sizes). Below 20 us and 30 % of both it "
+    "is latency-bound: too small to fill the GPU. The largest part is the bottleneck if it is 40 % of the call and "
+    "1.25x the next; otherwise the call is mixed. A bare trace is also judged at the largest profiler overhead "
+    "measured (2x, 4.25x with Python stacks)."
 )
 
 TRAFFIC = (
     "Estimated: each operator call reads its inputs once and writes its results once, whatever caches serve. A Triton "
-    "kernel's arguments are its inputs and results. Groups of unknown sizes have no figure and are not in the sum."
+    "kernel's arguments are its inputs and results. Groups of unknown sizes have no figure and are not in the sum, "
+    "which is given where the others hold half of both sides' GPU time."
 )
 
 KERNELS = (

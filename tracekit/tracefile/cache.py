@@ -27,7 +27,7 @@ from tracekit.tracefile.events import Detail
 from tracekit.tracefile.tables import SCHEMAS, schemas
 
 #: Part of an entry's name: to be raised when the tables, or how they are filled, change.
-FORMAT = 9
+FORMAT = 10
 ABOUT = "trace.json"
 #: What the name of an entry ends in that was read in more detail.
 ENDINGS: dict[Detail, str] = {"plain": "", "shapes": "-shapes", "collectives": "-collectives"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
@@ -71,6 +72,8 @@ LONGEST_TS_US = 2**62 / 1e3
 #: In the names of operators whose inputs are kept by value and with their strides too: a convolution's stride and
 #: padding give its output, how its data lie in memory the kernels it may get, and a flag what attention has to compute.
 VALUED = ("conv", "attention")
+#: A stride of 0, of a tensor that is repeated by `expand`: in memory it is smaller than it seems.
+REPEATED = re.compile(rb"\b0\b")
 
 #: What no JSON text holds.
 BETWEEN_TEXTS = b"\0"
@@ -291,11 +294,13 @@ class Columns(Struct):
         names = {event.name or "" for event in events}
         # Values and strides of few operators: of most they are never asked for, and of many no two are alike.
         valued = {name for name in names if any(part in name for part in VALUED)}
-        texts = (
-            BETWEEN_TEXTS.join((each.dims, each.dtypes, *((each.values, each.strides) if event.name in valued else ())))
-            for event, each in zip(events, shaped, strict=True)
-        )
-        return {"inputs": self.inputs.of(texts)}
+
+        def told(event: Event, each: ShapedArguments) -> tuple[bytes, ...]:
+            if event.name in valued:
+                return each.dims, each.dtypes, each.values, each.strides
+            return (each.dims, each.dtypes, *((b"", each.strides) if REPEATED.search(each.strides) else ()))
+
+        return {"inputs": self.inputs.of(BETWEEN_TEXTS.join(told(*both)) for both in zip(events, shaped, strict=True))}
 
     def _collectives(self, events: list[Event]) -> Extra:
         """The number in `signatures` of what each states of a collective, NONE where it states nothing, its number in

@@ -15,6 +15,7 @@ from tracekit.model.sequence import Activity, Operator, Sequence
 BF16 = ("c10::BFloat16",) * 2
 LARGE = Operator("aten::mm", ((4096, 4096), (4096, 4096)), BF16)
 SMALL = Operator("aten::mm", ((1, 4096), (4096, 4096)), BF16)
+TINY = Operator("aten::add", ((8, 8), (8, 8)), BF16)
 
 
 def side_of(
@@ -37,8 +38,8 @@ def side_of(
     return make_side("eager", analysis, make_form("eager", (wall_us,) * 10) if wall_us else None)
 
 
-def run_of(operator: Operator | None, *, name: str = "nvjet", family: str = "gemm") -> Sequence:
-    return Sequence((Activity(name, family, 100.0, operator),), 1.0, "own")
+def run_of(operator: Operator | None, *, name: str = "nvjet", family: str = "gemm", us: float = 100.0) -> Sequence:
+    return Sequence((Activity(name, family, us, operator),), 1.0, "own")
 
 
 def bound_of(side: Side, sequence: Sequence | None = None) -> Bound:
@@ -111,6 +112,9 @@ def test_the_largest_part_of_a_call_decides_if_it_is_far_enough_ahead(busy_us, i
     [
         (run_of(LARGE), "compute-bound"),
         (run_of(SMALL), "memory-bound"),
+        # Too small to fill the GPU; the same of no known size.
+        (run_of(TINY, name="vectorized", family="pointwise", us=2.0), "latency-bound"),
+        (run_of(None, name="vectorized", family="pointwise", us=2.0), "memory-bound"),
         # Far from both limits.
         (run_of(NEITHER), "mixed"),
         (run_of(CONVOLUTION, name="sm90_xmma_fprop", family="convolution"), "compute-bound"),

@@ -106,6 +106,34 @@ def test_bytes_follow_from_the_recorded_sizes_and_types(operator: Operator, size
     assert bytes_of(operator) == size
 
 
+#: Of (1, 8, 16, 4): dense, and of one head for all.
+DENSE, ONE_HEAD = (512, 64, 4, 1), (64, 0, 4, 1)
+QUERIES = ((1, 8, 16, 4),) * 3
+
+
+@pytest.mark.parametrize(
+    ("operator", "strides", "size"),
+    [
+        (op("aten::mul", (4, 8), (4, 8)), ((8, 1), (0, 1)), 64 + 16 + 64),
+        (op("aten::copy_", (4, 8), (4, 8)), ((8, 1), (0, 0)), 64 + 2),
+        (op("aten::_softmax", (4, 8)), ((1, 0),), 8 + 64),
+        (op("triton_poi_fused_add_0", (4, 8), (4, 8)), ((8, 1), (8, 0)), 64 + 8),
+        # Keys and values of grouped-query attention; what is written is repeated nowhere.
+        (op("aten::_cudnn_attention_forward", *QUERIES), (DENSE, ONE_HEAD, ONE_HEAD), (512 + 64 + 64 + 512) * 2),
+        (
+            op("aten::_scaled_dot_product_flash_attention_backward", (1, 8, 16, 4), *QUERIES),
+            (DENSE, DENSE, ONE_HEAD, ONE_HEAD),
+            (512 + 64 + 64 + 3 * 512 + 2 * 512) * 2,
+        ),
+        # Of nothing nothing is repeated; strides of other inputs say nothing.
+        (op("aten::mul", (0, 8), (0, 8)), ((0, 1), (0, 1)), 0),
+        (op("aten::mul", (4, 8), (4, 8)), ((8, 1), (0,)), 3 * 64),
+    ],
+)
+def test_what_is_repeated_counts_as_large_as_it_is_in_memory(operator: Operator, strides, size: int) -> None:
+    assert bytes_of(replace(operator, strides=strides)) == size
+
+
 PRODUCT = op("aten::mm", (4, 8), (8, 2))
 NORM = op("aten::native_group_norm", (2, 8, 16), (8,), (8,))
 
@@ -164,6 +192,11 @@ def test_rates_stand_beside_the_published_peak() -> None:
     rates, reached = rates_of_one(product, H200), 2 * 4096**3 / 1e8
     assert (rates.tflop_per_s, rates.arithmetic_share) == pytest.approx((reached, reached / 989.5))
     assert rates_of_one(product, None).arithmetic_share is None
+    # By the main kernel of the call, in the mean of all calls.
+    assert (rates.limit, rates_of_one(product, None).limit) == ("compute", None)
+    small = op("aten::mm", (197, 768), (768, 768))
+    calls = [Call((run("Memset (Device)", "memset", 1, small), run("nvjet", "gemm", us, small))) for us in (4, 30)]
+    assert [rates_of(some, H200).limit for some in (calls, calls[1:])] == ["small", "neither"]
     assert rates_of_one(run("nvjet", "gemm", 1.0, None), H200).bytes is None
 
 
@@ -183,8 +216,16 @@ def test_rates_stand_beside_the_published_peak() -> None:
         (run("nvjet", "gemm", 2790, LARGE), H200, "neither"),
         (run("nvjet", "gemm", 139, DECODING), H200, "memory"),
         (run("nvjet", "gemm", 141, DECODING), H200, "neither"),
-        # Nothing so short reaches any limit.
-        (run("nvjet", "gemm", 19, op("aten::mm", (1, 8), (8, 8))), H200, "memory"),
+        # Below 20 us and 30 % of both limits it is too small to fill the GPU: 7.0 us are 30 % of 23.3.
+        (run("nvjet", "gemm", 19, op("aten::mm", (1, 8), (8, 8))), H200, "small"),
+        (run("nvjet", "gemm", 19, DECODING), H200, "memory"),
+        (run("nvjet", "gemm", 5, op("aten::mm", (197, 768), (768, 768))), H200, "small"),
+        (run("vectorized", "pointwise", 2.2, op("aten::add", (197, 768), (197, 768))), H200, "small"),
+        (run("vectorized", "pointwise", 0.6, op("aten::add", (197, 768), (197, 768))), H200, "memory"),
+        (run("triton_poi_fused_add_0", "triton", 2, op("triton_poi_fused_add_0", (8,), (8,))), H200, "small"),
+        # Nobody knows what the device could do, or how much it was.
+        (run("vectorized", "pointwise", 2, op("aten::add", (8,), (8,))), None, "memory"),
+        (run("vectorized", "pointwise", 2, op("aten::strange", (8,))), H200, "memory"),
         (run("nvjet", "gemm", 20, op("aten::mm", (1, 8), (8, 8))), H200, "neither"),
         # What moves memory is limited by it whatever it reaches.
         (run("vectorized", "pointwise", 900, op("aten::add", (8,), (8,))), H200, "memory"),

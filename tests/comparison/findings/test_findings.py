@@ -21,6 +21,8 @@ from tests.sides import (
 from tests.traces import VIT
 
 from tracekit.comparison.comparing import compare
+from tracekit.comparison.cost.bound import find_bound
+from tracekit.comparison.findings import find_of_one_side
 from tracekit.comparison.findings.eager_code import find_uncompiled_component
 from tracekit.comparison.findings.slower_kernels import find_lost_attention
 from tracekit.comparison.findings.times import find_cold_start
@@ -32,6 +34,7 @@ from tracekit.model.compilation import CompiledRegions
 from tracekit.model.note import Severity
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity
 from tracekit.model.run import Component
+from tracekit.model.sequence import Activity, Operator, Sequence
 from tracekit.model.timing import BreakEven
 
 LOST = {"gemm_128x64": ("gemm", 20, 1010.0), "bmm_f32": ("gemm", 8, 500.0), "triton_a": ("triton", 10, 110.0)}
@@ -170,6 +173,16 @@ def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time_and_a_recording_t
     facts = findings["profiler_distortion"].facts
     assert facts["on_gpu"]
     assert {each["side"]: each["slowdown"] for each in facts["slowed"]}["compiled"] == pytest.approx(2.71, abs=0.005)
+
+
+def test_kernels_too_small_to_fill_the_gpu_are_told_where_they_are_most_of_a_call():
+    small = Activity("vectorized", "pointwise", 2.0, Operator("aten::add", ((8, 8),) * 2, ("float",) * 2))
+    side, sequence = compiled(idle_us=100), Sequence((small,), 1.0, "own")
+    told = {each.code: each for each in find_of_one_side(side, find_bound(side, sequence))}
+    finding = told["small_kernels"]
+    assert (finding.severity, finding.saving_us, finding.facts["side"]) == ("info", None, "compiled")
+    assert finding.facts["small_us"] == pytest.approx(side.busy_us)
+    assert "small_kernels" not in {each.code for each in find_of_one_side(side, find_bound(side))}
 
 
 def test_gpu_time_that_grew_by_more_than_recordings_differ_by_is_told_without_a_saving():

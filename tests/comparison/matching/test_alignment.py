@@ -215,6 +215,57 @@ def test_what_is_left_of_both_sides_in_one_place_is_matched_by_elimination_and_s
     assert exact == {(0,): True, (1,): False, (2,): True}
 
 
+def square(kernel: str, call: int) -> Activity:
+    """Of the size of `FIRST`."""
+    return product(64, 64, 64, call=call, kernel=kernel)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        # They changed places.
+        ("xy", "yx", {(0,): (1,), (1,): (0,)}),
+        ("xyz", "yzx", {(0,): (2,), (1,): (0,), (2,): (1,)}),
+        # One more of their size, at either side.
+        ("x", "zx", {(0,): (1,)}),
+        ("zx", "x", {(0,): (), (1,): (0,)}),
+        ("xxy", "zxxy", {(0,): (1,), (1,): (2,), (2,): (3,)}),
+    ],
+)
+def test_of_products_of_one_size_those_of_equal_kernels_are_paired_first(a: str, b: str, expected) -> None:
+    found = told(*([square(kernel, call) for call, kernel in enumerate(side)] for side in (a, b)))
+    assert {at: partners for at, (partners, *_) in found.items() if at} == expected
+    assert all(exact for _, _, exact in found.values())
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "exact"),
+    [
+        # All of a size became another kernel: whichever is whose, it is the same.
+        ("xx", "yy", True),
+        ("xxz", "yyz", True),
+        # Which is whose, or which of two is gone, nobody can tell.
+        ("xy", "zw", False),
+        ("xx", "yz", False),
+        ("xx", "y", False),
+        ("x", "yz", False),
+    ],
+)
+def test_products_of_one_size_that_kernels_do_not_tell_apart_are_never_paired_for_certain(
+    a: str, b: str, exact: bool
+) -> None:
+    found = told(*([square(kernel, call) for call, kernel in enumerate(side)] for side in (a, b)))
+    paired = {at: sure for at, (partners, _, sure) in found.items() if partners and at and a[at[0]] != b[partners[0]]}
+    assert paired and set(paired.values()) == {exact}
+
+
+def test_a_product_that_is_gone_and_another_of_its_size_elsewhere_are_not_paired_for_certain() -> None:
+    found = told([square("x", 0), MIDDLE, LAST], [MIDDLE, LAST, square("y", 11)])
+    assert found == {(0,): ((2,), "anchors", False), (1,): ((0,), "anchors", True), (2,): ((1,), "anchors", True)}
+    # The very same that moved is the same for certain.
+    assert told([square("x", 0), MIDDLE, LAST], [MIDDLE, LAST, square("x", 11)])[0,] == ((2,), "anchors", True)
+
+
 def test_equal_products_told_by_names_alone_may_be_paired_wrongly_and_that_is_said() -> None:
     """Without operators two products of different work that run the same kernel cannot be told apart."""
     small, large = product(16, 64, 64, call=0), product(64, 64, 4096, call=1)

@@ -318,12 +318,19 @@ def test_only_groups_that_are_known_on_both_sides_count_and_their_share_of_the_t
         make_group(10, 0, traffic=Traffic(200, 0, 0, 0)),
         make_group(0, 5, traffic=Traffic(0, 50, 0, 0)),
         # A call of either side is not known.
-        make_group(40, 20, traffic=Traffic(5000, 100, 1, 0)),
+        make_group(20, 5, traffic=Traffic(5000, 100, 1, 0)),
         make_group(10, 5, traffic=Traffic(5000, None, 0, 1)),
-        make_group(10, 10),
+        make_group(10, 5),
     ]
     total = total_traffic(groups)
     assert (total.eager_bytes, total.compiled_bytes, total.removed_bytes) == (1200, 450, 750)
-    assert (total.a_time_known, total.b_time_known) == pytest.approx((0.4, 0.3))
+    assert (total.a_time_known, total.b_time_known) == pytest.approx((0.5, 0.5))
     assert total_traffic([]) is None
-    assert total_traffic([groups[-1], make_group(1, 1, traffic=Traffic(0, 0, 0, 0))]) is None
+    # Known of less than half of a side's time, it says nothing of the call.
+    assert total_traffic([*groups, make_group(1, 0)]) is None
+    assert total_traffic([*groups, make_group(0, 1)]) is None
+
+
+@pytest.mark.parametrize(("eager", "compiled"), [(0, 0), (0, 2400), (2400, 0)])
+def test_a_side_that_would_move_nothing_has_no_traffic_to_compare(eager: float, compiled: float) -> None:
+    assert total_traffic([make_group(1, 1, traffic=Traffic(eager, compiled, 0, 0))]) is None

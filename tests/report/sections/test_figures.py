@@ -18,7 +18,7 @@ FUSED = KernelGroup(
     rates=Rates(GIB / 38, None, 3145.728, None, 0.65536, None),
 )
 MATMUL = replace(
-    FUSED, kind="unchanged", label="nvjet", rates=Rates(None, 2e11, None, 800.0, None, 0.8085), traffic=None
+    FUSED, kind="unchanged", label="nvjet", rates=Rates(None, 2e11, None, 800.0, None, 0.8085, "compute"), traffic=None
 )
 GONE = replace(FUSED, kind="eliminated", label="1 kernel, gone", b=(), traffic=Traffic(GIB, 0, 0, 0))
 UNKNOWN = replace(FUSED, traffic=Traffic(3 * GIB, GIB, 0, 2), rates=None)
@@ -54,7 +54,7 @@ def test_matmuls_tell_their_share_of_the_peak_the_longest_first() -> None:
     longer = replace(MATMUL, label="longer", b=(GroupMember("longer", 1, 500.0),))
     table, listed = matmul_table(with_groups(FUSED, MATMUL, longer)), matmul_table(with_groups(*[MATMUL] * 11))
     assert [each[0] for each in table.rows] == ["longer", "nvjet"]
-    assert table.rows[1][2:] == ("100.0 µs", "200.0 GFLOP", "800.0 TFLOP/s (80.8 %)", "—")
+    assert table.rows[1][2:] == ("compute", "100.0 µs", "200.0 GFLOP", "800.0 TFLOP/s (80.8 %)", "—")
     assert matmul_table(with_groups(FUSED)) is None
     assert len(listed.rows) == 8
     assert "3 smaller groups are not listed" in listed.note

@@ -1,6 +1,6 @@
 from msgspec.structs import replace
 from tests.report.showing import rows_of
-from tests.sides import ORDER, STEADY, make_environment, make_form, make_pair, make_side, scaled
+from tests.sides import STEADY, make_environment, make_form, make_pair, make_side, scaled
 
 from tracekit.comparison.comparing import compare
 from tracekit.model.comparison import Comparison
@@ -148,7 +148,7 @@ def test_a_tie_is_told_from_what_is_not_known():
         told[name] = (comparison_overview(comparison).headline, verdict_sentence(comparison))
     assert told["tie"] == (
         "no difference: within 1 %",
-        "compiled ties with eager: any difference is within 1 %.",
+        "Compiled ties with eager: any difference is within 1 %.",
     )
     assert told["unknown"] == (
         "not enough to tell: 0.2-27.1×",

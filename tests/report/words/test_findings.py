@@ -118,6 +118,7 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
         *({**LAID_OUT, "others_gained_us": gained_us} for gained_us in (500.0, 9000.0, -100.0)),
         {**CONVOLVED, "convolutions": 1, "shown_by": [], "laid_out_by_inductor": False, "others_gained_us": None},
     ),
+    "small_kernels": ({"small_us": 600.0, "whole_us": 1000.0},),
     "synchronising_calls": (
         WAITED,
         {**WAITED, "calls": ["cudaStreamSynchronize", "cudaEventSynchronize"], "made_by": []},

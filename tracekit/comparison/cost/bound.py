@@ -1,4 +1,4 @@
-"""What holds a form back: the host's launching, its waiting, or the GPU's arithmetic, memory or copies?
+"""What holds a form back: the host's launching, its waiting, or the GPU's arithmetic, memory, latency or copies?
 
 The whole call is divided into parts, and the largest decides if it is large enough and far enough ahead. docs/bounds.md
 gives the rules in full.
@@ -24,6 +24,7 @@ KINDS: dict[str, BoundKind] = {
     "copy": "copy-bound",
     "memory": "memory-bound",
     "compute": "compute-bound",
+    "small": "latency-bound",
     "communication": "communication-bound",
 }
 
@@ -104,7 +105,7 @@ def _host_us(causes: Mapping[str, float]) -> float:
 def _work(side: Side, sequence: Sequence | None) -> Parts:
     """GPU busy time per step by what limits it. Work that ran side by side counts by its share of the summed times;
     communication counts as far as nothing else ran, and is no part where there is none."""
-    times = dict.fromkeys(("copy", "memory", "compute", "neither", "unknown"), 0.0)
+    times = dict.fromkeys(("copy", "memory", "compute", "small", "neither", "unknown"), 0.0)
     peak = peak_of_side(side)
     if sequence is not None and sequence.activities:
         work, counts = sequence.activities, [sequence.per_step] * len(sequence.activities)

@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from msgspec.structs import replace
 
 from tracekit.comparison.cost.flops import MATMULS
 from tracekit.comparison.cost.operator_calls import Call
 from tracekit.comparison.cost.traffic import sum_if_known
+from tracekit.comparison.matching.operators import is_library
 from tracekit.model.comparison import Side
-from tracekit.model.sequence import Activity, Peak, Rates
+from tracekit.model.sequence import Activity, Limit, Peak, Rates
 from tracekit.names import TEMPLATE
 
 #: GB/s, then TFLOP/s of bf16, fp16, tf32 (matrix units) and fp32 (vector units; AMD: matrix units). The first whose
@@ -66,17 +66,18 @@ def peak_of_side(side: Side) -> Peak | None:
     return replace(peak, float32_precision=environment.float32_matmul_precision) if peak and environment else peak
 
 
-Limit = Literal["compute", "memory", "copy", "communication", "neither"]
-
 #: A kernel of these families does a few operations for each byte it moves, a device can do hundreds: memory is its
-#: limit, whatever its sizes.
+#: limit, unless it is too small.
 MOVING = ("normalization", "pointwise", "reduction", "copy", "memset")
 COPYING = ("memcpy",)
 
-#: A product that takes this many microseconds and more, and this many times as long as at either limit, is held back by
-#: its kernel. Shorter ones have no time to reach anything. On an H200 ten depthwise convolutions took 65 times as long
-#: in cuDNN's general kernel as their bytes did.
-LONG_US, FAR = 20.0, 20.0
+#: A kernel that takes less than this many microseconds, and reaches less than this share of both limits, is too small
+#: to fill the GPU: starting, a chain of loads and ending take most of it. On an H100 that was 74 and 75 % of ViT's GPU
+#: time and half of Qwen's; of FLUX's kernels of 20 to 100 us only 3 % of its GPU time stayed below 30 %.
+LONG_US, FILLED = 20.0, 0.3
+#: A product of `LONG_US` and more that takes this many times as long as at either limit is held back by its kernel. On
+#: an H200 ten depthwise convolutions took 65 times as long in cuDNN's general kernel as their bytes did.
+FAR = 20.0
 
 #: Parts of names of kernels that multiply float32 in matrix units, rounded to tf32: cuBLAS and cuDNN name the type or
 #: the instruction (s1688, s16816), CUTLASS the units; nvjet kernels have no others.
@@ -98,6 +99,8 @@ def rates_of(calls: Sequence[Call], peak: Peak | None) -> Rates:
     bandwidth = size / us / 1e3 if size is not None and us else None
     arithmetic = flops / us / 1e6 if flops is not None and us else None
     top = _arithmetic_peak(calls[0], peak)
+    main = max(calls[0].activities, key=lambda each: (is_library(each), each.duration_us))
+    (limit,) = limits_of([replace(main, duration_us=us / len(calls))], peak)
     return Rates(
         bytes=None if size is None else size / len(calls),
         flops=None if flops is None else flops / len(calls),
@@ -105,6 +108,7 @@ def rates_of(calls: Sequence[Call], peak: Peak | None) -> Rates:
         tflop_per_s=arithmetic,
         bandwidth_share=bandwidth / peak.gb_per_s if bandwidth is not None and peak else None,
         arithmetic_share=arithmetic / top if arithmetic is not None and top else None,
+        limit=limit,
     )
 
 
@@ -113,34 +117,47 @@ def limits_of(activities: Sequence[Activity], peak: Peak | None) -> Iterator[Lim
     Communication meets none of the device's own: links between devices, and other ranks, limit it.
 
     A product is limited by compute if its operations take longer at the peak rate than its bytes do, and by neither if
-    it takes far longer than both.
+    it takes far longer than both. What is too `small` to fill the GPU comes near no limit.
     """
     # Of a million activities most are alike in all but their duration.
-    found: dict[tuple[str, str, int, int], tuple[Limit | None, float]] = {}
+    found: dict[tuple[str, str, int, int], tuple[Limit | None, float | None]] = {}
     for each in activities:
         key = (each.name, each.family, id(each.operator), id(each.noted))
         known = found.get(key)
         if known is None:
             known = found[key] = _limit_and_time(each, peak)
         limit, least_us = known
-        yield "neither" if each.duration_us >= max(LONG_US, FAR * least_us) else limit
+        if least_us is None:
+            yield limit
+        elif is_too_small(each.duration_us, least_us):
+            yield "small"
+        else:
+            yield "neither" if not _moves(each) and each.duration_us >= max(LONG_US, FAR * least_us) else limit
 
 
-def _limit_and_time(activity: Activity, peak: Peak | None) -> tuple[Limit | None, float]:
-    """The limit, and the microseconds that the activity takes at it; infinitely many where it could not take far longer
-    or nobody knows."""
+def is_too_small(duration_us: float, least_us: float) -> bool:
+    """Whether a kernel is too small to fill the GPU, that takes so long and would at the limit take the least."""
+    return duration_us < LONG_US and least_us < FILLED * duration_us
+
+
+def _moves(activity: Activity) -> bool:
+    return activity.family in MOVING or (activity.family == "triton" and not TEMPLATE.match(activity.name))
+
+
+def _limit_and_time(activity: Activity, peak: Peak | None) -> tuple[Limit | None, float | None]:
+    """The limit, and the microseconds that the activity takes at it; None where that is not known."""
     if activity.family in COPYING:
-        return "copy", math.inf
+        return "copy", None
     if activity.family == "communication":
-        return "communication", math.inf
-    if activity.family in MOVING or (activity.family == "triton" and not TEMPLATE.match(activity.name)):
-        return "memory", math.inf
+        return "communication", None
     call = Call((activity,))
-    top = _arithmetic_peak(call, peak)
-    flops, size = call.flops, call.bytes
-    if peak is None or top is None or flops is None or size is None:
-        return None, math.inf
-    compute_us, memory_us = flops / top / 1e6, size / peak.gb_per_s / 1e3
+    memory_us = call.bytes / peak.gb_per_s / 1e3 if call.bytes and peak else None
+    if _moves(activity):
+        return "memory", memory_us
+    top, flops = _arithmetic_peak(call, peak), call.flops
+    if top is None or flops is None or memory_us is None:
+        return None, None
+    compute_us = flops / top / 1e6
     return ("compute", compute_us) if compute_us > memory_us else ("memory", memory_us)
 
 

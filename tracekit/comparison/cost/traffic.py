@@ -1,9 +1,10 @@
 """How many bytes does a call move through the GPU's memory? Estimated from the sizes and types of its inputs.
 
-Each input is read once and each output written once: what a kernel reads twice, or finds in a cache, is not known. A
-kernel that Triton made takes its outputs as arguments, so all its arguments count once (an argument that is updated in
-place is counted once, though it is read and written). Outputs of operators are not recorded: those of element-wise
-operators follow from broadcasting, those of products, attention and convolutions from their sizes.
+Each input is read once and each output written once: what a kernel reads twice, or finds in a cache, is not known. An
+input that `expand` repeats is as large as it is in memory. A kernel that Triton made takes its outputs as arguments, so
+all its arguments count once (an argument that is updated in place is counted once, though it is read and written).
+Outputs of operators are not recorded: those of element-wise operators follow from broadcasting, those of products,
+attention and convolutions from their sizes.
 """
 
 from collections.abc import Sequence
@@ -62,7 +63,7 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
     if operator.name == "aten::copy_":
         return _sum_of(operator, (0, 1))
     if operator.name in NORMALIZING:
-        return sum_if_known(_sum_of(operator, range(len(operator.dims))), _size(operator, 0))
+        return sum_if_known(_sum_of(operator, range(len(operator.dims))), _dense_size(operator, 0))
     if operator.name in REDUCING:
         return _size(operator, 0)
     if operator.name in ("aten::embedding", "aten::index_select", "aten::gather"):
@@ -92,6 +93,16 @@ def bytes_of(operator: Operator, output: Shape | None = None) -> int | None:
 
 def _size(operator: Operator, position: int) -> int | None:
     """Bytes of one input; 0 for what is no tensor, None for a type that is not known."""
+    size = _dense_size(operator, position)
+    if not size or not operator.strides or len(operator.strides[position]) != len(operator.dims[position]):
+        return size
+    # Where neighbours of a dimension lie 0 elements apart, they are one element in memory.
+    sides = zip(operator.dims[position], operator.strides[position], strict=True)
+    return size // prod(length for length, stride in sides if not stride)
+
+
+def _dense_size(operator: Operator, position: int) -> int | None:
+    """Bytes of a tensor of an input's size in which nothing is repeated; 0 and None as of the input itself."""
     if position >= len(operator.dims) or not operator.dims[position]:
         return 0
     width = CPP_ELEMENT_BYTES.get(operator.dtypes[position])
@@ -127,12 +138,13 @@ def _of_attention(operator: Operator) -> int | None:
     if sizes is None:
         return None
     backward = operator.name.endswith("_backward")
-    query, key, value = (_size(operator, position) for position in ((1, 2, 3) if backward else (0, 1, 2)))
-    width = sizes[0][3]
-    if query is None or key is None or value is None or not width:
+    inputs = (1, 2, 3) if backward else (0, 1, 2)
+    query, width = _dense_size(operator, inputs[0]), sizes[0][3]
+    if query is None or not width:
         return None
     result = query // width * sizes[2][3]
-    return 2 * (query + key + value) + 2 * result if backward else query + key + value + result
+    gradients = [_dense_size(operator, position) for position in inputs] if backward else []
+    return sum_if_known(_sum_of(operator, inputs), *gradients, (2 if backward else 1) * result)
 
 
 def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
@@ -140,7 +152,8 @@ def _of_convolution(operator: Operator, output: Shape | None) -> int | None:
     if operator.name == BACKWARD:
         asked = gradients_of(operator)
         written = [position for position, wanted in zip((1, 2), asked or (), strict=False) if wanted]
-        return sum_if_known(_sum_of(operator, (0, 1, 2)), _sum_of(operator, written)) if asked else None
+        gradients = [_dense_size(operator, position) for position in written]
+        return sum_if_known(_sum_of(operator, (0, 1, 2)), *gradients) if asked else None
     found, width = find_convolution(operator, output), CPP_ELEMENT_BYTES.get(operator.dtypes[0])
     if found is None or found.result is None or width is None:
         return None

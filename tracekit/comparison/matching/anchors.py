@@ -2,7 +2,7 @@
 cut both into segments."""
 
 from bisect import bisect_left
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Hashable, Sequence
 from itertools import pairwise
 
@@ -19,14 +19,16 @@ KNOWN_ENOUGH = 0.9
 
 #: By which anchors are paired: kind and size, say.
 Key = tuple[Hashable, ...]
+#: Such a key, and the kernels of the anchor.
+Named = tuple[Key, Key]
 #: Positions among the anchors of A and of B.
 Pairs = list[tuple[int, int]]
 
 
 class Tie(Struct, frozen=True):
     """Library calls that do the same work: positions among the units of either side. Several stand on one side where
-    attention was decomposed, or composed. Not `exact`: their sizes differ or are not known, and they were paired by
-    kernel and order."""
+    attention was decomposed, or composed. Not `exact`: their sizes differ or are not known, or others of their size
+    could be meant, and they were paired by kernel and order."""
 
     a: tuple[int, ...]
     b: tuple[int, ...]
@@ -39,15 +41,18 @@ def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
     calls = [a[i] for i in one], [b[j] for j in other]
     by_size = all(sum(unit.size is not None for unit in side) >= KNOWN_ENOUGH * len(side) for side in calls)
     a_keys, b_keys = ([(unit.kind, unit.size) if by_size else (unit.kind,) for unit in side] for side in calls)
+    a_kernels, b_kernels = (
+        [(unit.kind, *(name for name in unit.signature.names if not is_helper(name))) for unit in side]
+        for side in calls
+    )
+    sure: set[tuple[int, int]] = set()
     if by_size:
-        pairs = _pair(a_keys, b_keys)
+        a_named, b_named = ([*zip(*each, strict=True)] for each in ((a_keys, a_kernels), (b_keys, b_kernels)))
+        pairs = _names_first(_pair(a_keys, b_keys), a_named, b_named)
+        sure = _surely_paired(pairs, a_named, b_named)
     else:
         # Calls of the same kernels with the same helpers, then of the same library kernels.
         pairs = _pair(*([(unit.signature.names,) for unit in side] for side in calls))
-        a_kernels, b_kernels = (
-            [(unit.kind, *(name for name in unit.signature.names if not is_helper(name))) for unit in side]
-            for side in calls
-        )
         pairs = sorted((*pairs, *_moved(a_kernels, b_kernels, pairs)))
     decomposed = _decomposed_attention(a_keys, b_keys, pairs)
     composed = [(parts, j) for j, parts in _decomposed_attention(b_keys, a_keys, sorted((j, i) for i, j in pairs))]
@@ -66,7 +71,7 @@ def tie_anchors(a: Sequence[Unit], b: Sequence[Unit]) -> tuple[Tie, ...]:
         pairs = sorted((*pairs, *_moved(a_keys, b_keys, pairs, (a_taken, b_taken))))
         a_asked, b_asked = ([(_asked_for(unit),) for unit in side] for side in calls)
         pairs = [*pairs, *_moved(a_asked, b_asked, pairs, (a_taken, b_taken))]
-    ties = [Tie((one[i],), (other[j],), by_size and a_keys[i] == b_keys[j]) for i, j in sorted(pairs)]
+    ties = [Tie((one[i],), (other[j],), (i, j) in sure) for i, j in sorted(pairs)]
     ties += [Tie((one[i],), tuple(other[j] for j in parts), by_size) for i, parts in decomposed]
     ties += [Tie(tuple(one[i] for i in parts), (other[j],), by_size) for parts, j in composed]
     return tuple(sorted(ties, key=lambda tie: tie.a))
@@ -97,6 +102,55 @@ def _pair(a: Sequence[Key], b: Sequence[Key]) -> Pairs:
         else:
             found += zip(sorted(i for i, _ in some), sorted(j for _, j in some), strict=True)
     return sorted(found)
+
+
+def _names_first(pairs: Pairs, a: Sequence[Named], b: Sequence[Named]) -> Pairs:
+    """The pairs of anchors of one key, those of equal kernels first: what changed places, or stands beside one more of
+    its size, is paired with the nearest one of its kernels."""
+    equal = [(i, j) for i, j in pairs if a[i] == b[j]]
+    waiting = _places(b, {j for _, j in equal})
+    paired, nearer = {i for i, _ in equal}, []
+    for i in (i for i in range(len(a)) if i not in paired and waiting.get(a[i])):
+        place = _expected_place(i, pairs)
+        j = min(waiting[a[i]], key=lambda each: abs(each - place))
+        if abs(j - place) <= NEAR:
+            waiting[a[i]].remove(j)
+            nearer.append((i, j))
+    if not nearer:
+        return pairs
+    by_name: dict[Named, Pairs] = defaultdict(list)
+    for i, j in (*equal, *nearer):
+        by_name[a[i]].append((i, j))
+    # Of several of one name, too, the first of A is the first of B.
+    found = [pair for some in by_name.values() for pair in zip(*map(sorted, zip(*some, strict=True)), strict=True)]
+    a_taken, b_taken = {i for i, _ in found}, {j for _, j in found}
+    found += [(i, j) for i, j in pairs if i not in a_taken and j not in b_taken]
+    found.sort()
+    # Those that had a partner which is another's now.
+    return sorted((*found, *_moved([key for key, _ in a], [key for key, _ in b], found)))
+
+
+def _surely_paired(pairs: Pairs, a: Sequence[Named], b: Sequence[Named]) -> set[tuple[int, int]]:
+    """The pairs of one key and equal kernels; and those of other kernels where all that is left of the key has one name
+    on each side and a partner that stands in the same order. Else another one of the size could be meant, or the one
+    is gone and the other new."""
+    equal = {(i, j) for i, j in pairs if a[i] == b[j]}
+    kernels: dict[Key, tuple[Counter[Key], Counter[Key]]] = defaultdict(lambda: (Counter(), Counter()))
+    for side, (anchors, paired) in enumerate(((a, {i for i, _ in equal}), (b, {j for _, j in equal}))):
+        for at, (key, names) in enumerate(anchors):
+            if at not in paired:
+                kernels[key][side][names] += 1
+    places = [j for _, j in pairs]
+    in_order = {at for at, _ in common_subsequence(places, sorted(places))}
+    return equal | {
+        (i, j)
+        for at, (i, j) in enumerate(pairs)
+        if at in in_order and a[i][0] == b[j][0] and _are_alike(*kernels[a[i][0]])
+    }
+
+
+def _are_alike(a_kernels: Counter[Key], b_kernels: Counter[Key]) -> bool:
+    return len(a_kernels) == len(b_kernels) == 1 and a_kernels.total() == b_kernels.total()
 
 
 def _places(keys: Sequence[Key], taken: Collection[int] = ()) -> dict[Key, deque[int]]:

@@ -16,6 +16,8 @@ MOST_WITH_SHAPES = 0.5
 LEAST_MATCHED = 0.9
 #: Above this share of GPU time linked by elimination the groups are doubtful as a whole.
 MOST_INEXACT = 0.6
+#: Traffic of kernels that are less than this share of a side's GPU time is no figure of the call.
+LEAST_KNOWN = 0.5
 #: Up to this share of a side's GPU time may be left unmatched, and what was matched still speaks for the step.
 MOST_UNKNOWN = 0.05
 
@@ -104,11 +106,11 @@ def find_lost_groups(groups: Sequence[KernelGroup]) -> LostGroups:
 
 def total_traffic(groups: Sequence[KernelGroup]) -> TrafficTotal | None:
     """The traffic of the groups in which it is known of every call of both sides, per step, and how much of the GPU
-    time these are, without communication; None where it is known of none."""
+    time these are, without communication; None where that is less than half of either side's, and where a side would
+    have moved nothing."""
     groups = [group for group in groups if group.kind != "communication"]
     known = [(group, group.traffic) for group in groups if group.traffic and group.traffic.removed_bytes is not None]
-    if not any(traffic.eager_bytes or traffic.compiled_bytes for _, traffic in known):
-        return None
     eager = math.fsum(traffic.eager_bytes or 0.0 for _, traffic in known)
     compiled = math.fsum(traffic.compiled_bytes or 0.0 for _, traffic in known)
-    return TrafficTotal(eager, compiled, *_shares([group for group, _ in known], groups, of_nothing=1.0))
+    shares = _shares([group for group, _ in known], groups, of_nothing=1.0)
+    return TrafficTotal(eager, compiled, *shares) if eager and compiled and min(shares) >= LEAST_KNOWN else None

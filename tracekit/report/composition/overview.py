@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tracekit.model.comparison import Bound, Comparison, Finding, Side
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import duration, figure_change, scale_of, size, size_change, times_within
-from tracekit.report.composition.overview_account import call_account, noise_words, operator_table, slower_words
+from tracekit.report.composition.overview_account import call_account, operator_table, slower_words
 from tracekit.report.document import Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
 from tracekit.report.sections.findings import listed
@@ -66,7 +66,6 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
         evidence=words.verdict_evidence(comparison),
         notes=notes[:MOST_NOTES],
         bars=bars((comparison,), (comparison.a, comparison.b)),
-        noise=noise_words(comparison),
         account=account,
         tables=tuple(filter(None, (operator_table(comparison), ranks))),
         slower=slower_words(comparison, account),

@@ -65,7 +65,11 @@ def call_account(comparison: Comparison) -> Account | None:
     waits = [*_communication(comparison)]
     by = (" by module" if comparison.modules and main_parts(comparison) else " by family") if parts else ""
     whole = f"{COMPUTE if communicates else KERNELS}{by}"
-    rows = [AccountRow(whole, 0, compute, compute[1] - compute[0]), *parts]
+    # By how much two traces of one side differ: changes below that are none.
+    differs = [side.busy_differs_us or 0.0 for side in (a, b)]
+    noise_us = _noise_us(comparison)
+    half_us = (*differs, noise_us) if noise_us else ()
+    rows = [AccountRow(whole, 0, compute, compute[1] - compute[0], half_us=half_us, within_us=noise_us or None), *parts]
     if parts:
         # Kernels that run beside each other take less together than each by itself.
         rows.append(_row(REST if min(rest) >= 0 else LESS_THAN_NONE, rest[0], rest[1]))
@@ -263,15 +267,6 @@ def slower_words(comparison: Comparison, account: Account | None) -> str:
         return f"Slower, included above: {change} ({short.slower_kernels(comparison)})"
     slower = any((row.delta_us or 0.0) >= LEAST_SLOWER * waterfall.b_us for row in account.rows)
     return "" if slower else "Nothing became slower."
-
-
-def noise_words(comparison: Comparison) -> str:
-    """By how much two traces of one side differ, where that is worth a word: changes of GPU time below it are none."""
-    waterfall, noise_us = comparison.waterfall, _noise_us(comparison)
-    if waterfall is None or noise_us < LEAST_SLOWER * waterfall.b_us:
-        return ""
-    unit, scale, decimals = scale_of(max(waterfall.a_us, waterfall.b_us))
-    return f"GPU changes below {noise_us / scale:,.{decimals}f} {unit} are trace noise"
 
 
 def _noise_us(comparison: Comparison) -> float:

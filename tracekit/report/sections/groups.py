@@ -250,6 +250,8 @@ def _facts(group: KernelGroup) -> Iterator[tuple[str, str]]:
         peak = f" ({percent(rates.arithmetic_share)})" if rates.arithmetic_share is not None else ""
         shares.append(f"arithmetic {rates.tflop_per_s:,.1f} TFLOP/s{peak}")
     if shares:
+        if rates and rates.limit == "small":
+            shares.append("too small to fill the GPU")
         yield "Roofline, est. (% of peak)", ", ".join(shares)
     if traffic and traffic.removed_bytes is not None:
         yield "Memory traffic, est.", f"{size(traffic.eager_bytes)} \N{RIGHTWARDS ARROW} {size(traffic.compiled_bytes)}"

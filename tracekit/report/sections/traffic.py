@@ -8,6 +8,8 @@ from tracekit.report.words.common import shared_scope
 
 #: From this share of a side's GPU time on, what is not known is not worth a word.
 NEARLY_ALL = 0.995
+#: What limits a kernel.
+LIMITS = {"compute": "compute", "memory": "memory", "small": "too small", "neither": "neither"}
 
 
 def traffic_row(comparison: Comparison) -> tuple[str, str, str, str] | None:
@@ -45,14 +47,16 @@ def matmul_table(comparison: Comparison, limit: int = 8) -> Table | None:
         speed = f"{rates.tflop_per_s:,.1f} TFLOP/s{share}"
         giga = None if rates.flops is None else rates.flops / 1e9
         operations = MISSING if giga is None else f"{giga:,.1f} GFLOP" if giga >= 1 else f"{giga * 1e3:,.1f} MFLOP"
-        rows.append((group_label(group), group.kind, duration(_time(group)), operations, speed, bandwidth(rates)))
+        met = LIMITS.get(rates.limit or "", MISSING)
+        rows.append((group_label(group), group.kind, met, duration(_time(group)), operations, speed, bandwidth(rates)))
     figures = ("GPU time", "Operations", "Arithmetic", "Bandwidth")
     return filled_table(
         f"Roofline: matmuls, attention and convolutions, {shared_scope(comparison)}",
-        columns("Kernels", "Change", figures=figures),
+        columns("Kernels", "Change", "Limit", figures=figures),
         rows,
         "Estimated for the longest operator call of each group (B's if it has one); in brackets the share of the "
-        "published peak. A multiply-add is two operations. — means: not known, or served by a cache."
+        "published peak. Too small: below 20 us and 30 % of both peaks. A multiply-add is two operations. — means: not "
+        "known, or served by a cache."
         + (f" {len(known) - limit:,} smaller groups are not listed." if len(known) > limit else ""),
     )
 

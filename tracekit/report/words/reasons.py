@@ -118,6 +118,7 @@ PARTS = {
     "communication": "exposed communication, waiting for other ranks included",
     "memory": "memory-bound kernels (est.)",
     "compute": "compute-bound kernels (est.)",
+    "small": "kernels too small to fill the GPU (est.)",
     "neither": "matmuls and convolutions below 5 % of either roofline (est.)",
 }
 UNKNOWN_BECAUSE = {

@@ -34,6 +34,7 @@ WORK = {
     "communication": "exposed communication, waiting included",
     "memory": "memory-bound kernels (est.)",
     "compute": "compute-bound kernels (est.)",
+    "small": "kernels too small to fill the GPU (est.)",
     "neither": "kernels far below either limit (est.)",
     "unknown": "kernels of unknown limit",
 }
@@ -291,7 +292,7 @@ def bottleneck(side: Side, bound: Bound) -> tuple[str, str]:
     if bound.kind is None and work and work[0] == "unknown":
         waiting = f" ({percent(shares[idle[0]], 0)} {IDLE[idle[0]]})" if idle else ""
         return UNKNOWN, f"{UNKNOWN}{f' ({because})' if because else ''}; {waits}{waiting}"
-    if bound.kind not in ("compute-bound", "memory-bound", "copy-bound", "communication-bound") and idle:
+    if bound.kind in (None, "launch-bound", "sync-bound", "mixed") and idle:
         # Shares of the call, as their sum is.
         left = round(share * 100) - round(shares[idle[0]] * 100)
         waits += f" ({percent(shares[idle[0]], 0)} {IDLE[idle[0]]}{f' + {left} % other' if left else ''})"

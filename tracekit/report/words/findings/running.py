@@ -134,6 +134,13 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
         ),
         slower_convolutions,
     ),
+    "small_kernels": (
+        "Latency-bound: kernels of {side} are too small to fill the GPU",
+        lambda small_us, whole_us, **_: (
+            f"{percent(small_us / whole_us, 0)} of the call ({duration(small_us)} of {duration(whole_us)}) are kernels"
+            " below 20 us and 30 % of both rooflines (est.). Larger batches and fusion fill the GPU."
+        ),
+    ),
     "synchronising_calls": (
         "{side} synchronises inside a call",
         lambda idle_us, call_us, calls, made_by, times, **_: (
