@@ -15,10 +15,12 @@ from tracekit.report.words.findings.over_ranks import LINES
 from tracekit.report.words.short import advice_words
 
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
-BREAK = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0, "cost_us": 3.0}
-NO_LINE = {**BREAK, "line": None, "per_step_us": None, "cost_us": None}
-BROKEN = {"lines": 1, "longest": [BREAK], "hints": ["Keep it a tensor."], "counted_by_dynamo": 0, "on_gpu": True}
-MORE_BROKEN = {"lines": 5, "longest": [BREAK, NO_LINE], "hints": [], "counted_by_dynamo": 23, "on_gpu": False}
+ITEM = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0, "cost_us": 3.0}
+BREAK = {**ITEM, "hint": "Keep it a tensor.", "steers_branch": False}
+STEERING = {**BREAK, "hint": None, "steers_branch": True}
+NO_LINE = {**BREAK, "line": None, "per_step_us": None, "cost_us": None, "hint": None}
+BROKEN = {"lines": 1, "longest": [BREAK], "counted_by_dynamo": 0, "on_gpu": True}
+MORE_BROKEN = {"lines": 5, "longest": [STEERING, NO_LINE], "counted_by_dynamo": 23, "on_gpu": False}
 WARM = {"startup_us": 2e7, "calls": 1500.0, "calls_at_most": 1600.0}
 SAVED = {"call_saving_us": 200.0, "medians_apart_us": 200.0, "warm_was_measured": True, "can_be_regional": True}
 COLD = {"startup_us": 6e7, "calls": 5000.0, "calls_at_most": None, "warm": WARM, **SAVED}
