@@ -113,9 +113,10 @@ def failure_of(metrics: dict[str, Any]) -> str | None:
 def _function_of(metrics: dict[str, Any], targets: tuple[CompileTarget, ...]) -> tuple[str | None, str | None]:
     """Name and place of a compiled function. Of torch's frame around a module of its own those of the module's class;
     several classes share that frame, and have no one place."""
-    file = metrics.get("co_filename")
-    classes = {type(each.module) for each in targets if each.method == "forward" and is_of_torch(each.module)}
-    if not (classes and file and is_torch(file) and portable(file).startswith(DYNAMO)):
+    file, classes = metrics.get("co_filename"), set[type]()
+    if file and is_torch(file) and portable(file).startswith(DYNAMO):
+        classes = {type(each.module) for each in targets if each.method == "forward" and is_of_torch(each.module)}
+    if not classes:
         return function_name(metrics.get("co_name")), place(file, metrics.get("co_firstlineno"))
     return ", ".join(sorted(each.__name__ for each in classes)), class_place(*classes) if len(classes) == 1 else None
 

@@ -3,10 +3,11 @@
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 from tests.model.test_model import CHECKS
 
-from tracekit.model.advice import Action, ActionCode
+from tracekit.model.advice import Action, ActionCode, VerifiedAdvice
 from tracekit.model.comparison import Finding
 from tracekit.model.compilation import FailedGuard
 from tracekit.report.words.findings import IN_CODE, WORDS, finding_advice, finding_evidence, finding_title
@@ -119,6 +120,15 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "uncompiled_component": (FUSIBLE, {**FUSIBLE, "component": "encoder", "partly_compiled": True}),
 }
+
+
+def test_a_switch_promises_to_remove_a_break_only_as_a_possibility_until_it_was_tried():
+    facts = {**BROKEN, "can_be_switched": True, "costly": True}
+    untried = Finding("broken_graphs", "warning", facts, environment={"TORCHDYNAMO_X": "1"})
+    verified = VerifiedAdvice("broken_graphs", "command", 900.0, 900.0, 1000.0, 1.1, None, 5, None)
+    (words, why), (same, tried) = advice_words(untried), advice_words(replace(untried, verified=verified))
+    assert words == same == "TORCHDYNAMO_X=1"
+    assert "may" in why.split() and "may" not in tried.split()
 
 
 def test_every_finding_is_here():
