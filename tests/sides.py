@@ -123,7 +123,13 @@ def make_cpu_analysis(*, fused: int = 0) -> analyses.Analysis:
         **dict.fromkeys(("gpu", "kernels", "copies", "launches", "idle", "memory")),
         steps=(analyses.StepUse(0, 20_000.0, 0, 0, 0, 0), analyses.StepUse(1, 20_000.0, 0, 0, 0, 0)),
         cpu=analyses.CpuUse(
-            40_000.0, 200, 38_000.0, fused, 900.0 if fused else 0.0, (analyses.OperatorTime("aten::mm", 40, 30_000.0),)
+            40_000.0,
+            200,
+            37_000.0 if fused else 38_000.0,
+            600.0 if fused else 0.0,
+            fused,
+            900.0 if fused else 0.0,
+            (analyses.OperatorTime("aten::mm", 40, 30_000.0),),
         ),
     )
 

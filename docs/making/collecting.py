@@ -16,8 +16,8 @@ from typing import Any
 from tracekit import store
 from tracekit.cli.profile import profile
 from tracekit.cli.sweep_report import load_sweep
-from tracekit.comparison.sweeping.cells import option_words
 from tracekit.model.comparison import Comparison
+from tracekit.model.option import option_words
 from tracekit.model.workload import Request
 from tracekit.report.contract import comparison_json, sweep_json
 from tracekit.shell import split_variables, with_variables

@@ -128,6 +128,27 @@ def test_a_cpu_recording_has_operators_and_no_gpu_figures(tmp_path: Path) -> Non
     assert [(step.wall_us, step.busy_us, step.kernels) for step in found.steps] == [(100, None, None)]
 
 
+def test_what_calls_compiled_code_is_no_operator(tmp_path: Path) -> None:
+    around = ("Torch-Compiled Region: 0/0", "CompiledFunction", "## Call CompiledFxGraph abc ##")
+    events = [
+        make_span(0, 100),
+        make_op(2, 6, name="TorchDynamo Cache Lookup"),
+        *(make_op(10 + 5 * depth, 90 - 5 * depth, name=name) for depth, name in enumerate(around)),
+        make_op(11, 13, name="Pregraph bytecode"),
+        make_op(30, 40, name="aten::mm"),
+        make_op(50, 70, name="graph_0_cpp_fused_add_0"),
+        make_op(92, 95, name="CompiledFunctionSomethingElse"),
+    ]
+    cpu = analyze(make_trace(tmp_path, events, tracekit={"device": "cpu"})).cpu
+    assert cpu is not None
+    assert {op.name: op.self_us for op in cpu.top} == {
+        "cpp_fused_add_0": 20,
+        "aten::mm": 10,
+        "CompiledFunctionSomethingElse": 3,
+    }
+    assert (cpu.operator_count, cpu.operator_us, cpu.compiled_wrapper_us) == (3, 33, 4 + 80 - 30)
+
+
 @pytest.mark.parametrize(
     ("ran", "about", "fused"),
     [

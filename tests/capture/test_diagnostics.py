@@ -29,6 +29,17 @@ class Printing(torch.nn.Module):  # type: ignore[misc, name-defined]
         return z * largest
 
 
+class Steering(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """Two breaks: a value that decides what runs next, and one that a helper reads for a branch here."""
+
+    def forward(self, x: Any) -> Any:
+        total = x.sum().item()
+        y = x.sin() if total > 0 else x.cos()
+        if helped(y) > 1:
+            y = y + 1
+        return y
+
+
 class Looping(torch.nn.Module):  # type: ignore[misc, name-defined]
     """A break inside a loop, which Dynamo cannot resume in."""
 
@@ -41,6 +52,10 @@ class Looping(torch.nn.Module):  # type: ignore[misc, name-defined]
             x = x + 1
             print("in a loop")  # noqa: T201
         return self.inner(x)
+
+
+class Chain(torch.nn.Sequential):  # type: ignore[misc, name-defined]
+    """Its forward is torch's."""
 
 
 class Outer(torch.nn.Module):  # type: ignore[misc, name-defined]
@@ -73,7 +88,7 @@ def form_of(module: Any, *batches: int, **settings: Any) -> tuple[Form, Diagnost
             return module(torch.ones(next(following), 8))
 
     workload = make_workload(call, (CompileTarget("model", module),), fullgraph=False, **settings)
-    log = DiagnosticLog()
+    log = DiagnosticLog(workload.targets)
     return watched(compiled_form(workload), log), log
 
 
@@ -105,6 +120,26 @@ def test_a_break_is_told_once_with_its_line_reason_and_hint_however_often_it_is_
     assert (first.function, second.function) == ("forward", "forward")
     assert (first.frames, second.frames) == (("0/0", "0/1"), ("1/0", "1/1"))
     assert found.fallbacks == ()
+
+
+@pytest.mark.parametrize(("module", "steers", "left"), [(Outer, False, 0), (Steering, True, 2)])
+def test_a_captured_value_leaves_a_break_only_where_it_steers_a_branch(module: Any, steers: bool, left: int) -> None:
+    reads = [each for each in diagnosed(module(), 4).breaks if "capture_scalar_outputs" in (each.hint or "")]
+    assert reads and all(each.steers_branch == steers for each in reads)
+    torch.compiler.reset()
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        assert len(diagnosed(module(), 4).breaks) == left
+
+
+def test_a_recompilation_of_torch_s_own_module_is_at_its_class_not_at_dynamo_s_frame() -> None:
+    layers = (torch.nn.Linear(8, 8), torch.nn.ReLU())
+    for module, name, where in (
+        (torch.nn.Sequential(*layers), "Sequential", "torch/nn/modules/container.py:"),
+        (Chain(*layers), "Chain", f"test_diagnostics.py{line_of('class Chain')}"),
+    ):
+        (again,) = diagnosed(module, 2, 3, dynamic=False).recompiles
+        assert again.function == name
+        assert where in (again.where or "")
 
 
 def test_a_break_in_a_helper_tells_which_forward_called_it() -> None:

@@ -73,6 +73,15 @@ class Breaking(Layers):
         return x
 
 
+class Stopping(Layers):
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+            if x.sum().item() > 100:
+                break
+        return x
+
+
 class Listing(Layers):
     def forward(self, x: Any) -> Any:
         return sum([layer(x) * x.sum().item() for layer in self.layers])
@@ -112,10 +121,10 @@ def reasons_of(module: Any) -> tuple[NotCompiled, ...]:
             made = module(x)
             return [*made] if isinstance(module, Yielding) else made
 
-    log = DiagnosticLog()
+    log = DiagnosticLog(targets)
     with pytest.raises(NothingCompiledError):
         warm_up(watched(compiled_form(make_workload(call, targets, fullgraph=False)), log), Silent())
-    return log.why_nothing(targets, getattr(module, "blocks", ()))
+    return log.why_nothing(getattr(module, "blocks", ()))
 
 
 @pytest.mark.usefixtures("dynamo_alone")
@@ -124,6 +133,7 @@ def reasons_of(module: Any) -> tuple[NotCompiled, ...]:
     [
         (Reading, "scalar_read", "x = x / x.max().item()", "loop"),
         (Branching, "data_dependent_branch", "if x.sum() > 0:", "loop"),
+        (Stopping, "data_dependent_branch", "if x.sum().item() > 100:", "loop"),
         (Masking, "data_dependent_shape", "x = layer(x) + torch.nonzero(x).sum()", "loop"),
         (Printing, "untraceable_call", 'print("a layer is done")  # noqa: T201', "loop"),
         (Opening, "untraceable_call", 'with Path("/dev/null").open() as file:', None),

@@ -1,22 +1,17 @@
 """Every command line that README, docs and workflows show is one that this version has, and workflows are valid."""
 
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 import yaml
 
-from tracekit.cli.main import COMMANDS, main
-
+from .command_lines import check_command, words_of
 from .texts import PAGES, ROOT, blocks, prose
 
-#: What stands for something else in a line of prose.
-ELLIPSIS = {"...", "…"}
 WORKFLOWS = [*(ROOT / ".github" / "workflows").glob("*.yml"), *(ROOT / "docs" / "examples").glob("*.yml")]
 TARGETS = re.findall(r"^([\w.-]+):(?!=)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
 
@@ -55,14 +50,6 @@ def shown() -> Iterator[tuple[str, str]]:
         yield from ((workflow.name, line) for line in workflow_lines(workflow.read_text(encoding="utf-8")))
 
 
-def words_of(line: str) -> list[str]:
-    """The words behind variables that are set before the program."""
-    words = shlex.split(line, comments=True)
-    while words and re.match(r"[A-Z_]+=", words[0]):
-        words.pop(0)
-    return words
-
-
 def begins_with(program: str) -> list[tuple[str, str]]:
     found = {(page, line.strip()) for page, line in shown() if line.strip().startswith(f"{program} ")}
     return sorted(found)
@@ -70,26 +57,7 @@ def begins_with(program: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("page", "line"), begins_with("tracekit"))
 def test_a_command_line_is_understood(page: str, line: str) -> None:
-    _, name, *rest = words_of(line)
-    if name.startswith("-"):
-        return
-    assert name in COMMANDS, (page, line)
-    command = main.get_command(click.Context(main), name)
-    assert command is not None
-    words = [word for word in rest if word not in ELLIPSIS]
-    context = click.Context(command, info_name=name)
-    # Raises for options that the command has not. In prose an option may be named without its value.
-    given, _, _ = command.make_parser(context).parse_args([*words, *needed(command, words)])
-    for option in command.params:
-        asked = given.get(option.name or "")
-        if isinstance(option.type, click.Choice) and isinstance(asked, str) and not asked.isupper():
-            option.type.convert(asked, option, context)
-
-
-def needed(command: click.Command, words: list[str]) -> list[str]:
-    """A value for an option that the words end with."""
-    valued = {flag for option in command.params if not getattr(option, "is_flag", False) for flag in option.opts}
-    return ["VALUE"] if words and words[-1] in valued and words[-1].startswith("-") else []
+    check_command(line)
 
 
 @pytest.mark.parametrize(("page", "line"), begins_with("make"))

@@ -136,14 +136,22 @@ def callable_of(module: nn.Module) -> Callable[..., Any]:
     call: Callable[..., Any] | None = getattr(module, CALLING_METHODS[0], None)
     if call is None:
         _refuse_torch("for the call of a module")
+    if is_of_torch(module):
+        with suppress(ImportError):
+            from torch._dynamo.external_utils import wrap_inline
+
+            call = wrap_inline(call)
+    return call
+
+
+def is_of_torch(module: nn.Module) -> bool:
+    """Whether the module's forward is torch's own, at which Dynamo does not begin."""
     with suppress(ImportError):
-        from torch._dynamo.external_utils import wrap_inline
         from torch._dynamo.trace_rules import check
 
         # Hooks of libraries put other callables there, which torch does not ask about either.
-        if isinstance(module.forward, MethodType) and check(module.forward):
-            call = wrap_inline(call)
-    return call
+        return isinstance(module.forward, MethodType) and bool(check(module.forward))
+    return False
 
 
 def is_disabled(function: object) -> bool:

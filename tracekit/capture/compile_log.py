@@ -10,7 +10,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.capture.source_location import function_name, place, portable, user_frames
+from tracekit.capture.branches import steers_branch
+from tracekit.capture.compilation import is_of_torch
+from tracekit.capture.source_location import class_place, function_name, is_torch, place, portable, user_frames
 from tracekit.model.compilation import (
     CacheName,
     CacheUse,
@@ -25,6 +27,7 @@ from tracekit.model.compilation import (
     PhaseName,
     PhaseTime,
 )
+from tracekit.model.workload import CompileTarget
 
 BREAK, RECOMPILE = "dynamo_graph_break_reason", "recompile_reasons"
 #: `compilation_metrics`, with `bwd_` before it for backward graphs and `_runtime` behind for what runs later.
@@ -56,6 +59,10 @@ HINT = re.compile(r"^\s*Hint: (.+)$", re.MULTILINE)
 #: Of hints that a user can do nothing with.
 NO_HELP = ("report an issue", "file an issue", "graph break is fundamental", "may have encountered a bug")
 CODE = re.compile(r"\b(gb\d{4})\b")
+#: The setting that lets a graph hold a value that the host reads, as torch names it where it breaks for one.
+READ_ON_HOST = "capture_scalar_outputs"
+#: Where the frame lies that torch puts around a module of its own.
+DYNAMO = "torch/_dynamo/"
 
 
 class LogEntry(Struct):
@@ -68,8 +75,9 @@ class LogEntry(Struct):
     call: int
 
 
-def read_log(entries: list[LogEntry], counted: Counter[str]) -> Diagnostics:
-    """What the log alone tells. `counted` is how much Inductor's counters have grown."""
+def read_log(entries: list[LogEntry], counted: Counter[str], targets: tuple[CompileTarget, ...] = ()) -> Diagnostics:
+    """What the log alone tells. `counted` is how much Inductor's counters have grown; of `targets` those that are
+    torch's own modules have no frame of their own."""
     metrics = [each for each in entries if each.kind == METRICS]
     failed = {each.id for each in metrics if failure_of(each.content)}
     told = (CACHE.match(each.content) for each in entries if each.kind == "cache")
@@ -86,9 +94,9 @@ def read_log(entries: list[LogEntry], counted: Counter[str]) -> Diagnostics:
     skips = tuple(CudaGraphSkip(reason, count) for reason, count in reasons.most_common())
     unsaid = counted[SKIPS] - sum(reasons.values())
     return Diagnostics(
-        frames=_frames(entries, failed),
+        frames=_frames(entries, failed, targets),
         breaks=_breaks(entries, failed),
-        fallbacks=_fallbacks(metrics),
+        fallbacks=_fallbacks(metrics, targets),
         phases=_phases(metrics),
         caches=tuple(use for use in every if use.hits or use.misses or use.bypasses),
         cuda_graph_skips=(*skips, CudaGraphSkip(None, unsaid)) if unsaid > 0 else skips,
@@ -102,13 +110,26 @@ def failure_of(metrics: dict[str, Any]) -> str | None:
     return None if not kind or kind.endswith(NOTHING_TO_COMPILE) else str(metrics.get("fail_reason") or kind)
 
 
-def _frames(entries: list[LogEntry], failed: set[str | None]) -> tuple[FrameCompilation, ...]:
+def _function_of(metrics: dict[str, Any], targets: tuple[CompileTarget, ...]) -> tuple[str | None, str | None]:
+    """Name and place of a compiled function. Of torch's frame around a module of its own those of the module's class;
+    several classes share that frame, and have no one place."""
+    file, classes = metrics.get("co_filename"), set[type]()
+    if file and is_torch(file) and portable(file).startswith(DYNAMO):
+        classes = {type(each.module) for each in targets if each.method == "forward" and is_of_torch(each.module)}
+    if not classes:
+        return function_name(metrics.get("co_name")), place(file, metrics.get("co_firstlineno"))
+    return ", ".join(sorted(each.__name__ for each in classes)), class_place(*classes) if len(classes) == 1 else None
+
+
+def _frames(
+    entries: list[LogEntry], failed: set[str | None], targets: tuple[CompileTarget, ...]
+) -> tuple[FrameCompilation, ...]:
     because = {each.id: _guards(each.content) for each in entries if each.kind == RECOMPILE}
     return tuple(
         FrameCompilation(
             id=each.id,
-            function=function_name(metrics.get("co_name")),
-            where=place(metrics.get("co_filename"), metrics.get("co_firstlineno")),
+            function=function,
+            where=where,
             phase=each.phase,
             call=each.call,
             seconds=None if metrics.get("duration_us") is None else metrics["duration_us"] / 1e6,
@@ -117,6 +138,7 @@ def _frames(entries: list[LogEntry], failed: set[str | None]) -> tuple[FrameComp
             inputs=_inputs(metrics),
         )
         for each, metrics in ((entry, entry.content) for entry in entries if entry.kind == METRICS)
+        for function, where in (_function_of(metrics, targets),)
         if each.id is not None and each.id not in failed
         # Backward graphs, and what ran later, belong to a frame that is told already.
         if metrics.get("is_forward") is not False and not metrics.get("is_runtime")
@@ -188,6 +210,7 @@ def read_break(text: str, id_: str | None) -> GraphBreak:
         code=code[1] if code else None,
         frames=(id_,) if id_ else (),
         called_from=caller,
+        steers_branch=READ_ON_HOST in text and steers_branch(own),
     )
 
 
@@ -197,7 +220,7 @@ def find_hint(text: str) -> str | None:
     return next((hint for hint in hints if not any(each in hint for each in NO_HELP)), None)
 
 
-def _fallbacks(metrics: list[LogEntry]) -> tuple[EagerFallback, ...]:
+def _fallbacks(metrics: list[LogEntry], targets: tuple[CompileTarget, ...]) -> tuple[EagerFallback, ...]:
     """Each once. What was compiled too often is told without its name, which the frame's first compilation has."""
     number = {each.id: (each.id or "").partition("/")[0] for each in metrics}
     named = {number[each.id]: each.content for each in metrics if each.content.get("co_name")}
@@ -207,15 +230,13 @@ def _fallbacks(metrics: list[LogEntry]) -> tuple[EagerFallback, ...]:
         if failure is None:
             continue
         known = each.content if each.content.get("co_name") else named.get(number[each.id], {})
+        function, where = _function_of(known, targets)
         reason = next((line.strip() for line in failure.splitlines() if line.strip()), failure)
         kind: FallbackKind = "skipped" if str(each.content.get("fail_type")).endswith("Unsupported") else "error"
         fallback = EagerFallback(
             kind="recompile_limit" if LIMIT.search(reason) else kind,
-            function=function_name(known.get("co_name")),
-            where=place(
-                each.content.get("fail_user_frame_filename") or known.get("co_filename"),
-                each.content.get("fail_user_frame_lineno") or known.get("co_firstlineno"),
-            ),
+            function=function,
+            where=place(*(each.content.get(f"fail_user_frame_{part}") for part in ("filename", "lineno"))) or where,
             reason=reason,
         )
         found[fallback] = None

@@ -30,9 +30,10 @@ CUDA_GRAPH_LOGGERS = ("torch._inductor.cudagraph_utils.__cudagraphs", "torch._in
 
 
 class DiagnosticLog(Struct):
-    """What is said of one form, from its first call to its last. `phase` is the walk's to set; calls are counted anew
-    in each."""
+    """What is said of one form, which compiles `targets`, from its first call to its last. `phase` is the walk's to
+    set; calls are counted anew in each."""
 
+    targets: tuple[CompileTarget, ...] = ()
     phase: CallPhase = "warm-up"
     warmed_up_at: dict[str, int] | None = None
     _calls: Counter[CallPhase] = field(default_factory=Counter)
@@ -111,13 +112,11 @@ class DiagnosticLog(Struct):
         if noted not in self._problems:
             self._problems.append(noted)
 
-    def why_nothing(
-        self, targets: tuple[CompileTarget, ...], blocks: Iterable[nn.Module] = ()
-    ) -> tuple[NotCompiled, ...]:
+    def why_nothing(self, blocks: Iterable[nn.Module] = ()) -> tuple[NotCompiled, ...]:
         """Why nothing of the targets, or of the `blocks` that repeat in them, was compiled; empty where nobody can
         tell."""
         try:
-            return find_reasons(self._entries, targets, blocks)
+            return find_reasons(self._entries, self.targets, blocks)
         except Exception as error:  # noqa: BLE001 (no measurement may fail for what torch says of itself)
             self._problem(Noted("compile_log_unreadable", {"error": f"{type(error).__name__}: {error}"}))
             return ()
@@ -125,7 +124,7 @@ class DiagnosticLog(Struct):
     def diagnose(self, walls_us: dict[CallPhase, tuple[float, ...]]) -> Diagnostics:
         """All that was said until now. `walls_us` are the times of the calls of each phase, in order."""
         try:
-            found = read_log(self._entries, self._counted)
+            found = read_log(self._entries, self._counted, self.targets)
         except Exception as error:  # noqa: BLE001 (no measurement may fail for what torch says of itself)
             self._problem(Noted("compile_log_unreadable", {"error": f"{type(error).__name__}: {error}"}))
             found = Diagnostics()

@@ -17,6 +17,7 @@ from typing import Literal
 from msgspec.structs import replace
 from torch import nn
 
+from tracekit.capture.branches import steers_branch, tree_of
 from tracekit.capture.compilation import is_disabled
 from tracekit.capture.compile_log import BREAK, METRICS, LogEntry, failure_of, read_break
 from tracekit.capture.source_location import function_name, place, user_frames
@@ -94,6 +95,8 @@ def _read(text: str, frames: tuple[Frame, ...], targets: tuple[CompileTarget, ..
     frames = frames or _functions(targets)[:1]
     if not frames:
         return NotCompiled(code, told.reason, told.where, explanation=told.explanation, hint=told.hint)
+    if code == "scalar_read" and steers_branch(frames):
+        code = "data_dependent_branch"
     file, line, function = frames[-1]
     forward = next((at for at in reversed(range(len(frames))) if frames[at][2] == "forward"), 0)
     called_from = place(*frames[forward][:2])
@@ -125,11 +128,7 @@ def _in_loop(frame: Frame) -> bool:
     file, line, function = frame
     if function in COMPREHENSIONS:
         return True
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    loops = (each for each in ast.walk(tree) if isinstance(each, ast.For | ast.While))
+    loops = (each for each in ast.walk(tree_of(file)) if isinstance(each, ast.For | ast.While))
     return any(each.body[0].lineno <= line <= (each.body[-1].end_lineno or 0) for each in loops)
 
 

@@ -4,6 +4,7 @@ Module calls are recognised by `torch.nn.Module`'s two calling methods (private 
 they have other names no module is found, and everything is reported without one.
 """
 
+import inspect
 import os
 import re
 import sys
@@ -116,6 +117,14 @@ def user_frames(text: str) -> list[tuple[str, str, str]]:
 def place(file: str | None, line: Any) -> str | None:
     """`file:line`; None where one of them is not known."""
     return f"{portable(file)}:{line}" if file and line is not None else None
+
+
+def class_place(kind: type) -> str | None:
+    """Where the class begins; None where its source is not there."""
+    try:
+        return place(inspect.getsourcefile(kind), inspect.getsourcelines(kind)[1])
+    except (OSError, TypeError):
+        return None
 
 
 def function_name(name: str | None) -> str | None:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Side
+from tracekit.model.option import option_words
 from tracekit.model.run import Run, Settings
 from tracekit.model.workload import DEFAULT_PROMPT
 from tracekit.shell import joined, quoted, retyped, split_variables, with_variables
@@ -82,20 +83,18 @@ def profile_command(
             continue
         value = changes.get(name, getattr(settings, name))
         said = value is not None and value != UNSAID.get(name)
-        words += [f"--{name.replace('_', '-')}", str(value)] if said else []
+        words += option_words(name, value) if said else []
     if asked := settings.generation:
-        words += ["--phase", asked.phase, "--cache", asked.cache]
-        words += ["--max-new-tokens", str(asked.max_new_tokens)] if asked.max_new_tokens else []
-        if asked.fast_processor is not None:
-            words.append("--use-fast" if asked.fast_processor else "--no-use-fast")
-    words += ["--checkpoint"] if settings.checkpoint else []
-    words += ["--compiled-autograd"] if settings.compiled_autograd and compiled else []
+        words += [*option_words("phase", asked.phase), *option_words("cache", asked.cache)]
+        words += option_words("max_new_tokens", asked.max_new_tokens) if asked.max_new_tokens else []
+        words += option_words("use_fast", asked.fast_processor) if asked.fast_processor is not None else []
+    words += option_words("checkpoint", True) if settings.checkpoint else []
+    words += option_words("compiled_autograd", True) if settings.compiled_autograd and compiled else []
     dynamic = changes.get("dynamic", settings.dynamic)
-    if dynamic is not None and compiled:
-        words.append("--dynamic" if str(dynamic) == "True" else "--no-dynamic")
+    words += option_words("dynamic", dynamic) if dynamic is not None and compiled else []
     if not settings.fullgraph and compiled and "--fullgraph" not in more:
         # Most workloads ask for one graph unless told otherwise, and then end at the first break.
-        words.append("--no-fullgraph")
+        words += option_words("fullgraph", False)
     own = settings.own.options if settings.own else ()
     return with_variables(joined([*words, *more, *(["--", *own] if own else [])]), settings.variables)
 

@@ -319,6 +319,7 @@ class CpuUse(Struct, frozen=True):
     span_us: float
     operator_count: int
     operator_us: float
+    compiled_wrapper_us: float  #: Of what calls compiled code: its own time, without operators and C++ kernels.
     fused_count: int | None  #: Inductor's C++ kernels; None where those that ran record no events.
     fused_us: float | None  #: Their time; None likewise.
     top: tuple[OperatorTime, ...]

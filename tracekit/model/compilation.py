@@ -136,6 +136,7 @@ class GraphBreak(Struct, frozen=True):
     per_step_us: Microseconds | None = None  #: Host time outside graphs there: an estimate from above.
     called_from: Text | None = None  #: The line of the module that led there, where it is another.
     idle_per_step_us: Microseconds | None = None  #: The part of it in which the GPU was idle; None without a GPU.
+    steers_branch: bool = False  #: Whether a value is read there that decides which code runs next.
 
     @property
     def cost_us(self) -> float | None:

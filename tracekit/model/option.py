@@ -28,7 +28,7 @@ class Option(Struct, frozen=True):
     """A field of Request, Settings or Generation, and its word. `larger`: a greater one makes the tensors of a call
     larger, which needs memory. `everywhere`: every workload takes it. `cell`: another one makes another cell of a
     sweep. `axis` is its place in the order of a sweep's rows, of which the last changes from row to row; None where
-    rows do not differ in it."""
+    rows do not differ in it. A `flag` has no value: `--dynamic`, `--no-dynamic`."""
 
     name: str
     word: str
@@ -37,6 +37,7 @@ class Option(Struct, frozen=True):
     everywhere: bool = True
     cell: bool = True
     axis: int | None = None
+    flag: bool = False
 
 
 OPTIONS = (
@@ -53,22 +54,32 @@ OPTIONS = (
     Option("phase", "phase", "generation", everywhere=False, axis=3),
     Option("max_new_tokens", "new tokens", "generation", everywhere=False, axis=5),
     Option("cache", "cache", "generation", everywhere=False, axis=4),
-    Option("use_fast", "fast processor", "other", everywhere=False),
+    Option("use_fast", "fast processor", "other", everywhere=False, flag=True),
     Option("prompt", "prompt", "prompt", everywhere=False),
     Option("options", "options of build()", "own", everywhere=False),
     Option("scope", "scope", "compiling", axis=13),
     Option("mode", "mode", "compiling", axis=14),
-    Option("fullgraph", "fullgraph", "compiling"),
-    Option("dynamic", "dynamic shapes", "compiling"),
+    Option("fullgraph", "fullgraph", "compiling", flag=True),
+    Option("dynamic", "dynamic shapes", "compiling", flag=True),
     Option("compile_order", "order of compiling and sharding", "compiling", everywhere=False),
-    Option("compiled_autograd", "compiled autograd", "compiling", everywhere=False),
+    Option("compiled_autograd", "compiled autograd", "compiling", everywhere=False, flag=True),
     Option("seed", "seed", "other", cell=False),
     Option("iterations", "timed calls", "other", cell=False),
     Option("parallel", "parallelism", "model", everywhere=False, axis=12),
-    Option("checkpoint", "activation checkpointing", "model", everywhere=False),
+    Option("checkpoint", "activation checkpointing", "model", everywhere=False, flag=True),
     Option("nproc", "ranks", "origin", everywhere=False, axis=11),
-    Option("download", "download", "other", everywhere=False, cell=False),
+    Option("download", "download", "other", everywhere=False, cell=False, flag=True),
 )
+FLAGS = frozenset(each.name for each in OPTIONS if each.flag)
+
+
+def option_words(name: str, value: object) -> list[str]:
+    """What sets this option on the command line: `batch_size` by `--batch-size 4`, `dynamic` by `--no-dynamic`. In a
+    finding a flag's value is `True` or `False` as a word."""
+    option = name.replace("_", "-")
+    if name in FLAGS:
+        return [f"--{option}" if str(value) == "True" else f"--no-{option}"]
+    return [f"--{option}", str(value)]
 
 
 def words_of(*roles: Role) -> dict[str, str]:

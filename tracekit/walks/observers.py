@@ -60,7 +60,7 @@ class CompilationObserver(Struct):
         """The form, heard from now on."""
         from tracekit.capture.diagnostics import DiagnosticLog, watched
 
-        self._logs[form.name] = DiagnosticLog(warmed_up_at=self.sizes)
+        self._logs[form.name] = DiagnosticLog(self.workload.targets, warmed_up_at=self.sizes)
         return watched(form, self._logs[form.name])
 
     def warming(self, form: Form) -> Form:
@@ -82,7 +82,7 @@ class CompilationObserver(Struct):
         from tracekit.workloads.scopes import with_shares
 
         blocks = repeated_blocks(self.workload.modules).values()
-        why = self._logs["compiled"].why_nothing(self.workload.targets, blocks)
+        why = self._logs["compiled"].why_nothing(blocks)
         return replace(run, not_compiled=why, components=with_shares(replace(self.workload, targets=())).components)
 
     def begin(self, phase: CallPhase) -> None:

@@ -32,6 +32,8 @@ from tracekit.model.compilation import (
     RegionTime,
 )
 from tracekit.model.note import Note
+from tracekit.report.words.findings import finding_evidence
+from tracekit.report.words.findings.compiling import STEERS
 
 SIZE = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 1, actual 4")
 FRAME = FrameCompilation("0/0", "forward", "model.py:12", "warm-up", 1, 2.0, 40)
@@ -84,7 +86,7 @@ def test_one_cheap_break_is_information_with_its_line_and_what_helps():
     assert not finding.facts["can_be_switched"]
     (longest,) = finding.facts["longest"]
     assert (longest["line"], longest["reason"], longest["cost_us"]) == ("model.py:20", "Unsupported Tensor.item()", 9.0)
-    assert finding.facts["hints"] == ["Keep it a tensor."]
+    assert longest["hint"] == "Keep it a tensor."
     assert command_of(finding).endswith("--fullgraph")
 
 
@@ -97,6 +99,18 @@ def test_what_torch_hints_at_is_switched_on_by_the_command():
     assert "--fullgraph" not in command_of(finding) and finding.facts["can_be_switched"]
     names = ("SCALAR_OUTPUTS", "DYNAMIC_OUTPUT_SHAPE_OPS")
     assert {*finding.environment} == {f"TORCHDYNAMO_CAPTURE_{name}" for name in names}
+
+
+def test_each_hint_is_beside_its_line_and_none_is_taken_where_a_value_steers_a_branch():
+    switch = "Set capture_scalar_outputs."
+    steering = replace(ITEM, where="model.py:30", hint=switch, steers_branch=True, per_step_us=50.0)
+    plain = replace(ITEM, per_step_us=9.0)
+    finding = findings(Diagnostics(breaks=(steering, plain)))["broken_graphs"]
+    assert (finding.environment, finding.facts["can_be_switched"], finding.saving_us) == ({}, False, 59.0)
+    told = [(each["line"], each["hint"], each["steers_branch"]) for each in finding.facts["longest"]]
+    assert told == [("model.py:30", None, True), ("model.py:20", "Keep it a tensor.", False)]
+    words = finding_evidence(finding)
+    assert words.index("model.py:30") < words.index(STEERS) < words.index("model.py:20") < words.index("Keep it")
 
 
 def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():

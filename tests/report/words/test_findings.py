@@ -3,10 +3,11 @@
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 from tests.model.test_model import CHECKS
 
-from tracekit.model.advice import Action, ActionCode
+from tracekit.model.advice import Action, ActionCode, VerifiedAdvice
 from tracekit.model.comparison import Finding
 from tracekit.model.compilation import FailedGuard
 from tracekit.report.words.findings import IN_CODE, WORDS, finding_advice, finding_evidence, finding_title
@@ -15,10 +16,12 @@ from tracekit.report.words.findings.over_ranks import LINES
 from tracekit.report.words.short import advice_words
 
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
-BREAK = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0, "cost_us": 3.0}
-NO_LINE = {**BREAK, "line": None, "per_step_us": None, "cost_us": None}
-BROKEN = {"lines": 1, "longest": [BREAK], "hints": ["Keep it a tensor."], "counted_by_dynamo": 0, "on_gpu": True}
-MORE_BROKEN = {"lines": 5, "longest": [BREAK, NO_LINE], "hints": [], "counted_by_dynamo": 23, "on_gpu": False}
+ITEM = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0, "cost_us": 3.0}
+BREAK = {**ITEM, "hint": "Keep it a tensor.", "steers_branch": False}
+STEERING = {**BREAK, "hint": None, "steers_branch": True}
+NO_LINE = {**BREAK, "line": None, "per_step_us": None, "cost_us": None, "hint": None}
+BROKEN = {"lines": 1, "longest": [BREAK], "counted_by_dynamo": 0, "on_gpu": True}
+MORE_BROKEN = {"lines": 5, "longest": [STEERING, NO_LINE], "counted_by_dynamo": 23, "on_gpu": False}
 WARM = {"startup_us": 2e7, "calls": 1500.0, "calls_at_most": 1600.0, "calls_ci95": None}
 SAVED = {"call_saving_us": 200.0, "medians_apart_us": 200.0, "warm_was_measured": True, "can_be_regional": True}
 COLD = {
@@ -125,6 +128,15 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "uncompiled_component": (FUSIBLE, {**FUSIBLE, "component": "encoder", "partly_compiled": True}),
 }
+
+
+def test_a_switch_promises_to_remove_a_break_only_as_a_possibility_until_it_was_tried():
+    facts = {**BROKEN, "can_be_switched": True, "costly": True}
+    untried = Finding("broken_graphs", "warning", facts, environment={"TORCHDYNAMO_X": "1"})
+    verified = VerifiedAdvice("broken_graphs", "command", 900.0, 900.0, 1000.0, 1.1, None, 5, None)
+    (words, why), (same, tried) = advice_words(untried), advice_words(replace(untried, verified=verified))
+    assert words == same == "TORCHDYNAMO_X=1"
+    assert "may" in why.split() and "may" not in tried.split()
 
 
 def test_every_finding_is_here():

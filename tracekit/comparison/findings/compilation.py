@@ -42,8 +42,9 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     cost_us, call_us = cost_of(*breaks), side.wall_us or side.span_us
     costly = cost_us is not None and call_us is not None and cost_us >= COSTLY * call_us
     longest = sorted(breaks, key=lambda each: -(each.cost_us or 0))
-    # What torch's hints name can be switched on, which leaves the others; else an error says where it happens.
-    removed = [each for each in breaks if any(name in (each.hint or "") for name in SWITCHES)]
+    # What torch's hints name can be switched on, which leaves the others; else an error says where it happens. A value
+    # that steers a branch breaks the graph whatever is switched on.
+    removed = [each for each in breaks if _hints_at_switch(each) and not each.steers_branch]
     hints = " ".join(each.hint or "" for each in removed) if longest[0] in removed else ""
     switches = {variable: "1" for name, variable in SWITCHES.items() if name in hints}
     longest = longest[:NAMED]
@@ -57,10 +58,11 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
                 "reason": each.reason,
                 "per_step_us": each.per_step_us,
                 "cost_us": cost_of(each),
+                "hint": None if each.steers_branch and _hints_at_switch(each) else each.hint,
+                "steers_branch": each.steers_branch,
             }
             for each in longest
         ],
-        "hints": list(dict.fromkeys(each.hint for each in longest if each.hint)),
         "counted_by_dynamo": side.form.compilation.graph_breaks if side.form and side.form.compilation else 0,
         "can_be_switched": bool(switches),
         "costly": costly,
@@ -74,6 +76,10 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
         action=run_again(side.settings, more=("--fullgraph",), switches=switches),
         environment=switches if side.settings else {},
     )
+
+
+def _hints_at_switch(each: GraphBreak) -> bool:
+    return any(name in (each.hint or "") for name in SWITCHES)
 
 
 def find_compiled_again(comparison: Comparison) -> Finding | None:

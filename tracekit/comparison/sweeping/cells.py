@@ -17,7 +17,7 @@ from tracekit.comparison.sweeping.calls import pool_calls, read_calls, until_don
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
 from tracekit.model.note import Note
-from tracekit.model.option import words_of
+from tracekit.model.option import option_words, words_of
 from tracekit.model.run import CompileFacts, FormName, FormResult
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions, ProcessFigures
@@ -206,11 +206,3 @@ def command_of(result: CellResult, form: FormName) -> str:
         if given and (compiled or name not in COMPILING):
             words += option_words(name, value)
     return joined([*words, *(["--", *asked.options] if asked.options else [])])
-
-
-def option_words(name: str, value: object) -> list[str]:
-    """What sets this field of a Request on the command line: `batch_size` by `--batch-size 4`."""
-    option = name.replace("_", "-")
-    if isinstance(value, bool):
-        return [f"--{option}" if value else f"--no-{option}"]
-    return [f"--{option}", str(value)]

@@ -9,7 +9,7 @@ from tracekit.model.analysis import NOT_THE_HOST
 from tracekit.model.comparison import Comparison
 from tracekit.model.idle_estimate import NOTHING, Between, changes_between, sum_between
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MISSING, figure_change, scale_of
+from tracekit.numbers import MISSING, figure_change, scale_of, times
 from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
 from tracekit.report.sections.kernels import times_by_family
@@ -228,28 +228,43 @@ def _half_us(a: dict[str, Between], b: dict[str, Between]) -> tuple[float, ...]:
 
 
 def operator_table(comparison: Comparison) -> Table | None:
-    """The operators with the most time of their own, of two CPU runs; None of all else."""
+    """Where a call's time goes, of two CPU runs; None of all else. Recorded steps are longer than calls: where both
+    sides are timed and read by steps, each side's times are scaled to its unprofiled call. The rows add up to it."""
     a, b = comparison.a, comparison.b
     if a.analysis.cpu is None or b.analysis.cpu is None:
         return None
-    wholes = [side.analysis.cpu.operator_us / side.steps for side in (a, b) if side.analysis.cpu]
-    own = [
-        {each.name: each.self_us / side.steps for each in (side.analysis.cpu.top if side.analysis.cpu else ())}
-        for side in (a, b)
-    ]
+    kind, uses = a.analysis.window.kind, (a.analysis.cpu, b.analysis.cpu)
+    ratios = (a.recorded_ratio, b.recorded_ratio)
+    scaled = all(ratios) and kind == b.analysis.window.kind == "steps"
+    per_call = [side.steps * ((scaled and ratio) or 1) for side, ratio in zip((a, b), ratios, strict=True)]
+    wholes = [side.analysis.window.span_us / each for side, each in zip((a, b), per_call, strict=True)]
+    operators, wrapper = (
+        [getattr(use, field) / each for use, each in zip(uses, per_call, strict=True)]
+        for field in ("operator_us", "compiled_wrapper_us")
+    )
+    own = [{op.name: op.self_us / each for op in use.top} for use, each in zip(uses, per_call, strict=True)]
+    largest = sorted({*own[0], *own[1]}, key=lambda name: -max(each.get(name, 0.0) for each in own))[:MOST_OPERATORS]
+    others = [us - sum(each.get(name, 0.0) for name in largest) for us, each in zip(operators, own, strict=True)]
+    outside = [whole - us - more for whole, us, more in zip(wholes, operators, wrapper, strict=True)]
     unit, scale, decimals = scale_of(max(wholes))
 
-    def row(name: str, *us: float | None) -> tuple[str, ...]:
-        before, after = us
-        change = MISSING if before is None or after is None else figure_change((after - before) / scale, decimals)
-        return (name, *(MISSING if each is None else f"{each / scale:,.{decimals}f}" for each in us), change)
+    def row(name: str, before: float | None, after: float | None) -> tuple[str, ...]:
+        told = (MISSING if us is None else f"{us / scale:,.{decimals}f}" for us in (before, after))
+        return (name, *told, figure_change(((after or 0.0) - (before or 0.0)) / scale, decimals))
 
-    largest = sorted({*own[0], *own[1]}, key=lambda name: -max(each.get(name, 0.0) for each in own))
-    names = {name: f"  {clipped_within(printable(name), OPERATOR)}" for name in largest[:MOST_OPERATORS]}
-    told = (row(shown, *(each.get(name) for each in own)) for name, shown in names.items())
-    rows = (row("all operators", *wholes), *told)
+    rows = [row(WINDOWS[kind], *wholes), row("operators", *operators)]
+    shown = {name: f"  {clipped_within(printable(name), OPERATOR)}" for name in largest}
+    rows += [row(name, *(each.get(operator) for each in own)) for operator, name in shown.items()]
+    rows += [row("  other operators", *others)] if max(others) >= ROUNDING else []
+    # C++ kernels that record no events are in it.
+    wrapped = "compiled wrapper" if all(use.fused_us is not None for use in uses) else "compiled wrapper, C++ kernels"
+    rows += [row(wrapped, *wrapper)] if any(wrapper) else []
+    # Operators of several threads can take longer than the call.
+    rows.append(row("outside operators" if min(outside) >= 0 else "outside operators, less overlap", *outside))
+    longer = f"{times(a.recorded_ratio)} as long in {a.label}, {times(b.recorded_ratio)} in {b.label}"
+    note = f"Scaled to the unprofiled call: profiled steps are {longer}." if scaled else "With profiler."
     heads = columns(f"Operators, {words.shared_scope(comparison)}, {unit}", figures=(a.label, b.label, "change"))
-    return Table("", heads, rows)
+    return Table("", heads, tuple(rows), note)
 
 
 def slower_words(comparison: Comparison, account: Account | None) -> str:

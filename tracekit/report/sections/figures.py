@@ -134,6 +134,7 @@ OF_CPU = (
     (_counts, "Operators", "operator_count"),
     (_counts, "Inductor's C++ kernels", "fused_count"),
     (_durations, "Time in operators", "operator_us"),
+    (_durations, "Time in the compiled wrapper", "compiled_wrapper_us"),
     (_durations, "Time in C++ kernels", "fused_us"),
 )
 

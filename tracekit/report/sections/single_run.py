@@ -81,6 +81,8 @@ def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
     if analysis.cpu:
         yield "Operators", count(analysis.cpu.operator_count / side.steps)
         yield "Time in operators", duration(analysis.cpu.operator_us / side.steps)
+        if analysis.cpu.compiled_wrapper_us:
+            yield "Time in the compiled wrapper", duration(analysis.cpu.compiled_wrapper_us / side.steps)
         fused, fused_us = analysis.cpu.fused_count, analysis.cpu.fused_us
         yield "Inductor's C++ kernels", count(None if fused is None else fused / side.steps)
         yield "Time in C++ kernels", duration(None if fused_us is None else fused_us / side.steps)

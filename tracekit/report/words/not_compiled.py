@@ -28,7 +28,7 @@ INSIDE = {"loop": "graph break in a loop", "context_manager": "graph break in a 
 
 REMEDIES: dict[RemedyCode, str] = {
     "compute_on_gpu": "keep the value in its tensor: no .item(), .tolist(), int() or float() of it",
-    "capture_in_graph": "lets the graph hold the value",
+    "capture_in_graph": "may let the graph hold the value",
     "select_on_gpu": "torch.where for both branches, or torch.cond for one of them",
     "fix_sizes": "keep sizes independent of values: torch.where in place of nonzero(), unique(), x[mask]",
     "move_call": "remove the call (print, logging, files, NumPy), or move it out of the model",

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from tracekit.model.analysis import OF_LAUNCHING
+from tracekit.model.option import option_words
 from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import count, counted, duration, percent, size, times
 from tracekit.report.words.common import cause_words
@@ -148,7 +149,7 @@ OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as 
 
 #: Why a command is worth trying, by the finding's code.
 WHY: dict[str, Sentence] = {
-    "broken_graphs": lambda can_be_switched, **_: "no graph break there" if can_be_switched else "",
+    "broken_graphs": lambda can_be_switched, **_: "may remove the graph break" if can_be_switched else "",
     "cold_start": "compiles one block, reuses it; adds guards",
     "ddp_buckets": "buckets are reduced during backward",
     "fewer_gathers": "hooks gather block by block",
@@ -214,13 +215,16 @@ def clock_words(clocks_mhz: Sequence[float], names: Sequence[str]) -> str:
 def advice_words(finding: Finding) -> tuple[str, str]:
     """What to try, and why: `--mode reduce-overhead`, `CUDA graphs`."""
     options = [f"{name}={value}" for name, value in finding.environment.items()]
-    options += [f"--{name.replace('_', '-')} {value}".strip() for name, value in finding.changes.items()]
+    options += [word for name, value in finding.changes.items() for word in option_words(name, value)]
     why = say(WHY[finding.code], finding.facts) if finding.code in WHY else ""
     if finding.code == "cold_start" and finding.facts["can_be_regional"]:
         # No faster calls: its command changes nothing that is compared.
         options.append("--scope regional")
     if finding.code == "broken_graphs" and finding.facts["costly"] and not options:
         return f"remove the graph break at {_break_place(finding.facts)}", why
+    if finding.code == "broken_graphs" and finding.verified is not None:
+        # What may come of it was measured.
+        why = "values in the graph"
     if options or finding.action is None or finding.action.code == "run_again":
         return " ".join(options), why
     return IN_CODE[finding.action.code], why

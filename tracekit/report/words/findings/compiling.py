@@ -9,6 +9,8 @@ from tracekit.report.words.saying import Sentence
 
 #: What is said of the advice where nothing can be switched on: it saves nothing by itself, and is not tried.
 FULLGRAPH = " --fullgraph does not remove breaks: it raises an error that names the first one."
+#: Of a value that decides which code runs next, whatever Dynamo hints at.
+STEERS = "its value steers a branch: torch.where for both branches, or torch.cond for one of them"
 FELL_BACK = {
     "recompile_limit": "{} hit the recompile limit (falls back to eager)",
     "skipped": "Dynamo skipped {} (falls back to eager)",
@@ -38,17 +40,16 @@ def check_sentence(facts: Mapping[str, Any]) -> str:
     return f"guard {facts['check']} failed"
 
 
-def graphs_break(
-    *, lines: int, longest: list[dict[str, Any]], hints: list[str], counted_by_dynamo: int, **facts: Any
-) -> str:
+def graphs_break(*, lines: int, longest: list[dict[str, Any]], counted_by_dynamo: int, **facts: Any) -> str:
     told = []
     for each in longest:
         idle = f", GPU idle in at most {duration(each['cost_us'])}" if facts["on_gpu"] else ""
         cost = f" ({duration(each['per_step_us'])} per step outside of graphs{idle})" if each["per_step_us"] else ""
-        told.append(f"{each['line'] or 'unknown line'}: {each['reason']}{cost}")
+        hint = STEERS if each["steers_branch"] else each["hint"]
+        hinted = f" (hint: {hint.rstrip('.')})" if hint else ""
+        told.append(f"{each['line'] or 'unknown line'}: {each['reason']}{cost}{hinted}")
     told += [f"and {lines - len(longest)} more"] if lines > len(longest) else []
-    hinted = "".join(f" {each.rstrip('.')}." for each in hints)
-    text = f"{'; '.join(told)}.{hinted}"
+    text = f"{'; '.join(told)}."
     if counted_by_dynamo:
         # Dynamo's own count, which other parts of a report show: it counts a line again for each function it compiles.
         breaks = counted(counted_by_dynamo, "break")
