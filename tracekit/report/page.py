@@ -18,7 +18,6 @@ from tracekit.report.advised import advised
 from tracekit.report.document import Chart, Name, Report, Table, Timelines
 from tracekit.report.sections.call import CALL_PARTS
 from tracekit.report.words.ranks import PARTS
-from tracekit.report.words.short import ELSEWHERE
 
 PLOTLY = "plotly-finance.min.js.gz"
 #: What every page runs, and what those run besides that draw something, as one script.
@@ -92,7 +91,6 @@ def _environment() -> jinja2.Environment:
     made.filters["shown"] = shown_account
     made.filters["advised"] = advised
     made.globals["call_parts"] = CALL_PARTS | PARTS
-    made.globals["elsewhere_words"] = ELSEWHERE
     made.filters["packed"] = lambda markup: Markup(base64.b64encode(gzip.compress(markup.encode(), mtime=0)).decode())
     made.filters["kind"] = lambda block: type(block).__name__
     made.tests["wide"] = _is_wide

@@ -53,9 +53,6 @@ SHORTER = {"NVIDIA ": "", "bfloat16": "bf16", "float16": "fp16", "float32": "fp3
 #: Characters of the line of a graph break, and of its reason.
 BREAK, REASON = 40, 60
 
-#: What the pale part of the interval is.
-ELSEWHERE = "pale: the next process"
-
 #: What there is to try: for faster calls, for whatever there is, and for a shorter start.
 FASTER, TRY, SHORTER_START = "To speed up the call", "Try next", "To shorten compiling"
 NOTHING_FASTER = "nothing known"
