@@ -1,6 +1,7 @@
 """The price of overlap, of jobs in which it is known."""
 
 import random
+from statistics import median
 
 import polars as pl
 import pytest
@@ -14,22 +15,31 @@ STEPS, KERNELS, KINDS = 3, 9, 4
 
 
 def overlapped(
-    seed: int, *, noise: float = 0.01, slower: float = 0.15, marked: bool = True, later: int = 0
+    seed: int,
+    *,
+    noise: float = 0.01,
+    slower: float = 0.15,
+    marked: bool = True,
+    later: int = 0,
+    clock: float = 0.0,
+    size: int = KERNELS,
 ) -> tuple[dict[int, RankDigest], float]:
     """Two ranks, the first of which waits in a collective from some kernel of each step to its end; and what that cost.
-    Kernels of one name differ in shape, GPUs in speed. The second rank's recording may begin so many kernels later."""
+    Kernels of one name differ in shape, GPUs in speed, and a GPU's clock from step to step by a deviation of `clock`. A
+    step has `size` kernels. The second rank's recording may begin so many kernels later."""
     draw = random.Random(seed)
-    alone = [draw.uniform(20, 200) for _ in range(KERNELS)]
-    names = [f"kernel {draw.randrange(KINDS)}" for _ in range(KERNELS)]
+    alone = [draw.uniform(20, 200) for _ in range(size)]
+    names = [f"kernel {draw.randrange(KINDS)}" for _ in range(size)]
     digests, price = {}, 0.0
     for rank in (0, 1):
         speed, now, talk, kernels, steps = 1 + rank * draw.gauss(0, 0.02), 0.0, [], [], []
         for step in range(STEPS):
-            first, began = draw.randrange(2, KERNELS - 2) if rank == 0 else KERNELS, None
+            first, began = draw.randrange(2, size - 2) if rank == 0 else size, None
+            pace = speed * (1 + draw.gauss(0, clock)) if clock else speed
             for place, us in enumerate(alone):
                 if rank == 1 and step == 0 and place < later:
                     continue
-                lasting = us * speed * (1 + draw.gauss(0, noise))
+                lasting = us * pace * (1 + draw.gauss(0, noise))
                 more = lasting * slower * draw.uniform(0.5, 1.5) if place >= first else 0.0
                 began = now if place == first else began
                 kernels.append((now, now + lasting + more, names[place]))
@@ -58,6 +68,50 @@ def test_the_interval_holds_the_price_in_nine_of_ten_jobs(
         assert told[0] is not None
         held += told[0].low_us <= price <= told[0].high_us
     assert held >= 36
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize(("size", "clock"), [(120, 0.0), (120, 0.01), (120, 0.03), (KERNELS, 0.03)])
+def test_it_does_where_the_clocks_of_steps_differ(size: int, clock: float, marked: bool) -> None:
+    held = 0
+    for seed in range(40):
+        digests, price = overlapped(seed, slower=0.2, marked=marked, clock=clock, size=size)
+        told = price_overlap(digests)[0]
+        assert told is not None
+        held += told.low_us <= price <= told.high_us
+    assert held >= 36
+
+
+def test_the_interval_of_steady_clocks_is_no_wider_than_it_need_be() -> None:
+    widths = []
+    for seed in range(20):
+        digests, price = overlapped(seed, slower=0.2, size=120)
+        told = price_overlap(digests)[0]
+        assert told is not None
+        widths.append((told.high_us - told.low_us) / 2 / price)
+    assert median(widths) < 0.05
+
+
+def test_kernels_of_one_surrounding_that_are_unlike_stand_for_none_of_them() -> None:
+    # Twice in a step the same seven kernels around another; rank 0 runs the longer one beside a collective alone.
+    row = [("a", 50.0), ("b", 60.0), ("c", 70.0)]
+    lasting = [*row, ("x", 40.0), *row, *row, ("x", 400.0), *row]
+    digests = {}
+    for rank in (0, 1):
+        now, kernels, talk = 0.0, [], []
+        for _ in range(4):
+            for place, (name, us) in enumerate(lasting):
+                beside = rank == 0 and place == 10
+                kernels.append((now, now + us * (1.1 if beside else 1.0), name))
+                if beside:
+                    talk.append((now, kernels[-1][1]))
+                now = kernels[-1][1] + 1
+            if rank == 1:
+                talk.append((now + 1, now + 5))
+            now += 50
+        digests[rank] = make_digest(rank, 2, talk=talk, kernels=kernels)
+    # Not 4 * 400 us for having taken ten times as long as the other.
+    assert price_overlap(digests)[0] is None
 
 
 def test_of_one_rank_its_other_steps_tell() -> None:

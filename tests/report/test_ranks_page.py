@@ -17,7 +17,7 @@ from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, viol
 
 from tracekit.model.note import Note
 from tracekit.model.ranks import Ranks, WaitedFor
-from tracekit.numbers import MISSING
+from tracekit.numbers import MISSING, duration
 from tracekit.ranks.joining import match_ranks, tell_ranks
 from tracekit.report.composition.ranks import ranks_overview, ranks_text
 from tracekit.report.composition.ranks_page import ranks_report
@@ -25,7 +25,7 @@ from tracekit.report.document import Explorer, HeatMap, Timelines
 from tracekit.report.markdown import LONGEST, markdown_of, stacked
 from tracekit.report.page import page_of
 from tracekit.report.sections.rank_page import MOST_PERCENT, matrix, rank_explorer, span_bars, worst_explorer
-from tracekit.report.sections.ranks import UNMATCHED, account_table, unmatched_us
+from tracekit.report.sections.ranks import UNMATCHED, account_table, foremost, unmatched_us
 from tracekit.report.thirty_lines import MOST_LINES
 from tracekit.report.words.rank_findings import ADVICE, FINDINGS
 from tracekit.report.words.ranks import LEFT_OUT, NO_COLLECTIVES, NOTES, note_sentence
@@ -125,6 +125,53 @@ def test_bars_are_packed_as_counted_and_each_recording_names_its_collective() ->
         )
         assert len(packed) == sizes
         assert timelines.data["groups"][recording["mark"]["group"]] in timelines.choices
+
+
+def waiting_rank(exposed_us: float) -> Ranks:
+    """Rank 1 runs 300 us of kernels more in each of ten steps; rank 0 computes meanwhile, but for the last of it."""
+    steps = [1000.0 * step for step in range(10)]
+    kernels = [(at, at + 500, "gemm") for at in steps]
+    beside, extra = (
+        [(at + 500, at + end, name) for at in steps] for end, name in ((800 - exposed_us, "b"), (800, "c"))
+    )
+    early = make_digest(0, 2, talk=[(at + 500, at + 900) for at in steps], kernels=[*kernels, *beside])
+    late = make_digest(1, 2, talk=[(at + 800, at + 900) for at in steps], kernels=[*kernels, *extra])
+    return tell_ranks(match_ranks([replace(each, steps=tuple(range(10)), window="steps") for each in (early, late)]))
+
+
+def test_a_late_rank_leads_with_what_it_costs_and_overlapped_waits_are_evidence() -> None:
+    told = waiting_rank(100)
+    (late,) = [each for each in told.findings if each.code == "late_rank"]
+    assert (late.severity, late.facts["steps"], late.facts["cost_us"]) == ("warning", 10, pytest.approx(1000))
+    shown = ranks_overview(told)
+    # Of 300 us a step 200 are overlapped.
+    assert duration(100.0) in shown.headline and duration(300.0) not in shown.headline
+    assert duration(300.0) in shown.evidence and duration(100.0) in shown.advice[0].gain
+
+
+def test_a_late_rank_whose_waits_are_overlapped_is_no_headline() -> None:
+    told = waiting_rank(1)
+    (late,) = [each for each in told.findings if each.code == "late_rank"]
+    assert (late.severity, late.facts["most_waited_us"]) == ("info", pytest.approx(3000))
+    # All that communication costs comes first: the transfer of 100 us, and a microsecond of waiting.
+    assert duration(101.0) in ranks_overview(told).headline and ranks_overview(told).result == ("", "")
+
+
+def test_ranks_that_lose_most_come_first() -> None:
+    told = waiting_rank(100)
+    idle = replace(told.ranks[1], waiting_us=1e6, exposed_us=0.0)
+    shown = replace(told, ranks=(told.ranks[0], idle), waits=())
+    assert [row.number for row in rank_explorer(shown).rows] == [0, 1]
+    assert [use.rank for use in foremost(shown, 1)] == [0]
+    heads = [column.label for column in account_table(told, 6).columns]
+    assert heads.index("overlap price") < heads.index("waiting")
+
+
+def test_a_price_that_may_be_none_costs_nothing() -> None:
+    use = replace(job(2).ranks[0], overlap_price_us=100.0, overlap_price_ci95=(-10.0, 210.0))
+    assert (use.seen_price_us, use.price_of_waiting_us) == (0, 0)
+    assert use.communication_cost_us == use.exposed_us
+    assert replace(use, overlap_price_ci95=(10.0, 190.0)).communication_cost_us == use.exposed_us + 100
 
 
 def test_one_rank_alone_has_a_page_without_waiting() -> None:

@@ -112,14 +112,13 @@ def _call(side: Side, basis: Basis, rank: int, joined: JoinedRanks, kind: Record
     steps, late = _steps(told), _why_late(rank, told, joined.get("rich", told))
     transfer_us = min(use.exposed_transfer_us / steps, side.exposed_us)
     waits = sorted((each for each in told.waits if each.rank == rank), key=lambda each: -each.us)
-    price_us, ends = use.overlap_price_us, use.overlap_price_ci95
     return replace(
         call,
         transfer_us=use.transfer_us / steps,
         exposed_transfer_us=transfer_us,
         exposed_waiting_us=side.exposed_us - transfer_us,
         # None where it may as well be none.
-        overlap_price_us=price_us / steps if price_us is not None and ends and ends[0] > 0 else None,
+        overlap_price_us=use.seen_price_us / steps if use.seen_price_us else None,
         waits=tuple(_waits_for(each.late, each.us / steps, late.get(each.late)) for each in waits),
     )
 

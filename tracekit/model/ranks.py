@@ -74,17 +74,29 @@ class RankUse(Struct, frozen=True):
     start_skew_us: float = 0.0  #: Of its first collectives, before all ranks were recording; in no other figure.
 
     @property
+    def seen_price_us(self) -> float | None:
+        """The price of overlap; 0 where its interval holds 0, None where it is not known."""
+        if self.overlap_price_us is None or self.overlap_price_ci95 is None:
+            return None
+        return self.overlap_price_us if self.overlap_price_ci95[0] > 0 else 0.0
+
+    @property
     def price_of_waiting_us(self) -> float | None:
         """Of the price of overlap the part of collectives that only waited; None where the price is not known."""
-        if self.overlap_price_us is None:
+        if self.seen_price_us is None:
             return None
-        return max(self.overlap_price_us * (self.waiting_us or 0.0) / max(self.communication_us, 1e-9), 0.0)
+        return self.seen_price_us * (self.waiting_us or 0.0) / max(self.communication_us, 1e-9)
 
     @property
     def waiting_cost_us(self) -> float:
         """What the rank's window is longer by for waiting: exposed waiting, and kernels slowed beside collectives that
         waited. Without a price the first alone."""
         return (self.exposed_waiting_us or 0.0) + (self.price_of_waiting_us or 0.0)
+
+    @property
+    def communication_cost_us(self) -> float:
+        """The same of all communication, transfer too."""
+        return self.exposed_us + (self.seen_price_us or 0.0)
 
 
 class RankTimes(Struct, frozen=True):

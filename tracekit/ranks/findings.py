@@ -8,6 +8,7 @@ import polars as pl
 
 from tracekit.model.analysis import OF_THE_GPU
 from tracekit.model.digests import RankDigest
+from tracekit.model.note import Severity
 from tracekit.model.ranks import CollectiveUse, LateRank, RankFinding, RankUse, UnevenKernel
 from tracekit.ranks.exposure import find_exposed, find_small
 from tracekit.ranks.host_pauses import find_pauses
@@ -17,7 +18,7 @@ from tracekit.ranks.stages import Ranks, peers_of
 from tracekit.ranks.work import count_launches, find_unsteady
 from tracekit.ranks.world import count_steps
 
-#: Of a waiting rank's window: less is no straggler's doing.
+#: Of a waiting rank's window: less waiting is no straggler's doing, and less that it costs no warning.
 LEAST_WAITED = 0.01
 #: A straggler is the last to arrive in this share of the collectives that anybody waited in.
 MOSTLY_LAST = 0.6
@@ -52,7 +53,8 @@ def find(
     alike: bool,
 ) -> tuple[RankFinding, ...]:
     """The gravest first. Ranks are only held against each other where their recordings are of `alike` stretches."""
-    slow = tuple(_late_ranks(ranks, late, uneven))
+    counts = {rank: count_steps(digest) for rank, digest in digests.items()}
+    slow = tuple(_late_ranks(ranks, late, uneven, counts))
     peers = peers_of(digests, stages)
     slower = any(each.slower >= LEAST_SLOWER for each in ranks)
     work = tuple(_uneven_work(ranks, uneven, find_unsteady(digests, peers) if slower else frozenset()))
@@ -64,7 +66,6 @@ def find(
         _more_launches(launching, digests, peers),
     )
     told = (slow, *hosts, _recompiled(ranks, digests), work)
-    counts = {rank: count_steps(digest) for rank, digest in digests.items()}
     # As if each had recorded as many steps as the one with most.
     computed = {each.rank: each.compute_us * max(counts.values()) / counts[each.rank] for each in ranks}
     found = [
@@ -79,9 +80,13 @@ def find(
 
 
 def _late_ranks(
-    ranks: tuple[RankUse, ...], late: tuple[LateRank, ...], uneven: tuple[UnevenKernel, ...]
+    ranks: tuple[RankUse, ...],
+    late: tuple[LateRank, ...],
+    uneven: tuple[UnevenKernel, ...],
+    counts: Mapping[int, int],
 ) -> Iterator[RankFinding]:
-    """Ranks that others waited for, where the recording itself cannot be the reason."""
+    """Ranks that others waited for, where the recording itself cannot be the reason. A warning is what costs the job
+    something, not what is overlapped."""
     uses = {each.rank: each for each in ranks}
     arrivals = sum(each.last_arrivals for each in ranks)
     span_us = max(each.span_us for each in ranks)
@@ -106,6 +111,7 @@ def _late_ranks(
             "price_of_waiting_us": waiter.price_of_waiting_us,
             "cost_us": cost_us,
             "share": cost_us / waiter.span_us,
+            "steps": counts[waiter.rank],
             "last": use.last_arrivals,
             "of": arrivals,
             "cause": each.causes[0].cause,
@@ -115,7 +121,8 @@ def _late_ranks(
         }
         of_host = facts["cause"] not in ("compute", "communication", *OF_THE_GPU)
         if sure_us >= LEAST_SURE * each.waited_for_us:
-            yield RankFinding("late_rank", "warning", each.rank, facts, cost_us)
+            severity: Severity = "warning" if cost_us >= LEAST_WAITED * waiter.span_us else "info"
+            yield RankFinding("late_rank", severity, each.rank, facts, cost_us)
         elif of_host:
             yield RankFinding("slow_host", "info", each.rank, facts)
 

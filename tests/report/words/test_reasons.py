@@ -10,6 +10,9 @@ from tracekit.report.words import reasons
 FACTS: dict[str, dict[str, Any]] = {
     "holds_limit": {"doubts": [{"code": code, "by_share": 0.025} for code in reasons.DOUBTS]},
     "within_floor": {"code": "noise", "by_us": 55.0},
+    "allocator_slack": {"slack_bytes": 2 << 20},
+    "processes_would_do": {"processes": 43},
+    "no_processes_would_do": {"most": 50},
     "not_timed": {"side": "base"},
     "too_few_calls": {"side": "new", "needed": 5},
     "too_few_calls_in_own_processes": {"needed": 5},

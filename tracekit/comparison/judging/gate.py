@@ -4,6 +4,8 @@ import math
 import re
 from typing import Any, get_args
 
+from tracekit.comparison.judging import thresholds
+from tracekit.comparison.judging.enough_processes import find_enough_processes
 from tracekit.comparison.judging.estimates import MEASURES, Measured, is_slight
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Comparison
@@ -86,9 +88,11 @@ def _check(comparison: Comparison, condition: Condition) -> Checked:
     if outcome == "inconclusive":
         within_floor = _decide(condition.limit, Estimate(value, low, high)) != "inconclusive"
         reasons = (_why_open(condition, base, estimate, within_floor=within_floor),)
+        if condition.metric == "wall":
+            reasons += find_enough_processes(comparison, estimate, _allowed(condition, measured), own=own)
         assumptions = tuple(each for each in assumptions if each.code not in AMONG_DOUBTS)
-    elif outcome == "fail" and _is_slightly_beyond(condition, measured, estimate):
-        outcome, reasons = "pass", (Statement("slight"),)
+    elif outcome == "fail" and (tolerance := _tolerance(condition, measured, estimate)):
+        outcome, reasons = "pass", (tolerance,)
     elif estimate.low < estimate.high:
         reasons = (Statement("interval"),)
     else:
@@ -108,16 +112,29 @@ def _decide(limit: float, limited: Estimate) -> Outcome:
     return "inconclusive" if order is None else "pass" if order == "smaller" else "fail"
 
 
-def _is_slightly_beyond(condition: Condition, measured: Measured, estimate: Estimate) -> bool:
-    """Whether a time is beyond its limit by less than the floors; of forms of one run the time that rounds give, where
-    medians may say another."""
-    if UNITS[condition.metric] is not TIME or measured.new is None:
-        return False
-    # A limit of B's own time asks for no base.
-    base = measured.new if measured.base is None else measured.base
+def _tolerance(condition: Condition, measured: Measured, estimate: Estimate) -> Statement | None:
+    """Why what is beyond its limit passes: a time by less than the floors, of forms of one run the time that rounds
+    give, where medians may say another; memory by less than the allocator's slack. None where it does not."""
+    if measured.new is None:
+        return None
+    excess = (measured.new if estimate.floor is None else estimate.value) - _allowed(condition, measured)
+    if UNITS[condition.metric] is TIME and is_slight(excess, _base(measured)):
+        return Statement("slight")
+    if condition.metric == "memory" and excess <= thresholds.MEMORY_SLACK:
+        return Statement("allocator_slack", {"slack_bytes": thresholds.MEMORY_SLACK})
+    return None
+
+
+def _allowed(condition: Condition, measured: Measured) -> float:
+    """The most that B's figure may be, in the metric's unit."""
+    base = _base(measured)
     allowed = {"relative": base * (1 + condition.limit), "change": base + condition.limit, "value": condition.limit}
-    figure = measured.new if estimate.floor is None else estimate.value
-    return is_slight(figure - allowed[condition.kind], base)
+    return allowed[condition.kind]
+
+
+def _base(measured: Measured) -> float:
+    # A limit of B's own figure asks for no base.
+    return (measured.new or 0.0) if measured.base is None else measured.base
 
 
 def _why_open(condition: Condition, base: float | None, estimate: Estimate, *, within_floor: bool) -> Statement:

@@ -31,6 +31,9 @@ LEAST_OF_MEMORY = 0.01
 EAGER_DIFFERS = 0.05
 #: Beyond a gate's limit by less than the larger of these, a share of the base's time and microseconds, passes: chosen.
 SLIGHT_SHARE, SLIGHT_US = 0.005, 5.0
+#: The same of memory, in bytes: the smallest segment of torch's CUDA allocator (kSmallBuffer, c10/core/
+#: AllocatorConfig.h), which counts a block whole that it does not split. Equal code differed by 1 KiB of 209.7 MiB.
+MEMORY_SLACK = 2 * 2**20
 
 # What processes differ by.
 

@@ -22,12 +22,8 @@ MOST_ADVICE = 2
 #: The same of a fleet, and its stragglers.
 MOST_OF_FLEET, MOST_STRAGGLERS = 2, 5
 STRAGGLERS = ("straggler_rank", "straggler_host", "straggler_link")
-#: Of a rank's time: exposed waiting that is worth a headline.
+#: Of a rank's time: what waiting costs, and unmatched communication, that is worth a headline.
 LEAST_WAITING = 0.1
-#: And that is worth a figure.
-LEAST_SHARE = 0.0005
-#: And kernels slowed beside collectives that wait.
-LEAST_PRICE = 0.001
 
 
 def ranks_overview(told: Ranks) -> Overview:
@@ -54,7 +50,7 @@ def ranks_overview(told: Ranks) -> Overview:
         subject=f"{words.ranks_read(told.world)} · {stretch} · {sections.spread_words(told)}",
         headline=findings.finding_title(first) if first else _nobody(told),
         result=("", "slower" if first else ""),
-        evidence=findings.finding_evidence(first) if first else words.last_words(told),
+        evidence=findings.finding_evidence(first) if first else _nobody_rests_on(told),
         notes=notes[:MOST_NOTES],
         tables=tuple(each for each in tables if each),
         advice=tuple(_advice(told))[:MOST_ADVICE],
@@ -65,40 +61,55 @@ def ranks_overview(told: Ranks) -> Overview:
 
 
 def _nobody(told: Ranks) -> str:
-    """The answer where no rank is late by itself."""
+    """The answer where no rank is late by itself: what communication costs the job, and how much of it is waiting."""
     if silent := next((each for each in told.notes if each.code == words.NO_COLLECTIVES), None):
         return words.note_sentence(silent).rstrip(".")
-    waits = [each for each in told.ranks if each.exposed_waiting_us is not None]
-    if not waits or len(told.ranks) < 2:
-        return "Waiting cannot be told from transfer"
-    worst = max(waits, key=_waiting_share)
-    share = _waiting_share(worst)
     if told.straggler_rule:
         return f"No straggler: none of {told.straggler_rule.tested:,} ranks, hosts and links is slow beyond chance"
-    slowed = " or kernels slowed by it (est.)" if _is_slowed(worst) else ""
-    told_share = f"{percent(share, 1)} of rank {worst.rank}'s time is exposed waiting{slowed}"
+    return f"Communication {_cost(told)}; {_waiting(told)}"
+
+
+def _cost(told: Ranks) -> str:
+    use = _loser(told)
+    share = use.communication_cost_us / (use.span_us or 1.0)
+    return findings.cost_words(use.exposed_us, use.seen_price_us, share, told.steps.count)
+
+
+def _loser(told: Ranks) -> RankUse:
+    return max(told.ranks, key=lambda use: use.communication_cost_us)
+
+
+def _waiting(told: Ranks) -> str:
+    """How much of each rank's time at most is lost to late ranks, as far as that can be told."""
+    waits = [each for each in told.ranks if each.exposed_waiting_us is not None]
+    if not waits or len(told.ranks) < 2:
+        return "waiting cannot be told from transfer"
+    worst = max(waits, key=_waiting_share)
+    share = percent(_waiting_share(worst), 1)
     unmatched, whose = max((sections.unmatched_us(use) / (use.span_us or 1.0), use.rank) for use in waits)
     if unmatched >= LEAST_WAITING:
-        return f"Late ranks cannot be told: {percent(unmatched, 0)} of rank {whose}'s time is unmatched communication"
+        return f"late ranks cannot be told: {percent(unmatched, 0)} of rank {whose}'s time is unmatched communication"
     if told.clock.basis == "bound":
-        return f"Late ranks cannot be told{f': at least {told_share}' if share >= LEAST_SHARE else ''}"
-    if share < LEAST_WAITING:
-        return f"No late rank: at most {told_share}"
+        return f"late ranks cannot be told: at least {share} of rank {worst.rank}'s time is lost to them"
     waited = [each for each in told.waits if each.rank == worst.rank]
-    if not waited:
-        return f"At least {told_share}, for ranks that cannot be told"
-    return f"{told_share}, mostly for rank {max(waited, key=lambda each: each.us).late}"
-
-
-def _is_slowed(use: RankUse) -> bool:
-    """Whether overlap has a price at all, and waiting a part of it that can be seen."""
-    low = use.overlap_price_ci95[0] if use.overlap_price_ci95 else 0.0
-    return low > 0 and (use.price_of_waiting_us or 0.0) >= LEAST_PRICE * use.span_us
+    if _waiting_share(worst) < LEAST_WAITING or not waited:
+        return f"waiting at most {share}"
+    return f"waiting {share}, mostly for rank {max(waited, key=lambda each: each.us).late}"
 
 
 def _waiting_share(use: RankUse) -> float:
     """Of a rank's time what waiting costs."""
-    return (use.waiting_cost_us if _is_slowed(use) else use.exposed_waiting_us or 0.0) / (use.span_us or 1.0)
+    return use.waiting_cost_us / (use.span_us or 1.0)
+
+
+def _nobody_rests_on(told: Ranks) -> str:
+    """Who loses most; of a fleet how much; and who came last."""
+    if len(told.ranks) < 2 or not any(use.exposed_us for use in told.ranks):
+        return words.last_words(told)
+    most = f"Rank {_loser(told).rank} loses most."
+    if told.straggler_rule:
+        most = f"Communication {_cost(told)}."
+    return f"{most} {words.last_words(told)}".rstrip()
 
 
 def _advice(told: Ranks) -> Iterator[doc.Advice]:
@@ -108,10 +119,8 @@ def _advice(told: Ranks) -> Iterator[doc.Advice]:
     paths = {each.rank: quoted(f"./{each.path}" if each.path.startswith("-") else each.path) for each in told.ranks}
     late = {each.rank: each for each in told.findings if each.code == "late_rank"}
     for rank, facts in ((each.rank or 0, each.facts) for each in late.values()):
-        waited, exposed, cost = (duration(facts[name]) for name in ("most_waited_us", "exposed_us", "cost_us"))
-        gain = findings.SAVES_WAITING.format(waiter=facts["waiter"], us=waited, exposed=exposed)
-        if facts["price_of_waiting_us"] is not None:
-            gain = findings.SAVES_TIME.format(waiter=facts["waiter"], us=cost)
+        cost = findings.per_step(facts["cost_us"], facts["steps"])
+        gain = findings.SAVES_TIME.format(waiter=facts["waiter"], us=cost)
         codes = {each.code for each in told.findings if each.rank == rank}
         compute = facts["cause"] == "compute"
         cause = next((code for code in ("slow_gpu", "uneven_work") if compute and code in codes), facts["cause"])

@@ -47,7 +47,7 @@ MOST_CAUSES, LEAST_CAUSE, LEAST_REST = 4, 0.02, 0.005
 
 
 def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
-    """What each rank's span consists of; of more than `most` those that waited or were waited for most, and the mean of
+    """What each rank's span consists of; of more than `most` those that lose or were waited for most, and the mean of
     the others. Who is late is marked, or else who is the last most often."""
     shown = foremost(told, most if len(told.ranks) <= most else most - 1)
     taken = {use.rank for use in shown}
@@ -91,13 +91,14 @@ def _parts(use: RankUse) -> dict[str, float]:
 
 
 def rank_explorer(told: Ranks) -> Explorer:
-    """A row a rank, the one that waited most first; it opens to whom it waited for, and why it was late itself."""
+    """A row a rank, the one that loses most to communication first; it opens to whom it waited for, and why it was late
+    itself."""
     unit, scale, decimals = scale_of(max(use.span_us for use in told.ranks))
     waited_for: dict[int, list[WaitedFor]] = defaultdict(list)
     for each in told.waits:
         waited_for[each.rank].append(each)
     late = {each.rank: each for each in told.late}
-    ranked = sorted(told.ranks, key=lambda use: (-(use.waiting_us or 0.0), use.rank))
+    ranked = sorted(told.ranks, key=lambda use: (-use.communication_cost_us, use.rank))
 
     def figure(us: float | None) -> Figure:
         return Figure(MISSING if us is None else f"{us / scale:,.{decimals}f}", -1.0 if us is None else us)
@@ -117,7 +118,7 @@ def rank_explorer(told: Ranks) -> Explorer:
             )
         )
     more = len(ranked) - len(rows)
-    left = f" {more:,} ranks that waited less are left out; the JSON has them." if more else ""
+    left = f" {more:,} ranks that lose less are left out; the JSON has them." if more else ""
     return Explorer(
         caption=f"Where each rank's time goes, {unit}",
         noun="ranks",

@@ -20,7 +20,7 @@ from tracekit.report.words import ranks as words
 UNMATCHED, PRICE = words.PARTS["unmatched"], "overlap price"
 ACCOUNT = (
     *("span", "compute", "exposed transfer", "exposed waiting", UNMATCHED, "idle"),
-    *("waiting", PRICE, words.CAME_LAST),
+    *(PRICE, "waiting", words.CAME_LAST),
 )
 #: Of the span: less is rounding.
 LEAST_UNMATCHED = 0.0005
@@ -40,21 +40,20 @@ MOSTLY, HARDLY = 2 / 3, 1 / 3
 
 
 def foremost(told: Ranks, most: int) -> tuple[RankUse, ...]:
-    """The ranks that are slow, then those that waited or were waited for most, in order."""
-    waited: dict[int, float] = defaultdict(float)
+    """The ranks that are slow, then those that lose most to communication or were waited for most, in order."""
+    weights = defaultdict(float, {use.rank: use.communication_cost_us for use in told.ranks})
     for place, straggler in enumerate(reversed(told.stragglers)):
         if straggler.kind != "link":
-            waited |= dict.fromkeys(straggler.ranks[:1], SLOW_FIRST_US * (1 + place))
+            weights |= dict.fromkeys(straggler.ranks[:1], SLOW_FIRST_US * (1 + place))
     for each in told.waits:
-        waited[each.rank] += each.us
-        waited[each.late] += each.us
-    numbers = sorted((each.rank for each in told.ranks), key=lambda rank: -waited[rank])[:most]
+        weights[each.late] += each.us
+    numbers = sorted((each.rank for each in told.ranks), key=lambda rank: -weights[rank])[:most]
     return tuple(use for use in told.ranks if use.rank in numbers)
 
 
 def account_table(told: Ranks, most: int, *, arrivals: bool = True) -> Table:
     """A row a rank: compute, exposed communication and idle time add up to its span. Where there are more than `most`,
-    those that waited or were waited for most, and the median of the others. Exposed collectives that match no other
+    those that lose or were waited for most, and the median of the others. Exposed collectives that match no other
     rank's are neither transfer nor waiting: they have a column, where there are any. Without `arrivals` it does not say
     how often ranks came last."""
     # A row for the median of one rank would only hide its number.
@@ -108,8 +107,8 @@ def account_figures(use: RankUse, heads: tuple[str, ...]) -> tuple[float | None,
         use.exposed_waiting_us,
         unmatched_us(use),
         use.idle_us,
-        use.waiting_us,
         use.overlap_price_us,
+        use.waiting_us,
     )
     return tuple(us for head, us in zip(ACCOUNT, every, strict=False) if head in heads)
 

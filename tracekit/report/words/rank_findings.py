@@ -11,22 +11,13 @@ NAME, LEAST_CHANCE = 48, 1e-4
 #: By code: the title, and what it rests on.
 FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     "late_rank": (
-        lambda rank, waiter, most_waited_us, price_of_waiting_us, cost_us, share, **_: (
-            f"Rank {rank} is late: rank {waiter} waits {duration(most_waited_us)} for it"
-            + (
-                f", which costs it {duration(cost_us)} ({percent(share, 1)}, est.)"
-                if price_of_waiting_us is not None
-                else ""
-            )
+        lambda rank, exposed_us, price_of_waiting_us, share, steps, **_: (
+            f"Rank {rank} is late and {cost_words(exposed_us, price_of_waiting_us, share, steps)}"
         ),
-        lambda last, of, cause, cause_share, where, waiter, exposed_us, price_of_waiting_us, share, **_: (
+        lambda last, of, cause, cause_share, where, waiter, most_waited_us, steps, **_: (
             f"Last in {last:,} of {counted(of, 'collective')}. Largest cause: {cause_name(cause)},"
-            f" {percent(cause_share, 0)}{_at(where)}. Of rank {waiter}'s time {duration(exposed_us)}"
-            + (
-                f" is exposed waiting, and {duration(price_of_waiting_us)} the price of overlap with it."
-                if price_of_waiting_us is not None
-                else f" ({percent(share, 1)}) is exposed waiting; the price of overlap with it is unknown."
-            )
+            f" {percent(cause_share, 0)}{_at(where)}. Rank {waiter} waits {per_step(most_waited_us, steps)} for it,"
+            " overlapped waits included."
         ),
     ),
     "straggler_rank": (
@@ -48,9 +39,13 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
         ),
     ),
     "slow_host": (
-        "Rank {rank}'s host launches later: rank {waiter} waits {most_waited_us:duration} for it while recorded",
-        lambda cause, cause_share, where, **_: (
-            f"Largest cause: {cause_name(cause)}, {percent(cause_share, 0)}{_at(where)}. The profiler slows hosts"
+        lambda rank, exposed_us, price_of_waiting_us, share, steps, **_: (
+            f"Rank {rank}'s host launches later and, while recorded,"
+            f" {cost_words(exposed_us, price_of_waiting_us, share, steps)}"
+        ),
+        lambda cause, cause_share, where, waiter, most_waited_us, steps, **_: (
+            f"Largest cause: {cause_name(cause)}, {percent(cause_share, 0)}{_at(where)}. Rank {waiter} waits"
+            f" {per_step(most_waited_us, steps)} for it, overlapped waits included. The profiler slows hosts"
             " unequally: steps without it may have no late rank."
         ),
     ),
@@ -189,9 +184,7 @@ COMMANDS = {
     "slow_link": "nvidia-smi topo -m",
     "slow_group": "nvidia-smi nvlink -e",
 }
-#: Waiting is no wall time where compute runs beside it.
 SAVES_TIME = "up to {us} of rank {waiter}'s time (est.)"
-SAVES_WAITING = "rank {waiter} waits up to {us} less, {exposed} of it exposed"
 
 
 def remedy(cause: str, rank: int, waiter: int) -> str:
@@ -204,6 +197,19 @@ def finding_title(finding: RankFinding) -> str:
 
 def finding_evidence(finding: RankFinding) -> str:
     return say(FINDINGS[finding.code][1], {"rank": finding.rank, **finding.facts})
+
+
+def cost_words(exposed_us: float, price_us: float | None, share: float, steps: int) -> str:
+    """`costs the job 0.36 ms a step (3.6 %): exposed 0.30 ms + overlap price 0.06 ms (est.)`, given what it costs in
+    all steps. Waiting beside compute is no wall time: only what it slows is."""
+    cost = per_step(exposed_us + (price_us or 0.0), steps)
+    price = ", overlap price unknown" if price_us is None else f" + overlap price {duration(price_us / steps)} (est.)"
+    return f"costs the job {cost} ({percent(share, 1)}): exposed {duration(exposed_us / steps)}{price}"
+
+
+def per_step(us: float, steps: int) -> str:
+    """Of a whole recording, or a single step, what it holds."""
+    return f"{duration(us / steps)} a step" if steps > 1 else duration(us)
 
 
 def _straggler(

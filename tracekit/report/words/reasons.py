@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tracekit.numbers import duration, percent
+from tracekit.numbers import duration, percent, size
 from tracekit.report.words.saying import Sentence, say
 
 if TYPE_CHECKING:
@@ -40,10 +40,15 @@ REASONS: dict[str, Sentence] = {
     "exact": "exact",
     "interval": "decided by the whole interval",
     "slight": "exceeded by less than the tolerance (docs/gate.md)",
+    "allocator_slack": lambda slack_bytes: f"exceeded by no more than the allocator's slack, {size(slack_bytes)}",
     "holds_limit": lambda doubts: ": ".join(
         filter(None, ("the interval contains the limit", "; ".join(_doubt(**each) for each in doubts)))
     ),
     "within_floor": lambda **doubt: f"the limit lies within the doubt: {_doubt(**doubt)}",
+    "processes_would_do": lambda processes: (
+        f"{processes} processes a side would decide it if the time stays (--repeat-process {processes - 1})"
+    ),
+    "no_processes_would_do": "not even {most} processes a side would decide it: allow more",
     "no_share_of_0": "A is 0, so a percentage is undefined: limit the change or B's own figure",
     "not_measured": "not measured",
     "not_measured_on_both_sides": "not measured on both sides",
