@@ -12,7 +12,9 @@ from PIL import Image
 from tests.capture.conftest import Block, make_workload
 from torch import nn
 
-from tracekit.capture.forms import Form, eager_form
+from tracekit.capture import output_check
+from tracekit.capture.forms import Form, compiled_form, eager_form
+from tracekit.capture.lockstep import OneProcess
 from tracekit.capture.output_check import (
     check_outputs,
     draw_difference,
@@ -22,6 +24,8 @@ from tracekit.capture.output_check import (
     with_files,
 )
 from tracekit.capture.outputs import keep_output
+from tracekit.comparison.judging.accuracy import judge_outputs
+from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics
 from tracekit.model.progress import Silent
 from tracekit.model.run import UserModel
@@ -66,6 +70,77 @@ def test_random_calls_are_seeded_alike_and_what_still_differs_is_the_floor(named
     seeded, changing = checked(named, lambda: torch.rand(8)), checked(named, lambda: torch.ones(8) + next(calls))
     assert seeded.against_itself is not None and changing.against_itself is not None
     assert (seeded.against_itself.tensors[0].equal_share, changing.against_itself.tensors[0].max_abs) == (1, 1)
+
+
+class Dropping(nn.Module):
+    """Leaves out half of what a layer returns, and draws nothing in evaluation mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.dropout = nn.Linear(64, 64), nn.Dropout(0.5)
+
+    def forward(self, x: Any) -> Any:
+        return self.dropout(self.layer(x).relu())
+
+
+@pytest.fixture
+def dropping() -> BuiltWorkload:
+    torch.manual_seed(0)
+    module, x = Dropping(), torch.randn(32, 64)
+
+    def call() -> object:
+        with torch.no_grad():
+            return module(x)
+
+    return replace(make_workload(call, (CompileTarget("net", module),)), modules=(("net", module),))
+
+
+def test_dropout_is_compared_in_code_that_draws_what_eager_draws(dropping: BuiltWorkload) -> None:
+    forms = (eager_form(dropping), compiled_form(dropping))
+    found = check_outputs(dropping, forms, 0, Silent())
+    eager, compiled = found["eager"].numerics, found["compiled"].numerics
+    assert compiled.drawn_as_eager and not eager.drawn_as_eager
+    assert compiled.against_eager is not None and eager.against_another_seed is not None
+    assert (compiled.against_eager.tensors[0].relative or 0.0) < 1e-6
+    assert (eager.against_another_seed.tensors[0].relative or 0.0) > 0.5
+    accuracy = judge_outputs(eager, compiled, same_work=True)
+    assert accuracy is not None and accuracy.result in ("equal", "as_accurate")
+
+
+def test_where_compiled_code_cannot_draw_what_eager_draws_its_outputs_are_random(
+    dropping: BuiltWorkload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_workload: BuiltWorkload, _instead: Any) -> Form:
+        raise RuntimeError("no such code")
+
+    compiled = Form("compiled", "cpu", lambda: (torch.rand(1), dropping.call())[1])  # type: ignore[operator]
+    for name, missing in (("drawing_as_eager", lambda _settings: None), ("compiled_form", failing)):
+        with monkeypatch.context() as patched:
+            patched.setattr(output_check, name, missing)
+            found = check_outputs(dropping, (eager_form(dropping), compiled), 0, Silent())
+        assert not found["compiled"].numerics.drawn_as_eager
+        accuracy = judge_outputs(found["eager"].numerics, found["compiled"].numerics, same_work=True)
+        assert accuracy is not None and accuracy.result == "random"
+
+
+def test_nothing_is_compiled_anew_where_nothing_is_drawn_or_outputs_are_equal(
+    dropping: BuiltWorkload, named: BuiltWorkload, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_check, "compiled_form", lambda *_: pytest.fail("compiled"))
+    faulty = checked(named, lambda: named.call() * 1.01)  # type: ignore[operator]
+    assert not faulty.drawn_as_eager and not checked(dropping, dropping.call).drawn_as_eager
+
+
+def test_ranks_that_draw_nothing_call_what_those_call_that_do(named: BuiltWorkload) -> None:
+    class Job(OneProcess):
+        size = 2
+
+        def most(self, *values: float) -> tuple[float, ...]:
+            return tuple(1.0 for _ in values)
+
+    found = check_outputs(named, (eager_form(named),), 0, Silent(), ranks=Job())["eager"].numerics
+    assert found.against_another_seed is not None and found.against_another_seed.tensors[0].equal_share == 1
+    assert found.reference_missing == Noted("reference_of_ranks")
 
 
 def test_images_are_drawn_with_their_difference(named: BuiltWorkload) -> None:

@@ -19,6 +19,7 @@ import pytest
 import torch
 
 from tracekit.capture import host_speed, recording, spans
+from tracekit.capture.compilation import watch_compilation
 from tracekit.capture.forms import compiled_form, eager_form, warm_up
 from tracekit.capture.garbage import collections_noted
 from tracekit.capture.lockstep import ALONE
@@ -27,7 +28,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.host_marks import HostMarks
 from tracekit.model.progress import Silent
 from tracekit.model.run import RecordingKind
-from tracekit.model.workload import BuiltWorkload
+from tracekit.model.workload import BuiltWorkload, CompileTarget
 from tracekit.tracefile.publish import publish
 
 from .conftest import make_workload
@@ -54,6 +55,40 @@ def test_compiled_cpu_code_shows_its_fused_kernels(workload: BuiltWorkload, tmp_
     record(form, "light", 1, tmp_path / "raw.json", Silent())
     names = {event.get("name", "") for event in json.loads((tmp_path / "raw.json").read_text())["traceEvents"]}
     assert any("cpp_fused" in name for name in names), sorted(names)
+
+
+class Named(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(8, 8)
+
+    def forward(self, x: Any) -> Any:
+        with spans.region("inner"):
+            return self.inner(x).relu()
+
+
+@pytest.mark.usefixtures("dynamo_alone")
+def test_regions_of_a_workload_are_spans_of_its_recordings_and_compiled_code_is_not_compiled_again(
+    tmp_path: Path,
+) -> None:
+    module, x = Named(), torch.randn(4, 8)
+
+    def call() -> object:
+        with spans.region("forward"):
+            return module(x)
+
+    workload = make_workload(call, (CompileTarget("net", module),))
+    eager, compiled = eager_form(workload), compiled_form(workload)
+    warm_up(compiled, Silent())
+    found = {}
+    for form in (eager, compiled):
+        with watch_compilation() as watch:
+            record(form, "rich", 1, tmp_path / "raw.json", Silent())
+        assert watch.compilations == 0
+        names = [event.get("name") for event in json.loads((tmp_path / "raw.json").read_text())["traceEvents"]]
+        found[form.name] = {name: name in names for name in ("forward", "inner")}
+    assert found == {"eager": {"forward": True, "inner": True}, "compiled": {"forward": True, "inner": False}}
+    assert spans.region("one") is spans.region("two"), "nothing is recorded any more"
 
 
 def test_a_step_says_how_long_its_thread_slept() -> None:

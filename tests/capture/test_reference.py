@@ -83,6 +83,24 @@ def test_noise_is_drawn_in_the_precision_it_has_in_an_eager_call() -> None:
     assert torch.equal(found.tensors["[1]"], full)
 
 
+def test_what_is_left_out_is_what_an_eager_call_leaves_out() -> None:
+    model, p = torch.nn.Linear(4, 1000), torch.full((1000,), 0.3)
+
+    def call() -> Any:
+        with torch.no_grad():
+            x = model(torch.ones(1, 4))
+            kept = x * torch.bernoulli(p.to(x.dtype)), F.dropout(x, 0.3), F.dropout(x.clone(), 0.3, inplace=True)
+            return *kept, F.dropout(x, 1.0), F.dropout(x, 0.3, training=False)
+
+    workload = built(torch.float32, call, model)
+    torch.manual_seed(workload.settings.seed)
+    drawn = call()
+    found = call_reference(workload, torch.float64, 0)
+    assert isinstance(found, Output)
+    for one, other in zip(drawn, found.tensors.values(), strict=True):
+        assert torch.allclose(one.double(), other, rtol=1e-5, atol=1e-6)
+
+
 def test_what_does_not_fit_is_said_with_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     _model, _x, workload = stubborn(torch.bfloat16)
     monkeypatch.setattr(reference_file, "free_memory_bytes", lambda _device: 2**30)

@@ -16,7 +16,7 @@ from tracekit.errors import TheirCodeError, TracekitError  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.workload import Request  # noqa: E402
 from tracekit.workloads import registry  # noqa: E402
-from tracekit.workloads.own import build, parts_of_call  # noqa: E402
+from tracekit.workloads.own import _in_training, build, parts_of_call  # noqa: E402
 from tracekit.workloads.sizes import check_request, choose_size  # noqa: E402
 
 HEAD = "import torch, tracekit\nfrom torch import nn\n"
@@ -103,7 +103,15 @@ def test_weights_are_the_same_for_the_same_seed_and_training_mode_is_left_on_and
     workloads = [built(LINEAR, seed=seed) for seed in (1, 1, 2)]
     one, other, third = (each.call() for each in workloads)
     assert torch.equal(one, other) and not torch.equal(one, third)
-    assert any("training mode" in note for note in workloads[0].notes) and workloads[0].targets[0].module.training
+    assert workloads[0].settings.own.training == ("model",) and workloads[0].targets[0].module.training
+
+
+def test_a_function_is_in_training_mode_where_a_module_that_it_calls_is() -> None:
+    model = torch.nn.Dropout()
+    for training in (True, False):
+        parts = parts_of_call(lambda: model(torch.ones(2)), (), {}, "")
+        model.train(training)
+        assert _in_training(parts.modules[0][1]) is training
 
 
 def test_a_file_finds_its_neighbours_and_stands_for_no_package() -> None:

@@ -224,13 +224,28 @@ def recording_options(device: str, mode: str = "default", dynamic: bool | None =
     """
     if device != "cpu":
         return {}
+    of_mode = _mode_options(mode, dynamic)
+    if of_mode is None or not hasattr(inductor_config().cpp, "enable_kernel_profile"):
+        return {}
+    return {**of_mode, "cpp.enable_kernel_profile": True}
+
+
+def drawing_as_eager(settings: Settings) -> dict[str, Any] | None:
+    """Arguments of torch.compile, in place of those of the settings, for code that draws the random numbers that eager
+    code draws, by the same kernels: other code than what is timed. None where this torch has no such code in the
+    mode."""
+    of_mode = _mode_options(settings.mode, settings.dynamic)
+    if of_mode is None or not hasattr(inductor_config(), "fallback_random"):
+        return None
+    return {"mode": None, "options": {**of_mode, "fallback_random": True}}
+
+
+def _mode_options(mode: str, dynamic: bool | None) -> dict[str, Any] | None:
     try:
         from torch._inductor import list_mode_options
     except ImportError:
-        return {}
-    if not hasattr(inductor_config().cpp, "enable_kernel_profile"):
-        return {}
-    return {**list_mode_options(mode, dynamic), "cpp.enable_kernel_profile": True}
+        return None
+    return list_mode_options(mode, dynamic)
 
 
 def inductor_config() -> Any:

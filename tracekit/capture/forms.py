@@ -6,8 +6,9 @@ the only file that changes it.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -39,6 +40,8 @@ QUIET_CALLS = 2
 MOST_CALLS = 16
 #: So many parts are named where something is wrong with them.
 NAMED = 3
+#: No arguments.
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Form(Struct, frozen=True):
@@ -58,15 +61,17 @@ def eager_form(workload: BuiltWorkload) -> Form:
     return Form("eager", workload.settings.device, workload.call)
 
 
-def compiled_form(workload: BuiltWorkload) -> Form:
-    """The workload with its targets under torch.compile; nothing is compiled until it is first called. Raises
+def compiled_form(workload: BuiltWorkload, instead: Mapping[str, Any] = EMPTY) -> Form:
+    """The workload with its targets under torch.compile; nothing is compiled until it is first called, and what was
+    compiled before is forgotten. `instead` are arguments of torch.compile in place of those of the settings. Raises
     TracekitError when this machine cannot compile."""
     settings = workload.settings
     check_compilers(settings.device)
     torch.compiler.reset()
-    switches = tuple(Switch(target, compile_options(settings)) for target in workload.targets)
+    options = {**compile_options(settings), **instead}
+    switches = tuple(Switch(target, options) for target in workload.targets)
     room = room_for(workload.targets)
-    backward = compiled_backward(settings, compile_options(settings))
+    backward = compiled_backward(settings, options)
 
     @contextmanager
     def ready() -> Iterator[None]:

@@ -3,15 +3,17 @@
 from collections.abc import Callable
 from io import BytesIO
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from msgspec import Struct
 from msgspec.structs import replace
 from torch import nn
 
+from tracekit.capture.compilation import drawing_as_eager
 from tracekit.capture.device import synchronize
-from tracekit.capture.forms import Form
+from tracekit.capture.forms import Form, compiled_form
+from tracekit.capture.lockstep import ALONE, Ranks
 from tracekit.capture.outputs import Output, compare_outputs, keep_output
 from tracekit.capture.reference import HIGHER, call_reference
 from tracekit.model.note import Noted
@@ -46,35 +48,88 @@ def check_outputs(
     forms: tuple[Form, ...],
     calling_bytes: int,
     progress: Progress,
-    no_reference: Noted | None = None,
+    ranks: Ranks = ALONE,
 ) -> dict[FormName, Checked]:
     """Calls each form twice with the same seeds and the model once in a higher precision, and compares what comes back.
-    `calling_bytes` is what one eager call allocates beside the weights; 0 if not known. `no_reference` is why the
-    higher precision is left out, if it is."""
+    `calling_bytes` is what one eager call allocates beside the weights; 0 if not known. `ranks` make the same calls; of
+    several, none is made in a higher precision.
+
+    A model that draws random numbers is called once under another seed too, and where compiled code draws others than
+    eager code, code that draws the same is compiled and compared in its place: what was compiled before is forgotten.
+    """
     progress.phase("comparing outputs")
-    outputs: dict[FormName, tuple[Output, Output]] = {}
     put_back = keep_weights(workload)
+    settings = workload.settings
+
+    def called(form: Form, seed: int = settings.seed) -> Output:
+        put_back()
+        with form.ready():
+            torch.manual_seed(seed)
+            return keep_output(form.call())
+
+    def differs(output: Output, other: Output) -> bool:
+        return any(each.equal_share != 1 for each in compare_outputs(output, other, "eager", settings.device).tensors)
+
+    outputs: dict[FormName, tuple[Output, Output]] = {}
+    another_seed: Output | None = None
+    drawn_as_eager: tuple[Output, Output] | None = None
     for form in forms:
         progress.detail(f"{form.name}, twice")
-        put_back()
-        once = _called(form, workload.settings.seed)
-        put_back()
-        outputs[form.name] = (once, _called(form, workload.settings.seed))
+        outputs[form.name] = (called(form), called(form))
+        # What one rank calls, all do.
+        if form.name == "eager" and ranks.most(_has_drawn(settings.device, settings.seed))[0]:
+            progress.detail("eager, another seed")
+            another_seed = called(form, settings.seed ^ 1)
+    eager = outputs["eager"][0] if "eager" in outputs else None
+    if another_seed and eager and "compiled" in outputs and ranks.most(differs(outputs["compiled"][0], eager))[0]:
+        progress.detail("compiled, random numbers drawn as in eager")
+        drawn_as_eager = _drawn_as_eager(workload, called)
+        outputs["compiled"] = drawn_as_eager or outputs["compiled"]
     put_back()
-    dtype = workload.settings.dtype
-    high = HIGHER.get(getattr(torch, dtype))
-    reference: Output | Noted = no_reference or Noted("no_higher_precision", {"dtype": dtype})
-    if high is not None and no_reference is None:
+    high = HIGHER.get(getattr(torch, settings.dtype))
+    reference: Output | Noted = Noted("no_higher_precision", {"dtype": settings.dtype})
+    if ranks.size > 1:
+        reference = Noted("reference_of_ranks")
+    elif high is not None:
         progress.detail(f"the model in {str(high).removeprefix('torch.')}")
         reference = call_reference(workload, high, calling_bytes)
-    eager = outputs["eager"][0] if "eager" in outputs else None
-    return {name: _checked(workload, name, pair, eager, reference, high) for name, pair in outputs.items()}
+    checked = {name: _checked(workload, name, pair, eager, reference, high) for name, pair in outputs.items()}
+    if another_seed and eager:
+        apart = compare_outputs(another_seed, eager, "another_seed", settings.device)
+        checked["eager"] = _with(checked["eager"], against_another_seed=apart)
+    if drawn_as_eager:
+        checked["compiled"] = _with(checked["compiled"], drawn_as_eager=True)
+    return checked
 
 
-def _called(form: Form, seed: int) -> Output:
-    with form.ready():
-        torch.manual_seed(seed)
-        return keep_output(form.call())
+def _with(checked: Checked, **changes: Any) -> Checked:
+    return replace(checked, numerics=replace(checked.numerics, **changes))
+
+
+def _has_drawn(device: str, seed: int) -> bool:
+    """Whether random numbers were drawn of torch's own generators since they were seeded so. Seeds them again."""
+
+    def states() -> tuple[torch.Tensor, ...]:
+        return (torch.get_rng_state(), *([] if device == "cpu" else [torch.cuda.get_rng_state()]))
+
+    drawn = states()
+    torch.manual_seed(seed)
+    return not all(map(torch.equal, drawn, states()))
+
+
+def _drawn_as_eager(workload: BuiltWorkload, called: Callable[[Form], Output]) -> tuple[Output, Output] | None:
+    """What two calls of compiled code return that draws random numbers as eager code does; None where this torch makes
+    none of the workload."""
+    instead = drawing_as_eager(workload.settings)
+    if instead is None:
+        return None
+    try:
+        form = compiled_form(workload, instead)
+        # The first call compiles, and may draw for that.
+        called(form)
+        return called(form), called(form)
+    except Exception:  # noqa: BLE001 - what was compiled before can still be compared.
+        return None
 
 
 def _checked(

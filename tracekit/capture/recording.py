@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -90,11 +90,12 @@ def record(
     light: kernels and the API calls that launch them; on the CPU operators alone. rich: operators and their shapes
     too. Never Python stacks: under them compiled code ran four times slower. As many calls but one, and one at least,
     are made first that are not published: the first ones of a session are slow. `ranks` begin each call together:
-    profilers start at different moments, and the rank whose starts last would be waited for. Raises TracekitError where
-    the file cannot be written.
+    profilers start at different moments, and the rank whose starts last would be waited for. Regions are spans of it
+    where operators are in it too. Raises TracekitError where the file cannot be written.
     """
     progress.phase(f"recording {form.name} ({kind})", total=2, still=True)
-    with form.ready(), profiler_of(form.device, kind) as profiler, watched_starts(_refuse_another):
+    regions = spans_opened() if kind == "rich" or form.device == "cpu" else nullcontext()
+    with form.ready(), profiler_of(form.device, kind) as profiler, watched_starts(_refuse_another), regions:
         begin_session(form.device)
         for _ in range(max(steps - 1, 1)):
             ranks.begin()
@@ -124,6 +125,16 @@ def profiler_of(device: str, kind: RecordingKind) -> profile:
     elif kind == "rich":
         activities.insert(0, ProfilerActivity.CPU)
     return profile(activities=activities, record_shapes=kind == "rich")
+
+
+@contextmanager
+def spans_opened() -> Iterator[None]:
+    """Regions inside are spans of what is recorded."""
+    open_spans(record_function)
+    try:
+        yield
+    finally:
+        open_spans(None)
 
 
 def begin_session(device: str) -> int:
@@ -304,8 +315,7 @@ class Recorder:
                 atexit.register(self._stop)
                 self._begin_ns = begin_session(self._device)
                 self._collections = session.enter_context(collections_noted())
-                session.callback(open_spans, None)
-                open_spans(record_function)
+                session.enter_context(spans_opened())
                 self._session = session.pop_all()
         except Exception as error:  # noqa: BLE001 - whatever the profiler says.
             self._profiler = None

@@ -23,7 +23,12 @@ from tracekit.torch_internals import tree_map
 
 #: The precision of the reference, for those that this knows something higher for.
 HIGHER = {torch.bfloat16: torch.float32, torch.float16: torch.float32, torch.float32: torch.float64}
-RANDOM = (torch.randn, torch.rand, torch.normal, torch.randn_like, torch.rand_like)
+RANDOM = (
+    *(torch.randn, torch.rand, torch.normal, torch.randn_like, torch.rand_like),
+    *(torch.bernoulli, torch.Tensor.bernoulli, nn.functional.dropout),
+)
+#: Those whose numbers are of their first argument's dtype.
+OF_INPUT = (torch.bernoulli, torch.Tensor.bernoulli)
 #: `x.half()` asks for a dtype by name.
 CASTS = {torch.Tensor.bfloat16: torch.bfloat16, torch.Tensor.half: torch.float16, torch.Tensor.float: torch.float32}
 #: How many times the copy of the weights must be free beside it, for what the call itself allocates.
@@ -131,7 +136,11 @@ class _Raising(TorchFunctionMode):
         if func in RANDOM:
             # The same generator gives other numbers in another precision, and the noise is to be the same.
             dtype = next(self._draws, None)
-            if dtype is not None and func is not torch.normal:
+            if func is nn.functional.dropout:
+                return _dropped(dtype, *args, **kwargs)
+            if dtype is not None and func in OF_INPUT:
+                args = (args[0].to(dtype), *args[1:])
+            elif dtype is not None and func is not torch.normal:
                 kwargs = {**kwargs, "dtype": dtype}
             drawn = func(*args, **kwargs)
             return drawn.to(self._high) if drawn.dtype == self._low else drawn
@@ -139,6 +148,20 @@ class _Raising(TorchFunctionMode):
             return args[0].to(self._high)
         args = tuple(self._high if each is self._low else each for each in args)
         return func(*args, **{key: self._high if each is self._low else each for key, each in kwargs.items()})
+
+
+def _dropped(
+    dtype: torch.dtype | None,
+    input: torch.Tensor,  # noqa: A002 - torch's own name for it.
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+) -> torch.Tensor:
+    """Dropout that leaves out what it leaves out of a tensor of this dtype."""
+    if not training or not 0 < p < 1:
+        return nn.functional.dropout(input, p, training, inplace)
+    kept = nn.functional.dropout(torch.ones_like(input, dtype=dtype), p) != 0
+    return input.mul_(kept).div_(1 - p) if inplace else input * kept / (1 - p)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Named parts of somebody's own code: spans in a recording while there is one, else nothing. Imports no torch."""
 
 import re
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -16,9 +17,12 @@ _LONGEST_NAME = 200
 
 
 def region(name: str) -> AbstractContextManager[Any]:
-    """`with tracekit.region("forward"):` names what happens inside, in a recording by `tracekit.record`. It goes around
-    calls of compiled code: inside, torch.compile would compile again when recording begins. Any name will do, of which
+    """`with tracekit.region("forward"):` names what happens inside, in a recording by `tracekit.record`, or of what
+    `tracekit profile` calls. It goes around calls of compiled code: inside, it is nothing. Any name will do, of which
     200 characters are kept."""
+    # Before whether something is recorded is asked: compiled code would guard that, and be compiled again.
+    if "torch" in sys.modules and sys.modules["torch"].compiler.is_compiling():
+        return _NOTHING
     return _NOTHING if _span is None else _span(_writable(name))
 
 

@@ -8,8 +8,9 @@ from tracekit.model.bounded import Amount, Count, FileName, Many, Ratio, Real, T
 from tracekit.model.estimate import Statement
 from tracekit.model.note import Noted
 
-#: What an output is held against: the eager form, a second call of the same form, or the model in a higher precision.
-Other = Literal["eager", "itself", "reference"]
+#: What an output is held against: the eager form, a second call of the same form, the model in a higher precision, or a
+#: call under another seed.
+Other = Literal["eager", "itself", "reference", "another_seed"]
 
 #: How far apart the numbers of one dtype are, relative to their size: half the step behind 1 (IEEE 754; bfloat16 keeps
 #: 8 bits of a number, float16 11, float32 24, float64 53).
@@ -75,13 +76,17 @@ class FormNumerics(Struct, frozen=True):
     pictures: Many[PictureFile] = ()
     skipped: Many[Text] = ()  #: The kinds of things in the output that are no tensors.
     reference_missing: Noted | None = None  #: The facts of `no_reference`.
+    drawn_as_eager: bool = False  #: Of code compiled anew to draw eager's random numbers, not of the code timed.
+    #: What another seed changes; None of compiled, and where eager draws no random numbers.
+    against_another_seed: OutputDifference | None = None
 
 
 class Accuracy(Struct, frozen=True):
     """Whether compiled code still computes what eager code does, by the rules of docs/numerics.md. `equal` is bit for
-    bit; `undecided`: the outputs differ and nothing says which is nearer the truth."""
+    bit; `undecided`: the outputs differ and nothing says which is nearer the truth; `random`: they differ as those of
+    another seed do."""
 
-    result: Literal["equal", "as_accurate", "less_accurate", "undecided"]
+    result: Literal["equal", "as_accurate", "less_accurate", "undecided", "random"]
     basis: Literal["reference", "tolerance", "bits"]
     reason: Statement  #: Why, with the figures it rests on.
     rank: int | None = None  #: Of several ranks the one whose outputs are worst, where others' are better.

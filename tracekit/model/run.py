@@ -55,6 +55,7 @@ class UserModel(Struct, frozen=True):
     options: Many[Argument] = ()  #: Of `build()`, each as NAME=VALUE.
     takes: Many[Argument] = ()  #: The options of the command that `build()` takes.
     in_program: bool = False  #: Measured by `tracekit.profile` in a program, not by a command.
+    training: Many[Argument] = ()  #: Its modules that were in training mode.
 
 
 FormName = Literal["eager", "compiled"]

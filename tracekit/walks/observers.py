@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tracekit.capture.diagnostics import DiagnosticLog
     from tracekit.capture.forms import Form
     from tracekit.capture.gpu_state import GpuWatch
+    from tracekit.capture.lockstep import Ranks
     from tracekit.capture.provenance import Collection
     from tracekit.capture.timing import Timings
     from tracekit.model.compilation import CompilingCall, FrameCompilation
@@ -203,12 +204,11 @@ class ProvenanceObserver(Struct):
 
 
 class FormObserver(Struct):
-    """Looks at one run's forms around their timed calls: memory, the GPU's state, outputs. `of_ranks` is whether other
-    ranks make the same calls. `notes` are for its manifest: what could not be looked at, and why."""
+    """Looks at one run's forms around their timed calls: memory, the GPU's state, outputs. `notes` are for its
+    manifest: what could not be looked at, and why."""
 
     workload: BuiltWorkload
     numerics: bool
-    of_ranks: bool = False
     notes: list[Noted] = field(default_factory=list)
     _memory: dict[FormName, FormMemory | None] = field(default_factory=dict)
     _gpu: GpuWatch | None = None
@@ -248,8 +248,9 @@ class FormObserver(Struct):
         None before that, and where nobody can be asked."""
         return {"memory": self._memory.get(name), "gpu_state": self._gpu.state_of(name) if self._gpu else None}
 
-    def check(self, forms: tuple[Form, ...], run: Run, draft: Path, progress: Progress) -> Run:
-        """The run with what its forms return; a note, where that could not be found out: nothing measured is lost."""
+    def check(self, forms: tuple[Form, ...], run: Run, draft: Path, progress: Progress, ranks: Ranks) -> Run:
+        """The run with what its forms return; a note, where that could not be found out: nothing measured is lost. The
+        forms are not to be called afterwards: what they compiled may be forgotten."""
         from tracekit.capture.output_check import check_outputs, with_files
 
         if not self.numerics:
@@ -258,8 +259,7 @@ class FormObserver(Struct):
             # What one eager call allocates beside the weights; 0 on a CPU, where nobody counts.
             memory = self._memory.get("eager")
             calling = (memory.steady or memory.warmup).allocated_bytes - memory.before_bytes if memory else 0
-            no_reference = Noted("reference_of_ranks") if self.of_ranks else None
-            checked = check_outputs(self.workload, forms, max(calling, 0), progress, no_reference)
+            checked = check_outputs(self.workload, forms, max(calling, 0), progress, ranks)
         except Exception as error:  # noqa: BLE001 - a model may return anything; the note says what went wrong.
             self.notes.append(Noted("outputs_not_compared", {"error": f"{type(error).__name__}: {error}"}))
             return run
@@ -288,5 +288,6 @@ def numerics_in_words(found: FormNumerics) -> FormNumerics:
         against_itself=in_words(found.against_itself),
         against_eager=in_words(found.against_eager),
         against_reference=in_words(found.against_reference),
+        against_another_seed=in_words(found.against_another_seed),
         no_reference=noted_sentence(missing) if missing else None,
     )

@@ -333,7 +333,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
     compilation = CompilationObserver(workload, timings, warmed_up_at, plan.warmup)
     made = tuple(compilation.watched(makers[name](workload)) for name in plan.forms)
     provenance = ProvenanceObserver(workload, plan.provenance)
-    observer = FormObserver(workload, plan.numerics, of_ranks=ranks.size > 1)
+    observer = FormObserver(workload, plan.numerics)
     mend = way_to_need_less(workload.info, settings.size, settings)
 
     def warmed_up(run: Run, form: forms.Form) -> Run:
@@ -393,7 +393,7 @@ def _run_forms(plan: Plan, workload: BuiltWorkload, run: Run, draft: Path, progr
             run = with_form(run, form.name, provenance=told, kernel_sources=sources)
             store.save(run, draft)
         progress.stage("outputs")
-        run = observer.check(made, run, draft, progress)
+        run = observer.check(made, run, draft, progress, ranks)
     return with_notes(compilation.added(run), *provenance.notes, *observer.notes)
 
 

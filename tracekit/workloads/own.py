@@ -29,7 +29,6 @@ RETURNS = (
     "return a callable without arguments, (module, args), (module, args, kwargs), (module, kwargs) or a"
     " tracekit.Workload"
 )
-TRAINING = "The module is in training mode: dropout is on. Call .eval() to measure inference."
 
 
 class Parts(Struct, frozen=True):
@@ -107,7 +106,7 @@ def parts_of_call(model: Callable[..., object], args: tuple[Any, ...], kwargs: M
             with torch.no_grad():
                 return model(*args, **kwargs)
 
-        notes = ("The call runs under torch.no_grad().", *((TRAINING,) if model.training else ()))
+        notes = ("The call runs under torch.no_grad().",)
         return Parts(call, (("model", model),), (CompileTarget("model", model),), inputs, notes=notes)
     wrapped = Called(model)
     for module in wrapped.children():
@@ -258,7 +257,11 @@ def assembled(info: WorkloadInfo, request: Request, parts: Parts, device: str, o
     call_at, compiled = parts.call_at, {id(target.module) for target in parts.targets}
     return BuiltWorkload(
         info=info,
-        settings=replace(filled, dtype=str(dtype).removeprefix("torch."), own=own),
+        settings=replace(
+            filled,
+            dtype=str(dtype).removeprefix("torch."),
+            own=replace(own, training=tuple(name for name, module in parts.modules if _in_training(module))),
+        ),
         call=parts.call,
         call_at=(lambda other: call_at(other.batch_size)) if call_at else None,
         targets=parts.targets,
@@ -268,6 +271,11 @@ def assembled(info: WorkloadInfo, request: Request, parts: Parts, device: str, o
         notes=parts.notes,
         modules=parts.modules,
     )
+
+
+def _in_training(module: nn.Module) -> bool:
+    """A function's module is made here, and in no mode of its own."""
+    return any(each.training for each in (module.children() if isinstance(module, Called) else (module,)))
 
 
 @contextmanager

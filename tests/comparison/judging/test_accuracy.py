@@ -168,6 +168,40 @@ def test_tokens_that_diverge_are_undecided_unless_they_are_nearer_to_the_referen
     assert by_reference(tokens(1.0), tokens(0.1), eager=tokens(0.1)).result == "less_accurate"
 
 
+def test_outputs_as_far_apart_as_those_of_two_seeds_are_random_and_others_are_judged():
+    def drawn(apart: float, seeds: TensorDifference | None, reference: TensorDifference = APART) -> Accuracy:
+        one = replace(numerics(reference), against_another_seed=beside("another_seed", seeds) if seeds else None)
+        return judged(one, numerics(replace(reference, relative=reference.relative + apart), tensor(apart)))
+
+    assert drawn(0.95, None).result == "less_accurate"
+    found = drawn(0.95, tensor(0.97))
+    assert (found.result, found.reason.code) == ("random", "random_numbers")
+    assert found.reason.facts == {"path": "", "difference": 0.95, "another_seed": 0.97}
+    # A fault is far less, or far more, than what a seed changes.
+    assert [drawn(apart, tensor(0.97)).result for apart in (0.09, 10.0)] == ["less_accurate"] * 2
+    # A reference that drew other numbers than eager judges nothing.
+    lost = drawn(1e-4, tensor(0.97), reference=tensor(0.96))
+    assert (lost.result, lost.basis) == ("as_accurate", "tolerance")
+
+
+def test_sampled_tokens_and_shapes_that_another_seed_changes_too_are_random():
+    def drawn(apart: TensorDifference, seeds: TensorDifference) -> str:
+        one = replace(numerics(), against_another_seed=beside("another_seed", seeds))
+        return judged(one, numerics(eager=apart)).result
+
+    tokens = tensor(None, dtype="int64", equal_share=0.4)
+    assert (drawn(tokens, tokens), drawn(tokens, SAME)) == ("random", "undecided")
+    longer = tensor(problem="has shape (2,), the other (3,)")
+    assert (drawn(longer, longer), drawn(longer, tensor(0.97))) == ("random", "less_accurate")
+
+
+def test_random_outputs_are_no_finding():
+    one = replace(numerics(), against_another_seed=beside("another_seed", tensor(0.97)))
+    found = compare(*sides(one, numerics(eager=tensor(0.95))), ORDER)
+    assert found.accuracy is not None and found.accuracy.result == "random"
+    assert "outputs_differ" not in [each.code for each in found.findings]
+
+
 def test_errors_of_another_work_are_no_measure_and_nothing_is_said_of_outputs_that_nobody_compared():
     a, b = sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.9)))
     assert judge_accuracy(a, b).result == "as_accurate"

@@ -7,7 +7,7 @@ from tests.sequences import eager, make_activity, make_sequence, product, triton
 from tests.sides import make_analysis, make_cpu_analysis, make_environment, make_form, make_settings, make_side
 
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, ratio_change
-from tracekit.comparison.judging.fairness import find_other_work, find_unfairness, refuse_other_sizes
+from tracekit.comparison.judging.fairness import find_other_work, find_unfairness, find_unsound, refuse_other_sizes
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Side
@@ -183,8 +183,21 @@ def test_traces_of_another_gpu_or_of_more_are_other_work() -> None:
 
 def test_recordings_that_were_not_read_over_steps_do_not_stand_beside_unprofiled_times() -> None:
     a, b = (make_side(name, make_analysis(window="whole"), make_form()) for name in "ab")
-    assert Note("not_read_over_steps") in find_unfairness(a, b)
-    assert Note("not_read_over_steps") not in find_unfairness(make_side("a"), make_side("b"))
+    note = Note("not_read_over_steps", facts={"window": "whole"})
+    assert note in find_unfairness(a, b) and note in find_unsound(a)
+    assert "not_read_over_steps" not in [each.code for each in find_unfairness(make_side("a"), make_side("b"))]
+
+
+def test_a_module_in_training_mode_is_said_once_and_of_which_side() -> None:
+    eager, compiled = (
+        make_side(name, settings=make_settings(own=UserModel(training=("model",)))) for name in ("eager", "compiled")
+    )
+    both = Note("training_mode", facts={"modules": ["model"], "side": None})
+    for notes in (find_unfairness(eager, compiled), find_unsound(compiled)):
+        assert [note for note in notes if note.code == "training_mode"] == [both]
+    other = replace(compiled, settings=make_settings(own=UserModel()))
+    (one,) = [note for note in find_unfairness(eager, other) if note.code == "training_mode"]
+    assert one.facts == {"modules": ["model"], "side": "eager"}
 
 
 def side(*activities: Activity, label: str = "a", operators: OperatorSource = "own") -> Side:

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 from tests.report.conftest import timed_comparison
 from tests.report.showing import comparison_markdown, comparison_page, rows_of, told_in_full
-from tests.sides import make_pair, make_run, scaled
+from tests.sides import ORDER, make_pair, make_run, scaled
 
 from tracekit.comparison.comparing import compare
 from tracekit.model.comparison import Comparison
@@ -75,6 +75,32 @@ def test_the_answer_stands_in_every_report():
     # Outputs that differ are a finding of the page.
     page = comparison_page(checked_comparison(0.5), make_run())
     assert "compiled outputs differ from eager" in page and "Outputs differ by more than rounding" in page
+
+
+def test_random_outputs_are_not_red_and_code_that_was_not_timed_is_named():
+    a, b = make_pair(scaled(1.5), scaled(1.0))
+    seeds = OutputDifference("another_seed", (tensor(0.97),))
+    one, other = numerics(0.011), numerics(0.95, eager=0.95)
+    a = replace(a, form=replace(a.form, numerics=replace(one, against_another_seed=seeds)))
+    comparison = compare(a, replace(b, form=replace(b.form, numerics=other)), ORDER)
+    told = comparison_overview(comparison).checks[0]
+    assert (told.mark, "not comparable" in told.text) == ("", True)
+    assert "Outputs differ" not in comparison_page(comparison, make_run())
+    table = numerics_table(comparison)
+    assert table.rows[2][1] == "another seed" and "anew" not in table.note
+    drawn = replace(numerics(0.011, eager=1e-5), drawn_as_eager=True)
+    comparison = compare(a, replace(b, form=replace(b.form, numerics=drawn)), ORDER)
+    told = comparison_overview(comparison).checks[0]
+    assert told.mark == "ok" and "random numbers" in told.text
+    assert "compiled anew" in numerics_table(comparison).note
+
+
+def test_training_mode_and_a_window_stand_on_the_first_screen():
+    training = {"modules": ["model"], "side": None}
+    notes = (Note("cpu_run"), Note("training_mode", facts=training), Note("interrupted", facts={"runs": 1}))
+    windowed = Note("not_read_over_steps", facts={"window": "span"})
+    told = comparison_overview(replace(timed_comparison(), notes=(*notes, windowed))).notes
+    assert "named window" in told[0] and "training mode" in told[1]
 
 
 def test_memory_that_was_not_measured_is_a_dash():

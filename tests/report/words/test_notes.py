@@ -81,7 +81,9 @@ RECORDINGS = (
         for rank, size in ((3, 16), (None, None))
     ),
     note("communication_not_judged", a_exposed_us=1e3, b_exposed_us=9e3),
-    note("not_read_over_steps"),
+    note("training_mode", modules=["model"], side=None),
+    note("training_mode", modules=["encoder", "decoder"], side="compiled"),
+    *(note("not_read_over_steps", window=window) for window in ("span", "whole")),
     note("windows_differ", a="steps", b="whole"),
     note("windows_differ", a="span", b="steps"),
     note("whole_recordings"),

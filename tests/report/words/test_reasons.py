@@ -61,6 +61,7 @@ ACCURACY_FACTS: dict[str, dict[str, Any]] = {
     "integers_diverge": SHARES,
     "integers_beside_eager": {"path": "", "share": 0.4},
     "difference": {"path": "", "compiled": 0.07, "allowed": 0.06, "no_reference": "it does not fit"},
+    "random_numbers": {"path": "", "difference": 0.95, "another_seed": 0.97},
 }
 
 

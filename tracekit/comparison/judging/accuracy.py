@@ -25,8 +25,12 @@ LOST = 0.3
 #: operation and sum in float32, full ones sum in what they round to.
 STEPS, STEPS_OF_SUMS = 16.0, 1024.0
 
-Result = Literal["as_accurate", "less_accurate", "undecided"]
-SEVEREST = ("less_accurate", "undecided", "as_accurate", "equal")
+#: Outputs are apart by their random numbers where they differ by no more than so many times what another seed changes,
+#: and by no less than that part of it.
+FACTOR_OF_SEEDS = 10.0
+
+Result = Literal["as_accurate", "less_accurate", "undecided", "random"]
+SEVEREST = ("less_accurate", "undecided", "random", "as_accurate", "equal")
 #: Settings that change how a form computes, not what.
 HOW = ("scope", "mode", "fullgraph", "dynamic", "compile_order", "compiled_autograd", "iterations", "variables")
 HALF = ("bfloat16", "float16")
@@ -80,18 +84,49 @@ def judge_outputs(one: FormNumerics | None, other: FormNumerics, *, same_work: b
             if not each.counts and each.elements > 0 and each.max_abs is None:
                 return Accuracy("undecided", "bits", Statement("same_without_finite_numbers", {"path": each.path}))
         return Accuracy("equal", "bits", Statement("equal"))
-    # A reference of whose output nothing could be compared judges nothing.
+    # A reference of whose output nothing could be compared judges nothing, nor does one of other random numbers.
     referenced = other.against_reference is not None and bool(other.against_reference.tensors)
-    if one and one.against_reference and referenced and same_work:
-        worst = _worst(_by_reference(one, other))
+    if one and one.against_reference and referenced and same_work and not _drew_others(one):
+        worst = _worst(_unless_random(_by_reference(one, other), one, other))
         return Accuracy(worst.result, "reference", worst.reason)
-    worst, missing = _worst(_by_tolerance(one, other)), other.no_reference
+    worst, missing = _worst(_unless_random(_by_tolerance(one, other), one, other)), other.no_reference
     facts = {**worst.reason.facts, **({"no_reference": missing} if missing else {})}
     return Accuracy(worst.result, "tolerance", Statement(worst.reason.code, facts))
 
 
 def _worst(judged: Iterable[_Judged]) -> _Judged:
     return min(judged, key=lambda each: (SEVEREST.index(each.result), -each.excess))
+
+
+def _unless_random(judged: Iterable[_Judged], eager: FormNumerics | None, compiled: FormNumerics) -> Iterator[_Judged]:
+    """The results, of which those that random numbers explain are no fault."""
+    seeds, apart = _by_path(eager.against_another_seed if eager else None), _by_path(compiled.against_eager)
+    for each in judged:
+        path = each.reason.facts["path"]
+        one, other = apart.get(path), seeds.get(path)
+        if each.result == "as_accurate" or one is None or other is None or not _as_of_another_seed(one, other):
+            yield each
+            continue
+        facts = {"path": path, "difference": one.relative, "another_seed": other.relative}
+        yield _Judged("random", each.excess, Statement("random_numbers", facts))
+
+
+def _drew_others(eager: FormNumerics) -> bool:
+    """Whether the reference drew other random numbers than eager code."""
+    seeds = _by_path(eager.against_another_seed)
+    tensors = eager.against_reference.tensors if eager.against_reference else ()
+    return any(each.path in seeds and _as_of_another_seed(each, seeds[each.path]) for each in tensors)
+
+
+def _as_of_another_seed(each: TensorDifference, other: TensorDifference) -> bool:
+    """Whether outputs are as far apart as those of two seeds."""
+    if other.problem or each.problem:
+        return bool(other.problem)
+    if each.counts:
+        return (other.equal_share or 0.0) < 1
+    if each.nonfinite > other.nonfinite or not other.relative:
+        return False
+    return other.relative / FACTOR_OF_SEEDS <= (each.relative or 0.0) <= FACTOR_OF_SEEDS * other.relative
 
 
 def _equal(each: TensorDifference) -> bool:

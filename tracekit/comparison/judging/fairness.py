@@ -32,8 +32,11 @@ def find_unfairness(a: Side, b: Side, *, joined: bool = False) -> tuple[Note, ..
     """One note for each thing a reader must know before believing the figures; empty when there is none. Of ranks that
     were `joined` it is known how long they waited for each other."""
     same = (Note("same_recording", facts={"path": a.path}),) if a.path == b.path else ()
-    first: tuple[Question, ...] = (_missing_gpu, note_rank_differences, _of_ranks, _other_work, find_other_machine)
-    second: tuple[Question, ...] = (_other_windows, _busier_than_the_call, _slower_than_recorded)
+    first: tuple[Question, ...] = (
+        *(_missing_gpu, _in_training),
+        *(note_rank_differences, _of_ranks, _other_work, find_other_machine),
+    )
+    second: tuple[Question, ...] = (_beside_whole_calls, _other_windows, _busier_than_the_call, _slower_than_recorded)
     untold: tuple[Question, ...] = () if joined else (find_unjudged_communication,)
     questions = (*first, *second, *untold, find_disturbance, _damaged)
     return (*same, *(note for ask in questions for note in ask(a, b)))
@@ -41,7 +44,10 @@ def find_unfairness(a: Side, b: Side, *, joined: bool = False) -> tuple[Note, ..
 
 def find_unsound(side: Side) -> tuple[Note, ...]:
     """One note for each thing a reader of one side alone must know; empty when there is none."""
-    questions = (_missing_gpu, _busier_than_the_call, _slower_than_recorded, _damaged)
+    questions: tuple[Question, ...] = (
+        *(_missing_gpu, _in_training),
+        *(_beside_whole_calls, _busier_than_the_call, _slower_than_recorded, _damaged),
+    )
     return (*distinct(note for ask in questions for note in ask(side, side)), *find_untold_waiting(side))
 
 
@@ -208,10 +214,24 @@ def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
         yield Note("ranks_differ", facts={"a": one, "b": other}, grave=True)
 
 
-def _other_windows(a: Side, b: Side) -> Iterator[Note]:
+def _in_training(a: Side, b: Side) -> Iterator[Note]:
+    modules = [side.settings.own.training if side.settings and side.settings.own else () for side in (a, b)]
+    for side, names in zip((a, b), modules, strict=True):
+        if names:
+            together = modules[0] == modules[1]
+            yield Note("training_mode", facts={"modules": list(names), "side": None if together else side.label})
+            if together:
+                return
+
+
+def _beside_whole_calls(a: Side, b: Side) -> Iterator[Note]:
     one, other = a.analysis.window, b.analysis.window
     if a.wall_us is not None and b.wall_us is not None and "steps" not in (one.kind, other.kind):
-        yield Note("not_read_over_steps")
+        yield Note("not_read_over_steps", facts={"window": one.kind})
+
+
+def _other_windows(a: Side, b: Side) -> Iterator[Note]:
+    one, other = a.analysis.window, b.analysis.window
     if one.kind != other.kind:
         yield Note("windows_differ", facts={"a": one.kind, "b": other.kind})
     elif one.kind == "whole":

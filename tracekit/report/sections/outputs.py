@@ -26,6 +26,7 @@ RESULTS = {
     "as_accurate": "Outputs are as accurate as eager's",
     "less_accurate": "Outputs differ by more than rounding",
     "undecided": "Output accuracy is inconclusive",
+    "random": "Outputs are random, not comparable",
 }
 
 MEMORY: dict[str, Callable[[FormMemory], int | None]] = {
@@ -65,11 +66,15 @@ def numerics_table(comparison: Comparison) -> Table | None:
         if side.form is None or (found := side.form.numerics) is None:
             continue
         others = {"itself": "a second call", "eager": "eager", "reference": f"{found.reference_dtype}, the reference"}
-        differences = list(filter(None, (found.against_eager, found.against_reference, found.against_itself)))
+        others["another_seed"] = "another seed"
+        beside = (found.against_eager, found.against_reference, found.against_itself, found.against_another_seed)
+        differences = list(filter(None, beside))
         for difference in differences:
             for each in difference.tensors[:MOST_TENSORS]:
                 name = clipped(printable(f"{side.label} {each.path}".strip()), 60)
                 rows.append((name, *_errors(each, others[difference.other])))
+        if found.drawn_as_eager:
+            notes.append(f"{side.label}: compiled anew to draw eager's random numbers; the code timed draws others.")
         if found.no_reference:
             notes.append(f"No reference: {printable(found.no_reference)}.")
         longest = max((len(each.tensors) for each in differences), default=0)

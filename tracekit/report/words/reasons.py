@@ -82,7 +82,7 @@ def reason_words(reasons: Iterable[Statement]) -> str | None:
 
 OFF = "{place}: error {compiled:.2g} vs {reference}; eager {eager:.2g}"
 INTEGERS = "{place}: {compiled_share:percent 1} of integers match {reference}; eager {eager_share:percent 1}"
-ACCURACY = {
+ACCURACY: dict[str, Sentence] = {
     "equal": "Bitwise equal to eager",
     "same_without_finite_numbers": "{place} is equal to eager's, without finite numbers",
     "no_tensors": "The outputs hold no comparable tensors",
@@ -99,6 +99,10 @@ ACCURACY = {
     "integers_diverge": INTEGERS + ": one near-tie changes all that follow",
     "integers_beside_eager": "{place}: {share:percent 1} of integers match eager",
     "difference": "{place}: difference {compiled:.2g}, tolerance {allowed:.2g}",
+    "random_numbers": lambda place, difference, another_seed, **_: (
+        f"{place} differs from eager's as under another seed"
+        + ("" if difference is None else f": {difference:.2g}, another seed {another_seed:.2g}")
+    ),
 }
 
 

@@ -14,7 +14,7 @@ from tracekit.numbers import count, counted, duration, percent, size, times
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes import note_sentence
-from tracekit.report.words.notes.comparisons import OUTPUTS_OF_RANK, alone, drift_words
+from tracekit.report.words.notes.comparisons import LOOKED_AT, OUTPUTS_OF_RANK, alone, drift_words
 from tracekit.report.words.saying import Sentence, say
 
 if TYPE_CHECKING:
@@ -72,6 +72,12 @@ HEADLINE: dict[str, Sentence] = {
     "compiled_while_timed": "{subject}: {compilations:counted compilation} inside timed calls: no verdict",
     "ran_eager": lambda reason: f"the compiled model ran eager{f': {reason}' if reason else ''}",
     "part_ran_eager": "part of the model ran eager: {place}",
+    "not_read_over_steps": lambda window: (
+        f"times and speed-up are of whole calls, trace figures of {LOOKED_AT[window]}"
+    ),
+    "training_mode": lambda modules, side: (
+        f"{f'{side}: ' if side else ''}{', '.join(modules)} in training mode, dropout is on (.eval() for inference)"
+    ),
     "rank_outputs": lambda subject, ranks, of_ranks, result, **_: (
         f"outputs of {alone(ranks, of_ranks).lower()} {OUTPUTS_OF_RANK[result]}"
     ),

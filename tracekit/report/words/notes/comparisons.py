@@ -25,6 +25,8 @@ WORDS = {each.name: each.word for each in OPTIONS} | {
     "variables": "torch environment variables",
 }
 WINDOWS = {"steps": "its steps", "span": "one span", "whole": "the whole trace"}
+#: What `--window` names that is no call.
+LOOKED_AT = {"span": "the named window", "whole": "the whole trace"}
 
 
 #: Where speed-ups hold though processes differ, and where they do not (docs/timing.md).
@@ -172,7 +174,14 @@ SENTENCES: dict[str, Sentence] = {
         " `tracekit ranks FOLDER` reads all ranks of a job and tells waiting from transfer."
     ),
     "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums, without a waterfall.",
-    "not_read_over_steps": "Trace figures are not per step: they cannot be compared with unprofiled times.",
+    "training_mode": lambda modules, side: (
+        f"{f'{side}: ' if side else ''}{', '.join(modules)} {'was' if len(modules) == 1 else 'were'} in training mode:"
+        " dropout is on, batch norm updates its averages. Call .eval() to measure inference."
+    ),
+    "not_read_over_steps": lambda window: (
+        f"Times without the profiler, and their speed-up, are of whole calls, trace figures of {LOOKED_AT[window]}:"
+        " they cannot be compared."
+    ),
     "windows_differ": lambda a, b: (
         f"A covers {WINDOWS[a]}, B {WINDOWS[b]}: their figures cannot be compared. --window sets both."
     ),
