@@ -111,8 +111,13 @@ def pays_after(told: dict[str, Any] | None) -> str:
     """Between how many calls."""
     if told is None:
         return "—"
+    if told["never"]:
+        return "never"
     span = span_of_calls(told.get("calls"), told.get("calls_at_most"), told.get("calls_ci95"))
-    return "never" if told["never"] or span is None else calls_span(*span)
+    if span is None:
+        # Of a run whose report alone was kept the larger end is all that is known.
+        return f"at most {calls_span(told['calls_at_most'])}" if "calls_at_most" in told else "—"
+    return calls_span(*span)
 
 
 def row(run: dict[str, Any]) -> str:

@@ -65,7 +65,13 @@ def test_break_even_lies_between_two_numbers_and_may_never_come() -> None:
     assert pays_after({"calls": 320.2, "calls_at_most": 350.1, "never": False}) == "321 to 351"
     assert pays_after({"calls": 320.2, "calls_ci95": [300.5, 340.0], "never": False}) == "301 to 340"
     assert pays_after({"calls": 320.2, "never": False}) == "321"
-    assert (pays_after({"never": True}), pays_after(None)) == ("never", "—")
+    assert (pays_after({"never": True}), pays_after({"never": False}), pays_after(None)) == ("never", "—", "—")
+    assert pays_after({"calls_at_most": 452.6, "never": False}) == "at most 453"
+
+
+def test_no_faster_run_never_pays() -> None:
+    for run in runs():
+        assert run["verdict"]["speedup"] < 1 or "never" not in row(run), run["name"]
 
 
 def test_a_file_of_results_has_a_line_for_each_entry(tmp_path: Path) -> None:

@@ -17,14 +17,12 @@ from pathlib import Path
 from types import ModuleType
 
 from tracekit.doctor import Check
+from tracekit.model.run import is_busy
 
 OLDEST_PYTHON = (3, 11)
 #: The newest that has been tried.
 NEWEST_PYTHON = (3, 14)
 SWITCHES = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
-#: From so many processes a core on that want to run, times scatter: chosen. On two cores with a load of 8 the noise
-#: floor was over 100 %, with one of 1.5 it was 2 to 5 %.
-MOST_LOAD = 1.0
 #: As `pyproject.toml` has them; a test holds the two together.
 OLDEST = {"torch": "2.9", "diffusers": "0.35", "transformers": "5.0"}
 INSTALL = "pip install -c constraints.txt '.[profile]'  # in tracekit's checkout"
@@ -66,7 +64,7 @@ def why_no_gpu() -> str | None:
 def check_host_load() -> Check:
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     told = f"{load:.1f} on {cores} cores"
-    if load <= MOST_LOAD * cores:
+    if not is_busy(load, cores):
         return Check("ok", told)
     return Check("warning", f"{told}: times will scatter", "stop what else runs here (top)")
 

@@ -294,8 +294,8 @@ class Verdict(Struct, frozen=True):
 
     @property
     def in_this_process(self) -> bool:
-        """Whether the next process may find no difference, or the opposite."""
-        return self.next_process95 is not None and self.next_process95[0] <= 1 <= self.next_process95[1]
+        """Whether the next process may find no difference, or the opposite; or nobody knows of it."""
+        return self.next_process95 is None or self.next_process95[0] <= 1 <= self.next_process95[1]
 
     @property
     def established(self) -> bool:

@@ -109,6 +109,16 @@ class Environment(Struct, frozen=True):
     host_load: Amount | None = None  #: Processes that wanted to run in the minute before the run, on average.
     logical_cores: Count | None = None
 
+    @property
+    def host_is_busy(self) -> bool:
+        """Whether more wanted to run than there are cores for; False where that is not known."""
+        return is_busy(self.host_load, self.logical_cores)
+
+
+def is_busy(load: float | None, cores: int | None) -> bool:
+    """Chosen: on two cores with a load of 8 the noise floor was over 100 %, with one of 1.5 it was 2 to 5 %."""
+    return load is not None and bool(cores) and load > (cores or 0)
+
 
 class Recording(Struct, frozen=True):
     """A trace file of the run."""

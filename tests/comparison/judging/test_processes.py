@@ -54,7 +54,7 @@ def reach(low: float, high: float) -> float:
         (None, 0.5, 0.178, 0.138),
         (None, None, 0.178, 0.138),
         (0.19, 0.02, 0.062, 0.049),
-        (None, 0.1, 0.062, 0.049),
+        (None, 0.1, 0.178, 0.138),
     ],
 )
 def test_the_next_process_lies_where_those_of_earlier_works_did(a, b, one: float, four: float) -> None:
@@ -66,7 +66,11 @@ def test_the_next_process_lies_where_those_of_earlier_works_did(a, b, one: float
     assert wide == (1.0, 2.0)
 
 
-def test_of_no_interval_and_of_jobs_nobody_knows_of_the_next() -> None:
+def test_of_no_interval_of_a_cpu_and_of_jobs_nobody_knows_of_the_next() -> None:
+    on_cpu = (make_side(name, make_cpu_analysis(), make_form(name, STEADY)) for name in ("eager", "compiled"))
+    assert next_process95(*on_cpu, Verdict("faster", 1.5, (1.49, 1.51), processes=1)) is None
+    of_job = [SimpleNamespace(idle_share=0.5, form=SimpleNamespace(own_wall_us=(1.0,))) for _ in range(2)]
+    assert next_process95(*of_job, Verdict("faster", 1.5, (1.49, 1.51), processes=1)) is None
     assert of_next(0.5, 0.5, Verdict("inconclusive", 1.5, processes=1)) is None
     assert of_next(0.5, 0.5, Verdict("not_timed")) is None
 
@@ -135,7 +139,7 @@ def test_a_form_that_was_never_recorded_counts_as_waiting() -> None:
 def test_of_a_verdict_that_is_withheld_nothing_is_said_of_processes() -> None:
     sides = of_run(STEADY, "eager", 200.0), of_run(scaled(1 / 1.142), "compiled", 200.0, during_timing=1)
     found, notes = judge(*sides, ORDER)
-    assert found.result == "inconclusive"
+    assert (found.result, found.next_process95) == ("inconclusive", None)
     assert {each.code for each in notes} == {"compiled_while_timed"}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.timed import Timed, calls_that_count
 from tracekit.model.advice import VerifiedAdvice
-from tracekit.model.comparison import Verdict
+from tracekit.model.comparison import Side, Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.model.note import Note
 from tracekit.statistics.interval import Interval, Values, median_interval, t_quantile
@@ -41,10 +41,11 @@ def waits_for_host(side: Timed) -> bool:
 
 
 def next_process95(a: Timed, b: Timed, verdict: Verdict) -> tuple[float, float] | None:
-    """Where the speed-up of one more process lies, 95 %. None without an interval, and of jobs of several ranks: nobody
-    knows how far these differ."""
+    """Where the speed-up of one more process lies, 95 %. None without an interval, on a CPU, and of jobs of several
+    ranks: nobody measured how far these differ."""
     of_ranks = any(each.form and each.form.own_wall_us for each in (a, b))
-    if of_ranks or verdict.ci95 is None or verdict.speedup is None or verdict.processes is None:
+    on_cpu = any(isinstance(each, Side) and each.analysis.cpu is not None for each in (a, b))
+    if of_ranks or on_cpu or verdict.ci95 is None or verdict.speedup is None or verdict.processes is None:
         return None
     return next_speedup95(verdict.speedup, verdict.ci95, verdict.processes, (a.idle_share, b.idle_share))
 
@@ -55,8 +56,7 @@ def next_speedup95(
     """The same of figures: by how much speed-ups of earlier works differed from process to process, and never narrower
     than the interval of what was timed. Forms of which nobody knows how long the GPU waits count as waiting for the
     host."""
-    known = [share for share in idle_shares if share is not None]
-    waits = not known or max(known) >= thresholds.WAITING_SHARE
+    waits = any(share is None or share >= thresholds.WAITING_SHARE for share in idle_shares)
     deviation, freedom = thresholds.NEXT_WAITING if waits else thresholds.NEXT_BUSY
     apart = math.exp(t_quantile(freedom) * deviation * math.sqrt(1 + 1 / processes))
     return min(speedup / apart, ci95[0]), max(speedup * apart, ci95[1])

@@ -93,7 +93,8 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
         return verdict, (*uneven, _too_few_calls(count, repeats), *recompiled)
 
     verdict, changed = _judge_pairs(every, ends, b.form, withheld=bool(recompiled))
-    verdict = replace(verdict, next_process95=next_process95(a, b, verdict))
+    if not recompiled:
+        verdict = replace(verdict, next_process95=next_process95(a, b, verdict))
     drifts = find_drift_of_ratio(every[0].a_us, every[0].b_us, verdict.ci95 or (0.0, math.inf))
     unsteady = (*find_unsteady_speeds(a, b), *drifts, *changed)
     spread = (*find_process_spread(a), *find_process_spread(b))

@@ -30,8 +30,6 @@ OF_STARTS, GUARDED = ("cold_start", "compiled_again"), ("lost_attention",)
 #: Characters of what a side is called.
 LABEL = 40
 
-#: Notes that say already what one process is worth.
-
 
 def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
     """`repeat` is the command that measures both sides again; empty where there is none."""
@@ -102,8 +100,11 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
         # The ratio of noise would contradict the times beside it.
         said = "no verdict" if comparison.compiled_while_timed else "no difference established"
         if verdict.ci95 is not None and not comparison.compiled_while_timed:
-            within = f"no difference: within {words.most_apart(verdict.ci95)}"
-            said = within if words.is_tie(verdict) else f"not enough to tell: {words.ratio_span(*verdict.ci95)}"
+            said = f"not enough to tell: {words.ratio_span(*verdict.ci95)}"
+            if not verdict.ci95[0] <= 1 <= verdict.ci95[1]:
+                said = f"no difference beyond {words.what_counts(verdict)}"
+            elif words.is_tie(verdict):
+                said = f"no difference: within {words.most_apart(verdict.ci95)}{words.where_measured(comparison)}"
         return said, walls, (interval[0], value, interval[1]) if interval else None
     ratio = times_within(value, interval)
     beside = b if (a, b) == ("eager", "compiled") else f"B ({b})"
@@ -111,16 +112,17 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
         "faster": f"{ratio} faster {beside}",
         "slower": f"{ratio} slower {beside}",
     }[verdict.result]
-    where = f" {words.where_measured(verdict)}" if verdict.in_this_process else ""
-    return f"{said}{where}", walls, (interval[0], value, interval[1]) if interval else None
+    return f"{said}{words.where_measured(comparison)}", walls, (interval[0], value, interval[1]) if interval else None
 
 
 def _spread(comparison: Comparison, interval: tuple[float, float, float] | None) -> str:
-    """`next process 0.99-1.37× (95 %)`; empty where nobody knows of it."""
+    """`next process 0.99-1.37× (95 %)`; the interval where nobody knows of the next one."""
     if interval is None:
         return ""
     beyond = _next_process(comparison)
-    return "" if beyond is None else f"next process {words.ratio_span(*beyond)} (95 %)"
+    if beyond is None:
+        return f"95 % CI {interval[0]:.3f}-{interval[2]:.3f}"
+    return f"next process {words.ratio_span(*beyond)} (95 %)"
 
 
 def _next_process(comparison: Comparison) -> tuple[float, float] | None:

@@ -92,8 +92,10 @@ def _waiting(told: Ranks) -> str:
     if told.clock.basis == "bound":
         return f"late ranks cannot be told: at least {share} of rank {worst.rank}'s time is lost to them"
     waited = [each for each in told.waits if each.rank == worst.rank]
-    if _waiting_share(worst) < LEAST_WAITING or not waited:
+    if _waiting_share(worst) < LEAST_WAITING:
         return f"waiting at most {share}"
+    if not waited:
+        return f"waiting at least {share}, for ranks that cannot be told"
     return f"waiting {share}, mostly for rank {max(waited, key=lambda each: each.us).late}"
 
 

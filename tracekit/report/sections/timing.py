@@ -65,7 +65,7 @@ def certainty_table(comparison: Comparison) -> Table | None:
         return None
     half = math.sqrt(verdict.ci95[1] / verdict.ci95[0]) - 1
     rows = (
-        ("Speed-up", times(verdict.speedup)),
+        ("Speed-up: A's time over B's", times(verdict.speedup)),
         ("95 % CI", f"{verdict.ci95[0]:.4f}-{verdict.ci95[1]:.4f} (±{percent(half, 2)})"),
         ("Next process, 95 %", ratio_span(*verdict.next_process95) if verdict.next_process95 else MISSING),
         ("Rounds" if verdict.basis != "apart" else "Calls, fewer side", count(verdict.n)),

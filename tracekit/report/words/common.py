@@ -109,6 +109,8 @@ def result_word(comparison: Comparison) -> str:
 
 #: Sides tie where the interval leaves less than this; a machine is noisy from this noise floor on.
 TIE, NOISY = 0.05, 0.1
+#: Of a floating-point number that is a whole one of the last digit.
+ROUNDING = 1e-9
 
 #: So many lines that wait are named.
 MOST_LINES = 3
@@ -200,8 +202,7 @@ def _answer(comparison: Comparison) -> str:
         why = f"{untimed[0]} has no unprofiled times" if len(untimed) == 1 else "traces only, without unprofiled times"
         return f"Speed of {a} and {b} was not compared: {why}."
     if verdict.result in ("faster", "slower"):
-        where = f" {where_measured(verdict)}" if verdict.in_this_process else ""
-        return f"{b} is {times_within(*as_told(verdict))} {verdict.result} than {a}{where}."
+        return f"{b} is {times_within(*as_told(verdict))} {verdict.result} than {a}{where_measured(comparison)}."
     if compiled := [side.label for side in comparison.compiled_while_timed]:
         return f"Recompiles inside timed calls ({' and '.join(compiled)}): no verdict."
     if verdict.apart is not None:
@@ -212,8 +213,11 @@ def _answer(comparison: Comparison) -> str:
         return f"{a} and {b} were timed in separate runs, not interleaved: no verdict."
     if verdict.ci95 is None:
         return f"No difference between {a} and {b} is established."
+    if not verdict.ci95[0] <= 1 <= verdict.ci95[1]:
+        return f"{b} differs from {a} by less than {what_counts(verdict)}."
     if is_tie(verdict):
-        return f"{b} ties with {a}: any difference is within {most_apart(verdict.ci95)}."
+        where = where_measured(comparison)
+        return f"{b} ties with {a}: any difference is within {most_apart(verdict.ci95)}{where}."
     return f"Not enough to tell {a} from {b}: {ratio_span(*verdict.ci95)} as fast."
 
 
@@ -231,7 +235,13 @@ def is_tie(verdict: Verdict) -> bool:
 
 def most_apart(ci95: tuple[float, float]) -> str:
     """By how much the sides may differ at most, rounded up to a percent."""
-    return percent(math.ceil(100 * max(1 - ci95[0], ci95[1] - 1, 0.01)) / 100, 0)
+    return percent(math.ceil(100 * max(1 - ci95[0], ci95[1] - 1, 0.01) - ROUNDING) / 100, 0)
+
+
+def what_counts(verdict: Verdict) -> str:
+    """What a change must exceed: `the noise floor`, or `2 %`."""
+    least = verdict.least_change or 0.0
+    return "the noise floor" if (verdict.noise_floor or 0.0) > least else percent(least, 0)
 
 
 def different_models(comparison: Comparison) -> tuple[str, str] | None:
@@ -263,11 +273,12 @@ def verdict_evidence(comparison: Comparison) -> str:
     told = [_what_was_timed(comparison)]
     if any(side.diagnostics and side.diagnostics.timed_calls() for side in comparison.compiled_while_timed):
         told.append("without the rounds that compiled")
-    if verdict.ci95 is not None and verdict.basis in ("rounds", "processes"):
+    # Else it stands beside the answer.
+    if verdict.ci95 is not None and verdict.next_process95 is not None:
         low, high = as_told(verdict)[1] or verdict.ci95
         several = (verdict.processes or 1) > 1
-        of = f"CI of these {verdict.processes} processes" if several else "CI of this job" if comparison.a.ranks else ""
-        told.append(f"{of or 'in-process CI'} {low:.3f}-{high:.3f}")
+        of = f"CI of these {verdict.processes} processes" if several else "in-process CI"
+        told.append(f"{of} {low:.3f}-{high:.3f}")
     if verdict.noise_floor:
         told.append(_noise(verdict.noise_floor, verdict.speedup, comparison.b.environment))
     if verdict.stopped == "budget spent":
@@ -279,23 +290,32 @@ def verdict_evidence(comparison: Comparison) -> str:
     return "; ".join(told)
 
 
-def where_measured(verdict: Verdict) -> str:
-    """`in this process`, `in these 4 processes`."""
-    return "in this process" if verdict.processes == 1 else f"in these {verdict.processes} processes"
+def where_measured(comparison: Comparison) -> str:
+    """` in this process`, ` in these 4 processes`, ` in this job`; empty where the next process finds the same."""
+    verdict = comparison.verdict
+    if not verdict.in_this_process or verdict.basis not in ("rounds", "processes"):
+        return ""
+    if (verdict.processes or 1) > 1:
+        return f" in these {verdict.processes} processes"
+    return " in this job" if comparison.a.ranks else " in this process"
 
 
 def ratio_span(low: float, high: float) -> str:
-    """`0.98-1.38×`."""
-    decimals = 2 if high < 10 else 1
-    return f"{low:.{decimals}f}-{high:.{decimals}f}\N{MULTIPLICATION SIGN}"
+    """Rounded outwards: `0.98-1.38×`."""
+    digits = 10 ** (1 if high >= 10 else 2)
+    # Two figures of what is small.
+    finer = digits if low >= 0.1 or low <= 0 else 10 ** (1 - math.floor(math.log10(low)))
+    ends = math.floor(low * finer + ROUNDING) / finer, math.ceil(high * digits - ROUNDING) / digits
+    decimals = [round(math.log10(each)) for each in (finer, digits)]
+    return "-".join(f"{end:.{places}f}" for end, places in zip(ends, decimals, strict=True)) + "\N{MULTIPLICATION SIGN}"
 
 
 def _noise(floor: float, speedup: float, environment: Environment | None) -> str:
-    """The noise floor, and what is bad about it. A high one is no figure: the machine was busy."""
+    """The noise floor, and what is bad about it. A high one is no figure; where the host was busy, that is said."""
     if floor >= NOISY:
-        load = environment.host_load if environment else None
-        cores = environment.logical_cores if environment else None
-        busy = "use a quieter machine" if load is None or not cores else f"host load {load:.1f} on {cores} cores"
+        busy = "use a quieter machine"
+        if environment and environment.host_is_busy:
+            busy = f"host load {environment.host_load:.1f} on {environment.logical_cores} cores"
         return f"noise floor over {percent(NOISY, 0)}: {busy}"
     more = "" if max(speedup, 1 / speedup) > 1 + floor else " (more than the change)"
     return f"noise floor {_roughly(floor)}{more}"
@@ -312,9 +332,8 @@ def _wider_than_asked(comparison: Comparison) -> Iterator[str]:
 
 
 def _roughly(share: float) -> str:
-    """One figure, or two from 10 % on: more would be false precision for an estimate of noise."""
-    figures = 2 if share >= 0.1 else 1
-    return f"{float(f'{share * 100:.{figures}g}'):g} %" if share >= 1e-4 else "below 0.01 %"
+    """One figure: more would be false precision for an estimate of noise."""
+    return f"{float(f'{share * 100:.1g}'):g} %" if share >= 1e-4 else "below 0.01 %"
 
 
 #: Why timing stopped.
