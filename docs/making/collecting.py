@@ -101,8 +101,8 @@ def collect_run(folder: Path, comparison: Comparison | None = None) -> dict[str,
 
 
 def _verdict(told: dict[str, Any]) -> dict[str, Any]:
-    """Without what follows from the rest: where the next process lies, by what is known of processes now."""
-    return {key: value for key, value in told.items() if key != "next_process95"}
+    """Without what older runs lack: where the next process lies follows from the rest."""
+    return {key: value for key, value in told.items() if key not in ("next_process95", "process_range")}
 
 
 def _form(side: dict[str, Any]) -> dict[str, Any]:

@@ -272,6 +272,10 @@ def comparable(a: Side, b: Side) -> bool:
     return (a.analysis.window.kind == "whole") == (b.analysis.window.kind == "whole")
 
 
+#: Of fewer processes there is no 95 % interval.
+ENOUGH_FOR_INTERVAL = 8
+
+
 class Verdict(Struct, frozen=True):
     """Which side is faster, from unprofiled times only. The speed-up need not be exactly the ratio of the medians. All
     but `result` are None when a side was not timed; the interval and the floors are None too when it was timed too few
@@ -291,6 +295,13 @@ class Verdict(Struct, frozen=True):
     stopped: StopReason | None = None  #: Why timing stopped.
     apart: SeparateRunsChange | None = None  #: What is known of sides that were timed in separate runs.
     next_process95: tuple[float, float] | None = None  #: Where one more process's speed-up lies, 95 %.
+    process_range: tuple[float, float] | None = None  #: Of several processes the least and the greatest speed-up.
+
+    @property
+    def told_range(self) -> tuple[float, float] | None:
+        """What is told of what was timed: of few processes their range, for Student's t over so few holds less often
+        than it says (docs/timing.md); else the interval."""
+        return self.process_range if 1 < (self.processes or 1) < ENOUGH_FOR_INTERVAL else self.ci95
 
     @property
     def in_this_process(self) -> bool:

@@ -21,7 +21,7 @@ NOISE_BY_HALVES = " The noise floor is an A/A test: odd against even calls."
 
 ONE_PROCESS = " The CI is of this process."
 
-SEVERAL_PROCESSES = " Over several processes: their mean, with Student's t CI."
+SEVERAL_PROCESSES = " Over several processes: their mean, with Student's t CI; of fewer than eight their range."
 
 NEXT_PROCESS = " The next process lies, in 95 of 100, where speed-ups of earlier works did (docs/timing.md)."
 

@@ -13,7 +13,6 @@ from benchmarks.processes import busy, deviation, groups, kept, share_within, wa
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.alternatives import with_verified
 from tracekit.comparison.judging.processes import (
-    find_few_processes,
     find_process_spread,
     find_process_spread_of_advice,
     next_process95,
@@ -110,9 +109,18 @@ def test_nine_of_ten_next_processes_lie_where_the_others_say_one_work_left_out()
     assert total == 176 and held / total >= 0.9
 
 
-def test_two_processes_tell_little() -> None:
-    expected = {5: (), 3: (), 2: (Note("two_processes"),), 1: (), None: ()}
-    assert {number: find_few_processes(Verdict("faster", processes=number)) for number in expected} == expected
+def test_of_few_processes_their_range_is_told_and_of_many_an_interval() -> None:
+    for others in (0, 1, 3, 7):
+        eager = with_processes(make_form("eager", walls(2.0, 0)), *(walls(2.0, at) for at in range(1, others + 1)))
+        times = [walls(1.0 + at / 100, 50 + at) for at in range(others + 1)]
+        compiled = with_processes(make_form("compiled", times[0]), *times[1:])
+        verdict, notes = judge(*(make_side(form.name, form=form) for form in (eager, compiled)), ORDER * 2)
+        assert verdict.processes == others + 1 and not [each for each in notes if "two" in each.code]
+        if not others:
+            assert verdict.process_range is None and verdict.told_range == verdict.ci95
+            continue
+        assert verdict.process_range == pytest.approx((2.0 / (1 + others / 100), 2.0), rel=0.01)
+        assert (verdict.told_range == verdict.ci95) == (others == 7)
 
 
 def of_run(wall_us: tuple[float, ...], name: FormName, busy_us: float, during_timing: int = 0) -> Side:

@@ -56,7 +56,6 @@ TIMING = (
             ("rank_outputs", [1], DIFFERENCE),
         )
     ),
-    note("two_processes"),
     note("eager_differs_between_runs", slowest="regional", fastest="default", ratio=1.2),
     *(note("interrupted", runs=runs) for runs in (1, 2)),
 )

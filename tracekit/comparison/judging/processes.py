@@ -62,11 +62,6 @@ def next_speedup95(
     return min(speedup / apart, ci95[0]), max(speedup * apart, ci95[1])
 
 
-def find_few_processes(verdict: Verdict) -> tuple[Note, ...]:
-    """That the interval of two processes is wide."""
-    return (Note("two_processes"),) if verdict.processes == 2 else ()
-
-
 def find_process_spread(side: Timed) -> tuple[Note, ...]:
     """A note where the side's median calls differ from process to process by more than their intervals know."""
     medians = sorted(map(_in_us, process_medians(side)), key=lambda each: each.value)

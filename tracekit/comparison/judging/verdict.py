@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, ratio_change
 from tracekit.comparison.judging.processes import (
-    find_few_processes,
     find_process_spread,
     next_process95,
     process_medians,
@@ -98,7 +97,7 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     drifts = find_drift_of_ratio(every[0].a_us, every[0].b_us, verdict.ci95 or (0.0, math.inf))
     unsteady = (*find_unsteady_speeds(a, b), *drifts, *changed)
     spread = (*find_process_spread(a), *find_process_spread(b))
-    return verdict, (*uneven, *recompiled, *unsteady, *spread, *find_few_processes(verdict))
+    return verdict, (*uneven, *recompiled, *unsteady, *spread)
 
 
 def speedup_of(verdict: Verdict) -> Estimate | None:
@@ -175,6 +174,7 @@ def _judge_pairs(every: tuple[Pairs, ...], ends: tuple[float, float], b: FormRes
         a_us, b_us = np.exp(medians.mean(axis=0))
         ends = float(a_us), float(b_us)
     speedup, ci95 = _speedup(interval)
+    ratios = [math.exp(each.middle) for each in within]
     noise, changes = find_noise_floor(every), [ratio_change(pairs.a_us, pairs.b_us) for pairs in every]
     least, changed = (
         thresholds.LEAST_IN_SEVERAL if len(every) >= thresholds.ENOUGH_PROCESSES else thresholds.LEAST_IN_ONE_PROCESS,
@@ -200,6 +200,7 @@ def _judge_pairs(every: tuple[Pairs, ...], ends: tuple[float, float], b: FormRes
         least_change=least,
         block=interval.block,
         stopped=next((each for each in stops if each != "target reached"), "target reached") if stops else None,
+        process_range=None if single else (min(ratios), max(ratios)),
     )
     return verdict, notes
 

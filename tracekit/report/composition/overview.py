@@ -121,7 +121,8 @@ def _spread(comparison: Comparison, interval: tuple[float, float, float] | None)
         return ""
     beyond = _next_process(comparison)
     if beyond is None:
-        return f"95 % CI {interval[0]:.3f}-{interval[2]:.3f}"
+        what = words.what_is_told(comparison.verdict).replace("in-process", "95 %")
+        return f"{what} {interval[0]:.3f}-{interval[2]:.3f}"
     return f"next process {words.ratio_span(*beyond)} (95 %)"
 
 

@@ -188,8 +188,9 @@ def verdict_sentence(comparison: Comparison) -> str:
 
 
 def as_told(verdict: Verdict) -> tuple[float, tuple[float, float] | None]:
-    """How many times as fast B is, or where it is slower how many times as long it takes; and that one's interval."""
-    ratio, ci95 = verdict.speedup or math.nan, verdict.ci95
+    """How many times as fast B is, or where it is slower how many times as long it takes; and that one's interval, of
+    few processes its range."""
+    ratio, ci95 = verdict.speedup or math.nan, verdict.told_range
     if verdict.result != "slower":
         return ratio, ci95
     return 1 / ratio, (1 / ci95[1], 1 / ci95[0]) if ci95 else None
@@ -276,9 +277,7 @@ def verdict_evidence(comparison: Comparison) -> str:
     # Else it stands beside the answer.
     if verdict.ci95 is not None and verdict.next_process95 is not None:
         low, high = as_told(verdict)[1] or verdict.ci95
-        several = (verdict.processes or 1) > 1
-        of = f"CI of these {verdict.processes} processes" if several else "in-process CI"
-        told.append(f"{of} {low:.3f}-{high:.3f}")
+        told.append(f"{what_is_told(verdict)} {low:.3f}-{high:.3f}")
     if verdict.noise_floor:
         told.append(_noise(verdict.noise_floor, verdict.speedup, comparison.b.environment))
     if verdict.stopped == "budget spent":
@@ -298,6 +297,13 @@ def where_measured(comparison: Comparison) -> str:
     if (verdict.processes or 1) > 1:
         return f" in these {verdict.processes} processes"
     return " in this job" if comparison.a.ranks else " in this process"
+
+
+def what_is_told(verdict: Verdict) -> str:
+    """What the interval beside the answer is: `in-process CI`, `range of 4 processes`, `95 % CI of 8 processes`."""
+    if (verdict.processes or 1) == 1:
+        return "in-process CI"
+    return f"{'95 % CI' if verdict.told_range == verdict.ci95 else 'range'} of {verdict.processes} processes"
 
 
 def ratio_span(low: float, high: float) -> str:

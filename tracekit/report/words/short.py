@@ -116,7 +116,6 @@ HEADLINE: dict[str, Sentence] = {
     "throttled": throttled,
     "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
     "clocks_differ": "GPU clocks differ",
-    "two_processes": "two processes: the interval is wide (--repeat-process 4)",
     "two_speeds": lambda subject, slow_share, slow_us, fast_us, lasting: (
         f"{percent(slow_share, 0)} of {subject} at {duration(slow_us)}"
     ),

@@ -269,7 +269,6 @@ SENTENCES: dict[str, Sentence] = {
         f"{alone(ranks, of_ranks)}: outputs of {subject} {OUTPUTS_OF_RANK[result]}, those of other ranks are better."
         f" {accuracy_because(reason, facts)}"
     ),
-    "two_processes": "Two processes: the interval is wide (--repeat-process 4).",
     "eager_differs_between_runs": (
         "Eager took {ratio:.2f}x as long in {slowest}'s process as in {fastest}'s: compare speed-ups, not times."
     ),
