@@ -70,13 +70,15 @@ def find_unsteady_speeds(*sides: Timed) -> Iterator[Note]:
 def find_drift_of_ratio(a_us: Values, b_us: Values, ci95: tuple[float, float]) -> Iterator[Note]:
     """Where a form drifted in its rounds, what became of the ratio, which they are to spare; empty where none did.
 
-    Where the first or the last third's ratio is not within the interval `ci95`, that does not know the drift."""
+    Where the first or the last third's ratio is not within the interval `ci95`, that does not know the drift. The facts
+    say whether B is the slower one: then it is told how many times as long B takes, as in the headline."""
     if find_drift(a_us) is None and find_drift(b_us) is None:
         return
     third, ratios = len(a_us) // 3, np.asarray(a_us / b_us)
     first, last = float(np.median(ratios[:third])), float(np.median(ratios[-third:]))
     beyond = not all(ci95[0] <= each <= ci95[1] for each in (first, last))
-    yield Note("speedup_by_thirds", "info", facts={"first": first, "last": last, "beyond_ci": beyond})
+    facts = {"first": first, "last": last, "beyond_ci": beyond, "slower": ci95[1] < 1}
+    yield Note("speedup_by_thirds", "info", facts=facts)
 
 
 def ratio_change(a_us: Values, b_us: Values) -> float:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from tracekit.model.analysis import OF_LAUNCHING
 from tracekit.model.option import option_words
 from tracekit.names import clipped, clipped_within, printable
-from tracekit.numbers import count, counted, duration, percent, size, times
+from tracekit.numbers import count, counted, duration, percent, size
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes import note_sentence
-from tracekit.report.words.notes.comparisons import LOOKED_AT, OUTPUTS_OF_RANK, alone, drift_words
+from tracekit.report.words.notes.comparisons import LOOKED_AT, OUTPUTS_OF_RANK, alone, drift_words, third
 from tracekit.report.words.saying import Sentence, say
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ HEADLINE: dict[str, Sentence] = {
         f"{percent(slow_share, 0)} of {subject} at {duration(slow_us)}"
     ),
     "drifted": lambda subject, share: f"{subject} {drift_words(share)} during timing",
-    "speedup_by_thirds": lambda first, last, beyond_ci: (
-        f"{'not steady, beyond the CI:' if beyond_ci else 'speed-up'} {times(first)} in the first third,"
-        f" {times(last)} in the last"
+    "speedup_by_thirds": lambda first, last, beyond_ci, slower: (
+        f"{'not steady, beyond the CI:' if beyond_ci else 'speed-up'} {third(first, slower)} in the first third,"
+        f" {third(last, slower)} in the last"
     ),
     "ratio_changed": "the speed-up drifted by {share:percent 1} during timing",
     "timed_slower_than_recorded": "{subject} was slower without the profiler than with it: measure again",

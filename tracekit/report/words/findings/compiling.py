@@ -131,7 +131,7 @@ def skipped_cuda_graphs(*, skips: list[dict[str, Any]], graphed_share: float | N
 
 #: Title and evidence by the finding's code.
 WORDS: dict[str, tuple[Sentence, Sentence]] = {
-    "broken_graphs": ("Graph breaks at {lines:counted line} of {side}", graphs_break),
+    "broken_graphs": ("{lines:counted graph break} in {side}", graphs_break),
     "cold_start": (
         lambda calls, calls_at_most, calls_ci95, **_: f"Break-even: {_calls(calls, calls_at_most, calls_ci95)} calls",
         cold_start,

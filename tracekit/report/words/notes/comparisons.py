@@ -130,6 +130,11 @@ def alone(ranks: Sequence[int], of_ranks: int) -> str:
     return f"Rank {named} alone" if len(ranks) == 1 else f"Ranks {named} of {of_ranks}"
 
 
+def third(ratio: float, slower: bool) -> str:
+    """The speed-up of a part of the rounds with the interval's digits, or how many times as long B took."""
+    return f"{1 / ratio if slower else ratio:.3f}\N{MULTIPLICATION SIGN}{' slower' if slower else ''}"
+
+
 def drift_words(share: float) -> str:
     """How calls changed in time; a factor from twice as long on, where a percentage is hard to picture."""
     if share >= 1:
@@ -220,9 +225,9 @@ SENTENCES: dict[str, Sentence] = {
         f" {percent(slow_share, 0)} at {slow_us / 1e3:.3f} ms{'' if lasting else ', switching from call to call'}."
         " Likely causes: clocks, other load."
     ),
-    "speedup_by_thirds": lambda first, last, beyond_ci: (
-        "Interleaving cancels common drift: the speed-up was"
-        f" {times(first)} in the first third, {times(last)} in the last."
+    "speedup_by_thirds": lambda first, last, beyond_ci, slower: (
+        f"Interleaving cancels common drift: {'B was' if slower else 'the speed-up was'}"
+        f" {third(first, slower)} in the first third, {third(last, slower)} in the last."
         f"{' The CI does not cover that.' if beyond_ci else ''}"
     ),
     "ratio_changed": ratio_changed,
