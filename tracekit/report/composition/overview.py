@@ -230,7 +230,8 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
     if compilation is not None:
         paid = [each for each in comparison.break_even if each.calls is not None]
         even = ", ".join(f"{pays_after(each)}{short.STARTS.get(each.kind or '', '')}" for each in paid[:2])
-        pays = f"; pays off after {even}" if even else ""
+        # In another process it may never.
+        pays = f"; pays off after {even}{words.where_measured(comparison)}" if even else ""
         if paid and math.isinf(paid[0].calls or 0.0):
             pays = "; never pays off"
         cached = compilation.cache_hits is not None and compilation.graphs is not None
