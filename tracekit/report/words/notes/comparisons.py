@@ -131,8 +131,10 @@ def alone(ranks: Sequence[int], of_ranks: int) -> str:
 
 
 def third(ratio: float, slower: bool) -> str:
-    """The speed-up of a part of the rounds with the interval's digits, or how many times as long B took."""
-    return f"{1 / ratio if slower else ratio:.3f}\N{MULTIPLICATION SIGN}{' slower' if slower else ''}"
+    """The speed-up of a part of the rounds with the interval's digits; beside a slower B, how much slower it was."""
+    if slower and ratio < 1:
+        return f"{1 / ratio:.3f}\N{MULTIPLICATION SIGN} slower"
+    return f"{ratio:.3f}\N{MULTIPLICATION SIGN}{' faster' if slower else ''}"
 
 
 def drift_words(share: float) -> str:
