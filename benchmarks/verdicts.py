@@ -8,15 +8,22 @@ Prints the tables of docs/timing.md. The machines are those of tests/simulated.p
 from __future__ import annotations
 
 import argparse
+import math
+import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.simulated import MACHINES, RULE, Noise, Random, simulate, steady
+from tests.simulated import EAGER_US, LASTING, MACHINES, PASSING, RULE, Noise, Random, simulate, steady
 
 from tracekit.model.timing import StoppingRule
 
 #: No difference, one too small to be called one, and one that is to be found.
 SPEEDUPS = (1.0, 1.003, 1.03)
+ROUNDS = (5, 10, 20, 50, 100, 300, 1000)
+#: Of the compiled form: one timed, a control in every fourth round, and what is called untimed before.
+CALLS_A_ROUND = 2.0
+#: Of fewer stays than this no rule within one process knows the mean.
+FEWEST_STAYS = 5
 FIXED = StoppingRule(rounds=20, target=0.01, budget_seconds=3.0, least=20)
 
 
@@ -86,7 +93,45 @@ def processes(runs: int) -> Iterator[str]:
                 yield f"| {number}, {offset * 100:g} % | {speedup:g} | {found.row()} |"
 
 
-TABLES = {"adaptive": adaptive, "fixed": fixed, "processes": processes}
+def lasting(runs: int) -> Iterator[str]:
+    """What lasts for many calls, by how many rounds were timed, with the number of stays in a run: whether one process
+    can know at all. Of that which does not last, and of clocks with steps, too."""
+    yield "| machine | rounds | stays | interval holds 1, % | called different, % | 1.03 found, % | ± % | stretches |"
+    yield "|---|--:|--:|--:|--:|--:|--:|--:|"
+    machines: list[tuple[str, Callable[[Random], Noise], float | None, float]] = [
+        *((name, machine, calls, 0.0) for name, (machine, calls) in LASTING.items()),
+        *((name, machine, None, 0.0) for name, machine in PASSING.items()),
+        *((f"noise of 1 %, clock of {tick:.0%} of a call", steady, None, tick * EAGER_US) for tick in (0.02, 0.1)),
+    ]
+    for name, machine, calls, tick_us in machines:
+        for rounds in ROUNDS:
+            stays = rounds * CALLS_A_ROUND / calls if calls else None
+            yield f"| {name} | {rounds:,} | {_stays(stays)} | {_lasting(machine, rounds, runs, tick_us)} |"
+
+
+def _stays(stays: float | None) -> str:
+    if stays is None:
+        return ""
+    return f"{stays:.1f}" if stays >= FEWEST_STAYS else f"{stays:.1f}, cannot know"
+
+
+def _lasting(machine: Callable[[Random], Noise], rounds: int, runs: int, tick_us: float) -> str:
+    rule = StoppingRule(rounds=rounds, target=0.01, budget_seconds=3.0, least=20)
+    same, gain = (
+        [simulate(machine, speedup, seed, rule=rule, tick_us=tick_us)[0] for seed in range(runs)]
+        for speedup in (1.0, 1.03)
+    )
+    ends = [each.ci95 for each in same if each.ci95]
+    held = sum(low <= 1 <= high for low, high in ends)
+    different = sum(each.result != "inconclusive" for each in same)
+    found = sum(each.result == "faster" for each in gain)
+    half = statistics.median((high - low) / 2 for low, high in ends)
+    stretches = statistics.median(getattr(each, "stretches", None) or math.nan for each in same)
+    shares = (f"{each / runs * 100:.1f}" for each in (held, different, found))
+    return f"{' | '.join(shares)} | {half * 100:.2f} | {stretches:.0f}"
+
+
+TABLES = {"adaptive": adaptive, "fixed": fixed, "processes": processes, "lasting": lasting}
 
 
 def main() -> None:

@@ -60,7 +60,8 @@ Reports: [FLUX.1-dev](../samples/h100-flux-compiled.md),
 
 ## Runs
 
-A row is one run of `tracekit profile ... --compiled`, in one process (`beit`: five). Its interval is of that process;
+A row is one run of `tracekit profile ... --compiled`, in one process (`beit`: five). Its interval is of that process
+(of H200 runs a bootstrap of the median ratio);
 another one's speed-up lies in the [next column](timing.md#several-processes) 95 times in 100. GPU busy and idle are
 changes per call. Compile time and break-even are of an empty cache. FLUX was power-capped. FLUX and Qwen's `generate`
 were timed [without room on Python's stack](timing.md#room-on-pythons-stack), with which

@@ -25,7 +25,8 @@ from tracekit.model.progress import Progress
 from tracekit.model.quartiles import Quartiles
 from tracekit.model.run import FormName
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, StoppingRule, StopReason
-from tracekit.statistics.interval import FEWEST, median_interval
+from tracekit.statistics.interval import FEWEST, Values
+from tracekit.statistics.steady import FEWEST_STRETCHES, mean_interval, steady_from
 
 #: In one round of so many, one form is called twice: against itself it shows how far equal work seems to differ.
 CONTROL_EVERY = 2
@@ -41,8 +42,6 @@ GROWTH = 1.25
 MOST_COMPILING = 16
 #: Clocks switch and machines warm up in seconds: calls that agree for less than this part of the budget prove little.
 LEAST_OF_BUDGET = 0.1
-#: Enough to see how wide an interval is; the verdict takes more.
-RESAMPLES = 400
 Middle = TypeVar("Middle", bound=Quartiles)
 
 
@@ -120,7 +119,9 @@ class Timings(Struct):
     def of(self, name: FormName, rule: StoppingRule) -> FormTiming:
         """How the form was timed, for the manifest."""
         target, budget_seconds = (rule.target, rule.budget_seconds) if rule.rounds is None else (None, None)
-        return FormTiming(self.stopped, target, budget_seconds, self.seconds, self._controls(name))
+        return FormTiming(
+            self.stopped, target, budget_seconds, self.seconds, self._controls(name), unsteady=self.unsteady_rounds()
+        )
 
     def host(self, name: FormName) -> HostTimes | None:
         """How fast the host was while the form was timed."""
@@ -139,7 +140,24 @@ class Timings(Struct):
             stopped=self.stopped,
             seconds=self.seconds,
             during_timing=self.compilations.get(name, 0),
+            unsteady=self.unsteady_rounds(),
         )
+
+    def unsteady_rounds(self) -> int:
+        """How many rounds at the beginning are left out because what was timed had not settled."""
+        first = steady_from(self.settling_logs())
+        return self._without_compiling()[first] if first else 0
+
+    def settling_logs(self) -> Values:
+        """What is to settle, of the rounds in which nothing was compiled: the logarithm of one form's time, or of the
+        ratio of two forms'."""
+        rounds = self._without_compiling()
+        walls = [np.log([us[each] for each in rounds]) for us in self.wall_us.values()]
+        return np.asarray(walls[0] - walls[1] if len(walls) == 2 else walls[0] if walls else ())
+
+    def _without_compiling(self) -> list[int]:
+        rounds = min(map(len, self.wall_us.values()), default=0)
+        return [each for each in range(rounds) if each not in self.compiling_rounds]
 
     def _controls(self, name: FormName) -> tuple[ControlCall, ...]:
         """The control of a round that was cut short has no partner: it is left out."""
@@ -162,11 +180,10 @@ class Stopping:
         self._rule, self._tell = rule, tell
         self._next_look = max(rule.least, FEWEST)
 
-    def reason(self, walls: Sequence[Sequence[float]], made: int, seconds: float) -> StopReason | None:
-        """Why to stop after these rounds, of which `made` were made, and `seconds`; None to go on. `walls` are the
-        times of one form or of two, a value for each round that counts: in which nothing was compiled. `seconds` are
-        without what compiling took."""
-        rounds = len(walls[0])
+    def reason(self, rounds: int, logs: Callable[[], Values], made: int, seconds: float) -> StopReason | None:
+        """Why to stop after `made` rounds, of which `rounds` count because nothing was compiled in them, and `seconds`;
+        None to go on. `logs` gives the logarithms of one form's times, or of the ratio of two forms', a value for each
+        round that counts. `seconds` are without what compiling took."""
         if self._rule.rounds is not None:
             return "asked number" if made >= self._rule.rounds else None
         if rounds < FEWEST:
@@ -175,10 +192,11 @@ class Stopping:
         long_enough = seconds >= LEAST_OF_BUDGET * self._rule.budget_seconds
         if rounds >= MOST_ROUNDS or (rounds >= self._next_look and long_enough):
             self._next_look = math.ceil(rounds * GROWTH)
-            logs = np.log(np.asarray(walls))
-            half = math.expm1(median_interval(logs[0] - logs[1] if len(logs) == 2 else logs[0], RESAMPLES).half_width)
+            settling = logs()
+            found = mean_interval(settling[steady_from(settling) :])
+            half = math.expm1(found.half_width)
             self._tell(f"{rounds} rounds, ±{half * 100:.2g} %")
-            if half <= self._rule.target:
+            if half <= self._rule.target and found.stretches >= FEWEST_STRETCHES:
                 return "target reached"
         if seconds >= self._rule.budget_seconds:
             return "budget spent"
@@ -225,9 +243,8 @@ def time_forms(
             before, last_us = form.name, call.wall_us
             progress.advance()
         timings.seconds = clock() - began
-        steady = [each for each in range(number + 1) if each not in timings.compiling_rounds]
-        walls = [[timings.wall_us[form.name][each] for each in steady] for form in forms]
-        reason = ranks.decided(stopping.reason(walls, number + 1, timings.seconds - timings.compiling_seconds))
+        rounds, seconds = number + 1 - len(timings.compiling_rounds), timings.seconds - timings.compiling_seconds
+        reason = ranks.decided(stopping.reason(rounds, timings.settling_logs, number + 1, seconds))
         if reason:
             timings.stopped = reason
             return

@@ -86,7 +86,7 @@ class Side(Struct, frozen=True):
         # Only here: a bare trace has no times, and the module takes a while to load.
         from statistics import median
 
-        return median(self.form.wall_us)
+        return median(self.form.steady_us)
 
     @property
     def recorded_wall_us(self) -> float | None:
@@ -291,11 +291,12 @@ class Verdict(Struct, frozen=True):
     processes: int | None = None  #: How many.
     basis: VerdictBasis | None = None  #: What the interval is of.
     least_change: float | None = None  #: What a change must exceed besides.
-    block: int | None = None  #: How many neighbouring rounds were resampled together.
+    block: int | None = None  #: How many neighbouring rounds were averaged or resampled together.
     stopped: StopReason | None = None  #: Why timing stopped.
     apart: SeparateRunsChange | None = None  #: What is known of sides that were timed in separate runs.
     next_process95: tuple[float, float] | None = None  #: Where one more process's speed-up lies, 95 %.
     process_range: tuple[float, float] | None = None  #: Of several processes the least and the greatest speed-up.
+    stretches: float | None = None  #: How many independent rounds those of one process amount to (docs/timing.md).
 
     @property
     def told_range(self) -> tuple[float, float] | None:

@@ -177,12 +177,18 @@ class FormResult(Struct, frozen=True):
         refuse_no_times(self.wall_us)
 
     @property
+    def steady_us(self) -> tuple[float, ...]:
+        """The timed calls without those at the beginning that had not settled."""
+        unsteady = self.timing.unsteady if self.timing else 0
+        return tuple(self.wall_us[unsteady:] or self.wall_us)
+
+    @property
     def calls_differ_us(self) -> float:
         """Half of what four of five timed calls lie between: by so much the few that are recorded may differ from the
         median one."""
         from statistics import quantiles
 
-        tenths = quantiles(self.wall_us, n=10) if len(self.wall_us) > 1 else [0.0]
+        tenths = quantiles(self.steady_us, n=10) if len(self.steady_us) > 1 else [0.0]
         return (tenths[-1] - tenths[0]) / 2
 
     @property

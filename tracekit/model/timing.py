@@ -49,9 +49,15 @@ class ProcessTimes(Struct, frozen=True):
     seconds: Seconds
     during_timing: Count = 0  #: Compilations inside them.
     cache_hits: Count | None = None  #: From Inductor's cache on disk; None of an eager form.
+    unsteady: Count = 0  #: So many calls at the beginning are left out: what was timed had not settled.
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)
+
+    @property
+    def steady_us(self) -> tuple[float, ...]:
+        """The calls that count; all of them of a process that was cut short before any did."""
+        return tuple(self.wall_us[self.unsteady :] or self.wall_us)
 
 
 class FormTiming(Struct, frozen=True):
@@ -63,6 +69,7 @@ class FormTiming(Struct, frozen=True):
     seconds: Seconds  #: How long the timing of all forms took.
     controls: Many[ControlCall] = ()
     processes: Many[ProcessTimes] = ()  #: The repeats in fresh processes, beside the run's own.
+    unsteady: Count = 0  #: So many rounds at the beginning are left out: what was timed had not settled.
 
 
 #: Eager; compiled with nothing compiled before it on this machine; compiled with Inductor's caches of that on disk.

@@ -28,15 +28,19 @@ AT_ONCE = 2_000_000
 #: 97.5th percentiles: of Student's t for 1 to 10 degrees of freedom, as in every table, and of the normal distribution.
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 NORMAL = 1.959964
+#: From the median absolute deviation to the standard deviation of a normal distribution.
+NORMAL_MAD = 1.4826
 
 
 class Interval(Struct, frozen=True):
-    """A median or a mean with its 95 % interval, and how many neighbouring values were kept together to find it."""
+    """A median or a mean with its 95 % interval, and how many neighbouring values were kept together to find it.
+    `stretches` is how many independent ones the values amount to; infinite where nobody asked."""
 
     middle: float
     low: float
     high: float
     block: int
+    stretches: float = math.inf
 
     @property
     def half_width(self) -> float:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from msgspec import Struct
 
-from tracekit.statistics.interval import Values
+from tracekit.statistics.interval import NORMAL_MAD, Values
 
 #: Of fewer calls neither is asked.
 FEWEST = 15
@@ -19,8 +19,6 @@ LEAST_SEPARATION = 4.5
 CLEARLY_MOVED = 4.0
 #: Speeds last if the calls change between them less than this part as often as independent calls would.
 SELDOM = 0.5
-#: From the median absolute deviation to the standard deviation of a normal distribution.
-NORMAL_MAD = 1.4826
 
 
 class TwoSpeeds(Struct, frozen=True):

@@ -105,7 +105,7 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
         raise AssertionError("a job with a rule times its forms")
     seconds = compiled.compilation.seconds if compiled.compilation else None
     recompiled = eager.times.during_timing + compiled.times.during_timing
-    verified = judge_advice(comparison, finding, eager.times.wall_us, compiled.times.wall_us, seconds, recompiled)
+    verified = judge_advice(comparison, finding, eager.times.steady_us, compiled.times.steady_us, seconds, recompiled)
     return replace(run, verified=verified)
 
 

@@ -13,7 +13,7 @@ from tracekit.model.comparison import Side, Verdict
 from tracekit.model.compilation import CompilingCall, Diagnostics
 from tracekit.model.note import Note
 from tracekit.model.run import CompileFacts, FormName, FormResult
-from tracekit.model.timing import ControlCall, FormTiming, Startup
+from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, Startup
 
 
 def about(notes: tuple[Note, ...]) -> list[tuple[str, str | None]]:
@@ -143,16 +143,62 @@ def test_a_form_that_switches_speeds_by_itself_cannot_be_told_from_a_change_as_l
     assert judge(*make_pair(SWITCHING, np.tile(STEADY, 4) / 2), ORDER * 4)[0].result == "faster"
 
 
-def test_controls_are_not_used_where_rounds_are_left_out():
-    """They are known by the number of their round, which then is another's."""
-    controls = tuple(ControlCall(at, 1030.0, None) for at in range(12))
-    timing, walls = FormTiming("asked number", None, None, 1.0, controls), (1000.0,) * 12
+def test_controls_of_rounds_that_are_left_out_are_left_out_with_them():
+    """The second calls of the first two rounds took twice as long, those of the others 3 % longer."""
+    walls = tuple(np.random.default_rng(0).permutation(np.linspace(1000.0, 1001.0, 42)))
+    controls = tuple(ControlCall(at, walls[at] * (2.0 if at < 2 else 1.03), None) for at in range(42))
+    timing = FormTiming("asked number", None, None, 1.0, controls)
     eager = make_side("eager", form=replace(make_form("eager", walls), timing=timing))
-    told = Diagnostics(calls=(CompilingCall("timed", 1, 1, 0, 1e6),))
-    for diagnostics, rounds, floor in ((None, 12, 0.03), (told, 11, 0.0)):
-        form = replace(make_form("compiled", walls, during_timing=1, diagnostics=diagnostics), timing=timing)
+    told = Diagnostics(calls=tuple(CompilingCall("timed", number, 1, 0, 1e6) for number in (1, 2)))
+    compiling = replace(make_form("compiled", walls, during_timing=2, diagnostics=told), timing=timing)
+    warming = replace(make_form("compiled", walls), timing=replace(timing, unsteady=2))
+    for form in (compiling, warming):
         verdict, _ = judge(eager, make_side("compiled", form=form), ORDER)
-        assert (verdict.n, verdict.noise_floor) == (rounds, pytest.approx(floor))
+        assert (verdict.n, verdict.noise_floor) == (40, pytest.approx(0.03, abs=1e-4))
+
+
+def test_rounds_before_a_form_had_settled_do_not_count_in_any_process():
+    rising = tuple(np.exp(np.random.default_rng(0).normal(0, 0.01, 60)) * 1000.0)
+    warming = (*(us * 1.3 for us in rising[:20]), *rising[20:])
+    timing = FormTiming("asked number", None, None, 1.0, unsteady=20)
+    eager = make_side("eager", form=replace(make_form("eager", rising), timing=timing))
+    compiled = make_side("compiled", form=replace(make_form("compiled", warming), timing=timing))
+    verdict, notes = judge(eager, compiled, ORDER)
+    assert (verdict.n, verdict.speedup, verdict.result) == (40, pytest.approx(1.0), "inconclusive")
+    assert verdict.b_wall_us == compiled.wall_us == pytest.approx(np.median(rising[20:]))
+    assert Note("warming", "info", facts={"rounds": 20, "of_rounds": 60}) in notes
+    repeat = ProcessTimes(warming, None, (), "asked number", 1.0, unsteady=20)
+    several = replace(timing, processes=(repeat, repeat))
+    eager, compiled = (replace(side, form=replace(side.form, timing=several)) for side in (compiled, compiled))
+    assert judge(eager, compiled, ORDER)[0].n == 120
+
+
+def test_of_few_independent_rounds_only_what_exceeds_the_spread_of_processes_counts():
+    # Two speeds, each kept for half of the rounds: no more than two stretches of one speed.
+    halves = tuple(np.repeat([1000.0, 1080.0], 20) * np.tile(STEADY, 4) / 1000)
+    for factor, result in ((1.1, "inconclusive"), (2.0, "faster"), (0.5, "slower")):
+        verdict, notes = judge(*make_pair(halves, np.tile(STEADY, 4) / factor), ORDER * 4)
+        assert verdict.stretches < 10 and verdict.result == result
+        (told,) = [each for each in notes if each.code == "few_stretches"]
+        assert told.facts == {"rounds": 40, "stretches": verdict.stretches, "needed": 10}
+    # Eight rounds are eight at most; as many independent ones as rounds tell of themselves.
+    few, _ = judge(*make_pair(STEADY[:8], scaled(1 / 1.1)[:8]), ORDER)
+    assert (few.stretches, few.result) == (8, "inconclusive")
+    enough, notes = judge(*make_pair(STEADY, scaled(1 / 1.1)), ORDER)
+    assert (enough.stretches, enough.result, notes) == (10, "faster", ())
+
+
+def test_a_clock_with_coarse_steps_is_told_and_widens_the_interval():
+    random = np.random.default_rng(0)
+    for tick, coarse in ((5.0, False), (50.0, True)):
+        a, b = (np.round(1000.0 * np.exp(random.normal(0, 0.03, 60)) / tick) * tick for _ in range(2))
+        verdict, notes = judge(*make_pair(a, b), ORDER * 6)
+        assert any(each.code == "coarse_clock" for each in notes) is coarse
+        assert (verdict.ci95[0] < 1 / 1.05 and verdict.ci95[1] > 1.05) is coarse
+    # Where every call took the same, nobody knows of a step but that it is no longer than a call.
+    verdict, notes = judge(*make_pair((30.0,) * 20, (30.0,) * 20), ORDER * 2)
+    assert verdict.ci95 == pytest.approx((0.5, 2.0))
+    assert Note("coarse_clock", facts={"share": 1.0}) in notes
 
 
 def test_calls_that_remember_widen_the_interval_between_runs():
@@ -169,15 +215,6 @@ def test_a_call_that_compiled_is_left_out_of_what_runs_say_apart():
     verdict, notes = judge(make_side("a", form=make_form("eager", STEADY)), make_side("b", form=form), ())
     assert (verdict.speedup, verdict.n) == (pytest.approx(1.0), 10)
     assert Note("compiled_while_timed", subject="b", facts={"compilations": 5}) in notes
-
-
-def test_what_decides_in_a_repeat_is_told_and_where():
-    eager = with_processes(make_form("eager", STEADY), STEADY, SWITCHING)
-    compiled = with_processes(make_form("compiled", scaled(0.97)), STEADY, np.tile(STEADY, 4))
-    verdict, notes = judge(make_side("eager", form=eager), make_side("compiled", form=compiled), ORDER)
-    assert verdict.least_change == pytest.approx(0.08, abs=0.005)
-    (told,) = [each for each in notes if each.code == "ratio_changed"]
-    assert told.facts == {"share": verdict.least_change, "repeat": 2}
 
 
 def test_the_times_of_several_processes_are_of_all_of_them_as_the_ratio_is():

@@ -108,6 +108,6 @@ def test_one_process_and_processes_that_agree_are_not_mentioned() -> None:
 
 def test_of_the_committed_sweep_every_gain_is_larger_than_eager_s_spread() -> None:
     sweep = load_sweep(ROOT / "sweeps" / "h200-qwen2.5-vl", calls=1000)
-    assert headline(sweep) == "h200-qwen2.5-vl: 3 of 3 configs faster (up to 5.78×)."
+    assert headline(sweep) == "h200-qwen2.5-vl: 3 of 3 configs faster (up to 5.77×)."
     assert [cell.cell.key for cell in sweep.cells if cell.within_eager_spread] == []
     assert sweep.notes[0].facts["spread"] == pytest.approx(0.065, abs=1e-3)

@@ -39,7 +39,9 @@ TIMING = (
         note("speedup_by_thirds", first=first, last=1.25 * first, beyond_ci=first < 1, slower=first < 1)
         for first in (1.044, 0.79)
     ),
-    *(note("ratio_changed", share=0.08, repeat=repeat) for repeat in (None, 0, 2)),
+    *(note("few_stretches", rounds=rounds, stretches=4.7, needed=10) for rounds in (9, 40)),
+    note("coarse_clock", share=0.04),
+    note("warming", rounds=20, of_rounds=60),
     *(note("process_spread", "eager", fastest_us=3309.0, slowest_us=4253.0, waits_for_host=each) for each in WAITS),
     note("advice_process_spread", "eager", own_us=4560.0, advised_us=3800.0, waits_for_host=False),
     note("advice_process_spread", "eager", own_us=3800.0, advised_us=4560.0, waits_for_host=True),

@@ -16,7 +16,7 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.model.estimate import compare_estimates, exactly
 from tracekit.model.note import Note
 from tracekit.model.run import Settings
-from tracekit.statistics.interval import median_interval
+from tracekit.statistics.steady import mean_interval
 
 #: How a run compiles: what is being compared, and names it.
 WAYS = ("mode", "scope", "dynamic", "fullgraph")
@@ -123,14 +123,14 @@ def judge_advice(
     rounds = min(len(eager_us), len(advised_us))
     one, other = np.asarray(eager_us[:rounds]), np.asarray(advised_us[:rounds])
     ratios = np.log(one / other)
-    interval = median_interval(ratios) if rounds >= FEWEST_CALLS else None
+    interval = mean_interval(ratios) if rounds >= FEWEST_CALLS else None
     return VerifiedAdvice(
         code=finding.code,
         command=finding.action.command,
         predicted_us=wall_us - finding.saving_us,
         measured_us=float(np.median(other)),
         eager_us=float(np.median(one)),
-        speedup=math.exp(float(np.median(ratios))),
+        speedup=math.exp(interval.middle if interval else float(ratios.mean())),
         ci95=(math.exp(interval.low), math.exp(interval.high)) if interval else None,
         rounds=rounds,
         compile_seconds=compile_seconds,

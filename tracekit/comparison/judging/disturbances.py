@@ -9,6 +9,7 @@ from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.timed import Timed
 from tracekit.model.gpu import GpuState
 from tracekit.model.note import Note, distinct
+from tracekit.model.run import FormResult
 from tracekit.statistics.interval import Values
 from tracekit.statistics.speeds import find_drift, find_two_speeds
 
@@ -57,10 +58,16 @@ def other_processes(state: GpuState | None) -> int:
     return max((sample.other_processes or 0 for sample in state.samples), default=0) if state else 0
 
 
+def find_warming(form: FormResult) -> Iterator[Note]:
+    """A note where rounds at the beginning were left out."""
+    if form.timing and form.timing.unsteady:
+        yield Note("warming", "info", facts={"rounds": form.timing.unsteady, "of_rounds": len(form.wall_us)})
+
+
 def find_unsteady_speeds(*sides: Timed) -> Iterator[Note]:
     """A note for each side that drifted, and for each that ran at two speeds."""
     for side in sides:
-        wall_us = np.asarray(side.form.wall_us if side.form else ())
+        wall_us = np.asarray(side.form.steady_us if side.form else ())
         if (drift := find_drift(wall_us)) is not None:
             yield Note("drifted", subject=side.label, facts={"share": drift})
         if (speeds := find_two_speeds(wall_us)) is not None:
@@ -79,31 +86,3 @@ def find_drift_of_ratio(a_us: Values, b_us: Values, ci95: tuple[float, float]) -
     beyond = not all(ci95[0] <= each <= ci95[1] for each in (first, last))
     facts = {"first": first, "last": last, "beyond_ci": beyond, "slower": ci95[1] < 1}
     yield Note("speedup_by_thirds", "info", facts=facts)
-
-
-def ratio_change(a_us: Values, b_us: Values) -> float:
-    """By which share the ratio of the two forms itself changed within the timing, 0 where it did not clearly.
-
-    Forms that drift or switch speeds together leave their ratio in peace. Where the ratio moves, or a form keeps two
-    speeds for several calls each that the ratio is not spared, a difference as small as that may be of when it was
-    measured. Speeds that change from call to call are noise, which the interval knows.
-    """
-    ratios = np.asarray(a_us / b_us)
-    drift, speeds = find_drift(ratios), [find_two_speeds(ratios)]
-    speeds += [
-        find_two_speeds(us) for us in (a_us, b_us) if _log_range(ratios) > thresholds.SHARED_RANGE * _log_range(us)
-    ]
-    changes = [
-        each.slow_us / each.fast_us - 1
-        for each in speeds
-        if each
-        and each.lasting
-        and thresholds.SECOND_SPEED_SHARE <= each.slow_share <= 1 - thresholds.SECOND_SPEED_SHARE
-    ]
-    return max((abs(drift or 0.0), *(each for each in changes if each < thresholds.MOST_BETWEEN_SPEEDS)))
-
-
-def _log_range(values: Values) -> float:
-    """How far the logarithms of most values reach."""
-    low, high = np.percentile(np.log(values), (10, 90))
-    return float(high - low)

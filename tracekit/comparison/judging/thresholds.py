@@ -35,6 +35,9 @@ SLIGHT_SHARE, SLIGHT_US = 0.005, 5.0
 #: AllocatorConfig.h), which counts a block whole that it does not split. Equal code differed by 1 KiB of 209.7 MiB.
 MEMORY_SLACK = 2 * 2**20
 
+#: A clock whose step is a larger share of a call than this is told, and widens the interval: chosen.
+COARSE_TICK = 0.01
+
 # What processes differ by.
 
 #: From this share of a call on the GPU waits for the host enough for the speed-up to move with the process. Of 18
@@ -62,9 +65,3 @@ THROTTLED_SHARE = 0.01
 THROTTLED_SAMPLES = 0.05
 #: A recorded step shorter than the timed call by this factor was undisturbed, the timed calls were not: chosen.
 SLOWER_THAN_RECORDED = 1.25
-#: Forms share what moves them if their ratio ranges over less than this part of what each does: chosen.
-SHARED_RANGE = 0.7
-#: A second speed that so large a part of the calls has moves a median; of less it moves little.
-SECOND_SPEED_SHARE = 0.15
-#: Speeds farther apart are interruptions, not speeds.
-MOST_BETWEEN_SPEEDS = 0.5

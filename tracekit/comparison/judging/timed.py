@@ -20,7 +20,7 @@ class TimedForm(Struct, frozen=True):
     @property
     def wall_us(self) -> float | None:
         """The median unprofiled call; None when there was none."""
-        return median(self.form.wall_us) if self.form.wall_us else None
+        return median(self.form.steady_us) if self.form.wall_us else None
 
     @property
     def idle_share(self) -> None:
@@ -68,20 +68,25 @@ def compilations_while_timed(side: Timed) -> int:
 
 
 def calls_that_count(side: Timed) -> Values:
-    """The side's timed calls, in microseconds, without those that compiled; all of them where no other was made."""
+    """The side's timed calls, in microseconds, without those that compiled or had not settled; all of them where no
+    other was made."""
     wall_us = np.asarray(side.form.wall_us if side.form else ())
-    kept = _without(len(wall_us), _compiling(side))
+    kept = _without(len(wall_us), _compiling(side) | set(range(_unsteady(side))))
     return wall_us[kept] if kept else wall_us
 
 
-def without_compiling(a: Timed, b: Timed, a_us: Values, b_us: Values) -> tuple[Values, Values]:
-    """The times of both sides without the rounds in which either compiled; as they are where no round would be left, or
-    the sides have not as many calls."""
-    compiling = _compiling(a) | _compiling(b)
-    kept = _without(len(a_us), compiling)
-    if not compiling or len(a_us) != len(b_us) or not kept:
-        return a_us, b_us
-    return a_us[kept], b_us[kept]
+def rounds_that_count(a: Timed, b: Timed) -> list[int]:
+    """The rounds, from 0, in which both sides were called, neither compiled and both had settled; all of them where no
+    round would be left, or the sides have not as many calls."""
+    calls = [len(side.form.wall_us) if side.form else 0 for side in (a, b)]
+    left_out = _compiling(a) | _compiling(b) | set(range(max(map(_unsteady, (a, b)))))
+    kept = _without(calls[0], left_out) if calls[0] == calls[1] else []
+    return kept or list(range(min(calls)))
+
+
+def _unsteady(side: Timed) -> int:
+    timing = side.form.timing if side.form else None
+    return timing.unsteady if timing else 0
 
 
 def _compiling(side: Timed) -> set[int]:

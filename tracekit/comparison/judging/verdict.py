@@ -1,21 +1,22 @@
 """Which side is faster? Answered from unprofiled times only; traces have no say but in what is warned of."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.comparison.judging import thresholds
-from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, ratio_change
+from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, find_warming
 from tracekit.comparison.judging.processes import (
     find_process_spread,
     next_process95,
     process_medians,
     processes_of,
 )
-from tracekit.comparison.judging.timed import Timed, calls_that_count, compilations_while_timed, without_compiling
+from tracekit.comparison.judging.timed import Timed, calls_that_count, compilations_while_timed, rounds_that_count
 from tracekit.model.comparison import Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.model.note import Note
@@ -27,14 +28,15 @@ from tracekit.statistics.interval import (
     block_length,
     interval_of_difference,
     interval_of_processes,
-    median_interval,
     odd_even_noise,
     resampled_medians,
 )
+from tracekit.statistics.steady import FEWEST_STRETCHES, find_tick, mean_interval, mean_ratio
 
 NOT_TIMED = Verdict("not_timed")
 NOT_ALTERNATED = Note("not_alternated")
 Judged = tuple[Verdict, tuple[Note, ...]]
+Result = Literal["faster", "slower", "inconclusive"]
 
 
 class Pairs(Struct, frozen=True):
@@ -50,6 +52,19 @@ class Pairs(Struct, frozen=True):
         return np.asarray(np.log(self.a_us / self.b_us))
 
     @property
+    def coarse_tick(self) -> float:
+        """The step of the clock as a share of the shorter call, where it is too coarse to be passed over; else 0."""
+        tick = find_tick(self.a_us, self.b_us) / float(min(np.median(self.a_us), np.median(self.b_us)))
+        return tick if tick > thresholds.COARSE_TICK else 0.0
+
+    @property
+    def interval(self) -> Interval:
+        """Of the logarithm of the speed-up; wider by a step of a coarse clock, which no number of rounds averages
+        out."""
+        found, step = mean_interval(self.log_ratios), math.log1p(self.coarse_tick)
+        return replace(found, low=found.low - step, high=found.high + step)
+
+    @property
     def control_ratios(self) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
         """The logarithm of first by second call of a form in one round, with the round; of either side."""
         a, b = (
@@ -62,11 +77,12 @@ class Pairs(Struct, frozen=True):
 def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     """The verdict, and what a reader must know of how it was reached.
 
-    In alternation (`order` is not empty) the speed-up is the median over rounds of A's call by B's, with a block
-    bootstrap interval; of several processes the mean of their medians, with Student's t. Not in alternation it is the
+    In alternation (`order` is not empty) the speed-up is the mean (of logarithms) over rounds of A's call by B's, with
+    an interval by batch means; of several processes the mean of theirs, with Student's t. Not in alternation it is the
     ratio of the medians, and no verdict follows. Rounds in which a side compiled are left out of interval and
-    floor, and the result is then inconclusive. Faster or slower needs an interval that leaves 1 out and a change beyond
-    the noise floor and beyond what is small (docs/timing.md).
+    floor, and the result is then inconclusive. Faster or slower needs an interval that leaves 1 out, a change beyond
+    the noise floor and beyond what is small; of one process with fewer than ten independent stretches it is
+    `next_process95` that leaves 1 out (docs/timing.md).
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
         return NOT_TIMED, (Note("not_timed"),)
@@ -79,25 +95,22 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
         verdict, notes = _judge_separate_runs(a, b)
         return verdict, (*notes, *recompiled)
 
-    ends = (float(np.median(a.form.wall_us)), float(np.median(b.form.wall_us)))
-    own = without_compiling(a, b, np.asarray(a.form.wall_us), np.asarray(b.form.wall_us))
-    every = _pairs_of_processes(a.form, b.form, own)
+    ends = (float(np.median(a.form.steady_us)), float(np.median(b.form.steady_us)))
+    every = _pairs_of_processes(a.form, b.form, rounds_that_count(a, b))
     rounds = min(len(a.form.wall_us), len(b.form.wall_us))
     uneven = () if len(a.form.wall_us) == len(b.form.wall_us) else (Note("uneven_calls", facts={"rounds": rounds}),)
     count = len(every[0].a_us)
     if count < thresholds.FEWEST_CALLS:
-        speedup = math.exp(float(np.median(every[0].log_ratios)))
+        speedup = mean_ratio(every[0].a_us, every[0].b_us)
         verdict = Verdict("inconclusive", speedup, None, None, *ends, n=count, basis="rounds")
         repeats = len(a.form.timing.processes) if a.form.timing else 0
         return verdict, (*uneven, _too_few_calls(count, repeats), *recompiled)
 
-    verdict, changed = _judge_pairs(every, ends, b.form, withheld=bool(recompiled))
-    if not recompiled:
-        verdict = replace(verdict, next_process95=next_process95(a, b, verdict))
+    verdict, limits = _judge_pairs(every, ends, (a, b), withheld=bool(recompiled))
     drifts = find_drift_of_ratio(every[0].a_us, every[0].b_us, verdict.ci95 or (0.0, math.inf))
-    unsteady = (*find_unsteady_speeds(a, b), *drifts, *changed)
+    unsteady = (*find_warming(b.form), *find_unsteady_speeds(a, b), *drifts)
     spread = (*find_process_spread(a), *find_process_spread(b))
-    return verdict, (*uneven, *recompiled, *unsteady, *spread)
+    return verdict, (*uneven, *recompiled, *limits, *unsteady, *spread)
 
 
 def speedup_of(verdict: Verdict) -> Estimate | None:
@@ -141,7 +154,7 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
     interval that knows how they differ. Calls that compiled are left out.
     """
     calls = tuple(calls_that_count(side) for side in (a, b))
-    a_us, b_us = (float(np.median(side.form.wall_us if side.form else ())) for side in (a, b))
+    a_us, b_us = (float(np.median(side.form.steady_us if side.form else ())) for side in (a, b))
     fewest = min(map(len, calls))
     if fewest < thresholds.FEWEST_CALLS:
         verdict = Verdict("inconclusive", a_us / b_us, None, None, a_us, b_us, n=fewest, basis="apart")
@@ -162,34 +175,28 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
     return verdict, (NOT_ALTERNATED,)
 
 
-def _judge_pairs(every: tuple[Pairs, ...], ends: tuple[float, float], b: FormResult, *, withheld: bool) -> Judged:
-    """The verdict on both sides' calls in the same rounds, and a note where one form changed its speed by itself so far
-    that this decides what counts as a change. `ends` are the sides' medians in the run's own process."""
-    within = tuple(median_interval(pairs.log_ratios) for pairs in every)
+def _judge_pairs(
+    every: tuple[Pairs, ...], ends: tuple[float, float], sides: tuple[Timed, Timed], *, withheld: bool
+) -> Judged:
+    """The verdict on both sides' calls in the same rounds, and notes where these or the clock tell too little. `ends`
+    are the sides' medians in the run's own process."""
+    within = tuple(pairs.interval for pairs in every)
     single = len(every) == 1
     interval = within[0] if single else interval_of_processes(within)
     if not single:
-        # The mean (of logarithms) of the processes' medians, as the speed-up is.
+        # The mean (of logarithms) over the processes, as the speed-up is.
         medians = np.log([(np.median(pairs.a_us), np.median(pairs.b_us)) for pairs in every])
         a_us, b_us = np.exp(medians.mean(axis=0))
         ends = float(a_us), float(b_us)
     speedup, ci95 = _speedup(interval)
     ratios = [math.exp(each.middle) for each in within]
-    noise, changes = find_noise_floor(every), [ratio_change(pairs.a_us, pairs.b_us) for pairs in every]
-    least, changed = (
-        thresholds.LEAST_IN_SEVERAL if len(every) >= thresholds.ENOUGH_PROCESSES else thresholds.LEAST_IN_ONE_PROCESS,
-        max(changes),
-    )
-    notes: tuple[Note, ...] = ()
-    if changed > least:
-        repeat = None if single else changes.index(changed)
-        least, notes = changed, (Note("ratio_changed", facts={"share": changed, "repeat": repeat}),)
-    estimate = Estimate(speedup, *ci95)
-    order = None if withheld else compare_estimates(estimate, exactly(1.0), max(noise, least))
+    noise, several = find_noise_floor(every), len(every) >= thresholds.ENOUGH_PROCESSES
+    least = thresholds.LEAST_IN_SEVERAL if several else thresholds.LEAST_IN_ONE_PROCESS
     # Of several processes the reason of one that did not reach its target, where there is one.
-    stops = [b.timing.stopped, *(each.stopped for each in b.timing.processes)] if b.timing else []
+    timing = sides[1].form.timing if sides[1].form else None
+    stops = [timing.stopped, *(each.stopped for each in timing.processes)] if timing else []
     verdict = Verdict(
-        "faster" if order == "larger" else "slower" if order == "smaller" else "inconclusive",
+        "inconclusive",
         speedup,
         ci95,
         noise,
@@ -201,8 +208,21 @@ def _judge_pairs(every: tuple[Pairs, ...], ends: tuple[float, float], b: FormRes
         block=interval.block,
         stopped=next((each for each in stops if each != "target reached"), "target reached") if stops else None,
         process_range=None if single else (min(ratios), max(ratios)),
+        stretches=within[0].stretches if single else None,
     )
-    return verdict, notes
+    few = verdict.stretches is not None and verdict.stretches < FEWEST_STRETCHES
+    if not withheld:
+        ranged = next_process95(*sides, verdict)
+        # What lasts as long as a process does, no number of its rounds averages out: then processes' differences count.
+        counts = ranged if few else ci95
+        order = compare_estimates(Estimate(speedup, *counts), exactly(1.0), max(noise, least)) if counts else None
+        result: Result = "faster" if order == "larger" else "slower" if order == "smaller" else "inconclusive"
+        verdict = replace(verdict, result=result, next_process95=ranged)
+    told = {"rounds": len(every[0].a_us), "stretches": verdict.stretches, "needed": FEWEST_STRETCHES}
+    tick = max(pairs.coarse_tick for pairs in every)
+    notes = [Note("coarse_clock", facts={"share": tick})] if tick else []
+    notes += [Note("few_stretches", facts=told)] if few else []
+    return verdict, tuple(notes)
 
 
 def _speedup(interval: Interval) -> tuple[float, tuple[float, float]]:
@@ -210,20 +230,30 @@ def _speedup(interval: Interval) -> tuple[float, tuple[float, float]]:
     return math.exp(interval.middle), (math.exp(interval.low), math.exp(interval.high))
 
 
-def _pairs_of_processes(a: FormResult, b: FormResult, times: tuple[Values, Values]) -> tuple[Pairs, ...]:
-    """The run's own process, whose calls that count are `times`, and those that repeated it and made enough calls."""
-    rounds = min(map(len, times))
-    whole = len(times[0]) == len(a.wall_us)
-    # Controls are known by the number of their round, which says nothing where rounds are left out.
-    controls = ((form.timing.controls if form.timing and whole else ()) for form in (a, b))
-    every = [Pairs(times[0][:rounds], times[1][:rounds], *controls)]
+def _pairs_of_processes(a: FormResult, b: FormResult, rounds: list[int]) -> tuple[Pairs, ...]:
+    """The run's own process, of which these rounds count, and those that repeated it and made enough calls."""
+    controls = (form.timing.controls if form.timing else () for form in (a, b))
+    every = [_pairs((a.wall_us, b.wall_us), controls, rounds)]
     repeats = zip(a.timing.processes, b.timing.processes, strict=False) if a.timing and b.timing else ()
     for one, other in repeats:
-        rounds = min(len(one.wall_us), len(other.wall_us))
-        if rounds >= thresholds.FEWEST_CALLS:
-            a_us, b_us = np.asarray(one.wall_us[:rounds]), np.asarray(other.wall_us[:rounds])
-            every.append(Pairs(a_us, b_us, one.controls, other.controls))
+        made = range(max(one.unsteady, other.unsteady), min(len(one.wall_us), len(other.wall_us)))
+        if len(made) >= thresholds.FEWEST_CALLS:
+            every.append(_pairs((one.wall_us, other.wall_us), (one.controls, other.controls), made))
     return tuple(every)
+
+
+def _pairs(
+    walls: tuple[Sequence[float], Sequence[float]],
+    controls: Iterable[Sequence[ControlCall]],
+    rounds: Sequence[int],
+) -> Pairs:
+    """Of these rounds alone, which are counted anew."""
+    places = {round_: place for place, round_ in enumerate(rounds)}
+    a_us, b_us = (np.asarray(us)[list(rounds)] for us in walls)
+    a_controls, b_controls = (
+        tuple(replace(each, round=places[each.round]) for each in some if each.round in places) for some in controls
+    )
+    return Pairs(a_us, b_us, a_controls, b_controls)
 
 
 def _too_few_calls(calls: int, repeats: int = 0) -> Note:

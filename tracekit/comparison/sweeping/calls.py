@@ -17,7 +17,7 @@ def read_calls(form: ChildForm | None, *, single_form: bool) -> CallFigures | No
     there when its memory in steady calls was measured."""
     if form is None or form.times is None or not form.times.wall_us:
         return None
-    wall_us, device_us = np.asarray(form.times.wall_us), form.times.device_us
+    wall_us, device_us = np.asarray(form.times.steady_us), form.times.device_us
     mean, middle = (make(wall_us) if len(wall_us) >= FEWEST_CALLS else None for make in (mean_time, median_time))
     return CallFigures(
         calls=len(wall_us),
@@ -52,7 +52,7 @@ def pool_calls(forms: Sequence[ChildForm], figures: Sequence[CallFigures]) -> Ca
 def _interval_of_all(forms: Sequence[ChildForm], interval: Callable[[Values], Interval]) -> tuple[float, float] | None:
     """Over processes on logarithms, for no time is below 0. Of two processes Student's t is wider than anything else
     that is known of them: their extremes say more, and there is no interval."""
-    walls = [np.asarray(form.times.wall_us) for form in forms if form.times]
+    walls = [np.asarray(form.times.steady_us) for form in forms if form.times]
     if min(map(len, walls)) < FEWEST_CALLS or len(walls) < ENOUGH_PROCESSES:
         return None
     within = tuple(map(interval, walls))
@@ -72,7 +72,7 @@ def until_done_us(form: ChildForm, calls: int) -> float:
     """How long the first so many calls take: those until the form was quiet as they were, then steady ones."""
     assert form.times is not None
     more = max(0, calls - len(form.warmup_us))
-    return math.fsum(form.warmup_us[:calls]) + more * float(np.median(form.times.wall_us))
+    return math.fsum(form.warmup_us[:calls]) + more * float(np.median(form.times.steady_us))
 
 
 def _middle(figures: Sequence[int | None]) -> int | None:

@@ -12,7 +12,7 @@ from tracekit.comparison.commands import profile_command
 from tracekit.comparison.judging.break_even import extra_us, find_break_even
 from tracekit.comparison.judging.disturbances import find_disturbance, find_limits, other_processes
 from tracekit.comparison.judging.timed import TimedForm
-from tracekit.comparison.judging.verdict import Pairs, judge
+from tracekit.comparison.judging.verdict import judge
 from tracekit.comparison.sweeping.calls import pool_calls, read_calls, until_done_us
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
@@ -24,6 +24,7 @@ from tracekit.model.sweep_figures import CallFigures, CellFigures, Conditions, P
 from tracekit.model.timing import BreakEven, FormTiming
 from tracekit.model.workload import Request
 from tracekit.shell import joined
+from tracekit.statistics.steady import mean_ratio
 
 #: Of a request, what is no option of its own name, or says how it was timed.
 NOT_OPTIONS = ("workload", "options", "seed", "iterations")
@@ -94,7 +95,7 @@ def _calls(forms: Sequence[ChildForm], *, single_form: bool) -> CallFigures | No
 def _spared_us(eager: ChildForm) -> float:
     """Until the eager form was quiet. A part of it, nobody knows how much, whatever comes first in a process pays."""
     assert eager.times is not None
-    return max(0.0, extra_us(eager.warmup_us, float(np.median(eager.times.wall_us))))
+    return max(0.0, extra_us(eager.warmup_us, float(np.median(eager.times.steady_us))))
 
 
 def _middle(figures: Iterable[float]) -> float | None:
@@ -120,11 +121,11 @@ def _describe_lost(result: CellResult) -> Note:
 
 def _read_process(result: CellResult, conditions: Conditions) -> ProcessFigures:
     forms = (result.run.form(name) if result.run else None for name in ORDER)
-    eager, compiled = (np.asarray(form.times.wall_us) if form and form.times else None for form in forms)
+    eager, compiled = (np.asarray(form.times.steady_us) if form and form.times else None for form in forms)
     calls = [len(each) for each in (eager, compiled) if each is not None]
     speedup = None
     if eager is not None and compiled is not None:
-        speedup = math.exp(float(np.median(Pairs(eager[: min(calls)], compiled[: min(calls)]).log_ratios)))
+        speedup = mean_ratio(eager, compiled)
     return ProcessFigures(
         process=result.process,
         outcome=result.outcome,
@@ -185,7 +186,7 @@ def _timed(forms: Sequence[ChildForm]) -> TimedForm:
     # What was compiled inside timed calls is told by the timing.
     facts = replace(form.compilation, during_timing=times.during_timing) if form.compilation else None
     repeats = tuple(each.times for each in forms[1:] if each.times)
-    timing = FormTiming(times.stopped, None, None, times.seconds, times.controls, repeats)
+    timing = FormTiming(times.stopped, None, None, times.seconds, times.controls, repeats, times.unsteady)
     result = FormResult(form.name, form.warmup_us, times.wall_us, times.device_us, None, facts, ())
     return TimedForm(form.name, replace(result, timing=timing, memory=form.memory, gpu_state=form.gpu_state))
 

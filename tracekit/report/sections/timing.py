@@ -12,6 +12,7 @@ from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import STOPPED, extent, ratio_span
 from tracekit.report.words.health import health_sentence
+from tracekit.statistics.steady import mean_ratio
 
 NOTE = "Control calls: second calls of a variant in a round, for the noise floor (A/A)."
 
@@ -74,7 +75,8 @@ def certainty_table(comparison: Comparison) -> Table | None:
         ("Next process, 95 %", ratio_span(*verdict.next_process95) if verdict.next_process95 else MISSING),
         ("Rounds" if verdict.basis != "apart" else "Calls, fewer side", count(verdict.n)),
         ("Processes" if verdict.basis != "apart" else "Processes, fewer side", count(verdict.processes)),
-        ("Bootstrap block, rounds", count(verdict.block)),
+        ("Rounds averaged together", count(verdict.block)),
+        ("Independent stretches", count(math.floor(verdict.stretches)) if verdict.stretches else MISSING),
         ("Noise floor (A/A)", percent(verdict.noise_floor, 2)),
         ("Smallest change that counts", percent(verdict.least_change, 2)),
     )
@@ -90,14 +92,14 @@ def process_table(comparison: Comparison) -> Table | None:
     a, b = (side.form.timing if side.form else None for side in (comparison.a, comparison.b))
     if comparison.verdict.basis != "processes" or not (a and b):
         return None
-    own = [side.form.wall_us for side in (comparison.a, comparison.b) if side.form]
-    repeats = [(one.wall_us, other.wall_us) for one, other in zip(a.processes, b.processes, strict=False)]
+    own = [side.form.steady_us for side in (comparison.a, comparison.b) if side.form]
+    repeats = [(one.steady_us, other.steady_us) for one, other in zip(a.processes, b.processes, strict=False)]
     rows = tuple(
         (
             str(number) if number else "recorded",
             count(min(map(len, both))),
             *(duration(median(walls)) for walls in both),
-            times(math.exp(median(math.log(one / other) for one, other in zip(*both, strict=False)))),
+            times(mean_ratio(*both)),
         )
         for number, both in enumerate([own, *repeats])
         if min(map(len, both))

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tracekit.model.run import Environment, Settings
     from tracekit.model.timing import StopReason
 
+#: Rounds that amount to less than this share of independent ones are told beside them.
+ALIKE = 0.5
+
 #: What an idle cause is called, and what it means.
 CAUSES = {
     "sync_wait": ("synchronisation", "the host waited for the GPU, whose queue was then empty"),
@@ -267,7 +270,7 @@ def _separate_runs(change: SeparateRunsChange, a: str, b: str) -> str:
 
 
 def verdict_evidence(comparison: Comparison) -> str:
-    """`Median ratio of 217 interleaved rounds, profiler off; noise floor 3 %`; empty where nothing was timed."""
+    """`Mean ratio of 217 interleaved rounds, profiler off; noise floor 3 %`; empty where nothing was timed."""
     verdict = comparison.verdict
     if verdict.speedup is None:
         return ""
@@ -362,8 +365,10 @@ def _what_was_timed(comparison: Comparison) -> str:
         a, b = (count(len(side.form.wall_us)) if side.form else "0" for side in (comparison.a, comparison.b))
         return f"medians of {a} and {b} calls in separate runs, profiler off"
     processes = verdict.processes or 1
-    of = "Median ratio" if processes == 1 else f"Mean of {processes} processes' median ratios"
+    of = "Mean ratio" if processes == 1 else f"Mean of {processes} processes' mean ratios"
     rounds = counted(verdict.n or 0, "interleaved round")
+    if verdict.stretches is not None and verdict.n and verdict.stretches < ALIKE * verdict.n:
+        rounds += f" ({math.floor(verdict.stretches)} independent)"
     ranks = f" of {counted(len(comparison.a.ranks), 'rank')}" if comparison.a.ranks else ""
     return f"{of} of {rounds}{ranks}, profiler off"
 

@@ -124,7 +124,11 @@ HEADLINE: dict[str, Sentence] = {
         f"{'not steady, beyond the CI:' if beyond_ci else 'speed-up'} {third(first, slower)} in the first third,"
         f" {third(last, slower)} in the last"
     ),
-    "ratio_changed": "the speed-up drifted by {share:percent 1} during timing",
+    "coarse_clock": "the clock shows steps of {share:percent 0} of a call",
+    "few_stretches": lambda rounds, stretches, needed: (
+        f"{counted(rounds, 'round')} amount to only {math.floor(stretches)} independent ones"
+        f" ({'--time-budget, --repeat-process 4' if rounds >= needed else '--iterations'})"
+    ),
     "timed_slower_than_recorded": "{subject} was slower without the profiler than with it: measure again",
     "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums",
     "rank_memory": lambda subject, ranks, of_ranks, peak_bytes, least_bytes: (

@@ -1,5 +1,6 @@
 """Notes on the two sides: what differs, how they were timed, what their recordings hold, how sure their matching is."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -85,10 +86,10 @@ def too_few_calls(*, calls: int, needed: int, repeats: int) -> str:
     return f"Only {counted(calls, 'timed call')} a side{beside}: a verdict needs {needed} (--iterations)."
 
 
-def ratio_changed(*, share: float, repeat: int | None) -> str:
-    """`repeat` is 0 for the run's own process, and None where that is the only one."""
-    of = "" if repeat is None else f" in repeat {repeat}" if repeat else " in the run's own process"
-    return f"The speed-up drifted by {percent(share)}{of}: smaller changes do not count."
+def few_stretches(*, rounds: int, stretches: float, needed: int) -> str:
+    told = f"{counted(rounds, 'round')} amount to {math.floor(stretches)} independent ones"
+    more = "--iterations" if rounds < needed else "a longer --time-budget, or --repeat-process 4"
+    return f"{told}: below {needed}, a change counts if it exceeds what processes differ by ({more})."
 
 
 def _apart(fastest_us: float, slowest_us: float, waits_for_host: bool) -> str:
@@ -232,7 +233,14 @@ SENTENCES: dict[str, Sentence] = {
         f" {third(first, slower)} in the first third, {third(last, slower)} in the last."
         f"{' The CI does not cover that.' if beyond_ci else ''}"
     ),
-    "ratio_changed": ratio_changed,
+    "few_stretches": few_stretches,
+    "coarse_clock": lambda share: (
+        f"The clock shows steps of {percent(share, 0)} of a call: smaller changes are not seen. Time larger calls"
+        " (--batch-size)."
+    ),
+    "warming": lambda rounds, of_rounds: (
+        f"The first {counted(rounds, 'round')} of {of_rounds:,} are left out: the speed-up had not settled."
+    ),
     "process_spread": lambda subject, fastest_us, slowest_us, waits_for_host: (
         f"{subject} took {duration(fastest_us)} to {duration(slowest_us)} per call between processes,"
         f" {_apart(fastest_us, slowest_us, waits_for_host)}"
