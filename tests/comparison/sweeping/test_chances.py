@@ -73,6 +73,27 @@ def test_of_few_processes_the_chance_is_as_wide_as_their_interval() -> None:
     assert cell.result == "faster"
 
 
+@pytest.mark.parametrize("on", [lambda each: each, on_cpu])
+def test_two_cells_of_several_processes_say_themselves_how_far_processes_differ(on) -> None:
+    def work(apart: float) -> list[CellResult]:
+        offsets = (1.0, 1 + apart, 1 / (1 + apart), 1.0)
+        return [
+            on(each)
+            for mode in MODES[:2]
+            for each in repeated(compiled_cell(mode=mode), *(1.12 * offset for offset in offsets))
+        ]
+
+    near, far = judged(*work(0.005)), judged(*work(0.1))
+    assert [cell.result for cell in near] == ["faster"] * 2
+    assert [cell.result for cell in far] == ["inconclusive"] * 2
+    # Beside the speed-up stands where the next process lies by the same spread.
+    low, high = near[0].verdict.next_process95
+    assert 1.08 < low < 1.11 < 1.13 < high < 1.16
+    # One cell alone has no more than its own few.
+    (alone,) = judged(*work(0.005)[:4])
+    assert alone.result == ("inconclusive" if alone.verdict.next_process95 else "faster")
+
+
 def test_what_compiled_while_it_was_timed_has_no_chance() -> None:
     quiet = make_result(compiled_cell(), 10_000.0, 5_000.0)
     busy = make_result(compiled_cell(mode=MODES[1]), 10_000.0, 5_000.0, during_timing=1)

@@ -56,17 +56,18 @@ def next_speedup95(
     """The same of figures: by how much speed-ups of earlier works differed from process to process, and never narrower
     than the interval of what was timed. Forms of which nobody knows how long the GPU waits count as waiting for the
     host."""
-    deviation, freedom = next_deviation(processes, idle_shares)
-    apart = math.exp(t_quantile(freedom) * deviation)
-    return min(speedup / apart, ci95[0]), max(speedup * apart, ci95[1])
-
-
-def next_deviation(processes: int, idle_shares: Iterable[float | None]) -> tuple[float, int]:
-    """By how much the logarithm of one more process's speed-up differs from what so many say, as a standard deviation,
-    and its degrees of freedom."""
     waits = any(share is None or share >= thresholds.WAITING_SHARE for share in idle_shares)
-    deviation, freedom = thresholds.NEXT_WAITING if waits else thresholds.NEXT_BUSY
-    return deviation * math.sqrt(1 + 1 / processes), freedom
+    return next_within(speedup, ci95, processes, thresholds.NEXT_WAITING if waits else thresholds.NEXT_BUSY)
+
+
+def next_within(
+    speedup: float, ci95: tuple[float, float], processes: int, spread: tuple[float, int]
+) -> tuple[float, float]:
+    """The same where logarithms of speed-ups differ by so much from process to process: a standard deviation and its
+    degrees of freedom."""
+    deviation, freedom = spread
+    apart = math.exp(t_quantile(freedom) * deviation * math.sqrt(1 + 1 / processes))
+    return min(speedup / apart, ci95[0]), max(speedup * apart, ci95[1])
 
 
 def find_process_spread(side: Timed) -> tuple[Note, ...]:
