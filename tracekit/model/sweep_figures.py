@@ -148,6 +148,7 @@ class Confirmed(Struct, frozen=True):
     started: str
     speedup: float | None
     ci95: tuple[float, float] | None  #: Of this process alone.
+    next_process95: tuple[float, float] | None  #: Where one more process's speed-up lies; None where nobody knows.
     eager_us: float | None  #: The median call.
     compiled_us: float | None  #: The median call.
     beats_eager: bool | None  #: Whether it was faster than eager in this process.

@@ -40,6 +40,7 @@ def test_the_best_of_three_has_the_figure_of_the_process_that_did_not_choose_it(
     assert latency(without).confirmed is None
     confirmed = latency(work).confirmed
     assert confirmed.speedup == pytest.approx(1.8, rel=0.01) and confirmed.ci95[0] < 1.8 < confirmed.ci95[1]
+    assert confirmed.next_process95[0] < 1.6 < 2.0 < confirmed.next_process95[1]
     assert confirmed.compiled_us == pytest.approx(10_000 / 1.8, rel=0.01)
     assert (confirmed.beats_eager, confirmed.beats_next) == (True, True)
     # No other figure is made of it.

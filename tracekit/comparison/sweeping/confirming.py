@@ -29,6 +29,7 @@ def confirm(best: Best, again: Sequence[CellResult]) -> Best:
         started=last.started,
         speedup=speedup,
         ci95=verdict.ci95 if verdict else None,
+        next_process95=verdict.next_process95 if verdict else None,
         eager_us=cell.eager.median_us if cell.eager else None,
         compiled_us=cell.compiled.median_us if cell.compiled else None,
         beats_eager=verdict.result == "faster" if verdict else None,

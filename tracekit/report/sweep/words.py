@@ -7,6 +7,7 @@ from tracekit.model.note import Note
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, Goal, Sweep, Work
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times, times_within
 from tracekit.report.sweep.labels import Labels, label
+from tracekit.report.words.common import ratio_span
 from tracekit.report.words.notes import SLIGHT
 from tracekit.report.words.saying import Sentence, say
 
@@ -175,7 +176,10 @@ def _confirmed_words(best: Best, figure: str, beside: list[str]) -> tuple[str, l
         return figure, [*beside, "not measured again"]
     if found.speedup is None:
         return figure, [*beside, f"measuring it again: {OUTCOMES[found.outcome]}"]
-    told = [f"measured again: {milliseconds(found.compiled_us)} ms", f"{figure} when chosen"]
+    told = [f"measured again: {milliseconds(found.compiled_us)} ms"]
+    if found.next_process95:
+        told.append(f"next process {ratio_span(*found.next_process95)}")
+    told.append(f"{figure} when chosen")
     if not found.beats_eager:
         told.append("not faster than eager then")
     elif found.beats_next is False:
