@@ -3,6 +3,7 @@ import math
 import pytest
 
 from tracekit.statistics.chance import by_chance, holm
+from tracekit.statistics.interval import t_quantile
 
 
 @pytest.mark.parametrize(
@@ -20,3 +21,8 @@ def test_tails_are_those_of_student_s_t(t: float, freedom: float, chance: float)
 
 def test_holm_multiplies_the_smallest_by_all_and_the_next_by_one_less() -> None:
     assert holm([0.01, 0.5, 0.001, 0.02]) == pytest.approx([0.03, 0.5, 0.004, 0.04])
+
+
+@pytest.mark.parametrize(("freedom", "most"), [(44, 1.001), (10, 1.01), (3, 1.03), (1, 1.3)])
+def test_of_few_degrees_of_freedom_a_tail_is_never_too_small(freedom: int, most: float) -> None:
+    assert 1 <= 2 * by_chance(t_quantile(freedom), freedom) / 0.05 < most
