@@ -153,16 +153,17 @@ def _published(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _work(told: dict[str, Any]) -> dict[str, Any]:
-    best = [_best(each) for each in told["best"]]
+    confirmed = [_confirmed(each) for each in told["best"] if each["confirmed"]]
     kept = {key: told[key] for key in ("key", "workload", "machine", "torch", "eager")}
     # A work's settings are those of all its cells, which differ in mode and scope.
     settings = settings_of(told["settings"]) if told["settings"] else None
-    return {**kept, "settings": settings, "cells": [*map(_cell, told["cells"])], "best": best}
+    return {**kept, "settings": settings, "cells": [*map(_cell, told["cells"])], "confirmed": confirmed}
 
 
-def _best(told: dict[str, Any]) -> dict[str, Any]:
-    candidates = [some(each, ("mode", "scope", "value", "ci95")) for each in told["candidates"]]
-    return {"goal": told["goal"], "calls": told["calls"], "tied": told["tied"], "candidates": candidates}
+def _confirmed(best: dict[str, Any]) -> dict[str, Any]:
+    mode = some(best["candidates"][0], ("mode", "scope")) or {}
+    told = some(best["confirmed"], ("outcome", "started", "speedup", "ci95", "next_process95")) or {}
+    return {**mode, **told}
 
 
 def _cell(told: dict[str, Any]) -> dict[str, Any]:
@@ -177,7 +178,7 @@ def _cell(told: dict[str, Any]) -> dict[str, Any]:
         "compiled": some(told["compiled"], TIMES),
         "break_even": some(told["break_even"], EVEN),
         **({"failure": failure} if failure else {}),
-        **(some(told, ("within_eager_spread",)) or {}),
+        **(some(told, ("result", "chance")) or {}),
     }
 
 

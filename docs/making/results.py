@@ -72,8 +72,8 @@ SWEEPS = """
 ## Sweeps
 
 A cell is one process, which times eager too; cells of several batch sizes stand together. "—" failed or was not
-measured, `?` is inconclusive, `~` is within eager's spread between processes. Only the vision suite's batch 1 and 4,
-and BEiT, were timed [with room on the stack](timing.md#room-on-pythons-stack).
+measured, `?` is inconclusive, `~` is [not beyond chance](sweep.md#which-modes-are-faster) for other processes. Only the
+vision suite's batch 1 and 4, and BEiT, were timed [with room on the stack](timing.md#room-on-pythons-stack).
 """
 
 
@@ -190,8 +190,8 @@ def _gain(cell: dict[str, Any] | None) -> str:
     verdict = cell and cell.get("verdict")
     if not cell or not verdict or verdict["speedup"] is None:
         return "—"
-    doubt = "?" if verdict["result"] == "inconclusive" else ""
-    return f"{times(verdict['speedup'])}{doubt}{'~' if cell.get('within_eager_spread') else ''}"
+    doubt = "?" if verdict["result"] == "inconclusive" else "~" if cell["result"] == "inconclusive" else ""
+    return f"{times(verdict['speedup'])}{doubt}"
 
 
 def page() -> str:

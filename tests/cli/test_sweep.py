@@ -97,6 +97,28 @@ def test_the_same_command_runs_what_is_left_and_then_shows(children: Children) -
     assert shown.stdout == again.stdout
 
 
+def test_the_best_of_three_modes_is_measured_again_also_after_an_interrupt(children: Children) -> None:
+    children.no_memory = None
+    command = ("vit", "--mode", "eager,default,reduce-overhead,max-autotune")
+    children.interrupt_at = 4
+    assert sweep(*command).exit_code == 130
+    shown = sweep("--show", PLACE, "--verbose").stdout
+    assert "not measured again" in shown
+    children.interrupt_at = None
+    resumed = sweep("--resume", PLACE, "--verbose")
+    assert resumed.exit_code == 0 and len(children.jobs) == 5
+    assert "1 best mode to measure again" in resumed.stderr
+    assert re.search(r"1/1 vit batch 1, \S+ of model, measured again: \S+ ms, 2.00", resumed.stderr)
+    assert "measured again: " in " ".join(resumed.stdout.split()) and "measured again: " in TWIN.read_text()
+    assert [path.name.endswith(".confirm.json") for path in (PLACE / "cells").iterdir()].count(True) == 1
+    assert sweep(*command).exit_code == 0 and len(children.jobs) == 5
+    children.ends = [answered(CheckAnswer()), Ended(-9, None, ())]
+    next((PLACE / "cells").glob("*.confirm.json")).unlink()
+    failed = sweep(*command, "--verbose")
+    assert failed.exit_code == 0 and "measuring it again: killed" in " ".join(failed.stdout.split())
+    assert "--retry-failed" in TWIN.read_text()
+
+
 def test_several_processes_are_resumed_and_more_of_them_measure_what_is_missing(children: Children) -> None:
     command = ("vit", "--repeat-process")
     children.interrupt_at = 2

@@ -47,7 +47,7 @@ def show_sweep(
     with shown(console_of_its_own()) as progress:
         progress.phase(f"analyzing the cells of {path}")
         found = _figures(folder, asked, results, calls, suite)
-    command = "\n".join(_commands(folder, asked, results, left=found.missing + found.processes_missing))
+    command = "\n".join(_commands(folder, asked, results, found))
     publish(sweep_report(found, command), there, sweep_text(found, there.page, detail, console.width), console)
     write_json(sweep_json(found), json_path)
 
@@ -84,7 +84,7 @@ def _figures(
     from tracekit.report.sweep.words import spread_notes
 
     name = (asked.suite if asked else None) or suite
-    found = read_sweep(folder.name, asked, results, find_suite(name) if name else None, calls)
+    found = read_sweep(folder.name, asked, results, find_suite(name) if name else None, calls, folder.load_again())
     doubts = find_doubts(folder, asked, results)
     return replace(found, notes=(*doubts, *spread_notes(found), *found.notes))
 
@@ -102,9 +102,11 @@ def show_command(path: Path) -> str:
     return joined(["tracekit", "sweep", "--show", str(path)])
 
 
-def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...], *, left: int) -> Iterator[str]:
+def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...], found: Sweep) -> Iterator[str]:
     """What the sweep was asked by, the commands that only went on with it left out, and what goes on, tries failed
-    cells again or shows it. `left` is how much is to be measured yet."""
+    cells again or shows it."""
+    left = found.missing + found.processes_missing
+    confirmed = (best.confirmed for work in found.works for best in work.best)
     commands = dict.fromkeys(retyped(call.command) for call in asked.calls) if asked else {}
     if first := [command for command in commands if command and "--resume" not in split(command)]:
         yield "# measure"
@@ -112,7 +114,7 @@ def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResul
     if asked and (left or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)):
         yield "# run missing cells"
         yield resume_command(folder)
-    if asked and any(each.failure for each in results):
+    if asked and (any(each.failure for each in results) or any(each and each.failure for each in confirmed)):
         yield "# retry failed cells"
         yield resume_command(folder, "--retry-failed")
     yield "# report existing cells"

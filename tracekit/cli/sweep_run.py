@@ -22,6 +22,7 @@ from tracekit.report.words.noted import cell_words
 from tracekit.report.words.notes import note_sentences
 from tracekit.shell import steering_variables, variable_words
 from tracekit.walks.cluster_sweep import Reserved, reserve_gpus, run_cells_on
+from tracekit.walks.confirming import find_unconfirmed
 from tracekit.walks.engines import LOCAL, opened_ray
 from tracekit.walks.fork_server import ForkServer, shared_modules
 from tracekit.walks.plan import stopping_rule
@@ -54,7 +55,8 @@ def sweep_and_show(
     identity, reports = identity_of_sweep(asked, ()) if asked else None, reports_of_sweep(folder.path)
     destination(f"sweep-{folder.name}", identity, reports, json_path, force=force)
     console = console_of_its_own()
-    wanted = plan.cells if plan.again else tuple(each.cell for each in find_left(plan, folder))
+    left = (*find_left(plan, folder), *find_unconfirmed(plan, folder))
+    wanted = plan.cells if plan.again else tuple(dict.fromkeys(each.cell for each in left))
     with ExitStack() as held:
         cluster = held.enter_context(opened_ray(engine)) if engine != LOCAL and wanted else None
         runs = Runs(cluster, engine, reserve_gpus(cluster, plan, asked) if cluster else Reserved(1))
@@ -113,17 +115,10 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: R
     for line in _announced(planned, left, runs.on):
         say(console, line)
     try:
-        taken: set[str] = set()
-        if runs.cluster:
-            results = run_cells_on(runs.cluster, plan, left, folder, lambda: shown(console))
-        else:
-            results = run_cells(plan, left, folder, lambda: shown(console), server)
-        for each, result in results:
-            if result is None:
-                taken.add(each.cell.key)
-            else:
-                named = cell_words(each.cell, each.process)
-                say(console, f"  {each.number}/{len(left)} {named}: {outcome_line(result)}")
+        taken = _run_each(planned, left, console, server, runs)
+        if again := find_unconfirmed(plan, folder):
+            say(console, f"{counted(len(again), 'best mode')} to measure again, in a process that did not choose it")
+            _run_each(planned, again, console, server, runs)
     except KeyboardInterrupt:
         say(console, f"finished cells are kept; to continue: {resume_command(folder)}")
         raise
@@ -132,6 +127,22 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: R
             console,
             f"{counted(len(taken), 'cell')} left to another process; report on all: {show_command(folder.path)}",
         )
+
+
+def _run_each(planned: Planned, left: tuple[ToDo, ...], console: Console, server: ForkServer, runs: Runs) -> set[str]:
+    """Runs these, saying what came of each; the keys of cells that another process has."""
+    folder, plan, taken = planned.folder, planned.plan, set()
+    if runs.cluster:
+        results = run_cells_on(runs.cluster, plan, left, folder, lambda: shown(console))
+    else:
+        results = run_cells(plan, left, folder, lambda: shown(console), server)
+    for each, result in results:
+        if result is None:
+            taken.add(each.cell.key)
+        else:
+            named = cell_words(each.cell, each.process)
+            say(console, f"  {each.number}/{len(left)} {named}: {outcome_line(result)}")
+    return taken
 
 
 def _announced(planned: Planned, left: Sequence[ToDo], on: Reserved) -> Iterator[str]:

@@ -37,6 +37,8 @@ Origin = Annotated[int, Meta(ge=-MOST_ORIGIN, le=MOST_ORIGIN)]
 Processes = Annotated[int, Meta(ge=1, le=MOST_PROCESSES)]
 #: The same beside a run's own.
 Repeats = Annotated[int, Meta(ge=0, le=MOST_PROCESSES)]
+#: Which process of a cell, from 1; 0 for one more that measured the best of a work again.
+ProcessNumber = Annotated[int, Meta(ge=0, le=MOST_PROCESSES)]
 #: A whole number that may be negative: a seed, a temperature.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Real = Annotated[float, Meta(ge=-1e300, le=1e300)]

@@ -5,7 +5,18 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from tracekit.model.bounded import Amount, Count, FileName, Many, Processes, Seconds, Text, Whole, refuse_no_moment
+from tracekit.model.bounded import (
+    Amount,
+    Count,
+    FileName,
+    Many,
+    Processes,
+    ProcessNumber,
+    Seconds,
+    Text,
+    Whole,
+    refuse_no_moment,
+)
 from tracekit.model.child import ChildForm
 from tracekit.model.run import Environment, FormName, Settings
 from tracekit.model.timing import StoppingRule
@@ -37,6 +48,8 @@ class Suite(Struct, frozen=True):
     source: str = ""
 
 
+#: The number of the process that measures the best of a work again; no other figure is made of it.
+CONFIRMING = 0
 #: What became of a cell. Everything but `done` has a failure that says more.
 CellOutcome = Literal["done", "out_of_memory", "timed_out", "killed", "failed"]
 
@@ -136,7 +149,7 @@ class CellResult(Struct, frozen=True):
     failure: CellFailure | None
     host_load: Amount | None = None  #: Processes that wanted to run in the minute before, on average.
     host: Text | None = None  #: The name of the machine; None where nobody noted it.
-    process: Processes = 1  #: Which of the cell's processes it was, from 1.
+    process: ProcessNumber = 1  #: Which of the cell's processes it was, from 1; 0: it measured the best again.
 
     def __post_init__(self) -> None:
         refuse_no_moment(self.started)

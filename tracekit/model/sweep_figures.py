@@ -14,6 +14,9 @@ from tracekit.model.timing import BreakEven
 #: `cold_start`: soonest done with a number of calls, the first included, from a process that has the model.
 Goal = Literal["latency", "cold_start", "memory"]
 
+#: So many compiled modes compete: the best of them is measured again.
+COMPETING = 3
+
 #: What was established of a way to run a work beside its eager form, for one goal.
 Standing = Literal["better", "undecided", "worse"]
 
@@ -86,9 +89,8 @@ class EagerPool(Struct, frozen=True):
 
 
 class CellFigures(Struct, frozen=True):
-    """One cell. What was not measured is None: of a failed cell nearly all. `within_eager_spread`: another process may
-    find no change, or the opposite; None where nothing was compared, one process alone timed the eager form, or several
-    timed the cell.
+    """One cell. What was not measured is None: of a failed cell nearly all. `result` is what holds of the settings: the
+    verdict of what was timed, unless `chance` is above 5 %.
 
     Of several processes that have times: calls, verdict and `break_even` are pooled as a run's are, starts, loading and
     compile time are the middle ones, `seconds` and `during_timing` sums, `notes` are of any, all else is of the first
@@ -118,7 +120,8 @@ class CellFigures(Struct, frozen=True):
     conditions: Conditions
     notes: tuple[Note, ...]
     command: str
-    within_eager_spread: bool | None = None  #: No more than eager processes differ by.
+    result: Literal["faster", "slower", "inconclusive"] | None = None  #: None where nothing was compared.
+    chance: float | None = None  #: Of so large a difference where there is none, with Holm's correction over the work.
     processes: tuple[ProcessFigures, ...] = ()  #: Each of those on machines that are alike.
 
 
@@ -137,6 +140,21 @@ class Candidate(Struct, frozen=True):
     needed: float | None = None  #: How far behind counts as behind (0.1 is 10 %).
 
 
+class Confirmed(Struct, frozen=True):
+    """The best measured once more, in a process that did not choose it. What was not measured is None."""
+
+    outcome: CellOutcome
+    failure: CellFailure | None
+    started: str
+    speedup: float | None
+    ci95: tuple[float, float] | None  #: Of this process alone.
+    next_process95: tuple[float, float] | None  #: Where one more process's speed-up lies; None where nobody knows.
+    eager_us: float | None  #: The median call.
+    compiled_us: float | None  #: The median call.
+    beats_eager: bool | None  #: Whether it was faster than eager in this process.
+    beats_next: bool | None  #: Whether it is faster than the next mode was; None where nothing told them apart before.
+
+
 class Best(Struct, frozen=True):
     """What is best for a goal. The figure is time relative to eager's (`latency`), microseconds until `calls` calls are
     done (`cold_start`), or bytes (`memory`). Those that are better than eager come first, then eager, then what is
@@ -148,11 +166,20 @@ class Best(Struct, frozen=True):
     candidates: tuple[Candidate, ...]  #: The first is best.
     tied: tuple[int, ...]  #: Positions that nothing separates from the first, itself (0) among them.
     least: float  #: How far behind counts as separated (0.02 is 2 %), besides the interval.
+    confirmed: Confirmed | None = None  #: Of the first, for latency; None where it was not measured again.
 
     @property
     def clear(self) -> bool:
         """Whether one alone is best."""
         return self.tied == (0,)
+
+    @property
+    def to_confirm(self) -> str | None:
+        """The key of the first, where it is faster than eager and was chosen among so many compiled ones that the
+        largest figure says more of chance than of the mode."""
+        compiled, first = sum(each.key is not None for each in self.candidates), self.candidates[0]
+        chosen = self.goal == "latency" and compiled >= COMPETING and first.against_eager == "better"
+        return first.key if chosen else None
 
 
 class Work(Struct, frozen=True):
@@ -180,11 +207,10 @@ class PublishedBeside(Struct, frozen=True):
     compiled_median_ms: float | None
     speedup: float | None  #: The verdict's; None unless the model has its full size.
     ci95: tuple[float, float] | None
-    result: str | None
+    result: str | None  #: The compiled cell's.
     size: str | None
     dtype: str | None
     machine: str | None
-    within_eager_spread: bool | None = None  #: The compiled cell's.
 
 
 class Sweep(Struct, frozen=True):

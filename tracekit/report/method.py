@@ -106,8 +106,8 @@ SWEEP = {
         "Cells run in random order. Cache hits are reported in the cell."
     ),
     "Eager baseline": (
-        "A compiled cell's process times eager too, interleaved. Speed-up, CI, verdict and both medians are of that "
-        "process (docs/timing.md)."
+        "A compiled cell's process times eager too, interleaved. Speed-up, CI and both medians are of that process "
+        "(docs/timing.md). Faster and slower also need a difference beyond chance among the workload's cells."
     ),
     "Eager over processes": (
         "All processes that timed the same eager model, equally weighted, and their spread: the possible error of one "

@@ -1,5 +1,6 @@
 """A sweep's folder: `sweep.json` says what was asked, `cells/KEY.json` what came of each cell, `cells/KEY.2.json` in
-its second process, and how far that counts.
+its second process, `cells/KEY.confirm.json` in one more that measured the best of a work again, and how far that
+counts.
 
 Several commands may fill one folder: a process of a cell belongs to whoever holds its lock, files are written whole,
 and what is shown is made of whatever cells are there.
@@ -21,12 +22,14 @@ from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.files import read_bounded, write_replaced
 from tracekit.model.note import Note
-from tracekit.model.sweep import Asked, AskedCall, Cell, CellResult
+from tracekit.model.sweep import CONFIRMING, Asked, AskedCall, Cell, CellResult
 from tracekit.walks.locks import NoLocksError, locked
 from tracekit.workloads.sources import find_changed, has_sources
 
 ASKED = "sweep.json"
 CELLS = "cells"
+#: Ends the name of what measured the best of a work again.
+AGAIN = ".confirm"
 #: Locks lie with what they lock: whoever sees the cells sees them, whatever its folder for temporary files.
 LOCKS = ".locks"
 #: What reading a file says that is not whole, not ours, or not to be read.
@@ -137,12 +140,20 @@ class SweepFolder:
         asked = self.asked()
         order = {cell.key: number for number, cell in enumerate(asked.cells if asked else ())}
         names = sorted(path.name for path in (self.path / CELLS).glob("[!.]*.json"))
-        there = [result for name in names if (result := self._load(name.removesuffix(".json")))]
+        there = [result for name in names if not name.endswith(f"{AGAIN}.json") and (result := self._named(name))]
 
         def place(result: CellResult) -> tuple[int, str, int]:
             return order.get(result.cell.key, len(order)), result.cell.key, result.process
 
         return tuple(sorted(there, key=place))
+
+    def load_again(self) -> tuple[CellResult, ...]:
+        """What came of each cell that was measured again as the best of its work, by name."""
+        names = sorted(path.name for path in (self.path / CELLS).glob(f"[!.]*{AGAIN}.json"))
+        return tuple(result for name in names if (result := self._named(name)))
+
+    def _named(self, name: str) -> CellResult | None:
+        return self._load(name.removesuffix(".json"))
 
     def _decoded(self, name: str, kind: type[Noun]) -> Noun:
         """A file of the folder, which may come from anybody. Raises what UNREADABLE names."""
@@ -192,6 +203,8 @@ class SweepFolder:
 
 def _name_of(key: str, process: int) -> str:
     """What the file is called that a process of the cell has."""
+    if process == CONFIRMING:
+        return f"{key}{AGAIN}"
     return key if process == 1 else f"{key}.{process}"
 
 

@@ -93,20 +93,23 @@ def find_left(plan: SweepPlan, folder: SweepFolder) -> tuple[ToDo, ...]:
     left: list[ToDo] = []
     for cell, number in processes_of(plan, asked).items():
         for process, found in folder.load_processes(cell.key, number).items():
-            why: Why | None = None
-            if found is None:
-                why = "missing"
-            elif is_outdated(found, since.get(cell.key)):
-                why = "anew"
-            elif plan.retry_failed and found.outcome != "done":
-                why = "failed"
-            elif changed_sources(found):
-                why = "changed"
-            if why:
+            if why := why_to_run(plan, found, since.get(cell.key)):
                 left.append(ToDo(cell, 0, found.started if found else None, why, process))
     random.Random(plan.seed).shuffle(left)
     left.sort(key=lambda each: each.process)
     return tuple(replace(each, number=number) for number, each in enumerate(left, 1))
+
+
+def why_to_run(plan: SweepPlan, found: CellResult | None, since: str | None) -> Why | None:
+    """Why a process is to be run of which this is there; None where it is not. `since` is when it was asked for
+    anew."""
+    if found is None:
+        return "missing"
+    if is_outdated(found, since):
+        return "anew"
+    if plan.retry_failed and found.outcome != "done":
+        return "failed"
+    return "changed" if changed_sources(found) else None
 
 
 def run_cells(

@@ -13,14 +13,12 @@ from tracekit.comparison.judging.verdict import judge
 from tracekit.comparison.sweeping.calls import ends, until_done_us
 from tracekit.comparison.sweeping.cells import command_of, read_cell
 from tracekit.comparison.sweeping.pooling import pool_eager
-from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
 from tracekit.model.gpu import GpuSample, GpuState
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult
 from tracekit.model.sweep import Cell, CellResult
-from tracekit.model.sweep_figures import CellFigures
 from tracekit.model.timing import FormTiming
 from tracekit.statistics.interval import Interval
 
@@ -160,32 +158,6 @@ def test_a_pooled_device_time_is_the_mean_of_processes_that_came_to_an_end() -> 
     pool = pool_eager([*results, half], 1000)
     assert (pool.processes, pool.device_median_us) == (3, pytest.approx(0.9 * 20_000.0))
     assert pool_eager([half], 1000) is None
-
-
-def compiled(eager_us: float, compiled_us: float, own_us: float = 10_000.0, **asked: int) -> CellFigures:
-    """Eager took `own_us` in the process of its own, `eager_us` beside the compiled form."""
-    alone = make_result(eager_cell(**asked), own_us, share=0.0)
-    beside = make_result(compiled_cell(**asked), eager_us, compiled_us, share=0.0)
-    return read_sweep("vit", None, (alone, beside), None, 1000).works[0].cells[1]
-
-
-def test_a_gain_or_loss_no_larger_than_eager_processes_differ_by_is_marked() -> None:
-    for speedup in (1.05, 1.19, 1 / 1.19, 1.001, 1.21, 1 / 1.21, 3.0):
-        cell = compiled(12_000.0, 12_000.0 / speedup)
-        assert cell.within_eager_spread is (1 / 1.2 < speedup < 1.2)
-        # The verdict stays.
-        assert (cell.verdict.result == "faster") == (speedup > 1.02)
-
-
-def test_the_spread_is_of_the_cells_own_work_and_no_change_is_within_a_spread_of_nothing() -> None:
-    cells = compiled(13_000.0, 12_000.0), compiled(10_100.0, 9_350.0, batch_size=16), compiled(10_000.0, 10_000.0)
-    assert [cell.within_eager_spread for cell in cells] == [True, False, True]
-    # Of one process nobody knows, and eager and failed cells have no change.
-    (work,) = read_sweep("vit", None, (make_result(compiled_cell(), 10_000.0, 9_900.0),), None, 1000).works
-    assert work.cells[0].within_eager_spread is None
-    cells = (make_result(eager_cell()), make_failure(compiled_cell()), make_result(compiled_cell(mode="max-autotune")))
-    found = read_sweep("vit", None, cells, None, 1000).cells
-    assert [cell.within_eager_spread for cell in found] == [None, None, False]
 
 
 def as_a_run_would_have_it(processes: tuple[CellResult, ...]) -> Verdict:

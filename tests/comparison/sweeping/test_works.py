@@ -148,12 +148,11 @@ def test_processes_that_were_spread_and_share_a_host_are_told(hosts, shared) -> 
     assert facts == ([shared] if shared else [])
 
 
-def test_changes_over_several_processes_are_not_held_against_the_spread_of_eager() -> None:
+def test_modes_measured_in_several_processes_are_not_held_against_the_spread_of_eager() -> None:
     eager = [make_result(eager_cell(), us, seed=at) for at, us in enumerate((10e3, 13e3))]
     eager[1] = replace(eager[1], process=2, started="2026-11-22T00:00:00+00:00")
     single, pooled = (read(*eager, *repeated(compiled_cell(), *of)) for of in ((1.1,), (1.1, 1.1, 1.1)))
     assert [each.works[0].eager.spread > 0.25 for each in (single, pooled)] == [True, True]
-    assert [each.works[0].cells[1].within_eager_spread for each in (single, pooled)] == [True, None]
     least = [each.least for sweep in (single, pooled) for each in sweep.works[0].best if each.goal == "latency"]
     assert least == [single.works[0].eager.spread, 0.01]
 
@@ -270,12 +269,12 @@ def test_published_figures_get_a_row_for_each_type_size_and_machine_and_a_gain_a
     assert (row.eager_ms, row.compiled_ms, row.speedup) == (about(16.0), None, None)
 
 
-def test_whether_it_is_within_what_eager_differs_by_is_the_compiled_cells_at_full_size() -> None:
-    for us, within in ((11_900.0, True), (6_000.0, False)):
-        results = make_result(eager_cell(), share=0.0), make_result(compiled_cell(), 12_000.0, us, share=0.0)
-        assert [row.within_eager_spread for row in beside(*results)] == [within]
+def test_beside_published_figures_the_result_is_the_compiled_cells_at_full_size() -> None:
+    for us, result in ((11_000.0, "inconclusive"), (6_000.0, "faster")):
+        results = make_result(eager_cell()), make_result(compiled_cell(), 12_000.0, us)
+        assert [row.result for row in beside(*results)] == [result]
         (small,) = beside(*(changed(each, size="small") for each in results))
-        assert (small.speedup, small.within_eager_spread) == (None, None)
+        assert (small.speedup, small.result) == (None, None)
 
 
 def best(goal: Goal, *results: CellResult, calls: int | None = None) -> Best:

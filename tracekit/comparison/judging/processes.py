@@ -57,7 +57,15 @@ def next_speedup95(
     than the interval of what was timed. Forms of which nobody knows how long the GPU waits count as waiting for the
     host."""
     waits = any(share is None or share >= thresholds.WAITING_SHARE for share in idle_shares)
-    deviation, freedom = thresholds.NEXT_WAITING if waits else thresholds.NEXT_BUSY
+    return next_within(speedup, ci95, processes, thresholds.NEXT_WAITING if waits else thresholds.NEXT_BUSY)
+
+
+def next_within(
+    speedup: float, ci95: tuple[float, float], processes: int, spread: tuple[float, int]
+) -> tuple[float, float]:
+    """The same where logarithms of speed-ups differ by so much from process to process: a standard deviation and its
+    degrees of freedom."""
+    deviation, freedom = spread
     apart = math.exp(t_quantile(freedom) * deviation * math.sqrt(1 + 1 / processes))
     return min(speedup / apart, ci95[0]), max(speedup * apart, ci95[1])
 

@@ -47,6 +47,8 @@ WAITING_SHARE = 0.2
 #: By how much logarithms of speed-ups differ between processes, as a standard deviation, and its degrees of freedom:
 #: pooled over sixteen settings that wait for the host, and over two that keep the GPU busy.
 NEXT_WAITING, NEXT_BUSY = (0.0575, 44), (0.0134, 3)
+#: Of one work of a sweep in so many some cell is told to be faster or slower, none of which is: as usual.
+FALSE_CELLS = 0.05
 #: Added to intervals that know one process of each side: 1.96 standard deviations of the difference of two processes
 #: that keep the GPU busy, 0.9 % each, by eager forms of eight works of two sweeps; 93 of 100 pairs keep to it.
 PROCESS_FLOOR = 0.024

@@ -16,8 +16,8 @@ from tracekit.comparison.judging.verdict import speedup_of
 from tracekit.model.estimate import Estimate, Order, compare_estimates, exactly
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, EagerPool, Goal, Standing
 
-#: What a cell's verdict establishes of it beside the eager form of its process.
-BY_VERDICT: dict[str, Standing] = {"faster": "better", "slower": "worse"}
+#: What a cell's result establishes of it beside the eager form.
+BY_RESULT: dict[str | None, Standing] = {"faster": "better", "slower": "worse"}
 #: What beats eager takes less.
 BY_ORDER: dict[Order | None, Standing] = {"smaller": "better", "larger": "worse", None: "undecided"}
 #: In this order; the eager form stands between what is better and what is not.
@@ -49,14 +49,14 @@ def find_best(eager: EagerPool | None, cells: Sequence[CellFigures], calls: int,
 
 def _latencies(eager: EagerPool | None, timed: Sequence[CellFigures], command: str) -> Iterator[Contender]:
     """Time relative to eager calls of the same process, which meets what differs between processes in part. What beats
-    eager, and what eager beats, is what the cell's own verdict says."""
+    eager, and what eager beats, is what the cell's result says."""
     if eager is not None:
         yield Contender(Candidate(None, "eager", None, 1.0, (1.0, 1.0), command, None, None))
     for cell in timed:
         verdict = cell.verdict
         # Calls that compiled say nothing of calls that do not.
         if verdict and (speedup := speedup_of(verdict)) and not cell.during_timing:
-            standing = BY_VERDICT.get(verdict.result, "undecided")
+            standing = BY_RESULT.get(cell.result, "undecided")
             candidate = _candidate(cell, 1 / speedup.value, standing)
             candidate = replace(candidate, ci95=(1 / speedup.high, 1 / speedup.low))
             yield Contender(candidate, max(verdict.noise_floor or 0.0, verdict.least_change or 0.0))

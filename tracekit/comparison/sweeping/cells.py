@@ -46,6 +46,9 @@ def read_cell(processes: Sequence[CellResult], calls: int, concurrent: Sequence[
     done = [each for each in processes if each.outcome == "done"] or [result]
     eager, compiled = (_forms(done, name) for name in ORDER)
     verdict, break_even, notes = _judged(eager, compiled)
+    # Nobody measured how far processes on a CPU differ, nor jobs of several ranks.
+    if verdict and run and (run.settings.device == "cpu" or result.cell.request.nproc):
+        verdict = replace(verdict, next_process95=None)
     # Of a cell that failed before its compiled form was warm there is nothing that is its own.
     last = compiled if result.cell.form == "compiled" else eager
     compilations = [form.compilation for form in compiled if form.compilation]

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from statistics import median
 
 from tracekit.comparison.sweeping.calls import pool_calls, read_calls, until_done_us
-from tracekit.model.comparison import Verdict
-from tracekit.model.estimate import compare_estimates, exactly
 from tracekit.model.sweep import CellResult
 from tracekit.model.sweep_figures import EagerPool
 
@@ -41,14 +39,3 @@ def pool_eager(results: Sequence[CellResult], calls: int) -> EagerPool | None:
         first_call_us=median(form.warmup_us[0] for form in forms),
         soon_us=median(until_done_us(form, calls) for form in forms),
     )
-
-
-def is_within_spread(verdict: Verdict | None, eager: EagerPool | None) -> bool | None:
-    """Whether what a cell gained or lost is no more than eager of the same work differs by from process to process.
-    None where nothing was compared, where one process alone timed eager, and of a verdict over several processes, whose
-    interval knows how they differ."""
-    if verdict is None or verdict.speedup is None or eager is None or eager.processes < 2:
-        return None
-    if (verdict.processes or 1) > 1:
-        return None
-    return compare_estimates(exactly(verdict.speedup), exactly(1.0), eager.spread) is None

@@ -34,11 +34,10 @@ def set_beside_published(works: Sequence[Work], suite: Suite) -> tuple[Published
             compiled_median_ms=compiled_calls.median_us / 1e3 if compiled_calls else None,
             speedup=comparable.speedup if comparable else None,
             ci95=comparable.ci95 if comparable else None,
-            result=comparable.result if comparable else None,
+            result=compiled.result if compiled and comparable else None,
             size=settings.size,
             dtype=settings.dtype,
             machine=work.machine,
-            within_eager_spread=compiled.within_eager_spread if compiled and comparable else None,
         )
         rows.append(row)
     return tuple(rows)

@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from tracekit import __version__
 from tracekit.comparison.sweeping.best import find_best
 from tracekit.comparison.sweeping.cells import command_of, read_cell
-from tracekit.comparison.sweeping.pooling import is_within_spread, pool_eager
+from tracekit.comparison.sweeping.chances import judge_together
+from tracekit.comparison.sweeping.confirming import confirm
+from tracekit.comparison.sweeping.pooling import pool_eager
 from tracekit.comparison.sweeping.published import find_differences_from_published, set_beside_published
 from tracekit.model.estimate import Statement
 from tracekit.model.note import Note, distinct
@@ -26,13 +28,21 @@ IDENTITY = ("size", "dtype", "machine", "torch")
 SHORTEST_SECONDS = 5.0
 
 
-def read_sweep(name: str, asked: Asked | None, results: Sequence[CellResult], suite: Suite | None, calls: int) -> Sweep:
-    """All that these cells say. `asked` is None where nobody knows what was; `suite` is the one they are of."""
+def read_sweep(
+    name: str,
+    asked: Asked | None,
+    results: Sequence[CellResult],
+    suite: Suite | None,
+    calls: int,
+    again: Sequence[CellResult] = (),
+) -> Sweep:
+    """All that these cells say. `asked` is None where nobody knows what was; `suite` is the one they are of, `again`
+    what processes say that measured the best of works again."""
     apart = {work: _find_apart(each) for work, each in _grouped(results, lambda each: each.cell.work).items()}
     groups = tuple(_by_work(results, apart))
     together = [sum(seconds > SHORTEST_SECONDS for seconds in each) for each in _overlaps(results)]
     concurrent = {_file(result): cells for result, cells in zip(results, together, strict=True) if result.host}
-    works = tuple(_read_work(group, calls, concurrent, apart[group[0].cell.work]) for group in groups)
+    works = tuple(_read_work(group, calls, concurrent, apart[group[0].cell.work], again) for group in groups)
     there = set(map(_process, results))
     keys = {key for key, _ in there}
     left = tuple(cell for cell in (asked.cells if asked else ()) if cell.key not in keys)
@@ -90,6 +100,10 @@ def _machine_facts(run: CellRun) -> dict[str, str | None]:
     return facts | {"variables": variable_words(run.settings.variables)}
 
 
+def _is_alike(one: Mapping[str, object], other: Mapping[str, object], apart: Collection[str]) -> bool:
+    return all(one[name] == other[name] for name in (*IDENTITY, *apart))
+
+
 def _find_apart(results: Sequence[CellResult]) -> dict[str, list[str]]:
     """What processes of one cell differ in, with the values of each: machines are alike that have all of it in common.
     What one does not say is taken to be as in the others."""
@@ -130,7 +144,11 @@ def _process(result: CellResult) -> tuple[str, int]:
 
 
 def _read_work(
-    group: Sequence[CellResult], calls: int, concurrent: Mapping[tuple[str, str], int], apart: Collection[str]
+    group: Sequence[CellResult],
+    calls: int,
+    concurrent: Mapping[tuple[str, str], int],
+    apart: Collection[str],
+    again: Sequence[CellResult],
 ) -> Work:
     # Of several files of one process the one that was begun last, where the first of them stands.
     latest: dict[tuple[str, int], CellResult] = {}
@@ -146,8 +164,9 @@ def _read_work(
         read_cell(processes, calls, [concurrent.get(_file(each)) for each in processes])
         for processes in _grouped(results, lambda each: each.cell.key).values()
     ]
-    cells = tuple(replace(cell, within_eager_spread=is_within_spread(cell.verdict, eager)) for cell in read)
-    facts = _machine_facts(run) if run else {}
+    cells, facts = judge_together(read), _machine_facts(run) if run else {}
+    bests = find_best(eager, cells, calls, command_of(first, "eager") if first else "")
+    alike = [each for each in again if not each.run or _is_alike(facts, _machine_facts(each.run), apart)]
     return Work(
         key=results[0].cell.work,
         workload=results[0].cell.request.workload,
@@ -156,7 +175,7 @@ def _read_work(
         torch=run.environment.packages.get("torch") if run else None,
         eager=eager,
         cells=cells,
-        best=find_best(eager, cells, calls, command_of(first, "eager") if first else ""),
+        best=tuple(confirm(best, alike) for best in bests),
         differs=_find_differences(results),
         apart=tuple(Statement(name, {"values": [facts.get(name)]}) for name in apart if name not in IDENTITY),
     )

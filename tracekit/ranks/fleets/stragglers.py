@@ -19,14 +19,13 @@ Journal of Statistics 6, 1979) keeps the probability of even one false alarm in 
 whatever depends on what.
 """
 
-import math
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from tracekit.interval import Floats, Ints
+from tracekit.statistics.chance import by_chance
 from tracekit.statistics.interval import t_quantile
 
 #: Of one job in so many something is told that is chance.
@@ -84,7 +83,7 @@ def excess_of(shares: Floats, peers: Ints) -> Excess:
         n = n if own > whole else int(np.sum(~np.isnan(centred)))
         scale = np.maximum(max(own, whole, LEAST_SCATTER), error[some])
         beyond[some] = centred[some] / scale
-        chance[some] = [_by_chance(float(t), EFFICIENCY * (n - 1)) if n >= LEAST_PEERS else 1.0 for t in beyond[some]]
+        chance[some] = [by_chance(float(t), EFFICIENCY * (n - 1)) if n >= LEAST_PEERS else 1.0 for t in beyond[some]]
     unknown = np.isnan(centred) | (counts < LEAST_STEPS)
     chance[unknown], beyond[unknown] = 1.0, 0.0
     half = np.where(counts < LEAST_STEPS, np.inf, error * [t_quantile(max(int(count) - 1, 1)) for count in counts])
@@ -108,23 +107,3 @@ def known_median(values: Floats, axis: int | None = None) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.asarray(np.nanmedian(values, axis=axis))
-
-
-def _by_chance(t: float, freedom: float) -> float:
-    """The probability that Student's t is as large, by Wallace's approximation (Annals of Mathematical Statistics 30,
-    1959): within a few percent of it as far out as one in 10^8."""
-    if t <= 0 or math.isnan(t):
-        return 1.0
-    normal = (8 * freedom + 1) / (8 * freedom + 3) * math.sqrt(freedom * math.log1p(t * t / freedom))
-    return 0.5 * math.erfc(normal / math.sqrt(2))
-
-
-def holm(chances: Sequence[float]) -> list[float]:
-    """Probabilities that hold for all of them together: of those that are no larger than a level not one is by chance,
-    with a probability of 1 less that level."""
-    order = np.argsort(chances, kind="stable")
-    found, most = [1.0] * len(chances), 0.0
-    for place, at in enumerate(order):
-        most = max(most, min(1.0, float(chances[at]) * (len(chances) - place)))
-        found[int(at)] = most
-    return found

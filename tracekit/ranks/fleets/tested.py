@@ -20,11 +20,11 @@ from tracekit.ranks.fleets.stragglers import (
     LEAST_PEERS,
     Excess,
     excess_of,
-    holm,
     known_median,
     shares_of_steps,
 )
 from tracekit.ranks.fleets.waits import FleetWaits
+from tracekit.statistics.chance import holm
 
 #: Smaller messages are all latency; of fewer collectives no link is judged.
 LEAST_BYTES, LEAST_COUNT = 1 << 20, 3

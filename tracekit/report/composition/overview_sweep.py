@@ -51,5 +51,5 @@ def _speedup(cell: CellFigures | None) -> Cell:
         return MISSING
     if cell.failure is not None:
         return Styled(((sweeping.OUTCOMES[cell.outcome], "red"),))
-    tone = TONES.get(cell.verdict.result, "") if cell.verdict else ""
+    tone = TONES.get(cell.result or "", "")
     return Styled(((" ".join(filter(None, (sweeping.speedup_alone(cell), sweeping.margin(cell)))), tone),))

@@ -251,7 +251,7 @@ def _groups(comparison: Comparison) -> tuple[Table, ...]:
 
 
 def _cell(cell: CellFigures, labels: Labels) -> tuple[tuple[str, str], ...]:
-    style = "red" if cell.failure else TONES.get(cell.verdict.result, "") if cell.verdict else ""
+    style = "red" if cell.failure else TONES.get(cell.result or "", "")
     return (
         (printable(labels.way(cell.cell)), ""),
         (sweeping.milliseconds(cell.eager.median_us if cell.eager else None), ""),

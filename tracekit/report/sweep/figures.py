@@ -109,9 +109,10 @@ def speedup_table(sweep: Sweep) -> Table:
     """The speed-ups: the heat map's figures."""
 
     def of_cell(cell: CellFigures) -> str:
-        # Here no colour tells the verdict: what is not `faster` is called what it is.
-        medians, verdict = sweeping.both_medians(cell), cell.verdict.result if cell.verdict else "faster"
-        words = sweeping.speedup(cell) if verdict == "faster" else f"{sweeping.speedup(cell)}, {verdict}"
+        # Here no colour tells the verdict: what is not `faster`, and has no mark, is called what it is.
+        medians, result = sweeping.both_medians(cell), cell.result or "faster"
+        told = result == "faster" or sweeping.is_slight(cell)
+        words = sweeping.speedup(cell) if told else f"{sweeping.speedup(cell)}, {result}"
         return words if medians == MISSING else f"{words}; {medians}"
 
     caption = "Speed-up over eager (95 % CI), and both medians, ms"
@@ -204,7 +205,7 @@ def heat(cell: CellFigures) -> HeatCell:
     if verdict is None or verdict.speedup is None:
         return HeatCell(MISSING, "missing")
     interval = f"{verdict.ci95[0]:.3f} to {verdict.ci95[1]:.3f}" if verdict.ci95 else "no interval"
-    tone = {"faster": "gain", "slower": "loss"}.get(verdict.result, "even")
+    tone = {"faster": "gain", "slower": "loss"}.get(cell.result or "", "even")
     share = min(abs(math.log(verdict.speedup)) / math.log(FULL), 1.0)
     percent_of_colour = 0 if tone == "even" else round(LEAST_PERCENT + share * (MOST_PERCENT - LEAST_PERCENT))
     below = (interval, f"{sweeping.both_medians(cell)} ms")

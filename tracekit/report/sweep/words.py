@@ -7,6 +7,7 @@ from tracekit.model.note import Note
 from tracekit.model.sweep_figures import Best, Candidate, CellFigures, Goal, Sweep, Work
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times, times_within
 from tracekit.report.sweep.labels import Labels, label
+from tracekit.report.words.common import ratio_span
 from tracekit.report.words.notes import SLIGHT
 from tracekit.report.words.saying import Sentence, say
 
@@ -32,11 +33,14 @@ NAMED = 3
 LARGE_MS = 1000.0
 
 
-SLIGHT_NOTE = f"{SLIGHT}: within the process spread of eager."
+SLIGHT_NOTE = f"{SLIGHT}: not beyond chance (5 %, Holm over all modes): another process may find no difference."
+ON_CPU_NOTE = "Nobody measured how processes of a CPU, or of several ranks, differ: verdicts are of these processes."
 #: Stands for the speed-up where noise alone may have made it.
 UNSURE = "n.s."
 UNSURE_NOTE = f"{UNSURE}: no difference established beyond what a verdict needs ({ALL_CELLS})."
 MARGIN_NOTE = "±: half of the 95 % CI over processes."
+#: A smaller chance is told as this.
+LEAST_CHANCE = 0.001
 #: Eager processes of one work that are farther apart than this are worth a word.
 MUCH_APART = 0.05
 
@@ -50,12 +54,17 @@ def milliseconds(us: float | None, ci95: tuple[float, float] | None = None) -> s
     return f"{text} ({' to '.join(ends)})" if ends else text
 
 
-def ratio(value: float | None, ci95: tuple[float, float] | None, *, slight: bool | None = False) -> str:
-    """`2.41x (2.402 to 2.418)`; `1.039x~ (1.035 to 1.045)` of a change within eager's spread."""
+def ratio(value: float | None, ci95: tuple[float, float] | None, *, slight: bool = False) -> str:
+    """`2.41x (2.402 to 2.418)`; `1.039x~ (1.035 to 1.045)` of a change that may be chance."""
     if value is None:
         return MISSING
     told = f"{times(value)}{SLIGHT if slight else ''}"
     return f"{told} ({ci95[0]:.3f} to {ci95[1]:.3f})" if ci95 else told
+
+
+def is_slight(cell: CellFigures) -> bool:
+    """Whether what was timed differs, but no more than chance among the cells of its work."""
+    return cell.result == "inconclusive" and cell.verdict is not None and cell.verdict.result != "inconclusive"
 
 
 def speedup(cell: CellFigures) -> str:
@@ -67,7 +76,7 @@ def speedup(cell: CellFigures) -> str:
     if cell.verdict.result == "inconclusive" and cell.verdict.ci95:
         low, high = cell.verdict.ci95
         return f"{UNSURE} ({low:.3f} to {high:.3f})"
-    return ratio(cell.verdict.speedup, cell.verdict.ci95, slight=cell.within_eager_spread)
+    return ratio(cell.verdict.speedup, cell.verdict.ci95, slight=is_slight(cell))
 
 
 def speedup_alone(cell: CellFigures) -> str:
@@ -76,7 +85,7 @@ def speedup_alone(cell: CellFigures) -> str:
         return MISSING
     if cell.verdict.result == "inconclusive":
         return UNSURE
-    return f"{times_within(cell.verdict.speedup, cell.verdict.ci95)}{SLIGHT if cell.within_eager_spread else ''}"
+    return f"{times_within(cell.verdict.speedup, cell.verdict.ci95)}{SLIGHT if is_slight(cell) else ''}"
 
 
 def margin(cell: CellFigures) -> str:
@@ -86,6 +95,13 @@ def margin(cell: CellFigures) -> str:
         return ""
     low, high = verdict.ci95
     return f"±{percent(math.sqrt(high / low) - 1)}"
+
+
+def chance(cell: CellFigures) -> str:
+    """`3.2 %`, `< 0.1 %`."""
+    if cell.chance is None:
+        return MISSING
+    return f"< {percent(LEAST_CHANCE)}" if cell.chance < LEAST_CHANCE else percent(cell.chance)
 
 
 def seconds(value: float | None) -> str:
@@ -143,12 +159,32 @@ def candidate_words(candidate: Candidate, best: Best, labels: Labels, work: Work
         # Beside a speed-up the median call that came of it, in the same process.
         beside = [f"{milliseconds(cell.compiled.median_us)} ms"] if cell and cell.compiled else []
         beside += ["inconclusive"] if candidate.against_eager == "undecided" else []
+        if candidate.key is not None and candidate.key == best.to_confirm:
+            figure, beside = _confirmed_words(best, figure, beside)
     else:
         shown = duration if best.goal == "cold_start" else size
         ends = dict.fromkeys(shown(each) for each in (candidate.lowest, candidate.value) if each is not None)
         figure = " to ".join(ends)
     words = f"{candidate_name(candidate, labels, work)}, {figure}"
     return f"{words} ({', '.join(beside)})" if beside else words
+
+
+def _confirmed_words(best: Best, figure: str, beside: list[str]) -> tuple[str, list[str]]:
+    """The figure to tell of the best, and what to say beside it: what was chosen reads too high."""
+    found = best.confirmed
+    if found is None:
+        return figure, [*beside, "not measured again"]
+    if found.speedup is None:
+        return figure, [*beside, f"measuring it again: {OUTCOMES[found.outcome]}"]
+    told = [f"measured again: {milliseconds(found.compiled_us)} ms"]
+    if found.next_process95:
+        told.append(f"next process {ratio_span(*found.next_process95)}")
+    told.append(f"{figure} when chosen")
+    if not found.beats_eager:
+        told.append("not faster than eager then")
+    elif found.beats_next is False:
+        told.append("not faster than the next")
+    return times(found.speedup), told
 
 
 def candidate_name(candidate: Candidate, labels: Labels, work: Work) -> str:
@@ -186,19 +222,31 @@ def next_words(best: Best, labels: Labels, work: Work) -> str:
 
 def headline(sweep: Sweep) -> str:
     """The sweep in a sentence."""
-    cells = sweep.cells
-    compiled = [cell for cell in cells if cell.verdict is not None]
-    faster = [cell for cell in compiled if cell.verdict and cell.verdict.result == "faster"]
-    surely = [cell.verdict.speedup or 0.0 for cell in faster if cell.verdict and not cell.within_eager_spread]
-    if not compiled:
+    found = Counter(cell.result for cell in sweep.cells if cell.result)
+    if not found:
         return f"{sweep.name}: no compiled config was timed."
-    found = Counter(cell.verdict.result for cell in compiled if cell.verdict)
-    most = f" (up to {times(max(surely))})" if surely else ""
+    largest = max((each for work in sweep.works if (each := _largest(work))), default=None)
+    most = f" (up to {times(largest)})" if largest else ""
     # What was not gained belongs beside what was.
-    others = {"within eager's process spread": len(faster) - len(surely), "slower": found["slower"]}
-    others["inconclusive"] = found["inconclusive"]
-    told = "".join(f", {number} {what}" for what, number in others.items() if number)
-    return f"{sweep.name}: {len(surely)} of {counted(len(compiled), 'config')} faster{most}{told}."
+    told = "".join(f", {found[what]} {what}" for what in ("slower", "inconclusive") if found[what])
+    faster = f"{found['faster']} of {counted(found.total(), 'config')} faster{where(sweep)}"
+    return f"{sweep.name}: {faster}{most}{told}."
+
+
+def _largest(work: Work) -> float | None:
+    """The largest speed-up of the work: that of its best as it was measured again, where it was."""
+    for best in work.best:
+        if best.confirmed and best.confirmed.speedup:
+            return best.confirmed.speedup if best.confirmed.beats_eager else None
+    return max(
+        (cell.verdict.speedup or 0.0 for cell in work.cells if cell.verdict and cell.result == "faster"), default=None
+    )
+
+
+def where(sweep: Sweep) -> str:
+    """` in these processes` where nobody knows of others: on a CPU, and of several ranks."""
+    judged = [cell.verdict for cell in sweep.cells if cell.verdict and cell.chance is not None]
+    return " in these processes" if any(verdict.next_process95 is None for verdict in judged) else ""
 
 
 def progress_sentence(sweep: Sweep) -> str:
@@ -235,21 +283,17 @@ def noted_sentence(sweep: Sweep) -> str:
 def slight_note(sweep: Sweep) -> str:
     """What the marks mean; empty where none is shown."""
     unsure = any(cell.verdict and cell.verdict.result == "inconclusive" for cell in sweep.cells)
-    slight = any(cell.within_eager_spread for cell in sweep.cells)
-    return " ".join((*([UNSURE_NOTE] if unsure else []), *([SLIGHT_NOTE] if slight else [])))
+    notes = {UNSURE_NOTE: unsure, SLIGHT_NOTE: any(map(is_slight, sweep.cells)), ON_CPU_NOTE: bool(where(sweep))}
+    return " ".join(note for note, is_there in notes.items() if is_there)
 
 
 def spread_notes(sweep: Sweep) -> tuple[Note, ...]:
-    """How far eager processes are apart at most, where that is much or some change is no larger; empty where not."""
-    spreads = [(work.eager.spread, work) for work in sweep.works if work.eager and work.eager.processes > 1]
-    compared = [cell.within_eager_spread for cell in sweep.cells if cell.within_eager_spread is not None]
-    if not spreads or not compared:
+    """How far eager processes are apart at most, where that is much; empty where not."""
+    spreads = [(work.eager.spread, work) for work in sweep.works if work.eager]
+    widest, work = max(spreads, key=lambda each: each[0], default=(0.0, None))
+    if work is None or widest <= MUCH_APART:
         return ()
-    widest, work = max(spreads, key=lambda each: each[0])
-    if widest <= MUCH_APART and not any(compared):
-        return ()
-    facts = {"work": label(sweep).of(work), "spread": widest, "slight": sum(compared), "compared": len(compared)}
-    return (Note("eager_process_spread", facts=facts),)
+    return (Note("eager_process_spread", facts={"work": label(sweep).of(work), "spread": widest}),)
 
 
 def published_differences(sweep: Sweep) -> tuple[str, ...]:

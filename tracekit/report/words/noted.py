@@ -4,7 +4,7 @@ import signal
 from collections.abc import Iterable
 
 from tracekit.model.note import Noted
-from tracekit.model.sweep import Cell
+from tracekit.model.sweep import CONFIRMING, Cell
 from tracekit.numbers import counted
 from tracekit.report.words.saying import Sentence, say
 
@@ -129,4 +129,5 @@ def cell_words(cell: Cell, process: int = 1) -> str:
     parts += [asked.parallel] if asked.parallel else []
     parts += asked.options
     parts.append("eager" if cell.form == "eager" else f"{asked.mode} of {asked.scope}")
-    return ", ".join([*parts, *([f"process {process}"] if process > 1 else [])])
+    which = "measured again" if process == CONFIRMING else f"process {process}" if process > 1 else ""
+    return ", ".join(filter(None, (*parts, which)))

@@ -139,9 +139,7 @@ HEADLINE: dict[str, Sentence] = {
 
 #: Notes on a sweep; all others are written as they are elsewhere.
 OF_SWEEPS: dict[str, Sentence] = {
-    "eager_process_spread": lambda work, spread, slight, compared: (
-        f"eager moved by up to {percent(spread)} between processes ({work})"
-    ),
+    "eager_process_spread": lambda work, spread: f"eager moved by up to {percent(spread)} between processes ({work})",
     "several_timing_rules": "cells were timed by different rules (--iterations, --target, --time-budget)",
     "machines_of_a_work_differ": "{works} of {of_works:counted workload} ran on different machines",
     "processes_share_hosts": "some processes of {cells} of {of_cells:counted cell} share a host",

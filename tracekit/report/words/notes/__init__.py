@@ -10,7 +10,7 @@ from tracekit.report.words.common import cached_words
 from tracekit.report.words.notes import comparisons
 from tracekit.report.words.saying import Sentence, say
 
-#: Stands after a speed-up that is no larger than the process spread of its eager baseline.
+#: Stands after a speed-up that may be chance.
 SLIGHT = "~"
 
 
@@ -24,12 +24,6 @@ def graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -
         # A graph may be like an earlier one of the same process.
         return f"{told} (of this process, or a remote cache): a cold compile takes longer."
     return f"{told}: a cold compile takes longer."
-
-
-def eager_process_spread(*, work: str, spread: float, slight: int, compared: int) -> str:
-    """`slight` of the `compared` changes are no larger than the spread of their own work."""
-    within = f"{slight:,} of {counted(compared, 'change')} within it" + (f", marked {SLIGHT}" if slight else "")
-    return f"Eager process spread up to {percent(spread)} ({work}); {within} (--repeat-process 4)."
 
 
 #: What machines differ in, where that is not called by its code.
@@ -80,7 +74,9 @@ SENTENCES: dict[str, Sentence] = comparisons.SENTENCES | {
     ),
     "graphs_from_cache": graphs_from_cache,
     "cache_not_empty": "Inductor's cache was not empty: a cold compile may take longer.",
-    "eager_process_spread": eager_process_spread,
+    "eager_process_spread": lambda work, spread: (
+        f"Eager process spread up to {percent(spread)} ({work}): --repeat-process 4 measures each cell in four."
+    ),
 }
 
 
