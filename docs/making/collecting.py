@@ -101,8 +101,8 @@ def collect_run(folder: Path, comparison: Comparison | None = None) -> dict[str,
 
 
 def _verdict(told: dict[str, Any]) -> dict[str, Any]:
-    """Without what older runs lack: where the next process lies follows from the rest."""
-    return {key: value for key, value in told.items() if key not in ("next_process95", "process_range")}
+    """Without what follows from the rest: where the next process lies."""
+    return {key: value for key, value in told.items() if key != "next_process95"}
 
 
 def _form(side: dict[str, Any]) -> dict[str, Any]:
@@ -187,11 +187,15 @@ def write(path: Path, told: dict[str, Any], *lists: str) -> None:
     lines = []
     for key, value in told.items():
         if key in lists:
-            entries = ",\n".join(f"  {json.dumps(each, ensure_ascii=False)}" for each in value)
+            entries = ",\n".join(f"  {_dense(each)}" for each in value)
             lines.append(f' "{key}": [\n{entries}\n ]')
         else:
-            lines.append(f' "{key}": {json.dumps(value, ensure_ascii=False)}')
+            lines.append(f' "{key}": {_dense(value)}')
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+def _dense(told: Any) -> str:
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_runs() -> list[dict[str, Any]]:

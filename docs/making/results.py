@@ -19,23 +19,24 @@ README = ROOT / "README.md"
 MARKS = ("<!-- results: python -m docs.making.results -->\n", "<!-- /results -->")
 #: The runs of README's table, and why: a gain of each kind, one that is small, and a loss.
 SHORT = {
-    "h200-flux-compiled": "qk-norm and RoPE fused",
-    "h200-qwen2.5-vl-decode": "CUDA graphs",
-    "h200-vit": "less GPU idle; fused attention lost",
-    "h200-vit-reduce-overhead": "CUDA graphs",
-    "h200-resnet-reduce-overhead": "CUDA graphs",
-    "h200-deeplabv3-mobilenet-b16": "slower channels-last convolutions",
+    "h100-flux-compiled": "qk-norm and RoPE fused",
+    "h100-4p-qwen-decode": "CUDA graphs",
+    "h100-4p-vit": "less GPU idle; fused attention lost",
+    "h100-4p-vit-ro": "CUDA graphs",
+    "h100-4p-resnet-ro": "CUDA graphs",
+    "h100-4p-deeplab-b16": "slower channels-last convolutions",
 }
 SHORT_HEADER = (
-    "| `tracekit profile` | eager | compiled | speed-up | next process, 95 % | why |\n|---|--:|--:|--:|--:|---|\n"
+    "| `tracekit profile` | eager | compiled | speed-up | processes, least to greatest | next process, 95 % | why |\n"
+    "|---|--:|--:|--:|--:|--:|---|\n"
 )
 HEADER = (
-    "| `tracekit profile` | GPU | eager | compiled | speed-up (95 % CI) | next process, 95 % | GPU busy | GPU idle |"
-    " compile time, s | break-even, calls |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
+    "| `tracekit profile` | GPU | eager | compiled | speed-up (of what was timed) | next process, 95 % | GPU busy |"
+    " GPU idle | compile time, s | break-even, calls |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
 )
 BEGIN = """# Results
 
-NVIDIA H200s, and an H100 for the reports of four runs, November 2026: torch 2.11, CUDA 13.0, triton 3.6,
+NVIDIA H200s and H100s, November 2026: torch 2.11, CUDA 13.0, triton 3.6,
 diffusers 0.42, transformers 5.17.
 Architectures have their full size and random weights. Batch 1 and bfloat16 unless a row says more; MaskFormer is
 float32. `results/*.json` also hold settings, environments, memory and commands.
@@ -55,15 +56,16 @@ Reports: [FLUX.1-dev](../samples/h100-flux-compiled.md),
   idle for 82 % of the eager call.
 - **DeepLabV3, batch 16**: 1.5 times slower. Inductor makes convolutions channels-last, and cuDNN is slower at ten of
   them. `--verify-advice` measured `TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0`: 1.29×.
-- **ResNet-50** is host-bound: 5.85× to 7.05× in four processes. `--repeat-process 4`
-  [measures that](timing.md#several-processes).
+- **ResNet-50** is host-bound: 5.85× to 7.05× in four processes on H200s, 7.97× to 9.90× on an H100.
+  `--repeat-process 4` [measures that](timing.md#several-processes).
 
 ## Runs
 
-A row is one run of `tracekit profile ... --compiled`, in one process (`beit`: five). Its interval is of that process
-(of H200 runs a bootstrap of the median ratio);
-another one's speed-up lies in the [next column](timing.md#several-processes) 95 times in 100. GPU busy and idle are
-changes per call. Compile time and break-even are of an empty cache. FLUX was power-capped. FLUX and Qwen's `generate`
+A row is one run of `tracekit profile ... --compiled`. In brackets is the 95 % interval of its process, or the range of
+the four processes that it was timed in (`beit`: the interval of five; H200 intervals are bootstraps of the median
+ratio). Another process's speed-up lies in the [next column](timing.md#several-processes) 95 times in 100. GPU busy and
+idle are changes per call. Compile time and break-even are of an empty cache, ResNet's on an H100 of a filled one. FLUX
+was power-capped. FLUX and Qwen's `generate`
 were timed [without room on Python's stack](timing.md#room-on-pythons-stack), with which
 compiled calls of others were at most 12 % shorter, BEiT's up to half.
 
@@ -93,8 +95,9 @@ def workload_of(command: str) -> str:
 
 
 def speedup(verdict: dict[str, Any]) -> str:
-    low, high = verdict["ci95"]
-    return f"{times(verdict['speedup'])} ({low:.3f} to {high:.3f})"
+    low, high = verdict.get("process_range") or verdict["ci95"]
+    of = f" in {verdict['processes']}" if "process_range" in verdict else ""
+    return f"{times(verdict['speedup'])} ({low:.3f} to {high:.3f}{of})"
 
 
 def next_process(run: dict[str, Any]) -> str:
@@ -143,7 +146,8 @@ def short_table() -> str:
     for run, why in ((found[name], why) for name, why in SHORT.items()):
         verdict = run["verdict"]
         walls = (duration(verdict[key]) for key in ("a_wall_us", "b_wall_us"))
-        cells = (f"`{run['works_as']}`", *walls, times(verdict["speedup"]), next_process(run), why)
+        spread = ratio_span(*verdict["process_range"]) if "process_range" in verdict else "one process"
+        cells = (f"`{run['works_as']}`", *walls, times(verdict["speedup"]), spread, next_process(run), why)
         rows.append("| " + " | ".join(cells) + " |\n")
     return SHORT_HEADER + "".join(rows)
 
