@@ -49,7 +49,7 @@ class Tally:
 def tally(machine: Callable[[Random], Noise], speedup: float, runs: int, **how: object) -> Tally:
     found = Tally(runs)
     for seed in range(runs):
-        verdict, warnings = simulate(machine, speedup, seed, **how)  # type: ignore[arg-type]
+        verdict, notes = simulate(machine, speedup, seed, **how)  # type: ignore[arg-type]
         if verdict.ci95 is None:
             raise AssertionError("a simulated run makes calls enough")
         low, high = verdict.ci95
@@ -58,7 +58,7 @@ def tally(machine: Callable[[Random], Noise], speedup: float, runs: int, **how: 
         found.slower += verdict.result == "slower"
         found.rounds += verdict.n or 0
         found.width += high - low
-        found.warned += any("two speeds" in each or "drifted" in each for each in warnings)
+        found.warned += any(each.code in ("two_speeds", "drifted") for each in notes)
     return found
 
 

@@ -79,7 +79,7 @@ def test_a_file_of_results_has_a_line_for_each_entry(tmp_path: Path) -> None:
     write(tmp_path / "runs.json", told, "runs")
     text = (tmp_path / "runs.json").read_text(encoding="utf-8")
     assert json.loads(text) == told
-    assert '  {"a": 0.30000000000000004},\n  {"b": null}\n' in text
+    assert '  {"a":0.30000000000000004},\n  {"b":null}\n' in text
 
 
 def test_a_command_is_told_without_what_every_run_has() -> None:

@@ -15,6 +15,7 @@ from tracekit.comparison.judging.alternatives import with_verified
 from tracekit.comparison.judging.processes import (
     find_process_spread,
     find_process_spread_of_advice,
+    find_two_kinds,
     next_process95,
     next_speedup95,
     waits_for_host,
@@ -117,6 +118,23 @@ def test_nine_of_ten_next_processes_of_settings_measured_later_lie_where_the_rul
             low, high = next_speedup95(one, (one, one), 1, each["idle_shares"])
             held, total = held + (low <= other <= high), total + 1
     assert (held, total) == (56, 60)
+
+
+def test_two_kinds_of_process_are_named_and_one_kind_seldom_looks_like_two() -> None:
+    kinds = (1.84, 2.06, 1.85, 2.04, 2.05, 1.84)
+    (told,) = find_two_kinds(kinds)
+    assert [each["processes"] for each in told.facts["kinds"]] == [3, 3]
+    assert [each["speedup"] for each in told.facts["kinds"]] == pytest.approx([1.843, 2.05], abs=1e-3)
+    eager = with_processes(make_form("eager", walls(2.0, 0)), *(walls(2.0, at) for at in range(1, 6)))
+    times = [walls(2.0 / each, 50 + at) for at, each in enumerate(kinds)]
+    compiled = with_processes(make_form("compiled", times[0]), *times[1:])
+    _, notes = judge(*(make_side(form.name, form=form) for form in (eager, compiled)), ORDER * 2)
+    assert "two_kinds" in [each.code for each in notes]
+    for number, most in ((3, 0.0), (4, 0.06), (6, 0.01)):
+        drawn = np.exp(np.random.default_rng(0).normal(0, 0.05, (1000, number)))
+        assert sum(bool([*find_two_kinds(each)]) for each in drawn) <= most * 1000
+    # Processes that differ by less than 2 % are of one kind.
+    assert not [*find_two_kinds((1.0, 1.001, 1.01, 1.011))]
 
 
 def test_of_few_processes_their_range_is_told_and_of_many_an_interval() -> None:

@@ -151,10 +151,27 @@ def test_a_tie_is_told_from_what_is_not_known():
         "Compiled ties with eager: any difference is within 1 % in this process.",
     )
     assert told["unknown"] == (
-        "not enough to tell: 0.0020-27.2×",
+        "not enough to tell: 0.0020-27.2× as fast",
         "Not enough to tell eager from compiled: 0.0020-27.2× as fast.",
     )
     assert told["below"] == (
         "no difference beyond the noise floor",
         "Compiled differs from eager by less than the noise floor.",
     )
+
+
+def test_of_few_independent_rounds_nothing_small_is_told_and_the_interval_once():
+    comparison = compare(*make_pair(STEADY, STEADY), ORDER)
+    verdict = replace(comparison.verdict, ci95=(1.05, 1.08), result="inconclusive", stretches=6.3, next_process95=None)
+    told = comparison_overview(replace(comparison, verdict=verdict))
+    assert (told.headline, told.spread) == ("not enough to tell: 1.05-1.08× as fast", "")
+    tie = comparison_overview(replace(comparison, verdict=replace(verdict, ci95=(0.996, 1.004))))
+    assert tie.headline == "not enough to tell: 0.99-1.01× as fast"
+
+
+def test_the_ratio_of_the_medians_stands_beside_a_mean_that_differs_and_so_do_independent_rounds():
+    comparison = compare(*make_pair(STEADY, scaled(0.5)), ORDER)
+    assert "Mean ratio of 10 interleaved rounds, profiler off" in verdict_evidence(comparison)
+    verdict = replace(comparison.verdict, speedup=1.9, n=98, stretches=20.9)
+    told = verdict_evidence(replace(comparison, verdict=verdict))
+    assert "Mean ratio of 98 interleaved rounds (20 independent; ratio of medians 2.00×), profiler off" in told

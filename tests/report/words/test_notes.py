@@ -41,6 +41,7 @@ TIMING = (
     ),
     *(note("few_stretches", rounds=rounds, stretches=4.7, needed=10) for rounds in (9, 40)),
     note("coarse_clock", share=0.04),
+    note("two_kinds", kinds=[{"speedup": 1.84, "processes": 2}, {"speedup": 2.05, "processes": 6}]),
     note("warming", rounds=20, of_rounds=60),
     *(note("process_spread", "eager", fastest_us=3309.0, slowest_us=4253.0, waits_for_host=each) for each in WAITS),
     note("advice_process_spread", "eager", own_us=4560.0, advised_us=3800.0, waits_for_host=False),

@@ -1,7 +1,7 @@
 """What do the processes have in common in which a side was timed, and what may the next one say?"""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -68,6 +68,22 @@ def next_within(
     deviation, freedom = spread
     apart = math.exp(t_quantile(freedom) * deviation * math.sqrt(1 + 1 / processes))
     return min(speedup / apart, ci95[0]), max(speedup * apart, ci95[1])
+
+
+def find_two_kinds(speedups: Sequence[float]) -> Iterator[Note]:
+    """A note where the processes' speed-ups are of two kinds, two processes of each at least: the gap between them is
+    far larger than what is within."""
+    logs = np.sort(np.log(speedups))
+    cuts = range(2, len(logs) - 1)
+    if not cuts:
+        return
+    cut = max(cuts, key=lambda each: float(logs[each] - logs[each - 1]))
+    kinds = logs[:cut], logs[cut:]
+    gap = float(logs[cut] - logs[cut - 1])
+    within = math.sqrt(sum(float(((each - each.mean()) ** 2).sum()) for each in kinds) / (len(logs) - 2))
+    if gap > max(thresholds.KINDS_APART * within, math.log1p(thresholds.LEAST_BETWEEN_PROCESSES)):
+        low, high = ({"speedup": math.exp(float(each.mean())), "processes": len(each)} for each in kinds)
+        yield Note("two_kinds", "info", facts={"kinds": [low, high]})
 
 
 def find_process_spread(side: Timed) -> tuple[Note, ...]:

@@ -44,6 +44,9 @@ COARSE_TICK = 0.01
 #: settings timed two to four times on H200s those idle for 52 to 82 % of a call differed by 6 to 20 %, those idle for 2
 #: and 14 % by 1 to 3 %; between 14 and 52 % nothing was measured, and a warning too many costs less.
 WAITING_SHARE = 0.2
+#: Processes are of two kinds where these are so many standard deviations apart, from the nearest to the nearest: of
+#: four that are of one kind 4 in 100 look so, of six and more fewer than 1 (simulated, normal).
+KINDS_APART = 7.0
 #: By how much logarithms of speed-ups differ between processes, as a standard deviation, and its degrees of freedom:
 #: pooled over sixteen settings that wait for the host, and over two that keep the GPU busy.
 NEXT_WAITING, NEXT_BUSY = (0.0575, 44), (0.0134, 3)

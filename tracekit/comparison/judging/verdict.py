@@ -12,6 +12,7 @@ from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds, find_warming
 from tracekit.comparison.judging.processes import (
     find_process_spread,
+    find_two_kinds,
     next_process95,
     process_medians,
     processes_of,
@@ -222,6 +223,7 @@ def _judge_pairs(
     tick = max(pairs.coarse_tick for pairs in every)
     notes = [Note("coarse_clock", facts={"share": tick})] if tick else []
     notes += [Note("few_stretches", facts=told)] if few else []
+    notes += find_two_kinds(ratios)
     return verdict, tuple(notes)
 
 

@@ -100,10 +100,11 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
         # The ratio of noise would contradict the times beside it.
         said = "no verdict" if comparison.compiled_while_timed else "no difference established"
         if verdict.ci95 is not None and not comparison.compiled_while_timed:
-            said = f"not enough to tell: {words.ratio_span(*verdict.ci95)}"
-            if not verdict.ci95[0] <= 1 <= verdict.ci95[1]:
+            if words.is_open(verdict):
+                said = f"not enough to tell: {words.ratio_span(*verdict.ci95)} as fast"
+            elif not verdict.ci95[0] <= 1 <= verdict.ci95[1]:
                 said = f"no difference beyond {words.what_counts(verdict)}"
-            elif words.is_tie(verdict):
+            else:
                 said = f"no difference: within {words.most_apart(verdict.ci95)}{words.where_measured(comparison)}"
         return said, walls, (interval[0], value, interval[1]) if interval else None
     ratio = times_within(value, interval)
@@ -121,6 +122,9 @@ def _spread(comparison: Comparison, interval: tuple[float, float, float] | None)
         return ""
     beyond = _next_process(comparison)
     if beyond is None:
+        if words.is_open(comparison.verdict):
+            # The answer is the interval.
+            return ""
         what = words.what_is_told(comparison.verdict).replace("in-process", "95 %")
         return f"{what} {interval[0]:.3f}-{interval[2]:.3f}"
     return f"next process {words.ratio_span(*beyond)} (95 %)"
@@ -182,7 +186,7 @@ def _gain_words(finding: Finding, side: Side, bound: Bound | None) -> str:
     if tried is not None:
         unit, scale, decimals = scale_of(tried.eager_us)
         walls = f"{tried.eager_us / scale:,.{decimals}f} → {tried.measured_us / scale:,.{decimals}f} {unit}"
-        return f"measured {times_within(tried.speedup, tried.ci95)}: {walls}, own process"
+        return f"measured {times_within(tried.speedup, tried.ci95)}: eager {walls}, own process"
     if finding.saving_us is None:
         return "no estimate"
     guards = ", adds guards" if finding.code in GUARDED else ""
@@ -217,7 +221,7 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         if accuracy.result == "random":
             figures = ": they differ as under another seed"
         if b and b.numerics and b.numerics.drawn_as_eager:
-            told += " with eager's random numbers"
+            told += " with the same random numbers"
         yield Check("ok" if fine else "" if accuracy.result == "random" else "!!", f"{told}{figures}")
     peaks = [form.peak_memory_bytes if form else None for form in (a, b)]
     if peaks[0] is not None and peaks[1] is not None:
@@ -229,9 +233,9 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
     compilation = b.compilation if b else None
     if compilation is not None:
         paid = [each for each in comparison.break_even if each.calls is not None]
-        even = ", ".join(f"{pays_after(each)}{short.STARTS.get(each.kind or '', '')}" for each in paid[:2])
+        even = ", ".join(f"{short.STARTS.get(each.kind or '', '')}after {pays_after(each)}" for each in paid[:2])
         # In another process it may never.
-        pays = f"; pays off after {even}{words.where_measured(comparison)}" if even else ""
+        pays = f"; pays off{words.where_measured(comparison)} {even}" if even else ""
         if paid and math.isinf(paid[0].calls or 0.0):
             pays = "; never pays off"
         cached = compilation.cache_hits is not None and compilation.graphs is not None

@@ -12,6 +12,7 @@ from tracekit.numbers import count, counted, percent, times, times_within
 from tracekit.report.sides import Sides
 from tracekit.report.words.reasons import reason_words
 from tracekit.shell import variable_words
+from tracekit.statistics.steady import FEWEST_STRETCHES
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import FamilyTime, KernelTime, Place
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 #: Rounds that amount to less than this share of independent ones are told beside them.
 ALIKE = 0.5
+
+#: Where the ratio of the medians beside an answer differs by more from it, in logarithms, both are told.
+MEDIANS_DIFFER = 0.02
 
 #: What an idle cause is called, and what it means.
 CAUSES = {
@@ -217,12 +221,12 @@ def _answer(comparison: Comparison) -> str:
         return f"{a} and {b} were timed in separate runs, not interleaved: no verdict."
     if verdict.ci95 is None:
         return f"No difference between {a} and {b} is established."
+    if is_open(verdict):
+        return f"Not enough to tell {a} from {b}: {ratio_span(*verdict.ci95)} as fast."
     if not verdict.ci95[0] <= 1 <= verdict.ci95[1]:
         return f"{b} differs from {a} by less than {what_counts(verdict)}."
-    if is_tie(verdict):
-        where = where_measured(comparison)
-        return f"{b} ties with {a}: any difference is within {most_apart(verdict.ci95)}{where}."
-    return f"Not enough to tell {a} from {b}: {ratio_span(*verdict.ci95)} as fast."
+    where = where_measured(comparison)
+    return f"{b} ties with {a}: any difference is within {most_apart(verdict.ci95)}{where}."
 
 
 def separate_runs(comparison: Comparison) -> str:
@@ -230,6 +234,14 @@ def separate_runs(comparison: Comparison) -> str:
     verdict = comparison.verdict
     silent = verdict.basis != "apart" or verdict.apart is not None or bool(comparison.compiled_while_timed)
     return "" if silent or different_models(comparison) else "no verdict: timed in separate runs"
+
+
+def is_open(verdict: Verdict) -> bool:
+    """Whether nobody can tell: the interval holds 1 and more, or too few rounds are independent."""
+    if verdict.result != "inconclusive" or verdict.ci95 is None:
+        return False
+    few = verdict.stretches is not None and verdict.stretches < FEWEST_STRETCHES
+    return few or (not is_tie(verdict) and verdict.ci95[0] <= 1 <= verdict.ci95[1])
 
 
 def is_tie(verdict: Verdict) -> bool:
@@ -367,10 +379,16 @@ def _what_was_timed(comparison: Comparison) -> str:
     processes = verdict.processes or 1
     of = "Mean ratio" if processes == 1 else f"Mean of {processes} processes' mean ratios"
     rounds = counted(verdict.n or 0, "interleaved round")
-    if verdict.stretches is not None and verdict.n and verdict.stretches < ALIKE * verdict.n:
-        rounds += f" ({math.floor(verdict.stretches)} independent)"
     ranks = f" of {counted(len(comparison.a.ranks), 'rank')}" if comparison.a.ranks else ""
-    return f"{of} of {rounds}{ranks}, profiler off"
+    about = []
+    if verdict.stretches is not None and verdict.n and verdict.stretches < ALIKE * verdict.n:
+        about.append(f"{math.floor(verdict.stretches)} independent")
+    if verdict.result != "inconclusive" and verdict.speedup and verdict.a_wall_us and verdict.b_wall_us:
+        ratio = verdict.a_wall_us / verdict.b_wall_us
+        if abs(math.log(ratio / verdict.speedup)) > MEDIANS_DIFFER:
+            about.append(f"ratio of medians {times(1 / ratio if verdict.result == 'slower' else ratio)}")
+    beside = f" ({'; '.join(about)})" if about else ""
+    return f"{of} of {rounds}{ranks}{beside}, profiler off"
 
 
 def machine(side: Side) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tracekit.model.analysis import OF_LAUNCHING
 from tracekit.model.option import option_words
 from tracekit.names import clipped, clipped_within, printable
-from tracekit.numbers import count, counted, duration, percent, size
+from tracekit.numbers import count, counted, duration, percent, size, times
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes import note_sentence
@@ -57,8 +57,8 @@ BREAK, REASON = 40, 60
 FASTER, TRY, SHORTER_START = "To speed up the call", "Try next", "To shorten compiling"
 NOTHING_FASTER = "nothing known"
 
-#: How a start was, after what it costs.
-STARTS = {"compiled_warm_cache": " with a warm cache"}
+#: How a start was, before what it costs.
+STARTS = {"compiled_warm_cache": "with a warm cache "}
 
 
 def throttled(*, limit: str, share: float, sides: Sequence[str]) -> str:
@@ -112,7 +112,6 @@ HEADLINE: dict[str, Sentence] = {
     "too_few_calls": "{calls:counted timed call} a side, {needed} needed (--iterations)",
     "not_alternated": "the sides were not interleaved: drift counts as a difference",
     "windows_differ": "A and B cover different windows (--window)",
-    "steps_differ": "A has {a} steps, B {b}; figures are per step",
     "throttled": throttled,
     "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
     "clocks_differ": "GPU clocks differ",
@@ -125,11 +124,19 @@ HEADLINE: dict[str, Sentence] = {
         f" {third(last, slower)} in the last"
     ),
     "coarse_clock": "the clock shows steps of {share:percent 0} of a call",
-    "few_stretches": lambda rounds, stretches, needed: (
-        f"{counted(rounds, 'round')} amount to only {math.floor(stretches)} independent ones"
-        f" ({'--time-budget, --repeat-process 4' if rounds >= needed else '--iterations'})"
+    "two_kinds": lambda kinds: (
+        "processes are of two kinds: "
+        + " and ".join(f"{each['processes']} at {times(each['speedup'])}" for each in kinds)
     ),
-    "timed_slower_than_recorded": "{subject} was slower without the profiler than with it: measure again",
+    "few_stretches": lambda rounds, stretches, needed: (
+        f"{counted(rounds, 'round')} amount to only {math.floor(stretches)} independent ones (--time-budget,"
+        " --repeat-process 4)"
+        if rounds >= needed
+        else f"only {counted(rounds, 'round')}, {needed} needed for small changes (--iterations)"
+    ),
+    "timed_slower_than_recorded": (
+        "calls of {subject} took longer timed than recorded (other load or clock): measure again"
+    ),
     "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums",
     "rank_memory": lambda subject, ranks, of_ranks, peak_bytes, least_bytes: (
         f"{alone(ranks, of_ranks).lower()} holds {size(peak_bytes)} in {subject}, the rank with least"

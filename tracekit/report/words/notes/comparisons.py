@@ -87,9 +87,16 @@ def too_few_calls(*, calls: int, needed: int, repeats: int) -> str:
 
 
 def few_stretches(*, rounds: int, stretches: float, needed: int) -> str:
-    told = f"{counted(rounds, 'round')} amount to {math.floor(stretches)} independent ones"
-    more = "--iterations" if rounds < needed else "a longer --time-budget, or --repeat-process 4"
+    told, more = f"Only {counted(rounds, 'round')}", "--iterations"
+    if rounds >= needed:
+        told = f"{counted(rounds, 'round')} amount to {math.floor(stretches)} independent ones"
+        more = "a longer --time-budget, or --repeat-process 4"
     return f"{told}: below {needed}, a change counts if it exceeds what processes differ by ({more})."
+
+
+def two_kinds(*, kinds: Sequence[Mapping[str, Any]]) -> str:
+    told = " and ".join(f"{each['processes']} at {times(each['speedup'])}" for each in kinds)
+    return f"Processes are of two kinds: {told}. No mean of them is any one's."
 
 
 def _apart(fastest_us: float, slowest_us: float, waits_for_host: bool) -> str:
@@ -234,6 +241,7 @@ SENTENCES: dict[str, Sentence] = {
         f"{' The CI does not cover that.' if beyond_ci else ''}"
     ),
     "few_stretches": few_stretches,
+    "two_kinds": two_kinds,
     "coarse_clock": lambda share: (
         f"The clock shows steps of {percent(share, 0)} of a call: smaller changes are not seen. Time larger calls"
         " (--batch-size)."
