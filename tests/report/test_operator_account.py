@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.sides import ORDER, make_cpu_analysis, make_form, make_side, scaled
 
 from tracekit.comparison.comparing import compare
-from tracekit.model.analysis import OperatorTime, Window
+from tracekit.model.analysis import OperatorTime, StepUse, Window
 from tracekit.model.comparison import Side
 from tracekit.report.composition.overview_account import MOST_OPERATORS, operator_table
 from tracekit.report.document import Table
@@ -88,3 +88,11 @@ def test_c_kernels_that_record_nothing_are_said_to_be_in_the_wrapper() -> None:
 
 def test_a_gpu_has_no_such_table() -> None:
     assert operator_table(compare(make_side("a"), make_side("b"))) is None
+
+
+def test_steps_that_differ_far_are_told_for_rows_are_means() -> None:
+    a, b = side("eager", 20.0), side("compiled", 20.0)
+    for longest, told in ((29_000.0, ""), (60_000.0, "Steps of compiled took 20.0 ms to 60.0 ms: rows are means")):
+        steps = tuple(StepUse(at, us, None, None, None, None) for at, us in enumerate((20_000.0, longest)))
+        found = table(a, replace(b, analysis=replace(b.analysis, steps=steps)))
+        assert found.note is not None and ("Steps of" in found.note) is bool(told) and told in found.note

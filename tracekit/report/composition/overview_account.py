@@ -9,7 +9,7 @@ from tracekit.model.analysis import NOT_THE_HOST
 from tracekit.model.comparison import Comparison
 from tracekit.model.idle_estimate import NOTHING, Between, changes_between, sum_between
 from tracekit.names import clipped_within, printable
-from tracekit.numbers import MISSING, figure_change, scale_of, times
+from tracekit.numbers import MISSING, duration, figure_change, scale_of, times
 from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
 from tracekit.report.sections.kernels import times_by_family
@@ -46,6 +46,8 @@ LEAST_REST = 0.02
 LEAST_RESIDUAL, LEAST_SLOWER = 0.001, 0.005
 #: Microseconds.
 ROUNDING = 1e-6
+#: From so many times the shortest recorded step on the longest moves means: chosen.
+UNEVEN = 1.5
 
 WINDOWS = {"steps": "call", "span": "span", "whole": "recording"}
 
@@ -263,8 +265,17 @@ def operator_table(comparison: Comparison) -> Table | None:
     rows.append(row("outside operators" if min(outside) >= 0 else "outside operators, less overlap", *outside))
     longer = f"{times(a.recorded_ratio)} as long in {a.label}, {times(b.recorded_ratio)} in {b.label}"
     note = f"Scaled to the unprofiled call: profiled steps are {longer}." if scaled else "With profiler."
+    note += "".join(f" {told}" for told in map(_uneven_steps, (a, b)) if told)
     heads = columns(f"Operators, {words.shared_scope(comparison)}, {unit}", figures=(a.label, b.label, "change"))
     return Table("", heads, tuple(rows), note)
+
+
+def _uneven_steps(side: Side) -> str:
+    """That recorded steps differ so far that means over them say little; empty where they do not."""
+    walls = [step.wall_us for step in side.analysis.steps]
+    if len(walls) < 2 or max(walls) < UNEVEN * min(walls):
+        return ""
+    return f"Steps of {side.label} took {duration(min(walls))} to {duration(max(walls))}: rows are means over them."
 
 
 def slower_words(comparison: Comparison, account: Account | None) -> str:
