@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from tracekit.model.analysis import NOT_THE_HOST
-from tracekit.model.comparison import Comparison
+from tracekit.model.comparison import Comparison, Side
 from tracekit.model.idle_estimate import NOTHING, Between, changes_between, sum_between
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, duration, figure_change, scale_of, times
