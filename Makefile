@@ -7,6 +7,7 @@
 #   make fuzz          the tests that draw their examples, with twenty times as many, and other ones each time
 #   make docs          the site of docs/ with the pages of the committed runs, into build/docs; a broken link is an error
 #   make report-check  sizes and load times of the pages under reports/
+#   make goldens BEFORE=COMMIT    whether the working tree says of the committed recordings what that commit said
 #   make bench         reading and analysing against peers; TRACELENS=path adds a checkout of TraceLens, PEERS= leaves HTA out
 
 PYTHON ?= python3
@@ -23,7 +24,11 @@ BENCH_ARGS ?=
 # Each of hundreds of short processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo suite-quick test test-installed fuzz lint types imports check docs samples results pictures bench report-check clean
+.PHONY: demo suite-quick test test-installed fuzz lint types imports check docs samples results pictures goldens bench
+.PHONY: report-check clean
+
+goldens: .venv/.test
+	$(RUN) benchmarks.goldens $(BEFORE)
 
 demo: .venv/.profile
 	$(RUN) tracekit profile flux --compiled --force
