@@ -105,7 +105,9 @@ def collect(sweeps: tuple[Path, Path]) -> dict[str, Any]:
 
 
 def main(first: Path, second: Path) -> None:
-    found = {**collect((first, second)), **{name: kept()[name] for name in ("settings", "checked")}}
+    found = collect((first, second))
+    if KEPT.exists():
+        found |= {name: kept()[name] for name in ("settings", "checked")}
     lines = [
         f' "{key}": [\n' + ",\n".join(f"  {json.dumps(each)}" for each in some) + "\n ]" for key, some in found.items()
     ]

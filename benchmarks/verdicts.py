@@ -126,7 +126,7 @@ def _lasting(machine: Callable[[Random], Noise], rounds: int, runs: int, tick_us
     different = sum(each.result != "inconclusive" for each in same)
     found = sum(each.result == "faster" for each in gain)
     half = statistics.median((high - low) / 2 for low, high in ends)
-    stretches = statistics.median(getattr(each, "stretches", None) or math.nan for each in same)
+    stretches = statistics.median(each.stretches or math.nan for each in same)
     shares = (f"{each / runs * 100:.1f}" for each in (held, different, found))
     return f"{' | '.join(shares)} | {half * 100:.2f} | {stretches:.0f}"
 

@@ -103,6 +103,7 @@ def test_the_best_of_three_modes_is_measured_again_also_after_an_interrupt(child
     children.interrupt_at = 4
     assert sweep(*command).exit_code == 130
     assert "not measured again" in " ".join(sweep("--show", PLACE, "--verbose").stdout.split())
+    assert "tracekit sweep --resume sweeps/vit" in TWIN.read_text()
     children.interrupt_at = None
     resumed = sweep("--resume", PLACE, "--verbose")
     assert resumed.exit_code == 0 and len(children.jobs) == 5

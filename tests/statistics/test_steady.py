@@ -57,6 +57,13 @@ def test_what_is_steady_or_never_is_is_left_whole():
     assert sum(steady_from(values) > 0 for values in DRAWN) <= 3
     assert steady_from(noise + np.linspace(0, 0.3, 300)) == 0, "it moves to the end"
     assert steady_from(noise + 0.05 * (np.arange(300) // 40 % 2)) == 0, "it switches to and fro"
+    for share in (0.1, 0.3, 0.5):
+        steps = (
+            0.06 * (np.arange(300) < share * 300) + np.random.default_rng(seed).normal(0, 0.014, 300)
+            for seed in range(50)
+        )
+        assert sum(steady_from(values) > 0 for values in steps) <= 5, "one speed and then another"
+    assert steady_from(noise + 5.0 * (np.arange(300) == 0)) == 0, "one slow call"
     assert steady_from(np.concatenate((np.linspace(1, 0, 20), np.zeros(19)))) == 0, "too few to tell"
 
 
@@ -73,3 +80,6 @@ def test_a_tick_is_the_least_difference_of_times_that_come_twice():
     # Either side's one value: they differ by what was done, not by a step.
     assert find_tick(np.full(9, 7.0), np.full(9, 3.0)) == 0
     assert math.isclose(find_tick(np.full(9, 7.0), np.tile([3.0, 3.5], 5)), 0.5)
+    # What a clock of 41.67 ns shows in whole nanoseconds.
+    shown = np.floor(np.round(drawn[0] / 1000 / 0.04167) * 41.67) / 1000
+    assert find_tick(shown, shown) == pytest.approx(0.0415, abs=0.002)

@@ -111,7 +111,8 @@ def _commands(folder: SweepFolder, asked: Asked | None, results: tuple[CellResul
     if first := [command for command in commands if command and "--resume" not in split(command)]:
         yield "# measure"
         yield from first
-    if asked and (left or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)):
+    unconfirmed = any(best.to_confirm and not best.confirmed for work in found.works for best in work.best)
+    if asked and (left or unconfirmed or any(is_due(each, asked.anew_since.get(each.cell.key)) for each in results)):
         yield "# run missing cells"
         yield resume_command(folder)
     if asked and (any(each.failure for each in results) or any(each and each.failure for each in confirmed)):

@@ -118,7 +118,7 @@ def _run_and_say(planned: Planned, console: Console, server: ForkServer, runs: R
         taken = _run_each(planned, left, console, server, runs)
         if again := find_unconfirmed(plan, folder):
             say(console, f"{counted(len(again), 'best mode')} to measure again, in a process that did not choose it")
-            _run_each(planned, again, console, server, runs)
+            taken |= _run_each(planned, again, console, server, runs)
     except KeyboardInterrupt:
         say(console, f"finished cells are kept; to continue: {resume_command(folder)}")
         raise

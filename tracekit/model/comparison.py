@@ -24,6 +24,7 @@ from tracekit.model.timeline import StepTimeline
 from tracekit.model.timing import BreakEven, StopReason
 from tracekit.model.waterfall import Basis, PartKind, Waterfall, WaterfallPart
 
+Result = Literal["faster", "slower", "inconclusive"]
 GroupKind = Literal[
     "unchanged", "fused", "substituted", "defused", "eliminated", "added", "unmatched", "communication"
 ]  # fmt: skip
@@ -281,7 +282,7 @@ class Verdict(Struct, frozen=True):
     but `result` are None when a side was not timed; the interval and the floors are None too when it was timed too few
     times."""
 
-    result: Literal["faster", "slower", "inconclusive", "not_timed"]  #: B against A.
+    result: Result | Literal["not_timed"]  #: B against A.
     speedup: float | None = None  #: A's wall over B's, of calls in the same round (docs/timing.md).
     ci95: tuple[float, float] | None = None  #: The speed-up's 95 % interval, of the processes that were timed.
     noise_floor: float | None = None  #: How far a form differs from itself measured twice (0.01 = 1 %).
@@ -297,6 +298,7 @@ class Verdict(Struct, frozen=True):
     next_process95: tuple[float, float] | None = None  #: Where one more process's speed-up lies, 95 %.
     process_range: tuple[float, float] | None = None  #: Of several processes the least and the greatest speed-up.
     stretches: float | None = None  #: How many independent rounds those of one process amount to (docs/timing.md).
+    decided95: tuple[float, float] | None = None  #: What decided in place of `ci95`, of too few independent rounds.
 
     @property
     def told_range(self) -> tuple[float, float] | None:

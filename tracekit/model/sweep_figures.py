@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tracekit.model.comparison import Verdict
+from tracekit.model.comparison import Result, Verdict
 from tracekit.model.estimate import Statement
 from tracekit.model.note import Note
 from tracekit.model.run import Settings
@@ -120,7 +120,7 @@ class CellFigures(Struct, frozen=True):
     conditions: Conditions
     notes: tuple[Note, ...]
     command: str
-    result: Literal["faster", "slower", "inconclusive"] | None = None  #: None where nothing was compared.
+    result: Result | None = None  #: None where nothing was compared.
     chance: float | None = None  #: Of so large a difference where there is none, with Holm's correction over the work.
     processes: tuple[ProcessFigures, ...] = ()  #: Each of those on machines that are alike.
 

@@ -55,8 +55,8 @@ def benchmark_json(sides: Iterable[Side]) -> str:
             if value is None:
                 continue
             entry = {"name": f"{work}: {name}", "unit": unit, "value": round(value, 6), "extra": extra}
-            if name == "call" and form and len(form.wall_us) > 1:
-                first, _, third = quantiles(form.wall_us, n=4)
+            if name == "call" and form and len(form.steady_us) > 1:
+                first, _, third = quantiles(form.steady_us, n=4)
                 entry["range"] = f"± {(third - first) / 2000:.6g}"
             entries.append(entry)
     return msgspec.json.format(msgspec.json.encode(entries), indent=1).decode() + "\n"

@@ -24,7 +24,9 @@ ONE_PROCESS = " The CI is of this process."
 
 SEVERAL_PROCESSES = " Over several processes: their mean, with Student's t CI; of fewer than eight their range."
 
-NEXT_PROCESS = " The next process lies, in 95 of 100, where speed-ups of earlier works did (docs/timing.md)."
+NEXT_PROCESS = (
+    " The next process on this host lies, in 95 of 100, where speed-ups of earlier works did (docs/timing.md)."
+)
 
 SPEED_UP_APART = (
     "Ratio of the two medians, with a 95 % CI by block bootstrap of each (2,000 resamples); Welch's t over several "

@@ -21,10 +21,15 @@ OUTLIER, MOST_OUTLIERS = 4.0, 0.25
 #: A series of so many values is looked at for a beginning that is not steady, in so many parts, of which the later half
 #: says what is steady. A part is beyond it by so many of that half's standard deviations.
 FEWEST_TO_WARM, WARMING_PARTS, BEYOND = 40, 20, 4.0
-#: From one part to the next a beginning comes nearer, or moves away by no more standard deviations than two parts do.
-AWAY = 2.0
+#: By so many standard deviations a beginning comes nearer, from its first part to its last, and by no more than so many
+#: it moves away from one part to the next.
+NEARER, AWAY = 3.0, 2.0
 #: The later half's own two halves differ by fewer standard deviations where it is steady: 1.65 on a straight line.
 STILL_MOVING = 1.3
+#: Microseconds: a tick of 41.67 ns is shown as 41 ns or 42.
+NANOSECONDS = 0.0015
+#: Logarithms that differ by less differ by rounding alone.
+ROUNDING = 1e-12
 #: 99th percentile of the normal distribution.
 RARE = 2.326
 
@@ -42,8 +47,9 @@ def steady_from(values: Values) -> int:
     away *= np.sign(away[0])
     warming = int(np.argmin(np.append(away > BEYOND * deviation, False)))
     # A speed that was kept for a while and then another is no warming up.
-    comes_nearer = bool(np.all(np.diff(away[:warming]) < AWAY * deviation))
-    if not warming or not comes_nearer:
+    if warming < 2 or away[0] - away[warming - 1] < NEARER * deviation:
+        return 0
+    if np.any(np.diff(away[:warming]) > AWAY * deviation):
         return 0
     return math.ceil(min(warming + 1, half) * len(values) / WARMING_PARTS)
 
@@ -52,11 +58,11 @@ def mean_interval(values: Values) -> Interval:
     """The mean without outliers, its 95 % interval, and how many independent stretches the values amount to: as many as
     they are, divided by how much more the means of parts differ than those of independent values would. Five values at
     least."""
-    kept = _without_outliers(values)
+    kept = without_outliers(values)
     middle, variance = float(kept.mean()), float(kept.var(ddof=1))
     half, block, inflation = 0.0, 1, 1.0
     for parts in PARTS:
-        if parts > len(kept) or not variance:
+        if parts > len(kept) or variance < ROUNDING**2:
             break
         spread = float(_means(kept, parts).var(ddof=1))
         if (reach := t_quantile(parts - 1) * math.sqrt(spread / parts)) > half:
@@ -75,10 +81,10 @@ def mean_ratio(a: Sequence[float] | Values, b: Sequence[float] | Values) -> floa
 
 
 def find_tick(a: Values, b: Values) -> float:
-    """The step in which a clock shows both sides' times, in their unit: the least difference between times of one side,
-    where values come twice and more; of times that are all one, that time. 0 where more than half are values of their
-    own."""
-    of_a, of_b, of_both = np.unique(a), np.unique(b), np.unique(np.concatenate((a, b)))
+    """The step in which a clock shows both sides' times, in microseconds, at most: the least difference between times
+    of one side, where values come twice and more; of times that are all one, that time. 0 where more than half are
+    values of their own, and where nothing is known of it because each side's times are all one."""
+    of_a, of_b, of_both = _apart(a), _apart(b), _apart(np.concatenate((a, b)))
     if 2 * len(of_both) > len(a) + len(b):
         return 0.0
     if len(of_both) == 1:
@@ -86,7 +92,14 @@ def find_tick(a: Values, b: Values) -> float:
     return float(min((*np.diff(of_a), *np.diff(of_b)), default=0.0))
 
 
-def _without_outliers(values: Values) -> Values:
+def _apart(times: Values) -> Values:
+    """The different values among them, those nearer than whole nanoseconds show taken for one."""
+    values = np.unique(times)
+    return values[np.diff(values, prepend=-np.inf) > NANOSECONDS]
+
+
+def without_outliers(values: Values) -> Values:
+    """Those that a mean is made of: all of them where more than a quarter lie far out."""
     median = np.median(values)
     distances = np.abs(values - median)
     deviation = NORMAL_MAD * float(np.median(distances))

@@ -14,7 +14,7 @@ from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import BUSY_MOVES, Side
 from tracekit.names import encodable
 from tracekit.shell import quoted
-from tracekit.tracefile.source import holds_traces
+from tracekit.tracefile.source import holds_traces, raise_if_absent
 from tracekit.walks.model_code import read_model_code
 from tracekit.walks.reading import Reading
 
@@ -54,6 +54,7 @@ def load_side(
     if not is_run_folder(place):
         refuse_sweep(place)
         if form is not None:
+            raise_if_absent(str(place))
             raise TracekitError(f"{place} is a trace file, not a run folder: leave --form out")
         trace = reading.read(place)
         analysis, sequence, timeline = reading.look(trace)

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.sides import ORDER, STEADY, make_form, make_pair, make_side, scaled, with_processes
+from tests.sides import ORDER, STEADY, make_cpu_analysis, make_form, make_pair, make_side, scaled, with_processes
 
 from tracekit.comparison.judging.break_even import find_break_even
+from tracekit.comparison.judging.processes import process_medians
 from tracekit.comparison.judging.thresholds import LEAST_IN_ONE_PROCESS
 from tracekit.comparison.judging.verdict import Judged, Pairs, find_noise_floor, judge
 from tracekit.model.comparison import Side, Verdict
@@ -166,11 +167,16 @@ def test_rounds_before_a_form_had_settled_do_not_count_in_any_process():
     verdict, notes = judge(eager, compiled, ORDER)
     assert (verdict.n, verdict.speedup, verdict.result) == (40, pytest.approx(1.0), "inconclusive")
     assert verdict.b_wall_us == compiled.wall_us == pytest.approx(np.median(rising[20:]))
-    assert Note("warming", "info", facts={"rounds": 20, "of_rounds": 60}) in notes
+    assert Note("warming", "info", "compiled", {"calls": 20, "of_calls": 60}) in notes
     repeat = ProcessTimes(warming, None, (), "asked number", 1.0, unsteady=20)
     several = replace(timing, processes=(repeat, repeat))
     eager, compiled = (replace(side, form=replace(side.form, timing=several)) for side in (compiled, compiled))
-    assert judge(eager, compiled, ORDER)[0].n == 120
+    verdict, notes = judge(eager, compiled, ORDER)
+    assert verdict.n == 120 and Note("warming", "info", "compiled", {"calls": 60, "of_calls": 180}) in notes
+    # Timed apart they do not count either.
+    verdict, notes = judge(eager, compiled, ())
+    assert verdict.n == 120 and [each.code for each in notes].count("warming") == 2
+    assert [math.exp(each.middle) for each in process_medians(compiled)] == pytest.approx([np.median(rising[20:])] * 3)
 
 
 def test_of_few_independent_rounds_only_what_exceeds_the_spread_of_processes_counts():
@@ -181,11 +187,48 @@ def test_of_few_independent_rounds_only_what_exceeds_the_spread_of_processes_cou
         assert verdict.stretches < 10 and verdict.result == result
         (told,) = [each for each in notes if each.code == "few_stretches"]
         assert told.facts == {"rounds": 40, "stretches": verdict.stretches, "needed": 10}
+    # On a CPU nobody measured what processes differ by: as much as of a GPU that waits for the host is asked.
+    for factor, result in ((1.1, "inconclusive"), (3.0, "faster")):
+        sides = (
+            make_side(name, make_cpu_analysis(), make_form(name, walls[:8]))
+            for name, walls in (("eager", STEADY), ("compiled", scaled(1 / factor)))
+        )
+        verdict, _ = judge(*sides, ORDER)
+        assert (verdict.result, verdict.next_process95) == (result, None)
+        assert verdict.decided95[0] == pytest.approx(factor / 1.178, abs=2e-3)
     # Eight rounds are eight at most; as many independent ones as rounds tell of themselves.
     few, _ = judge(*make_pair(STEADY[:8], scaled(1 / 1.1)[:8]), ORDER)
     assert (few.stretches, few.result) == (8, "inconclusive")
     enough, notes = judge(*make_pair(STEADY, scaled(1 / 1.1)), ORDER)
     assert (enough.stretches, enough.result, notes) == (10, "faster", ())
+
+
+def test_many_outliers_are_told_with_the_speed_up_that_they_make():
+    a = np.exp(np.random.default_rng(0).normal(0, 0.01, 100)) * 1000
+    b = np.exp(np.random.default_rng(1).normal(0, 0.01, 100)) * 1000
+    for every, told in ((50, False), (5, True)):
+        slow = b * np.where(np.arange(100) % every == 0, 1.5, 1.0)
+        verdict, notes = judge(*make_pair(a, slow), ORDER * 10)
+        found = [each.facts for each in notes if each.code == "outliers"]
+        assert verdict.speedup == pytest.approx(1.0, abs=0.005) and bool(found) is told
+    (facts,) = found
+    assert (facts["rounds"], facts["of_rounds"]) == (20, 100)
+    assert facts["speedup"] == pytest.approx(1 / 1.5**0.2, rel=0.01)
+
+
+def test_a_side_with_one_call_more_leaves_the_same_rounds_out():
+    walls = tuple(np.exp(np.random.default_rng(0).normal(0, 0.01, 101)) * 1000.0)
+    warming = (*(us * 1.3 for us in walls[:50]), *walls[50:])
+    timing = FormTiming("interrupted", None, None, 1.0, unsteady=50)
+    eager, compiled = (
+        make_side(name, form=replace(make_form(name, us), timing=timing))
+        for name, us in (("eager", walls), ("compiled", warming[:100]))
+    )
+    assert judge(eager, compiled, ORDER * 10)[0].n == 50
+    # Of a run that says more than it timed everything counts, and no note says otherwise.
+    sides = [replace(each, form=replace(each.form, timing=replace(timing, unsteady=500))) for each in (eager, compiled)]
+    verdict, notes = judge(*sides, ORDER * 10)
+    assert verdict.n == 100 and "warming" not in [each.code for each in notes]
 
 
 def test_a_clock_with_coarse_steps_is_told_and_widens_the_interval():

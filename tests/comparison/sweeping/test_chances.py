@@ -100,3 +100,17 @@ def test_what_compiled_while_it_was_timed_has_no_chance() -> None:
     first, second = judged(quiet, busy)
     assert first.chance == judged(quiet)[0].chance
     assert (second.chance, second.result) == (None, "inconclusive")
+
+
+def test_a_mode_of_one_process_is_not_taken_for_as_quiet_as_others_are() -> None:
+    """1.12x would be beyond chance by the spread of the two modes that were measured in four processes."""
+    quiet = [each for mode in MODES[:2] for each in repeated(compiled_cell(mode=mode), *(1.0, 1.001, 0.999, 1.0))]
+    *_, one = judged(*quiet, make_result(compiled_cell(mode=MODES[2]), 10_000.0, 10_000.0 / 1.12))
+    assert one.verdict.result == "faster" and one.result == "inconclusive"
+
+
+def test_two_processes_find_no_less_than_one() -> None:
+    """Student's t of a cell's own two is 12.7: the spread is that of all cells."""
+    two = [each for mode in MODES for each in repeated(compiled_cell(mode=mode), 1.45, 1.55)]
+    assert [cell.result for cell in judged(*two)] == ["faster"] * len(MODES)
+    assert judged(*two)[0].verdict.ci95[0] > 1.3

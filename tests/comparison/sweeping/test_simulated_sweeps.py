@@ -11,10 +11,9 @@ def test_twenty_modes_that_gain_nothing_are_hardly_called_faster(differ: str, mo
     assert found["some_called_falsely"] <= most and found["before_some_called_falsely"] > 0.9
 
 
-def test_the_best_of_twenty_equals_reads_too_high_until_it_is_measured_again() -> None:
+def test_the_figure_that_chose_the_best_of_twenty_equals_reads_too_high() -> None:
     found = trial([1.2] * 20, "host-bound", 1, 200)
     assert found["before_best_reads_high_by"] > 0.1 and found["before_best_interval_holds"] < 0.02
-    assert abs(found["best_reads_high_by"]) < 0.02 and found["best_interval_holds"] > 0.95
 
 
 def test_what_is_much_faster_is_found_and_several_processes_find_less() -> None:

@@ -60,10 +60,10 @@ def test_runs_of_unlike_machines_keep_their_eager_forms_and_say_why():
 def test_the_headline_names_the_fastest_and_what_cannot_be_told_from_it():
     assert headline(made()) == "reduce-overhead is fastest: 3.00× faster than eager."
     near = replace(made(), fastest=(0, 1))
-    assert headline(near) == "reduce-overhead is 3.00× faster than eager; default ties with it."
-    rule = "default and reduce-overhead tie: "
+    assert headline(near) == "reduce-overhead is 3.00× faster than eager; nothing tells default from it."
+    rule = "default and reduce-overhead are not told apart: "
     assert any(each.startswith(rule) for each in sentences(near))
-    assert not any(" tie: " in each for each in sentences(made()))
+    assert not any(" not told apart: " in each for each in sentences(made()))
     assert headline(replace(made(), fastest=())) == "None is faster than eager."
     slower = [beside("default", 1.0, 1.5), beside("max-autotune", 1.0, 1.2)]
     assert headline(set_beside(slower, NAMES[:2], ())) == "All are slower than eager."

@@ -82,8 +82,11 @@ def test_the_evidence_says_how_many_rounds_and_why_no_more():
     one = verdict_evidence(timed())
     assert "10 interleaved rounds, profiler off" in one and "asked" not in one, "its interval is as asked"
     several = verdict_evidence(timed(1.02, 0.98))
-    assert "3 processes" in several and "30 interleaved rounds, profiler off" in several
-    assert "asked ±1 %" in several
+    assert "3 processes" in several and "30 interleaved rounds in all, profiler off" in several
+    assert "asked" not in several, "of few processes no interval is told"
+    assert "asked ±1 %" in verdict_evidence(timed(*(1.02, 0.98) * 4))
+    assert "tables are of" not in several
+    assert "tables are of the recorded process: 1.00 ms → 500.1 µs" in verdict_evidence(timed(1.2, 1.3))
 
 
 def test_bare_traces_have_neither_table():
@@ -162,11 +165,13 @@ def test_a_tie_is_told_from_what_is_not_known():
 
 def test_of_few_independent_rounds_nothing_small_is_told_and_the_interval_once():
     comparison = compare(*make_pair(STEADY, STEADY), ORDER)
-    verdict = replace(comparison.verdict, ci95=(1.05, 1.08), result="inconclusive", stretches=6.3, next_process95=None)
-    told = comparison_overview(replace(comparison, verdict=verdict))
-    assert (told.headline, told.spread) == ("not enough to tell: 1.05-1.08× as fast", "")
-    tie = comparison_overview(replace(comparison, verdict=replace(verdict, ci95=(0.996, 1.004))))
-    assert tie.headline == "not enough to tell: 0.99-1.01× as fast"
+    verdict = replace(comparison.verdict, ci95=(1.05, 1.08), result="inconclusive", next_process95=None)
+    few = replace(verdict, stretches=6.3, decided95=(0.9, 1.25))
+    told = comparison_overview(replace(comparison, verdict=few))
+    assert (told.headline, told.spread) == ("not enough to tell: 0.90-1.25× as fast", "")
+    assert verdict_sentence(replace(comparison, verdict=few)).endswith("0.90-1.25× as fast.")
+    tie = comparison_overview(replace(comparison, verdict=replace(few, ci95=(0.996, 1.004))))
+    assert tie.headline == told.headline
 
 
 def test_the_ratio_of_the_medians_stands_beside_a_mean_that_differs_and_so_do_independent_rounds():

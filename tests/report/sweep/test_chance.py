@@ -16,7 +16,7 @@ from tracekit.model.sweep_figures import Sweep
 from tracekit.report.contract import sweep_json
 from tracekit.report.sweep.figures import heat_map, speedup_table
 from tracekit.report.sweep.tables import best_table, cell_table, published_table
-from tracekit.report.sweep.words import ON_CPU_NOTE, SLIGHT_NOTE, headline, slight_note, spread_notes
+from tracekit.report.sweep.words import CHANCE_NOTE, THESE_PROCESSES_NOTE, chance_note, headline, spread_notes
 from tracekit.workloads.suites import VISION
 
 from .test_reports import MODES, rendered
@@ -55,7 +55,7 @@ def test_the_mark_stands_after_the_speed_up_everywhere_and_is_explained() -> Non
     assert [row[1:] for row in speedup_table(sweep).rows] == [
         ("1.10×~ (1.100 to 1.100); 12.000 to 10.909", "3.00× (3.000 to 3.000); 12.000 to 4.000")
     ]
-    assert speedup_table(sweep).note.endswith(SLIGHT_NOTE)
+    assert speedup_table(sweep).note.endswith(CHANCE_NOTE)
     drawn, cells, published = heat_map(sweep), cell_table(sweep), published_table(sweep)
     assert [(cell.text, cell.tone) for cell in drawn.rows[0][1]] == [("1.10×~", "even"), ("3.00×", "gain")]
     assert [(row[5].split(" ")[0], *row[6:8]) for row in cells.rows] == [
@@ -65,7 +65,7 @@ def test_the_mark_stands_after_the_speed_up_everywhere_and_is_explained() -> Non
     assert published.rows[0][-1] == "1.10× (1.100 to 1.100), inconclusive"
     terminal = rendered(sweep)
     assert re.findall(r"\d×~? \(\d\.\d+ to", terminal) == ["0×~ (1.100 to", "0× (3.000 to"]
-    assert all(SLIGHT_NOTE in text for text in everywhere(sweep))
+    assert all(CHANCE_NOTE in text for text in everywhere(sweep))
     told = [(cell["result"], cell["verdict"] and cell["verdict"]["result"]) for cell in cells_in_json(sweep)]
     assert told == [(None, None), ("inconclusive", "faster"), ("faster", "faster")]
 
@@ -76,7 +76,7 @@ def cells_in_json(sweep: Sweep) -> list[dict]:
 
 def test_without_such_a_change_there_is_no_mark_and_no_word_of_it() -> None:
     sweep = sweep_of(cells_of(1.5, 3.0))
-    assert slight_note(sweep) == "" and spread_notes(sweep) == ()
+    assert chance_note(sweep) == "" and spread_notes(sweep) == ()
     for text in (rendered(sweep), sweep_markdown(sweep), re.sub(r"<(style|script).*?</\1>", "", sweep_page(sweep))):
         assert "~" not in text
 
@@ -101,7 +101,7 @@ def test_on_a_cpu_the_words_are_of_these_processes() -> None:
 
     sweep = sweep_of(tuple(map(on_cpu, cells_of(1.1, 3.0))))
     assert headline(sweep) == "vit: 2 of 2 configs faster in these processes (up to 3.00×)."
-    assert all(ON_CPU_NOTE in text for text in everywhere(sweep))
+    assert all(THESE_PROCESSES_NOTE in text for text in everywhere(sweep))
 
 
 def test_the_widest_work_is_named() -> None:
@@ -117,8 +117,8 @@ def test_the_widest_work_is_named() -> None:
 @pytest.mark.parametrize(
     ("speedup", "told", "more", "most"),
     [
-        (1.8, "5.556 ms, next process 1.52-2.13×", "", " (up to 1.80×)"),
-        (1.45, "6.897 ms, next process 1.23-1.71×", ", not faster than the next", " (up to 1.45×)"),
+        (1.8, "5.556 ms, next process 1.52-2.13×", "", " (up to 1.80×, measured again)"),
+        (1.45, "6.897 ms, next process 1.23-1.71×", ", not faster than the next", " (up to 1.45×, measured again)"),
         (0.9, "11.111 ms, next process 0.76-1.07×", ", not faster than eager then", ""),
     ],
 )

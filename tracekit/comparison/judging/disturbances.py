@@ -9,7 +9,6 @@ from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.timed import Timed
 from tracekit.model.gpu import GpuState
 from tracekit.model.note import Note, distinct
-from tracekit.model.run import FormResult
 from tracekit.statistics.interval import Values
 from tracekit.statistics.speeds import find_drift, find_two_speeds
 
@@ -58,10 +57,18 @@ def other_processes(state: GpuState | None) -> int:
     return max((sample.other_processes or 0 for sample in state.samples), default=0) if state else 0
 
 
-def find_warming(form: FormResult) -> Iterator[Note]:
-    """A note where rounds at the beginning were left out."""
-    if form.timing and form.timing.unsteady:
-        yield Note("warming", "info", facts={"rounds": form.timing.unsteady, "of_rounds": len(form.wall_us)})
+def find_warming(*sides: Timed) -> Iterator[Note]:
+    """A note for each side of whose calls those at the beginning of a process are left out, with how many of all."""
+    for side in sides:
+        timing = side.form.timing if side.form else None
+        if side.form is None or timing is None:
+            continue
+        walls = [side.form.wall_us, *(each.wall_us for each in timing.processes)]
+        steady = [side.form.steady_us, *(each.steady_us for each in timing.processes)]
+        calls = sum(map(len, walls))
+        left_out = calls - sum(map(len, steady))
+        if left_out:
+            yield Note("warming", "info", side.label, {"calls": left_out, "of_calls": calls})
 
 
 def find_unsteady_speeds(*sides: Timed) -> Iterator[Note]:

@@ -94,7 +94,7 @@ def _wall_given_base(a: tuple[Side, float, int], b: tuple[Side, float, int], ver
     if verdict.ci95 is None or verdict.speedup is None:
         return None
     (one, base, of_a), (other, new, of_b) = a, b
-    low, high = (base / speedup for speedup in reversed(verdict.ci95))
+    low, high = (base / speedup for speedup in reversed(verdict.decided95 or verdict.ci95))
     noise, least = verdict.noise_floor or 0.0, verdict.least_change or 0.0
     if verdict.basis in ("rounds", "processes"):
         estimate = _interval(base / verdict.speedup, low, high, "calls" if verdict.processes == 1 else "processes")

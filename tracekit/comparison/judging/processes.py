@@ -18,7 +18,7 @@ def processes_of(side: Timed) -> tuple[Values, ...]:
     """The calls of each process in which the side's form was timed, in microseconds, the run's own first. Processes of
     fewer than five calls are left out; empty for a side that was not timed."""
     timing = side.form.timing if side.form else None
-    repeats = (np.asarray(each.wall_us) for each in (timing.processes if timing else ()))
+    repeats = (np.asarray(each.steady_us) for each in (timing.processes if timing else ()))
     return tuple(calls for calls in (calls_that_count(side), *repeats) if len(calls) >= thresholds.FEWEST_CALLS)
 
 

@@ -35,6 +35,8 @@ SLIGHT_SHARE, SLIGHT_US = 0.005, 5.0
 #: AllocatorConfig.h), which counts a block whole that it does not split. Equal code differed by 1 KiB of 209.7 MiB.
 MEMORY_SLACK = 2 * 2**20
 
+#: Outliers are told where they are such a share of the rounds: chosen.
+MANY_OUTLIERS = 0.05
 #: A clock whose step is a larger share of a call than this is told, and widens the interval: chosen.
 COARSE_TICK = 0.01
 
@@ -45,12 +47,12 @@ COARSE_TICK = 0.01
 #: and 14 % by 1 to 3 %; between 14 and 52 % nothing was measured, and a warning too many costs less.
 WAITING_SHARE = 0.2
 #: Processes are of two kinds where these are so many standard deviations apart, from the nearest to the nearest: of
-#: four that are of one kind 4 in 100 look so, of six and more fewer than 1 (simulated, normal).
+#: four that are of one kind 4 in 100 look so, of seven and more fewer than 1 (simulated, normal).
 KINDS_APART = 7.0
 #: By how much logarithms of speed-ups differ between processes, as a standard deviation, and its degrees of freedom:
 #: pooled over sixteen settings that wait for the host, and over two that keep the GPU busy.
 NEXT_WAITING, NEXT_BUSY = (0.0575, 44), (0.0134, 3)
-#: Of one work of a sweep in so many some cell is told to be faster or slower, none of which is: as usual.
+#: In this share of a sweep's works, none of whose cells differs from eager, one is called faster or slower: as usual.
 FALSE_CELLS = 0.05
 #: Added to intervals that know one process of each side: 1.96 standard deviations of the difference of two processes
 #: that keep the GPU busy, 0.9 % each, by eager forms of eight works of two sweeps; 93 of 100 pairs keep to it.

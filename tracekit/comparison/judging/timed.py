@@ -50,8 +50,8 @@ def find_compiling_costs(side: Timed) -> tuple[CompilingCost, ...]:
     found, form = side.diagnostics, side.form
     if found is None or form is None:
         return ()
-    calls, others = found.timed_calls(), [form.wall_us[at] for at in _without(len(form.wall_us), _compiling(side))]
-    usual = float(np.median(others)) if others else None
+    calls, compiling = found.timed_calls(), _compiling(side)
+    usual = float(np.median(calls_that_count(side))) if _without(len(form.wall_us), compiling) else None
     return tuple(
         CompilingCost(
             call,
@@ -77,11 +77,10 @@ def calls_that_count(side: Timed) -> Values:
 
 def rounds_that_count(a: Timed, b: Timed) -> list[int]:
     """The rounds, from 0, in which both sides were called, neither compiled and both had settled; all of them where no
-    round would be left, or the sides have not as many calls."""
-    calls = [len(side.form.wall_us) if side.form else 0 for side in (a, b)]
+    round would be left."""
+    rounds = min(len(side.form.wall_us) if side.form else 0 for side in (a, b))
     left_out = _compiling(a) | _compiling(b) | set(range(max(map(_unsteady, (a, b)))))
-    kept = _without(calls[0], left_out) if calls[0] == calls[1] else []
-    return kept or list(range(min(calls)))
+    return _without(rounds, left_out) or list(range(rounds))
 
 
 def _unsteady(side: Timed) -> int:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -14,11 +13,13 @@ from tracekit.comparison.judging.processes import (
     find_process_spread,
     find_two_kinds,
     next_process95,
+    next_speedup95,
     process_medians,
     processes_of,
+    typical_call_us,
 )
 from tracekit.comparison.judging.timed import Timed, calls_that_count, compilations_while_timed, rounds_that_count
-from tracekit.model.comparison import Verdict
+from tracekit.model.comparison import Result, Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
@@ -32,12 +33,11 @@ from tracekit.statistics.interval import (
     odd_even_noise,
     resampled_medians,
 )
-from tracekit.statistics.steady import FEWEST_STRETCHES, find_tick, mean_interval, mean_ratio
+from tracekit.statistics.steady import FEWEST_STRETCHES, find_tick, mean_interval, mean_ratio, without_outliers
 
 NOT_TIMED = Verdict("not_timed")
 NOT_ALTERNATED = Note("not_alternated")
 Judged = tuple[Verdict, tuple[Note, ...]]
-Result = Literal["faster", "slower", "inconclusive"]
 
 
 class Pairs(Struct, frozen=True):
@@ -82,8 +82,8 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     an interval by batch means; of several processes the mean of theirs, with Student's t. Not in alternation it is the
     ratio of the medians, and no verdict follows. Rounds in which a side compiled are left out of interval and
     floor, and the result is then inconclusive. Faster or slower needs an interval that leaves 1 out, a change beyond
-    the noise floor and beyond what is small; of one process with fewer than ten independent stretches it is
-    `next_process95` that leaves 1 out (docs/timing.md).
+    the noise floor and beyond what is small; of one process with fewer than ten independent rounds it is
+    what processes differ by that leaves 1 out (`decided95`, docs/timing.md).
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
         return NOT_TIMED, (Note("not_timed"),)
@@ -109,7 +109,7 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
 
     verdict, limits = _judge_pairs(every, ends, (a, b), withheld=bool(recompiled))
     drifts = find_drift_of_ratio(every[0].a_us, every[0].b_us, verdict.ci95 or (0.0, math.inf))
-    unsteady = (*find_warming(b.form), *find_unsteady_speeds(a, b), *drifts)
+    unsteady = (*find_warming(b), *find_unsteady_speeds(a, b), *drifts)
     spread = (*find_process_spread(a), *find_process_spread(b))
     return verdict, (*uneven, *recompiled, *limits, *unsteady, *spread)
 
@@ -162,6 +162,7 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
         return verdict, (NOT_ALTERNATED, _too_few_calls(fewest))
     of_a, of_b = process_medians(a), process_medians(b)
     interval = interval_of_difference(of_a, of_b)
+    a_us, b_us = typical_call_us(a, of_a), typical_call_us(b, of_b)
     verdict = Verdict(
         "inconclusive",
         *_speedup(interval),
@@ -173,7 +174,7 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
         basis="apart",
         block=interval.block,
     )
-    return verdict, (NOT_ALTERNATED,)
+    return verdict, (NOT_ALTERNATED, *find_warming(a, b))
 
 
 def _judge_pairs(
@@ -214,17 +215,31 @@ def _judge_pairs(
     few = verdict.stretches is not None and verdict.stretches < FEWEST_STRETCHES
     if not withheld:
         ranged = next_process95(*sides, verdict)
-        # What lasts as long as a process does, no number of its rounds averages out: then processes' differences count.
-        counts = ranged if few else ci95
-        order = compare_estimates(Estimate(speedup, *counts), exactly(1.0), max(noise, least)) if counts else None
+        # What lasts as long as a process does, no number of its rounds averages out: then what processes differ by
+        # decides, as of works that wait for the host where nobody measured it.
+        decided = (ranged or next_speedup95(speedup, ci95, 1, (None,))) if few else None
+        order = compare_estimates(Estimate(speedup, *(decided or ci95)), exactly(1.0), max(noise, least))
         result: Result = "faster" if order == "larger" else "slower" if order == "smaller" else "inconclusive"
-        verdict = replace(verdict, result=result, next_process95=ranged)
+        verdict = replace(verdict, result=result, next_process95=ranged, decided95=decided)
     told = {"rounds": len(every[0].a_us), "stretches": verdict.stretches, "needed": FEWEST_STRETCHES}
     tick = max(pairs.coarse_tick for pairs in every)
     notes = [Note("coarse_clock", facts={"share": tick})] if tick else []
     notes += [Note("few_stretches", facts=told)] if few else []
+    notes += _find_outliers(every)
     notes += find_two_kinds(ratios)
     return verdict, tuple(notes)
+
+
+def _find_outliers(every: tuple[Pairs, ...]) -> list[Note]:
+    """A note where so many rounds are no part of the mean that they may be a part of the work, with the speed-up of all
+    rounds."""
+    logs = [pairs.log_ratios for pairs in every]
+    rounds = sum(map(len, logs))
+    left_out = rounds - sum(len(without_outliers(each)) for each in logs)
+    if left_out < thresholds.MANY_OUTLIERS * rounds:
+        return []
+    with_all = math.exp(float(np.mean([each.mean() for each in logs])))
+    return [Note("outliers", facts={"rounds": left_out, "of_rounds": rounds, "speedup": with_all})]
 
 
 def _speedup(interval: Interval) -> tuple[float, tuple[float, float]]:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tracekit.comparison.judging.processes import next_within
 from tracekit.comparison.judging.thresholds import FALSE_CELLS, NEXT_WAITING
 from tracekit.model.comparison import Verdict
+from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.model.sweep_figures import CellFigures
 from tracekit.statistics.chance import by_chance, holm
 from tracekit.statistics.interval import NORMAL, t_quantile
@@ -28,15 +29,19 @@ Spread = tuple[float, int]
 def judge_together(cells: Sequence[CellFigures]) -> tuple[CellFigures, ...]:
     """The cells of one work with their chances and what follows. Calls that compiled say nothing of those that do
     not."""
-    tested = [cell for cell in cells if cell.verdict and cell.verdict.ci95 and not cell.during_timing]
-    spread = find_spread(tested)
-    verdicts = {cell.cell.key: _with_next(cell.verdict, spread) for cell in tested if cell.verdict}
-    chances = dict(zip(verdicts, find_chances(list(verdicts.values()), spread), strict=True))
+    tested = {
+        cell.cell.key: cell.verdict
+        for cell in cells
+        if cell.verdict and cell.verdict.ci95 and cell.verdict.speedup and not cell.during_timing
+    }
+    spread = _find_spread([cell for cell in cells if cell.cell.key in tested])
+    verdicts = {key: _by_spread(each, spread) if spread else each for key, each in tested.items()}
+    chances = dict(zip(verdicts, holm([_find_chance(each, spread) for each in verdicts.values()]), strict=True))
     found = (replace(cell, verdict=verdicts.get(cell.cell.key, cell.verdict)) for cell in cells)
     return tuple(_judged(cell, chances.get(cell.cell.key)) for cell in found)
 
 
-def find_spread(cells: Sequence[CellFigures]) -> Spread | None:
+def _find_spread(cells: Sequence[CellFigures]) -> Spread | None:
     """How far processes differ, by all cells together; None where fewer than two were measured in several."""
     logs = [[math.log(each.speedup) for each in cell.processes if each.speedup] for cell in cells]
     several = [each for each in logs if len(each) > 1]
@@ -46,40 +51,42 @@ def find_spread(cells: Sequence[CellFigures]) -> Spread | None:
     return math.sqrt(sum((len(each) - 1) * variance(each) for each in several) / freedom), freedom
 
 
-def find_chances(verdicts: Sequence[Verdict], spread: Spread | None = None) -> list[float]:
-    """Of each verdict that has an interval how likely so large a difference is where there is none, with Holm's
-    correction for all of them."""
-    return holm([2 * max(_in_what_was_timed(each, spread), _in_another_process(each, spread)) for each in verdicts])
+def _by_spread(verdict: Verdict, spread: Spread) -> Verdict:
+    """The verdict on several processes, by how far those of all cells differ: a cell's own two or four say little of
+    it. One process stays as it is: nobody knows that its mode differs as little."""
+    if verdict.basis != "processes" or verdict.speedup is None:
+        return verdict
+    processes = verdict.processes or 1
+    apart = math.exp(t_quantile(spread[1]) * spread[0] / math.sqrt(processes))
+    ci95 = verdict.speedup / apart, verdict.speedup * apart
+    least = max(verdict.noise_floor or 0.0, verdict.least_change or 0.0)
+    order = compare_estimates(Estimate(verdict.speedup, *ci95), exactly(1.0), least)
+    return replace(
+        verdict,
+        result="faster" if order == "larger" else "slower" if order == "smaller" else "inconclusive",
+        ci95=ci95,
+        next_process95=next_within(verdict.speedup, ci95, processes, spread),
+    )
 
 
-def _in_what_was_timed(verdict: Verdict, spread: Spread | None) -> float:
+def _find_chance(verdict: Verdict, spread: Spread | None) -> float:
+    """How likely so large a difference is where there is none: the larger of what was timed and of another process."""
     assert verdict.speedup is not None and verdict.ci95 is not None
-    several = verdict.basis == "processes"
-    if several and spread:
-        return 0.0
+    several, processes = verdict.basis == "processes", verdict.processes or 1
     low, high = verdict.ci95
-    freedom = (verdict.processes or 1) - 1.0 if several else MANY
     reach = math.log(verdict.speedup / low if verdict.speedup > 1 else high / verdict.speedup)
-    return _tail(verdict.speedup, reach / (t_quantile(freedom) if several else NORMAL), freedom)
-
-
-def _in_another_process(verdict: Verdict, spread: Spread | None) -> float:
-    assert verdict.speedup is not None
-    if verdict.next_process95 is None:
-        return 0.0
-    deviation, freedom = spread or NEXT_WAITING
-    return _tail(verdict.speedup, deviation * math.sqrt(1 + 1 / (verdict.processes or 1)), freedom)
+    own = spread[1] if spread and several else processes - 1 if several else MANY
+    chances = [_tail(verdict.speedup, reach / (t_quantile(own) if several else NORMAL), own)]
+    if verdict.next_process95 is not None:
+        deviation, freedom = spread if spread and several else NEXT_WAITING
+        chances.append(_tail(verdict.speedup, deviation * math.sqrt(1 + 1 / processes), freedom))
+    return 2 * max(chances)
 
 
 def _tail(speedup: float, error: float, freedom: float) -> float:
+    """The probability of a change at least as far to its side, of so large a standard error."""
     change = abs(math.log(speedup))
     return by_chance(change / error, freedom) if error > 0 else float(change == 0)
-
-
-def _with_next(verdict: Verdict, spread: Spread | None) -> Verdict:
-    if spread is None or verdict.speedup is None or verdict.ci95 is None:
-        return verdict
-    return replace(verdict, next_process95=next_within(verdict.speedup, verdict.ci95, verdict.processes or 1, spread))
 
 
 def _judged(cell: CellFigures, chance: float | None) -> CellFigures:

@@ -166,7 +166,8 @@ def _read_work(
     ]
     cells, facts = judge_together(read), _machine_facts(run) if run else {}
     bests = find_best(eager, cells, calls, command_of(first, "eager") if first else "")
-    alike = [each for each in again if not each.run or _is_alike(facts, _machine_facts(each.run), apart)]
+    here = [each for each in again if each.cell.work == results[0].cell.work]
+    alike = [each for each in here if not each.run or (facts and _is_alike(facts, _machine_facts(each.run), apart))]
     return Work(
         key=results[0].cell.work,
         workload=results[0].cell.request.workload,

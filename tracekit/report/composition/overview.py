@@ -101,7 +101,7 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
         said = "no verdict" if comparison.compiled_while_timed else "no difference established"
         if verdict.ci95 is not None and not comparison.compiled_while_timed:
             if words.is_open(verdict):
-                said = f"not enough to tell: {words.ratio_span(*verdict.ci95)} as fast"
+                said = f"not enough to tell: {words.ratio_span(*(verdict.decided95 or verdict.ci95))} as fast"
             elif not verdict.ci95[0] <= 1 <= verdict.ci95[1]:
                 said = f"no difference beyond {words.what_counts(verdict)}"
             else:
@@ -117,7 +117,7 @@ def _answer(comparison: Comparison) -> tuple[str, str, tuple[float, float, float
 
 
 def _spread(comparison: Comparison, interval: tuple[float, float, float] | None) -> str:
-    """`next process 0.99-1.37× (95 %)`; the interval where nobody knows of the next one."""
+    """`next process here 0.99-1.37× (95 %)`, on this host; the interval where nobody knows of the next one."""
     if interval is None:
         return ""
     beyond = _next_process(comparison)
@@ -127,7 +127,7 @@ def _spread(comparison: Comparison, interval: tuple[float, float, float] | None)
             return ""
         what = words.what_is_told(comparison.verdict).replace("in-process", "95 %")
         return f"{what} {interval[0]:.3f}-{interval[2]:.3f}"
-    return f"next process {words.ratio_span(*beyond)} (95 %)"
+    return f"next process here {words.ratio_span(*beyond)} (95 %)"
 
 
 def _next_process(comparison: Comparison) -> tuple[float, float] | None:

@@ -48,6 +48,8 @@ LEAST_RESIDUAL, LEAST_SLOWER = 0.001, 0.005
 ROUNDING = 1e-6
 #: From so many times the shortest recorded step on the longest moves means: chosen.
 UNEVEN = 1.5
+#: Profiled steps that take so many times as long as calls tell little of them: chosen.
+DISTORTED = 3.0
 
 WINDOWS = {"steps": "call", "span": "span", "whole": "recording"}
 
@@ -265,6 +267,8 @@ def operator_table(comparison: Comparison) -> Table | None:
     rows.append(row("outside operators" if min(outside) >= 0 else "outside operators, less overlap", *outside))
     longer = f"{times(a.recorded_ratio)} as long in {a.label}, {times(b.recorded_ratio)} in {b.label}"
     note = f"Scaled to the unprofiled call: profiled steps are {longer}." if scaled else "With profiler."
+    if scaled and any(not 1 / UNEVEN < (ratio or 1) < DISTORTED for ratio in ratios):
+        note += " So far from calls they may be other work or another machine state: rows are rough."
     note += "".join(f" {told}" for told in map(_uneven_steps, (a, b)) if told)
     heads = columns(f"Operators, {words.shared_scope(comparison)}, {unit}", figures=(a.label, b.label, "change"))
     return Table("", heads, tuple(rows), note)

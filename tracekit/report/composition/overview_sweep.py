@@ -30,7 +30,7 @@ def sweep_overview(sweep: Sweep) -> Overview:
         rows.append((name, eager, *(_speedup(by_way.get(way)) for way in ways)))
     left = len(sweep.works) - len(rows)
     margins = sweeping.MARGIN_NOTE if any(map(sweeping.margin, sweep.cells)) else ""
-    said = filter(None, (f"and {left} more" if left else "", sweeping.slight_note(sweep), margins))
+    said = filter(None, (f"and {left} more" if left else "", sweeping.chance_note(sweep), margins))
     heads = (Column("Speed-up over eager", numeric=False), Column("eager ms"), *map(Column, ways))
     return Overview(
         subject=" · ".join(labels.common),

@@ -90,7 +90,7 @@ def interrupted_summary(run: Run) -> Summary:
             form.name,
             count(len(form.warmup_us)),
             count(len(form.wall_us)),
-            duration(median(form.wall_us) if form.wall_us else None),
+            duration(median(form.steady_us) if form.wall_us else None),
             ", ".join(each.kind for each in form.recordings) or "none",
         )
         for form in run.forms

@@ -14,7 +14,7 @@ from tracekit.report.sections.figures import compilation_time, figures_note, mem
 from tracekit.report.sections.headline import reason_sentence
 from tracekit.report.sections.timing import KINDS, pays_after
 from tracekit.report.sides import side_name, with_letters
-from tracekit.report.words.common import result_word, scope_of, subject
+from tracekit.report.words.common import is_open, result_word, scope_of, subject
 from tracekit.report.words.notes import note_sentence
 from tracekit.shell import variable_words
 
@@ -39,15 +39,17 @@ def headline(compared: Comparisons) -> str:
     """Which is fastest over its own eager form, and which were not judged, for what has nothing to do with speed."""
     if compared.leader is None:
         slower = all(each.verdict.result == "slower" for each in compared.comparisons)
+        unknown = [printable(each.b.label) for each in compared.comparisons if is_open(each.verdict)]
         fastest = "All are slower than eager." if slower else "None is faster than eager."
+        if unknown:
+            fastest = f"Not enough to tell whether {' or '.join(unknown)} is faster than eager."
     else:
         leader = compared.comparisons[compared.leader]
         name, speedup = printable(leader.b.label), times(leader.verdict.speedup)
         others = [printable(compared.comparisons[at].b.label) for at in compared.fastest if at != compared.leader]
         fastest = f"{name} is fastest: {speedup} faster than eager."
         if others:
-            ties = "tie" if len(others) > 1 else "ties"
-            fastest = f"{name} is {speedup} faster than eager; {' and '.join(others)} {ties} with it."
+            fastest = f"{name} is {speedup} faster than eager; nothing tells {' and '.join(others)} from it."
     for why, late in (("compilation inside timed calls", True), ("too few timed calls", False)):
         unjudged = (compared.comparisons[at] for at in compared.not_judged)
         names = [printable(each.b.label) for each in unjudged if bool(each.compiled_while_timed) == late]
@@ -63,8 +65,8 @@ def sentences(compared: Comparisons) -> tuple[str, ...]:
     if len(compared.fastest) > 1 and compared.told_apart_by is not None:
         names = " and ".join(printable(compared.comparisons[at].b.label) for at in compared.fastest)
         lines.append(
-            f"{names} tie: their intervals are less than {percent(compared.told_apart_by)} apart, the process spread of"
-            " their eager calls (2 % at least)."
+            f"{names} are not told apart: their intervals are less than {percent(compared.told_apart_by)} apart, the"
+            " process spread of their eager calls (2 % at least)."
         )
     return (*lines, PROCESSES, *_shortest(compared))
 

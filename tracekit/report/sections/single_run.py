@@ -49,7 +49,7 @@ def figure_rows(side: Side) -> Iterator[tuple[str, str]]:
         of_one_call = "" if analysis.window.kind == "steps" else " call"
         yield f"Wall time, median{of_one_call}", duration(side.wall_us)
         # The median call of each process beside the run's own, and each start.
-        walls = [each.wall_us for each in form.timing.processes] if form and form.timing else []
+        walls = [each.steady_us for each in form.timing.processes] if form and form.timing else []
         for number, wall_us in enumerate(walls, 1):
             yield f"Wall time, process {number} of {len(walls)}", duration(median(wall_us) if wall_us else None)
         for start in form.startups if form else ():

@@ -75,8 +75,8 @@ def certainty_table(comparison: Comparison) -> Table | None:
         ("Next process, 95 %", ratio_span(*verdict.next_process95) if verdict.next_process95 else MISSING),
         ("Rounds" if verdict.basis != "apart" else "Calls, fewer side", count(verdict.n)),
         ("Processes" if verdict.basis != "apart" else "Processes, fewer side", count(verdict.processes)),
-        ("Rounds averaged together", count(verdict.block)),
-        ("Independent stretches", count(math.floor(verdict.stretches)) if verdict.stretches else MISSING),
+        ("Rounds averaged together" if verdict.basis != "apart" else "Bootstrap block, calls", count(verdict.block)),
+        ("Independent rounds", count(math.floor(verdict.stretches)) if verdict.stretches else MISSING),
         ("Noise floor (A/A)", percent(verdict.noise_floor, 2)),
         ("Smallest change that counts", percent(verdict.least_change, 2)),
     )

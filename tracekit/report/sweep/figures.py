@@ -111,7 +111,7 @@ def speedup_table(sweep: Sweep) -> Table:
     def of_cell(cell: CellFigures) -> str:
         # Here no colour tells the verdict: what is not `faster`, and has no mark, is called what it is.
         medians, result = sweeping.both_medians(cell), cell.result or "faster"
-        told = result == "faster" or sweeping.is_slight(cell)
+        told = result == "faster" or sweeping.may_be_chance(cell)
         words = sweeping.speedup(cell) if told else f"{sweeping.speedup(cell)}, {result}"
         return words if medians == MISSING else f"{words}; {medians}"
 
@@ -121,7 +121,7 @@ def speedup_table(sweep: Sweep) -> Table:
 
 def speedup_note(sweep: Sweep) -> str:
     """What a speed-up is, and its mark where it has one."""
-    return " ".join(filter(None, (_with_processes(SPEEDUP_NOTE, sweep), sweeping.slight_note(sweep))))
+    return " ".join(filter(None, (_with_processes(SPEEDUP_NOTE, sweep), sweeping.chance_note(sweep))))
 
 
 def _with_processes(note: str, sweep: Sweep) -> str:

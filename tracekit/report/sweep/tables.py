@@ -101,8 +101,8 @@ def cell_table(sweep: Sweep) -> Table | None:
     timed = ("Calls each", "Eager, ms", "Compiled, ms", "Speed-up", "Verdict", "Chance", "Noise floor", "Needed")
     heads = columns("Workload", "Mode", figures=(*timed, "Graphs", "Breaks", "First call", "Cell time, s"))
     note = (
-        "Medians. A verdict needs a change beyond the noise floor and beyond 2 % (1 % from three processes on), or more"
-        " if the speed-up drifted. Chance: of so large a difference where there is none, Holm over the workload's"
+        "Medians. A verdict needs a change beyond the noise floor and beyond 2 % (1 % from three processes on)."
+        " Chance: of so large a difference where there is none, Holm over the workload's"
         " configs; above 5 % the verdict is inconclusive."
     )
     return Table(sweeping.ALL_CELLS, heads, rows, note) if rows else None
@@ -208,9 +208,9 @@ def published_table(sweep: Sweep) -> Table | None:
         )
     years = ("2023 A100 eager, ms", "2023 A100 compiled, ms", "2023 speed-up")
     note = (
-        f"2023: {sweep.published_source}, mean call, mode default. Ours: mean (median), and the median speed-up over"
-        " interleaved rounds with its 95 % CI."
-        f" {' '.join(filter(None, (sweeping.slight_note(sweep), *sweeping.published_differences(sweep))))}"
+        f"2023: {sweep.published_source}, mean call, mode default. Ours: mean (median), and the speed-up of interleaved"
+        " rounds with its 95 % CI."
+        f" {' '.join(filter(None, (sweeping.chance_note(sweep), *sweeping.published_differences(sweep))))}"
     )
     heads = columns("Model", "Setup", figures=(*years, "Eager, ms", "Compiled, ms", "Speed-up"))
     return Table("Compared with 2023", heads, tuple(rows), note) if rows else None

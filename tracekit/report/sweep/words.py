@@ -8,7 +8,7 @@ from tracekit.model.sweep_figures import Best, Candidate, CellFigures, Goal, Swe
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times, times_within
 from tracekit.report.sweep.labels import Labels, label
 from tracekit.report.words.common import ratio_span
-from tracekit.report.words.notes import SLIGHT
+from tracekit.report.words.notes import CHANCE_MARK
 from tracekit.report.words.saying import Sentence, say
 
 #: What became of a cell that has no times.
@@ -33,8 +33,10 @@ NAMED = 3
 LARGE_MS = 1000.0
 
 
-SLIGHT_NOTE = f"{SLIGHT}: not beyond chance (5 %, Holm over all modes): another process may find no difference."
-ON_CPU_NOTE = "Nobody measured how processes of a CPU, or of several ranks, differ: verdicts are of these processes."
+CHANCE_NOTE = f"{CHANCE_MARK}: not beyond chance (5 %, Holm over all modes): another process may find no difference."
+THESE_PROCESSES_NOTE = (
+    "Nobody measured how processes of a CPU, or of several ranks, differ: verdicts are of these processes."
+)
 #: Stands for the speed-up where noise alone may have made it.
 UNSURE = "n.s."
 UNSURE_NOTE = f"{UNSURE}: no difference established beyond what a verdict needs ({ALL_CELLS})."
@@ -54,15 +56,15 @@ def milliseconds(us: float | None, ci95: tuple[float, float] | None = None) -> s
     return f"{text} ({' to '.join(ends)})" if ends else text
 
 
-def ratio(value: float | None, ci95: tuple[float, float] | None, *, slight: bool = False) -> str:
+def ratio(value: float | None, ci95: tuple[float, float] | None, *, chance: bool = False) -> str:
     """`2.41x (2.402 to 2.418)`; `1.039x~ (1.035 to 1.045)` of a change that may be chance."""
     if value is None:
         return MISSING
-    told = f"{times(value)}{SLIGHT if slight else ''}"
+    told = f"{times(value)}{CHANCE_MARK if chance else ''}"
     return f"{told} ({ci95[0]:.3f} to {ci95[1]:.3f})" if ci95 else told
 
 
-def is_slight(cell: CellFigures) -> bool:
+def may_be_chance(cell: CellFigures) -> bool:
     """Whether what was timed differs, but no more than chance among the cells of its work."""
     return cell.result == "inconclusive" and cell.verdict is not None and cell.verdict.result != "inconclusive"
 
@@ -76,7 +78,7 @@ def speedup(cell: CellFigures) -> str:
     if cell.verdict.result == "inconclusive" and cell.verdict.ci95:
         low, high = cell.verdict.ci95
         return f"{UNSURE} ({low:.3f} to {high:.3f})"
-    return ratio(cell.verdict.speedup, cell.verdict.ci95, slight=is_slight(cell))
+    return ratio(cell.verdict.speedup, cell.verdict.ci95, chance=may_be_chance(cell))
 
 
 def speedup_alone(cell: CellFigures) -> str:
@@ -85,7 +87,7 @@ def speedup_alone(cell: CellFigures) -> str:
         return MISSING
     if cell.verdict.result == "inconclusive":
         return UNSURE
-    return f"{times_within(cell.verdict.speedup, cell.verdict.ci95)}{SLIGHT if is_slight(cell) else ''}"
+    return f"{times_within(cell.verdict.speedup, cell.verdict.ci95)}{CHANCE_MARK if may_be_chance(cell) else ''}"
 
 
 def margin(cell: CellFigures) -> str:
@@ -226,7 +228,8 @@ def headline(sweep: Sweep) -> str:
     if not found:
         return f"{sweep.name}: no compiled config was timed."
     largest = max((each for work in sweep.works if (each := _largest(work))), default=None)
-    most = f" (up to {times(largest)})" if largest else ""
+    again = any(best.confirmed and best.confirmed.speedup == largest for work in sweep.works for best in work.best)
+    most = f" (up to {times(largest)}{', measured again' if again else ''})" if largest else ""
     # What was not gained belongs beside what was.
     told = "".join(f", {found[what]} {what}" for what in ("slower", "inconclusive") if found[what])
     faster = f"{found['faster']} of {counted(found.total(), 'config')} faster{where(sweep)}"
@@ -280,10 +283,14 @@ def noted_sentence(sweep: Sweep) -> str:
     return f"{counted(noted, 'cell')} {'has' if noted == 1 else 'have'} notes ({NOTES})." if noted else ""
 
 
-def slight_note(sweep: Sweep) -> str:
+def chance_note(sweep: Sweep) -> str:
     """What the marks mean; empty where none is shown."""
     unsure = any(cell.verdict and cell.verdict.result == "inconclusive" for cell in sweep.cells)
-    notes = {UNSURE_NOTE: unsure, SLIGHT_NOTE: any(map(is_slight, sweep.cells)), ON_CPU_NOTE: bool(where(sweep))}
+    notes = {
+        UNSURE_NOTE: unsure,
+        CHANCE_NOTE: any(map(may_be_chance, sweep.cells)),
+        THESE_PROCESSES_NOTE: bool(where(sweep)),
+    }
     return " ".join(note for note, is_there in notes.items() if is_there)
 
 

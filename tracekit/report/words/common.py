@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from tracekit.model.analysis import FAMILIES
 from tracekit.names import is_triton, printable
-from tracekit.numbers import count, counted, percent, times, times_within
+from tracekit.numbers import count, counted, duration, percent, times, times_within
 from tracekit.report.sides import Sides
 from tracekit.report.words.reasons import reason_words
 from tracekit.shell import variable_words
-from tracekit.statistics.steady import FEWEST_STRETCHES
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import FamilyTime, KernelTime, Place
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 #: Rounds that amount to less than this share of independent ones are told beside them.
 ALIKE = 0.5
 
+#: Where the recorded process's call differs by more from that of all processes, in logarithms, its times are told.
+RECORDED_DIFFERS = 0.05
 #: Where the ratio of the medians beside an answer differs by more from it, in logarithms, both are told.
 MEDIANS_DIFFER = 0.02
 
@@ -222,7 +223,7 @@ def _answer(comparison: Comparison) -> str:
     if verdict.ci95 is None:
         return f"No difference between {a} and {b} is established."
     if is_open(verdict):
-        return f"Not enough to tell {a} from {b}: {ratio_span(*verdict.ci95)} as fast."
+        return f"Not enough to tell {a} from {b}: {ratio_span(*(verdict.decided95 or verdict.ci95))} as fast."
     if not verdict.ci95[0] <= 1 <= verdict.ci95[1]:
         return f"{b} differs from {a} by less than {what_counts(verdict)}."
     where = where_measured(comparison)
@@ -237,11 +238,10 @@ def separate_runs(comparison: Comparison) -> str:
 
 
 def is_open(verdict: Verdict) -> bool:
-    """Whether nobody can tell: the interval holds 1 and more, or too few rounds are independent."""
+    """Whether nobody can tell: the interval holds 1 and is no tie, or too few rounds are independent."""
     if verdict.result != "inconclusive" or verdict.ci95 is None:
         return False
-    few = verdict.stretches is not None and verdict.stretches < FEWEST_STRETCHES
-    return few or (not is_tie(verdict) and verdict.ci95[0] <= 1 <= verdict.ci95[1])
+    return verdict.decided95 is not None or (not is_tie(verdict) and verdict.ci95[0] <= 1 <= verdict.ci95[1])
 
 
 def is_tie(verdict: Verdict) -> bool:
@@ -299,6 +299,8 @@ def verdict_evidence(comparison: Comparison) -> str:
         told += _wider_than_asked(comparison)
     elif verdict.stopped not in (None, "asked number", "target reached"):
         told.append(STOPPED[verdict.stopped])
+    if verdict.basis == "processes":
+        told += _other_in_tables(comparison)
     if verdict.apart is not None and (assumed := reason_words(verdict.apart.assumptions)):
         told.append(f"the range above is wider: {assumed}")
     return "; ".join(told)
@@ -344,12 +346,22 @@ def _noise(floor: float, speedup: float, environment: Environment | None) -> str
 
 def _wider_than_asked(comparison: Comparison) -> Iterator[str]:
     """`±2.6 %, asked ±1 %`; nothing where that rounds to the same, or where the interval is not the speed-up's."""
-    ci95, timing = comparison.verdict.ci95, comparison.b.form.timing if comparison.b.form else None
+    verdict, timing = comparison.verdict, comparison.b.form.timing if comparison.b.form else None
+    # Of few processes their range is told, which no target is of.
+    ci95 = verdict.ci95 if verdict.told_range == verdict.ci95 else None
     if ci95 is None or timing is None or timing.target is None:
         return
     half = math.sqrt(ci95[1] / ci95[0]) - 1
     if round(half, 3) > timing.target:
         yield f"±{percent(half)}, asked ±{timing.target * 100:g} %"
+
+
+def _other_in_tables(comparison: Comparison) -> Iterator[str]:
+    """That the process that was recorded, of which all tables are, was far from the mean of all."""
+    verdict, own = comparison.verdict, (comparison.a.wall_us, comparison.b.wall_us)
+    ends = zip(own, (verdict.a_wall_us, verdict.b_wall_us), strict=True)
+    if any(one and other and abs(math.log(one / other)) > RECORDED_DIFFERS for one, other in ends):
+        yield f"tables are of the recorded process: {duration(own[0])} → {duration(own[1])}"
 
 
 def _roughly(share: float) -> str:
@@ -378,7 +390,7 @@ def _what_was_timed(comparison: Comparison) -> str:
         return f"medians of {a} and {b} calls in separate runs, profiler off"
     processes = verdict.processes or 1
     of = "Mean ratio" if processes == 1 else f"Mean of {processes} processes' mean ratios"
-    rounds = counted(verdict.n or 0, "interleaved round")
+    rounds = counted(verdict.n or 0, "interleaved round") + (" in all" if processes > 1 else "")
     ranks = f" of {counted(len(comparison.a.ranks), 'rank')}" if comparison.a.ranks else ""
     about = []
     if verdict.stretches is not None and verdict.n and verdict.stretches < ALIKE * verdict.n:

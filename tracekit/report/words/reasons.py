@@ -23,7 +23,7 @@ DOUBTS = {
     " measures it)",
     "other_jobs": "assumed spread between jobs of several ranks (allow more)",
     "least_change_of_jobs": "the smallest change that counts",
-    "least_change": "the smallest change that counts (--repeat-process 4 halves it unless the speed-up drifts)",
+    "least_change": "the smallest change that counts (--repeat-process 4 halves it)",
     "recordings": "how GPU time differs between recordings (allow more, or limit kernels and launches, which are"
     " exact)",
     "one_recording": "assumed for a single recording (`tracekit profile` records twice)",

@@ -14,7 +14,15 @@ from tracekit.numbers import count, counted, duration, percent, size, times
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes import note_sentence
-from tracekit.report.words.notes.comparisons import LOOKED_AT, OUTPUTS_OF_RANK, alone, drift_words, third
+from tracekit.report.words.notes.comparisons import (
+    LOOKED_AT,
+    OUTPUTS_OF_RANK,
+    alone,
+    drift_words,
+    independent_words,
+    kinds_words,
+    third,
+)
 from tracekit.report.words.saying import Sentence, say
 
 if TYPE_CHECKING:
@@ -123,16 +131,17 @@ HEADLINE: dict[str, Sentence] = {
         f"{'not steady, beyond the CI:' if beyond_ci else 'speed-up'} {third(first, slower)} in the first third,"
         f" {third(last, slower)} in the last"
     ),
-    "coarse_clock": "the clock shows steps of {share:percent 0} of a call",
-    "two_kinds": lambda kinds: (
-        "processes are of two kinds: "
-        + " and ".join(f"{each['processes']} at {times(each['speedup'])}" for each in kinds)
+    "coarse_clock": "the clock shows steps of up to {share:percent 0} of a call",
+    "outliers": lambda rounds, of_rounds, speedup: (
+        f"{rounds:,} of {of_rounds:,} rounds are outliers, left out: {times(speedup)} with them"
     ),
+    "warming": lambda subject, calls, of_calls: (
+        f"{calls:,} of {of_calls:,} calls, at the beginning, left out: speeds had not settled"
+    ),
+    "two_kinds": lambda kinds: f"processes are of two kinds: {kinds_words(kinds)}",
     "few_stretches": lambda rounds, stretches, needed: (
-        f"{counted(rounds, 'round')} amount to only {math.floor(stretches)} independent ones (--time-budget,"
-        " --repeat-process 4)"
-        if rounds >= needed
-        else f"only {counted(rounds, 'round')}, {needed} needed for small changes (--iterations)"
+        f"{independent_words(rounds, stretches, needed)}"
+        f" ({'--iterations' if rounds < needed else '--time-budget, --repeat-process 4'})"
     ),
     "timed_slower_than_recorded": (
         "calls of {subject} took longer timed than recorded (other load or clock): measure again"

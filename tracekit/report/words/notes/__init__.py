@@ -11,7 +11,7 @@ from tracekit.report.words.notes import comparisons
 from tracekit.report.words.saying import Sentence, say
 
 #: Stands after a speed-up that may be chance.
-SLIGHT = "~"
+CHANCE_MARK = "~"
 
 
 def graphs_from_cache(*, hits: int, graphs: int, cache_was_empty: bool | None) -> str:

@@ -87,16 +87,27 @@ def too_few_calls(*, calls: int, needed: int, repeats: int) -> str:
 
 
 def few_stretches(*, rounds: int, stretches: float, needed: int) -> str:
-    told, more = f"Only {counted(rounds, 'round')}", "--iterations"
-    if rounds >= needed:
-        told = f"{counted(rounds, 'round')} amount to {math.floor(stretches)} independent ones"
-        more = "a longer --time-budget, or --repeat-process 4"
-    return f"{told}: below {needed}, a change counts if it exceeds what processes differ by ({more})."
+    more = "--iterations" if rounds < needed else "a longer --time-budget, or --repeat-process 4"
+    told = independent_words(rounds, stretches, needed)
+    return (
+        f"{told[0].upper()}{told[1:]}: below {needed}, a change counts if it exceeds what processes differ by ({more})."
+    )
+
+
+def independent_words(rounds: int, stretches: float, needed: int) -> str:
+    """`only 5 rounds`; `40 rounds amount to 4 independent rounds`."""
+    if rounds < needed:
+        return f"only {counted(rounds, 'round')}"
+    return f"{counted(rounds, 'round')} amount to {counted(math.floor(stretches), 'independent round')}"
 
 
 def two_kinds(*, kinds: Sequence[Mapping[str, Any]]) -> str:
-    told = " and ".join(f"{each['processes']} at {times(each['speedup'])}" for each in kinds)
-    return f"Processes are of two kinds: {told}. No mean of them is any one's."
+    return f"Processes are of two kinds: {kinds_words(kinds)}. No mean of them is any one's."
+
+
+def kinds_words(kinds: Sequence[Mapping[str, Any]]) -> str:
+    """`2 at 1.84x and 6 at 2.05x`."""
+    return " and ".join(f"{each['processes']} at {times(each['speedup'])}" for each in kinds)
 
 
 def _apart(fastest_us: float, slowest_us: float, waits_for_host: bool) -> str:
@@ -242,12 +253,16 @@ SENTENCES: dict[str, Sentence] = {
     ),
     "few_stretches": few_stretches,
     "two_kinds": two_kinds,
+    "outliers": lambda rounds, of_rounds, speedup: (
+        f"{rounds:,} of {counted(of_rounds, 'round')} are outliers and no part of the speed-up; with them it is"
+        f" {times(speedup)}. Some calls may do other work."
+    ),
     "coarse_clock": lambda share: (
-        f"The clock shows steps of {percent(share, 0)} of a call: smaller changes are not seen. Time larger calls"
+        f"The clock shows steps of up to {percent(share, 0)} of a call: smaller changes are not seen. Time larger calls"
         " (--batch-size)."
     ),
-    "warming": lambda rounds, of_rounds: (
-        f"The first {counted(rounds, 'round')} of {of_rounds:,} are left out: the speed-up had not settled."
+    "warming": lambda subject, calls, of_calls: (
+        f"{subject}: {calls:,} of {of_calls:,} timed calls, at the beginning, do not count: speeds had not settled."
     ),
     "process_spread": lambda subject, fastest_us, slowest_us, waits_for_host: (
         f"{subject} took {duration(fastest_us)} to {duration(slowest_us)} per call between processes,"
