@@ -527,7 +527,8 @@ def main() -> int:
                 sys.stdout.flush()
             # After each plant: what was measured is kept whatever comes.
             about |= {"seconds": time.monotonic() - began, "summary": summary(cells)}
-            asked.out.write_text(json.dumps(rounded({**about, "cells": cells, **before})) + "\n", encoding="utf-8")
+            told = json.dumps(rounded({**about, "cells": cells, **before}), separators=(",", ":"))
+            asked.out.write_text(told + "\n", encoding="utf-8")
     sys.stdout.write(f"{json.dumps(rounded(about['summary']))} in {about['seconds']:.0f} s\n")
     return 1 if summary(cells).get("failed") else 0
 

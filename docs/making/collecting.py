@@ -183,7 +183,7 @@ def _cell(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(path: Path, told: dict[str, Any], *lists: str) -> None:
-    """One entry of the lists a line, so that a change is a line too. Figures have all their digits."""
+    """One entry of the lists a line, so that a change is a line too. Figures have seven digits."""
     lines = []
     for key, value in told.items():
         if key in lists:
@@ -195,7 +195,9 @@ def write(path: Path, told: dict[str, Any], *lists: str) -> None:
 
 
 def _dense(told: Any) -> str:
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    # The nearest figure of so many digits, which no machine's last bit changes.
+    rounded = json.loads(json.dumps(told), parse_float=lambda digits: float(f"{float(digits):.7g}"))
+    return json.dumps(rounded, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_runs() -> list[dict[str, Any]]:

@@ -27,12 +27,12 @@ SHORT = {
     "h100-4p-deeplab-b16": "slower channels-last convolutions",
 }
 SHORT_HEADER = (
-    "| `tracekit profile` | eager | compiled | speed-up | processes, least to greatest | next process, 95 % | why |\n"
-    "|---|--:|--:|--:|--:|--:|---|\n"
+    "| `tracekit profile` | eager | compiled | speed-up | processes, least to greatest | next process here, 95 % |"
+    " why |\n|---|--:|--:|--:|--:|--:|---|\n"
 )
 HEADER = (
-    "| `tracekit profile` | GPU | eager | compiled | speed-up (of what was timed) | next process, 95 % | GPU busy |"
-    " GPU idle | compile time, s | break-even, calls |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
+    "| `tracekit profile` | GPU | eager | compiled | speed-up (of what was timed) | next process here, 95 % |"
+    " GPU busy | GPU idle | compile time, s | break-even, calls |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n"
 )
 BEGIN = """# Results
 
@@ -63,11 +63,11 @@ Reports: [FLUX.1-dev](../samples/h100-flux-compiled.md),
 
 A row is one run of `tracekit profile ... --compiled`. In brackets is the 95 % interval of its process, or the range of
 the four processes that it was timed in (`beit`: the interval of five; H200 intervals are bootstraps of the median
-ratio). Another process's speed-up lies in the [next column](timing.md#several-processes) 95 times in 100. GPU busy and
-idle are changes per call. Compile time and break-even are of an empty cache, ResNet's on an H100 of a filled one. FLUX
-was power-capped. FLUX and Qwen's `generate`
-were timed [without room on Python's stack](timing.md#room-on-pythons-stack), with which
-compiled calls of others were at most 12 % shorter, BEiT's up to half.
+ratio). Another process's speed-up on that host lies in the [next column](timing.md#several-processes) 95 times in 100.
+GPU busy and idle are changes per call. Compile time and break-even are of an empty cache, ResNet's on an H100 of a
+filled one. FLUX was power-capped. FLUX and Qwen's `generate` were timed
+[without room on Python's stack](timing.md#room-on-pythons-stack), with which compiled calls of others were at most 12 %
+shorter, BEiT's up to half.
 
 """
 SWEEPS = """

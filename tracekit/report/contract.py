@@ -1,6 +1,6 @@
 """The JSON contract: `tracekit.analysis/1`, `tracekit.comparison/1`, `tracekit.comparisons/1` and `tracekit.sweep/1`.
 
-Changes are additive only.
+From the first release on changes are additive only.
 """
 
 from __future__ import annotations
