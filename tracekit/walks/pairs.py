@@ -84,7 +84,7 @@ def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | N
             raise TracekitError(f"{a} is one trace: pass a second one to compare it with")
         refuse_ranks(Path(a))
         # It holds traces, and nothing that says that they are one run's.
-        missing = f"it has no {store.MANIFEST}"
+        missing = f"it has no {store.MANIFEST} of `tracekit profile`"
         raise TracekitError(f"{a} is not a run folder, {missing}: pass two traces, two recordings, or a run folder")
     twice, b = b is not None, b or a
     if is_run_folder(a) and is_run_folder(b) and Path(a).resolve() == Path(b).resolve():
