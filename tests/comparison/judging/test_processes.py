@@ -120,6 +120,18 @@ def test_nine_of_ten_next_processes_of_settings_measured_later_lie_where_the_rul
     assert (held, total) == (56, 60)
 
 
+def test_thirds_of_one_process_are_not_held_against_the_interval_of_several() -> None:
+    drifting = tuple(
+        us * factor for us, factor in zip(walls(1.0, 1), np.linspace(1.0, 1.2, len(walls(1.0, 1))), strict=True)
+    )
+    for repeats in (0, 3):
+        eager = with_processes(make_form("eager", walls(2.0, 0)), *(walls(2.0, 2 + at) for at in range(repeats)))
+        compiled = with_processes(make_form("compiled", drifting), *(walls(1.0, 9 + at) for at in range(repeats)))
+        sides = (make_side(form.name, form=form) for form in (eager, compiled))
+        codes = [each.code for each in judge(*sides, ORDER * 2)[1]]
+        assert "drifted" in codes and ("speedup_by_thirds" in codes) == (repeats == 0)
+
+
 def test_two_kinds_of_process_are_named_and_one_kind_seldom_looks_like_two() -> None:
     kinds = (1.84, 2.06, 1.85, 2.04, 2.05, 1.84)
     (told,) = find_two_kinds(kinds)

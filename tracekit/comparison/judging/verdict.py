@@ -108,8 +108,10 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
         return verdict, (*uneven, _too_few_calls(count, repeats), *recompiled)
 
     verdict, limits = _judge_pairs(every, ends, (a, b), withheld=bool(recompiled))
-    drifts = find_drift_of_ratio(every[0].a_us, every[0].b_us, verdict.ci95 or (0.0, math.inf))
-    unsteady = (*find_warming(b), *find_unsteady_speeds(a, b), *drifts)
+    unsteady = [*find_warming(b), *find_unsteady_speeds(a, b)]
+    if len(every) == 1:
+        # Thirds of one process are no part of what the interval of several is of.
+        unsteady += find_drift_of_ratio(every[0].a_us, every[0].b_us, verdict.ci95 or (0.0, math.inf))
     spread = (*find_process_spread(a), *find_process_spread(b))
     return verdict, (*uneven, *recompiled, *limits, *unsteady, *spread)
 
