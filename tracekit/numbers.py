@@ -83,11 +83,16 @@ def _nearest(value: float) -> int:
 
 
 def calls_span(fewest: float, most: float | None = None) -> str:
-    """So many calls, begun ones counted whole: `1,200`, or `1,200 to 1,260` where they are between two numbers."""
+    """So many calls, begun ones counted whole: `1,200`, or `19,700 to 22,600` where they are between two numbers, which
+    then have three digits, rounded outwards."""
     if most is not None and math.isinf(most):
         return "never" if math.isinf(fewest) else f"{count(math.ceil(fewest))} or more"
-    low, high = (count(math.ceil(each)) for each in (fewest, fewest if most is None else most))
-    return low if low == high else f"{low} to {high}"
+    low = math.ceil(fewest)
+    high = low if most is None else math.ceil(most)
+    if low == high:
+        return count(low)
+    steps = [10 ** max(0, len(str(each)) - 3) for each in (low, high)]
+    return f"{count(low // steps[0] * steps[0])} to {count(-(-high // steps[1]) * steps[1])}"
 
 
 def is_whole(value: float) -> bool:

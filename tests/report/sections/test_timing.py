@@ -106,7 +106,7 @@ def test_an_estimate_from_the_warm_up_says_that_it_is_one():
 
 def test_break_even_is_told_in_calls_never_or_not_at_all():
     each = BreakEven("compiled_no_cache", "fresh_process", 1e6, 1e6, 0.0, 1234.2, (1100.0, 1400.5))
-    assert pays_after(each) == "1,100 to 1,401 calls"
+    assert pays_after(each) == "1,100 to 1,410 calls"
     assert pays_after(replace(each, calls=float("inf"), calls_ci95=None)) == "never"
     assert pays_after(replace(each, calls=None, calls_ci95=None)) == "—"
     assert pays_after(replace(each, calls=0.0)) == "the first call"

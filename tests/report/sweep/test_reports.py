@@ -174,7 +174,7 @@ def test_break_even_is_told_with_both_ends_and_reckoned_with_the_larger():
     eager, compiled = result.run.forms
     sweep = swept(with_run(result, forms=(replace(eager, warmup_us=(5_000_000.0, 10_000.0)), compiled)))
     ((_, even),) = matrices(sweep)["even"].rows
-    assert even == "3,001 to 3,999"
+    assert even == "3,000 to 4,000"
     (line,) = [each for each in rendered(sweep).splitlines() if "2.00× (2.000" in each]
     assert line.split()[-1] == "3,999"
 
