@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests import sides
 from tests.cli.runs import edited, make_run_folder
 from tests.sides import make_form
-from tests.sweeps import eager_cell, make_asked, make_result
+from tests.sweep.sweeps import eager_cell, make_asked, make_result
 
 from tracekit import store
 from tracekit.errors import TracekitError
@@ -30,8 +30,8 @@ from tracekit.model.provenance import (
 )
 from tracekit.model.quartiles import Quartiles
 from tracekit.model.run import FormResult, Recording, Run
-from tracekit.model.sweep import Asked, CellResult
-from tracekit.walks.sweep_folder import SweepFolder
+from tracekit.sweep.cells import Asked, CellResult
+from tracekit.sweep.running.folder import SweepFolder
 
 
 def make_run(**changes: object) -> Run:

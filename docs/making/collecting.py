@@ -15,14 +15,14 @@ from typing import Any
 
 from tracekit import store
 from tracekit.cli.profile import profile
-from tracekit.cli.sweep_report import load_sweep
 from tracekit.model.comparison import Comparison
 from tracekit.model.option import option_words
 from tracekit.model.workload import Request
 from tracekit.report.contract import comparison_json, sweep_json
 from tracekit.shell import split_variables, with_variables
+from tracekit.sweep.commands.showing import load_sweep
+from tracekit.sweep.running.folder import SweepFolder, is_sweep
 from tracekit.walks.sides import compare_forms
-from tracekit.walks.sweep_folder import SweepFolder, is_sweep
 from tracekit.workloads.registry import find
 
 ROOT = Path(__file__).parents[2]

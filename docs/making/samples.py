@@ -15,10 +15,10 @@ from pathlib import Path
 from tests.traces import ROOT, RUNS, SWEEP
 
 from tracekit import store
-from tracekit.cli.sweep_report import show_sweep
 from tracekit.comparison.commands import measuring_command
 from tracekit.model.comparison import Comparison
 from tracekit.report.composition.reports import comparison_report
+from tracekit.sweep.commands.showing import show_sweep
 from tracekit.walks.reports import Destination, command_to_repeat, identity_of_report_on, write_report
 from tracekit.walks.sides import compare_forms
 

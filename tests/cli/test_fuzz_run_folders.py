@@ -15,16 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.runs import invoke, make_run_folder
 from tests.fuzzing import damaged, fuzzed
-from tests.sweeps import compiled_cell, eager_cell, make_result
+from tests.sweep.sweeps import compiled_cell, eager_cell, make_result
 
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model import provenance
 from tracekit.model.compilation import EagerFallback, FailedGuard, GraphBreak, NotCompiled
-from tracekit.model.sweep import AskedCall
 from tracekit.statistics import interval
+from tracekit.sweep.cells import AskedCall
+from tracekit.sweep.running.folder import SweepFolder
 from tracekit.walks.reading import Reading
-from tracekit.walks.sweep_folder import SweepFolder
 
 REAL = Path(__file__).parents[2] / "traces" / "h100-vit" / "run.json"
 SHAPE = provenance.TensorShape((2, 2), "float32")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tests.cli.runs import ROOT, assert_refused, edited, make_run_folder
 from tests.cli.runs import invoke as run
-from tests.sweeps import compiled_cell, make_asked, make_result
+from tests.sweep.sweeps import compiled_cell, make_asked, make_result
 
 from tracekit.cli.profile import report_run
 from tracekit.errors import TracekitError
-from tracekit.walks.sweep_folder import SweepFolder
+from tracekit.sweep.running.folder import SweepFolder
 
 KINDS = ("analyze", "compare", "traces", "several", "sweep")
 

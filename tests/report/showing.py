@@ -12,12 +12,12 @@ from rich.console import Console
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.single_run import SingleRun
-from tracekit.model.sweep_figures import Sweep
 from tracekit.report.composition import detail, reports
 from tracekit.report.document import Cell, Report, Summary, Table
 from tracekit.report.markdown import markdown_of
 from tracekit.report.page import page_of
 from tracekit.report.terminal import shown
+from tracekit.sweep.figures import Sweep
 
 
 def _texts(report: Callable[..., Report]) -> tuple[Callable[..., str], Callable[..., str]]:

@@ -14,15 +14,13 @@ from tests.fuzzing import fuzzed
 from tests.report.showing import PAGE, printed
 from tests.shells import BASH, words_of
 from tests.sides import make_analysis, make_run, make_settings, make_side
-from tests.sweeps import compiled_cell, eager_cell, make_result
+from tests.sweep.sweeps import compiled_cell, eager_cell, make_result
 
 from tracekit import shell
 from tracekit.comparison import commands
 from tracekit.comparison.commands import measuring_command, repeating_command, run_again
 from tracekit.comparison.looking import look_at
 from tracekit.comparison.remedies import find_remedies
-from tracekit.comparison.sweeping import cells
-from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.model.comparison import Finding
 from tracekit.model.compilation import NotCompiled
 from tracekit.model.run import Settings, UserModel
@@ -31,6 +29,8 @@ from tracekit.report.composition import detail, reports
 from tracekit.report.document import Report
 from tracekit.report.markdown import markdown_of
 from tracekit.report.page import page_of
+from tracekit.sweep.reading import cell_figures
+from tracekit.sweep.reading.works import read_sweep
 
 from .conftest import timed_comparison
 
@@ -203,7 +203,7 @@ def test_what_is_pasted_has_the_words_that_were_meant(
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (shell, commands, cells):
+        for module in (shell, commands, cell_figures):
             patch.setattr(module, "joined", noted)
         suggested = case(settings, odd)
     page, (blocks, spans) = of_page(suggested.report), of_twin(suggested.report)

@@ -22,7 +22,6 @@ from tests.traces import ROOT, RUNS, SWEEP
 
 from tracekit import store
 from tracekit.cli.profile import profile
-from tracekit.cli.sweep_report import load_sweep
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.comparison.looking import look_at
@@ -38,6 +37,7 @@ from tracekit.report.document import Overview, Table, columns
 from tracekit.report.sections.idle import UNEXPLAINED
 from tracekit.report.thirty_lines import overview_lines
 from tracekit.shell import split_variables
+from tracekit.sweep.commands.showing import load_sweep
 from tracekit.walks.pairs import load_comparisons
 from tracekit.walks.reading import Reading
 from tracekit.walks.reports import command_to_repeat

@@ -14,9 +14,9 @@ import tracekit
 from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, TracekitError
 from tracekit.model.child import ChildJob
 from tracekit.model.progress import Silent
-from tracekit.model.sweep import CellAnswer, CellJob, CellRun
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import Request
+from tracekit.sweep.cells import CellAnswer, CellJob, CellRun
 from tracekit.walks import cell_process
 from tracekit.walks.cell_process import ProgressFile, attempt, describe_failure
 from tracekit.walks.plan import Plan

@@ -17,13 +17,13 @@ from tracekit.model.child import RankFailure
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
 from tracekit.nvml import Driver, NoDriver
+from tracekit.sweep.running.folder import SweepFolder
+from tracekit.sweep.running.matrix import make_cell
+from tracekit.sweep.running.sweeping import SweepPlan, find_left, run_cell
 from tracekit.tracefile.read import read_trace
 from tracekit.walks.job import RankJob, decoded, encoded, failure_of, refuse_unshared
 from tracekit.walks.plan import Plan, TimingPlan
 from tracekit.walks.sides import compare_forms
-from tracekit.walks.sweep_cells import make_cell
-from tracekit.walks.sweep_folder import SweepFolder
-from tracekit.walks.sweeping import SweepPlan, find_left, run_cell
 from tracekit.workloads import sizes
 
 #: A layer whose outputs are all-reduced; compiled it needs no C++. Rank 1 comes late, or has a graph break

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.cli.runs import make_run_folder
 from tests.sequences import make_sequence, product
 from tests.sides import make_environment, make_form, make_run, make_settings, make_side
-from tests.sweeps import CALL, compiled_cell, make_asked, make_result
+from tests.sweep.sweeps import CALL, compiled_cell, make_asked, make_result
 
 from tracekit import store
 from tracekit.errors import TracekitError

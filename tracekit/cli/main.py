@@ -39,6 +39,9 @@ COMMANDS = {
     "completion": "Print a shell completion script.",
 }
 
+#: Commands whose file lies in a wing.
+ELSEWHERE = {"sweep": "tracekit.sweep.commands.sweep"}
+
 #: The commands that read traces and run no model, as they stand in sys.argv.
 READERS = (["analyze"], ["compare"], ["ranks"], ["export"])
 
@@ -80,7 +83,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"tracekit.cli.{cmd_name}")
+        module = importlib.import_module(ELSEWHERE.get(cmd_name, f"tracekit.cli.{cmd_name}"))
         # `open` would hide the builtin in its own file.
         command: click.Command = getattr(module, "open_" if cmd_name == "open" else cmd_name)
         return command

@@ -29,7 +29,7 @@ from tracekit.report.words.notes import grave_sentences, machine_difference, not
 from tracekit.report.words.reasons import accuracy_because, bound_because, reason_words
 
 if TYPE_CHECKING:
-    from tracekit.model.sweep_figures import Sweep
+    from tracekit.sweep.figures import Sweep
 
 
 def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
@@ -179,7 +179,7 @@ def sweep_json(sweep: Sweep) -> str:
     """The sweep as it is; what is no number was not measured, and is null. `warnings` and `held_back` are what notes
     say."""
     # Sweeps alone need it, and all that it imports.
-    from tracekit.report.sweep.words import published_differences
+    from tracekit.sweep.report.words import published_differences
 
     told = msgspec.to_builtins(sweep)
     told["warnings"] = note_sentences(sweep.notes)

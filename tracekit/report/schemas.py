@@ -13,14 +13,14 @@ import msgspec
 from msgspec import Struct
 
 from tracekit import model
-from tracekit.model import analysis, comparison, comparisons, ranks, sweep_figures
+from tracekit.model import analysis, comparison, comparisons, ranks
 from tracekit.model.gate import Outcome
 from tracekit.model.groups import Evidence
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult, Run
 from tracekit.model.sequence import OperatorSource
 from tracekit.model.single_run import NothingCompiled, PerStep
-from tracekit.model.sweep import CellResult
+from tracekit.sweep import cells, figures
 
 SchemaName = Literal["analysis", "comparison", "comparisons", "ranks", "run", "sweep", "sweep-cell"]
 #: The dialect that msgspec writes.
@@ -133,8 +133,8 @@ FILES: dict[SchemaName, type] = {
     "comparisons": ComparisonsFile,
     "ranks": RanksFile,
     "run": Run,
-    "sweep": sweep_figures.Sweep,
-    "sweep-cell": CellResult,
+    "sweep": figures.Sweep,
+    "sweep-cell": cells.CellResult,
 }
 #: What a figure is in whose name a unit stands, where nothing else is said of it.
 UNITS = {
@@ -205,7 +205,12 @@ def schema_text(name: SchemaName, *, for_reading: bool = False) -> str:
 def _said_of_fields() -> dict[str, dict[str, str]]:
     """By noun and field what stands beside it, `wall_us: float  #: The median.`: Python itself keeps no comments."""
     said: dict[str, dict[str, str]] = {}
-    for path in (*Path(model.__file__).parent.glob("*.py"), Path(__file__)):
+    for path in (
+        *Path(model.__file__).parent.glob("*.py"),
+        Path(cells.__file__),
+        Path(figures.__file__),
+        Path(__file__),
+    ):
         source = path.read_text(encoding="utf-8")
         lines = source.splitlines()
         for noun in ast.parse(source).body:

@@ -1,5 +1,6 @@
-"""A cell's process: `python -m tracekit.walks.cell_process JOB ANSWER [SECONDS]`, started by `walks/sweeping.py` alone.
-SECONDS is how long importing took where that was done before, for this process and others (`walks/fork_server.py`).
+"""A cell's process: `python -m tracekit.walks.cell_process JOB ANSWER [SECONDS]`, started by
+`sweep/running/sweeping.py` alone. SECONDS is how long importing took where that was done before, for this process and
+others (`sweep/running/fork_server.py`).
 
 Whatever happens in it is an answer, for a cell that fails is a result too.
 """
@@ -23,9 +24,9 @@ from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, Trace
 from tracekit.files import write_replaced
 from tracekit.model.child import ChildForm
 from tracekit.model.progress import Silent
-from tracekit.model.sweep import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
 from tracekit.model.workload import BuiltWorkload
 from tracekit.report.words.noted import LOADING
+from tracekit.sweep.cells import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
 from tracekit.walks.building import choose_request_size, quiet_libraries
 from tracekit.walks.plan import TimingPlan, stopping_rule
 from tracekit.walks.processes import PART, WORD

@@ -16,9 +16,9 @@ from tracekit.errors import KilledRankError, TheirCodeError, TracekitError
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
-from tracekit.model.sweep import CellJob
 from tracekit.model.workload import Request
 from tracekit.report.words.noted import exit_words
+from tracekit.sweep.cells import CellJob
 from tracekit.walks.plan import RANKS_SECONDS, Plan
 from tracekit.walks.processes import run_module
 from tracekit.walks.relayed_progress import shown_on

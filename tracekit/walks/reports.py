@@ -23,8 +23,8 @@ from tracekit.report.marks import REACH, find_mark, marked_page, marked_twin
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName, Run
-    from tracekit.model.sweep import Asked, CellResult
     from tracekit.report.document import Report
+    from tracekit.sweep.cells import Asked, CellResult
 
 ReportKind = Literal["analysis", "comparison", "several", "sweep", "ranks"]
 

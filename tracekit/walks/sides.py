@@ -213,7 +213,7 @@ def refuse_sweep(place: Path | str) -> None:
     if not str(place) or not path.is_dir():
         return
     # Not for every trace file: what reads sweeps takes a tenth of a comparison's start.
-    from tracekit.walks.sweep_folder import ASKED, is_sweep
+    from tracekit.sweep.running.folder import ASKED, is_sweep
 
     if is_sweep(path) and (path / ASKED).is_file():
         raise TracekitError(

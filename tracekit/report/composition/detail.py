@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison
     from tracekit.model.comparisons import Comparisons
     from tracekit.model.single_run import SingleRun
-    from tracekit.model.sweep_figures import Sweep
     from tracekit.report.document import Overview, Summary
+    from tracekit.sweep.figures import Sweep
 
 
 def comparison_text(
@@ -49,7 +49,7 @@ def comparisons_text(
 
 
 def sweep_text(sweep: Sweep, page: Path, detail: Detail = "brief", width: int = WIDTH) -> Summary:
-    from tracekit.report.composition.overview_sweep import sweep_overview
+    from tracekit.sweep.report.overview import sweep_overview
 
     all_else: Summary = ()
     if detail == "all":

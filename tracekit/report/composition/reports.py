@@ -8,7 +8,6 @@ from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
-from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import counted
 from tracekit.report import document as doc
 from tracekit.report.charts import module_chart, waterfall_bars, waterfall_chart
@@ -16,7 +15,6 @@ from tracekit.report.composition import shared
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_several import comparisons_overview
 from tracekit.report.composition.overview_side import side_overview
-from tracekit.report.composition.overview_sweep import sweep_overview
 from tracekit.report.method import REPEATED, SWEEP, TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
 from tracekit.report.sections import job as job_section
 from tracekit.report.sections import several, single_run
@@ -30,13 +28,15 @@ from tracekit.report.sections.outputs import accuracy_sentence, numerics_table, 
 from tracekit.report.sections.timing import certainty_table, process_table, startup_table, timing_table
 from tracekit.report.sections.traffic import matmul_table
 from tracekit.report.sides import both_sides, with_letters
-from tracekit.report.sweep import tables
-from tracekit.report.sweep import words as sweeping
-from tracekit.report.sweep.figures import eager_table, heat_map, matrices, speedup_table
 from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled as why
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
+from tracekit.sweep.figures import Sweep
+from tracekit.sweep.report import tables
+from tracekit.sweep.report import words as sweeping
+from tracekit.sweep.report.matrices import eager_table, heat_map, matrices, speedup_table
+from tracekit.sweep.report.overview import sweep_overview
 
 NOTES = "Notes"
 METHOD = "How this was measured"

@@ -10,10 +10,8 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
-from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.names import clipped, printable
 from tracekit.numbers import count, counted, duration, duration_change
-from tracekit.report.composition.overview_sweep import TONES
 from tracekit.report.document import (
     BLANK,
     Cell,
@@ -36,12 +34,14 @@ from tracekit.report.sections.idle import cause_table
 from tracekit.report.sections.several import figures_table
 from tracekit.report.sections.single_run import compiled_too_late, figure_rows
 from tracekit.report.sides import both_sides, with_letters
-from tracekit.report.sweep import words as sweeping
-from tracekit.report.sweep.labels import Labels, label, named_cells
 from tracekit.report.words import common as words
 from tracekit.report.words.groups import evidence_sentences
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
+from tracekit.sweep.figures import CellFigures, Sweep
+from tracekit.sweep.report import words as sweeping
+from tracekit.sweep.report.labels import Labels, label, named_cells
+from tracekit.sweep.report.overview import TONES
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 #: Widths in characters, for 80 columns: the waterfall's bars, and kernel names.

@@ -4,9 +4,9 @@ import signal
 from collections.abc import Iterable
 
 from tracekit.model.note import Noted
-from tracekit.model.sweep import CONFIRMING, Cell
 from tracekit.numbers import counted
 from tracekit.report.words.saying import Sentence, say
+from tracekit.sweep.cells import CONFIRMING, Cell
 
 INSTEAD = "kernels are matched by name and order"
 

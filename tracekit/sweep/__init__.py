@@ -1,0 +1,1 @@
+"""A wing: many settings of a model, each measured in a process of its own, and which one is best."""
