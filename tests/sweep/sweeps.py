@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from tracekit.model.cell import CellJob, CellRun, Source
 from tracekit.model.child import ChildForm
 from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
 from tracekit.model.run import CompileFacts, Environment, FormName
@@ -104,7 +105,7 @@ def make_result(
     if cell.form == "compiled":
         walls = scattered(compiled_us, seed=seed + 100, share=share)
         forms.append(make_child("compiled", walls, first_us=compile_us, reserved=reserved, during_timing=during_timing))
-    run = sweep.CellRun(
+    run = CellRun(
         settings, "as asked", environment or make_environment(), 3.0, StoppingRule(40, 0.01, 30.0, 20), tuple(forms)
     )
     return sweep.CellResult("tracekit.sweep-cell/1", "0.1.0", cell, "done", started(cell), seconds, run, None)
@@ -146,9 +147,9 @@ class Children:
     found: sweep.CheckAnswer = field(default_factory=sweep.CheckAnswer)
     ends: list[Ended] = field(default_factory=list)
     no_memory: str | None = None
-    sources: tuple[sweep.Source, ...] | None = ()
+    sources: tuple[Source, ...] | None = ()
     interrupt_at: int | None = None
-    jobs: list[sweep.CellJob] = field(default_factory=list)
+    jobs: list[CellJob] = field(default_factory=list)
     checked: list[sweep.CheckJob] = field(default_factory=list)
     environments: list[dict[str, str]] = field(default_factory=list)
     more: list[dict[str, Any]] = field(default_factory=list)
@@ -161,7 +162,7 @@ class Children:
         assert module == sweeping.MODULE
         if len(self.jobs) == self.interrupt_at:
             raise KeyboardInterrupt
-        asked = msgspec.json.decode(job, type=sweep.CellJob)
+        asked = msgspec.json.decode(job, type=CellJob)
         self.jobs.append(asked)
         self.environments.append(environment)
         if self.ends:

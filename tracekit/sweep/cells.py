@@ -17,9 +17,8 @@ from tracekit.model.bounded import (
     Whole,
     refuse_no_moment,
 )
-from tracekit.model.child import ChildForm
-from tracekit.model.run import Environment, FormName, Settings
-from tracekit.model.timing import StoppingRule
+from tracekit.model.cell import CellRun
+from tracekit.model.run import FormName
 from tracekit.model.workload import Request
 
 
@@ -68,16 +67,6 @@ class Cell(Struct, frozen=True):
         return ("eager",) if self.form == "eager" else ("eager", "compiled")
 
 
-class CellJob(Struct, frozen=True):
-    """What a cell's process is asked to do. None leaves the timing's rule to the workload and the machine."""
-
-    request: Request
-    forms: tuple[FormName, ...]
-    target_percent: float | None
-    budget_seconds: float | None
-    order_seed: int
-
-
 class CheckJob(Struct, frozen=True):
     """What a process is asked to look at before any cell is run: a request of each eager work, with a scope of it.
     `compiled` is whether anything will be compiled, `gpus` what every cell with times was measured on; empty
@@ -104,29 +93,6 @@ class CellFailure(Struct, frozen=True):
     message: Text  #: One line.
     during: Text = ""  #: What was being done.
     last_lines: Many[Text] = ()  #: The end of what the process printed or of its traceback.
-
-
-class Source(Struct, frozen=True):
-    """A file that a model is made of and that its owner may change."""
-
-    name: Text  #: Its place from where the command was typed, or in its repository.
-    sha256: Text
-
-
-class CellRun(Struct, frozen=True):
-    """What a cell's process did."""
-
-    settings: Settings
-    size_reason: Text
-    environment: Environment
-    load_seconds: Seconds  #: Importing, also where it was forked from, and building the model.
-    rule: StoppingRule
-    forms: Many[ChildForm]  #: After a failure those that were warm until then, without times.
-    sources: Many[Source] | None = None  #: What the model was made of; None where nobody noted it.
-    gpu_uuid: Text | None = None  #: Which GPU of the host; None without one.
-
-    def form(self, name: FormName) -> ChildForm | None:
-        return next((form for form in self.forms if form.name == name), None)
 
 
 class CellAnswer(Struct, frozen=True):

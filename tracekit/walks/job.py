@@ -13,12 +13,12 @@ from msgspec import Struct
 
 from tracekit import store
 from tracekit.errors import KilledRankError, TheirCodeError, TracekitError
+from tracekit.model.cell import CellJob
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
 from tracekit.model.workload import Request
 from tracekit.report.words.noted import exit_words
-from tracekit.sweep.cells import CellJob
 from tracekit.walks.plan import RANKS_SECONDS, Plan
 from tracekit.walks.processes import run_module
 from tracekit.walks.relayed_progress import shown_on

@@ -16,8 +16,9 @@ import pytest
 from tests.cli.runs import assert_refused, invoke
 from tests.sweep.sweeps import Children, answered, eager_cell, make_result
 
+from tracekit.model.cell import Source
 from tracekit.shell import steering_variables
-from tracekit.sweep.cells import CheckAnswer, Source
+from tracekit.sweep.cells import CheckAnswer
 from tracekit.sweep.running import requirements, sweeping
 from tracekit.sweep.running.folder import SweepFolder
 from tracekit.sweep.suites import SUITES

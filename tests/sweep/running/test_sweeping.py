@@ -17,10 +17,11 @@ from msgspec.structs import replace
 from tests.sweep.sweeps import CALL, Children, answered, compiled_cell, eager_cell, make_failure, make_result
 
 from tracekit.errors import TracekitError
+from tracekit.model.cell import Source
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
-from tracekit.sweep.cells import Cell, CellAnswer, CellFailure, CellResult, Source
+from tracekit.sweep.cells import Cell, CellAnswer, CellFailure, CellResult
 from tracekit.sweep.running import sweeping
 from tracekit.sweep.running.folder import SweepFolder, cells_of_other_versions
 from tracekit.sweep.running.fork_server import ForkServer

@@ -7,11 +7,12 @@ from datetime import datetime
 from msgspec.structs import asdict
 
 from tracekit import __version__
+from tracekit.model.cell import CellRun
 from tracekit.model.estimate import Statement
 from tracekit.model.note import Note, distinct
 from tracekit.model.run import Environment
 from tracekit.shell import variable_words
-from tracekit.sweep.cells import Asked, CellResult, CellRun, Suite
+from tracekit.sweep.cells import Asked, CellResult, Suite
 from tracekit.sweep.figures import Sweep, Work
 from tracekit.sweep.reading.best import find_best
 from tracekit.sweep.reading.cell_figures import command_of, read_cell

@@ -21,21 +21,22 @@ from msgspec.structs import replace
 from tracekit import __version__
 from tracekit.errors import KilledRankError, TracekitError
 from tracekit.model.bounded import Calls, Patience, Processes, Whole
+from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.report.words.noted import cell_timed_out, cell_without_answer, cell_words
-from tracekit.sweep.cells import Asked, Cell, CellAnswer, CellFailure, CellJob, CellOutcome, CellResult, CellRun
+from tracekit.sweep.cells import Asked, Cell, CellAnswer, CellFailure, CellOutcome, CellResult
+from tracekit.sweep.running.cell_process import describe_failure
 from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outdated
 from tracekit.sweep.running.fork_server import ForkServer
 from tracekit.sweep.running.locks import NoLocksError, locked
-from tracekit.walks.cell_process import describe_failure
 from tracekit.walks.job import MODULE as LAUNCHER
 from tracekit.walks.job import RankJob, encoded, failure_of, threads_of_rank
 from tracekit.walks.plan import RANKS_SECONDS, TimingPlan
 from tracekit.walks.processes import Ended, caches_in, run_module
 from tracekit.workloads.registry import find
 
-MODULE = "tracekit.walks.cell_process"
+MODULE = "tracekit.sweep.running.cell_process"
 #: Of what a process printed that gave no answer, so many lines are kept.
 LAST_LINES = 30
 #: What folders of cells' caches are called, and the lock in each that the sweep holds as long as it needs it.

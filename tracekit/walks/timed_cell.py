@@ -1,17 +1,9 @@
-"""A cell's process: `python -m tracekit.walks.cell_process JOB ANSWER [SECONDS]`, started by
-`sweep/running/sweeping.py` alone. SECONDS is how long importing took where that was done before, for this process and
-others (`sweep/running/fork_server.py`).
-
-Whatever happens in it is an answer, for a cell that fails is a result too.
-"""
+"""Builds a workload and times its forms, as a cell is asked to, in the process that calls it."""
 
 from __future__ import annotations
 
-import os
-import re
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,16 +12,16 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, TracekitError
+from tracekit.errors import DoesNotFitError, TracekitError
 from tracekit.files import write_replaced
+from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.child import ChildForm
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
 from tracekit.report.words.noted import LOADING
-from tracekit.sweep.cells import CellAnswer, CellFailure, CellJob, CellOutcome, CellRun
 from tracekit.walks.building import choose_request_size, quiet_libraries
 from tracekit.walks.plan import TimingPlan, stopping_rule
-from tracekit.walks.processes import PART, WORD
+from tracekit.walks.processes import PART
 from tracekit.workloads.registry import check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import way_to_need_less
 from tracekit.workloads.sources import read_sources
@@ -37,11 +29,6 @@ from tracekit.workloads.sources import read_sources
 if TYPE_CHECKING:
     from tracekit.capture.forms import Form
     from tracekit.capture.lockstep import Ranks
-
-#: Of a traceback so many lines are kept.
-LAST_LINES = 30
-#: Where packages are installed, in a line of a traceback.
-PACKAGES = re.compile(r'(?<=File ")[^"]*/(site|dist)-packages/')
 
 
 @dataclass
@@ -64,31 +51,6 @@ class ProgressFile(Silent):
 Keep = Callable[[CellRun], None]
 
 
-def attempt(
-    job: CellJob, progress: ProgressFile, keep: Keep = lambda _: None, imported_seconds: float = 0.0
-) -> CellAnswer:
-    """What came of the cell. Only an interrupt is no answer."""
-    runs: list[CellRun | None] = [None]
-
-    def grow(run: CellRun) -> None:
-        runs.append(run)
-        keep(run)
-
-    try:
-        _build_and_measure(job, progress, grow, imported_seconds)
-    except Exception as error:  # noqa: BLE001 - whatever a model or a compiler raises is what came of the cell.
-        return CellAnswer(runs[-1], describe_failure(error, progress.now))
-    return CellAnswer(runs[-1], None)
-
-
-def measure_cell(job: CellJob, place: Path, ranks: Ranks) -> None:
-    """One rank's part of a cell; the first leaves in `place` what it is doing, and what was found so far."""
-    if ranks.rank:
-        _build_and_measure(job, ProgressFile(Path(os.devnull)), lambda _: None, 0.0, ranks)
-    else:
-        _build_and_measure(job, ProgressFile(place / WORD), keeping(place), 0.0, ranks)
-
-
 def keeping(place: Path) -> Keep:
     """Leaves in that folder what was found so far."""
 
@@ -98,9 +60,11 @@ def keeping(place: Path) -> Keep:
     return keep
 
 
-def _build_and_measure(
-    job: CellJob, progress: ProgressFile, grow: Keep, imported_seconds: float, ranks: Ranks | None = None
+def measure_cell(
+    job: CellJob, progress: ProgressFile, grow: Keep, imported_seconds: float = 0.0, ranks: Ranks | None = None
 ) -> None:
+    """Tells `grow` of all that is known of the cell each time that there is more, its times at the end. Raises whatever
+    keeps it from being measured; `imported_seconds` is how long importing took before."""
     began = time.monotonic()
     quiet_libraries()
     progress.phase(LOADING)
@@ -177,34 +141,3 @@ def in_one_line(error: BaseException) -> str:
         return " ".join(str(error).split())
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
-
-
-def describe_failure(error: Exception, during: str) -> CellFailure:
-    """The error in one line, and what else it says: for an error written for users its lines below and what torch said,
-    or the user's own traceback; else its traceback's end."""
-    kind: CellOutcome = "out_of_memory" if ran_out_of_memory(error) else "failed"
-    if not isinstance(error, TracekitError):
-        return CellFailure(kind, in_one_line(error), during, _traceback_lines(error))
-    if isinstance(error, TheirCodeError):
-        more = tuple(error.traceback.splitlines()[-LAST_LINES:])
-    else:
-        # What an error of the compiler stands for is nowhere else: there is no log of a cell.
-        more = _traceback_lines(error.__cause__) if isinstance(error, CompileError) and error.__cause__ else ()
-    return CellFailure(kind, in_one_line(error), during, (*error.below, *more))
-
-
-def _traceback_lines(error: BaseException) -> tuple[str, ...]:
-    lines = "".join(traceback.format_exception(error)).splitlines()[-LAST_LINES:]
-    # Where packages are installed is this machine's matter.
-    return tuple(PACKAGES.sub("", line) for line in lines)
-
-
-def main(job_path: Path, answer_path: Path, imported_seconds: float = 0.0) -> None:
-    """Does the job and writes the answer."""
-    job = msgspec.json.decode(job_path.read_bytes(), type=CellJob)
-    answer = attempt(job, ProgressFile(job_path.with_name(WORD)), keeping(job_path.parent), imported_seconds)
-    answer_path.write_bytes(msgspec.json.encode(answer))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), *map(float, sys.argv[3:]))

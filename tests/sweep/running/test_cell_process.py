@@ -2,27 +2,20 @@
 
 import runpy
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.stack_depths import count_crossings
 
-import tracekit
 from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, TracekitError
-from tracekit.model.child import ChildJob
-from tracekit.model.progress import Silent
-from tracekit.model.timing import StoppingRule
+from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.workload import Request
-from tracekit.sweep.cells import CellAnswer, CellJob, CellRun
-from tracekit.walks import cell_process
-from tracekit.walks.cell_process import ProgressFile, attempt, describe_failure
-from tracekit.walks.plan import Plan
+from tracekit.sweep.cells import CellAnswer
+from tracekit.sweep.running import cell_process
+from tracekit.sweep.running.cell_process import attempt, describe_failure
 from tracekit.walks.processes import PART, WORD
-from tracekit.walks.profiling import profile
-from tracekit.walks.timing_process import work
+from tracekit.walks.timed_cell import ProgressFile
 
 torch = pytest.importorskip("torch")
 
@@ -176,65 +169,8 @@ def test_a_failure_is_one_line_and_what_else_it_says(
     assert (found.kind, found.message, found.last_lines, found.during) == (kind, message, lines, "building")
 
 
-def test_words_are_the_phase_and_its_detail(words: ProgressFile) -> None:
-    words.phase("compiling")
-    words.detail("graph 3")
-    assert words.path.read_text() == "compiling, graph 3"
-    assert words.now == "compiling"
-
-
 def test_a_traceback_does_not_say_where_packages_are_installed() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.nn.Linear(2, 2)(torch.ones(3))
     lines = describe_failure(caught.value, "timing").last_lines
     assert any(line.startswith('  File "torch/nn/modules/linear.py", line ') for line in lines)
-
-
-#: Notes of each call how often Python's stack came to the end of a chunk.
-MODEL = """
-import torch
-from pathlib import Path
-from tests.stack_depths import count_crossings
-
-def build():
-    def call():
-        with Path("crossings").open("a") as told:
-            told.write(f"{count_crossings()}\\n")
-        return torch.ones(1)
-    return call
-"""
-
-
-REQUEST = Request("my_model.py:build", iterations=1)
-
-
-def in_the_runs_own_process() -> None:
-    profile(Plan(REQUEST, ("eager",), Path("run"), False, "tracekit profile my_model.py:build"), Silent(), print)
-
-
-def in_a_fresh_process_of_the_run() -> None:
-    work(ChildJob(REQUEST, "full", "cpu", ("eager",), StoppingRule(1, 0.01, 1.0, 1), 0))
-
-
-def in_a_cell_of_a_sweep() -> None:
-    assert attempt(CellJob(REQUEST, ("eager",), None, None, 0), ProgressFile(Path("word"))).failure is None
-
-
-def handed_over_in_a_program() -> None:
-    built = runpy.run_path("my_model.py")["build"]()
-    tracekit.profile(built, compile=False, iterations=1, out="run")
-
-
-WALKS = (in_the_runs_own_process, in_a_fresh_process_of_the_run, in_a_cell_of_a_sweep, handed_over_in_a_program)
-
-
-@pytest.mark.parametrize("walk", WALKS)
-def test_calls_have_room(walk: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not count_crossings():
-        pytest.skip("this Python keeps the chunk")
-    (tmp_path / "my_model.py").write_text(MODEL)
-    monkeypatch.chdir(tmp_path)
-    walk()
-    told = [int(line) for line in (tmp_path / "crossings").read_text().splitlines()]
-    # The first call of all may be a look whether the model can be called, which nobody times.
-    assert len(told) > 3 and not any(told[1:])
