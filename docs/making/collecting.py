@@ -18,9 +18,10 @@ from tracekit.cli.profile import profile
 from tracekit.model.comparison import Comparison
 from tracekit.model.option import option_words
 from tracekit.model.workload import Request
-from tracekit.report.contract import comparison_json, sweep_json
+from tracekit.report.contract import comparison_json
 from tracekit.shell import split_variables, with_variables
 from tracekit.sweep.commands.showing import load_sweep
+from tracekit.sweep.report.as_json import sweep_json
 from tracekit.sweep.running.folder import SweepFolder, is_sweep
 from tracekit.walks.sides import compare_forms
 from tracekit.workloads.registry import find

@@ -18,11 +18,11 @@ from tests.sweep.sweeps import (
 
 from tracekit.model.estimate import Statement
 from tracekit.model.note import Note
-from tracekit.report.contract import sweep_json
 from tracekit.sweep.cells import CellFailure, CellResult
 from tracekit.sweep.figures import Best, Goal, PublishedBeside, Sweep
 from tracekit.sweep.reading.best import find_best
 from tracekit.sweep.reading.works import find_side_by_side, read_sweep
+from tracekit.sweep.report.as_json import sweep_json
 from tracekit.sweep.report.labels import label
 from tracekit.sweep.suites import VISION
 

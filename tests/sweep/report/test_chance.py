@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.report.showing import sweep_markdown, sweep_page, text_of
+from tests.report.showing import text_of
+from tests.sweep.report.showing import sweep_markdown, sweep_page
 from tests.sweep.sweeps import compiled_cell, eager_cell, make_failure, make_result
 
-from tracekit.report.contract import sweep_json
 from tracekit.sweep.cells import CONFIRMING, CellResult
 from tracekit.sweep.commands.showing import load_sweep
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.reading.works import read_sweep
+from tracekit.sweep.report.as_json import sweep_json
 from tracekit.sweep.report.matrices import heat_map, speedup_table
 from tracekit.sweep.report.tables import best_table, cell_table, published_table
 from tracekit.sweep.report.words import CHANCE_NOTE, THESE_PROCESSES_NOTE, chance_note, headline, spread_notes

@@ -12,18 +12,19 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 from tests.browser import opened
 from tests.report.conftest import HOSTILE_NAMES
-from tests.report.showing import printed, sweep_markdown, sweep_page, text_of, told_in_full, written
+from tests.report.showing import printed, text_of, written
+from tests.sweep.report.showing import sweep_in_full, sweep_markdown, sweep_page
 from tests.sweep.sweeps import compiled_cell, eager_cell, make_asked, make_failure, make_result, repeated
 
 from tracekit.model.note import Note
 from tracekit.numbers import MISSING
-from tracekit.report.composition.summaries import sweep_details
-from tracekit.report.contract import sweep_json
 from tracekit.report.document import Name
 from tracekit.sweep.cells import Asked, CellResult
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.reading.works import read_sweep
 from tracekit.sweep.report import tables
+from tracekit.sweep.report.as_json import sweep_json
+from tracekit.sweep.report.details import sweep_details
 from tracekit.sweep.report.labels import label
 from tracekit.sweep.report.matrices import eager_table, heat_map, matrices, speedup_table
 from tracekit.sweep.report.words import best_words, headline, progress_sentence
@@ -67,7 +68,7 @@ def with_run(result: CellResult, **changes: Any) -> CellResult:
 
 
 def rendered(sweep: Sweep, width: int = 100) -> str:
-    return told_in_full(sweep, width)
+    return sweep_in_full(sweep, width)
 
 
 def test_the_terminal_shows_every_cell_and_what_is_best(snapshot):

@@ -15,16 +15,16 @@ from tracekit.cli.output import destination, measuring_command_line, say
 from tracekit.errors import TracekitError
 from tracekit.model.workload import Request
 from tracekit.numbers import counted
-from tracekit.report.words.noted import cell_words
-from tracekit.report.words.notes import note_sentences
 from tracekit.shell import steering_variables, variable_words
 from tracekit.sweep.cells import AskedCall, CellResult
 from tracekit.sweep.commands.asking import Planned
 from tracekit.sweep.commands.showing import reports_of_sweep, resume_command, show_command, show_sweep
+from tracekit.sweep.report.notes import note_sentences
 from tracekit.sweep.running.cluster import Reserved, reserve_gpus, run_cells_on
 from tracekit.sweep.running.confirming import find_unconfirmed
 from tracekit.sweep.running.folder import cells_of_other_versions, unreadable_cells
 from tracekit.sweep.running.fork_server import ForkServer, shared_modules
+from tracekit.sweep.running.progress_words import cell_words
 from tracekit.sweep.running.requirements import check_first
 from tracekit.sweep.running.sweeping import SweepPlan, ToDo, find_left, processes_of, run_cells, seconds_left
 from tracekit.walks.engines import LOCAL, opened_ray

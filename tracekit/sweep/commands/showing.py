@@ -36,9 +36,9 @@ def show_sweep(
 ) -> None:
     """Shows and writes what the folder holds; `suite` is the one it is of where it does not say itself. Raises
     TracekitError for a folder that is no sweep's, or is empty, and for what `destination` refuses."""
-    from tracekit.report.composition.detail import sweep_text
-    from tracekit.report.composition.reports import sweep_report
-    from tracekit.report.contract import sweep_json
+    from tracekit.sweep.report.as_json import sweep_json
+    from tracekit.sweep.report.details import sweep_text
+    from tracekit.sweep.report.sections import sweep_report
 
     console = console_beside(json_path)
     folder, asked, results = _read(path)

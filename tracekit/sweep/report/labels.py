@@ -7,9 +7,9 @@ from msgspec import Struct
 from tracekit.model.workload import Request
 from tracekit.names import clipped
 from tracekit.numbers import counted
-from tracekit.report.words.notes import machine_difference
 from tracekit.sweep.cells import Cell
 from tracekit.sweep.figures import CellFigures, Sweep, Work
+from tracekit.sweep.report.notes import machine_difference
 
 #: Of a work's settings these are always said, the others where they differ.
 ALWAYS = 2

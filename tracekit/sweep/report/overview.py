@@ -6,10 +6,10 @@ from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import MISSING, counted
 from tracekit.report.composition.overview import MOST_NOTES
 from tracekit.report.document import Cell, Check, Column, Overview, Styled, Table
-from tracekit.report.words import short
 from tracekit.sweep.figures import CellFigures, Sweep
 from tracekit.sweep.report import words as sweeping
 from tracekit.sweep.report.labels import label, named_cells
+from tracekit.sweep.report.notes import short_sentences
 
 #: Works and failures that find room, and characters of a work's name and of a failure.
 MOST_WORKS, MOST_FAILURES, NAME, FAILURE = 14, 3, 34, 90
@@ -17,7 +17,7 @@ TONES = {"faster": "green", "slower": "red", "inconclusive": "yellow"}
 
 
 def sweep_overview(sweep: Sweep) -> Overview:
-    labels, notes, every = label(sweep), short.sweep_notes(sweep.notes), named_cells(sweep)
+    labels, notes, every = label(sweep), short_sentences(sweep.notes), named_cells(sweep)
     failed = Counter(
         f"{way} {sweeping.OUTCOMES[cell.outcome]}: {cell.failure.message}" for _, way, cell in every if cell.failure
     )

@@ -6,7 +6,6 @@ from collections import Counter
 from tracekit.model.note import Note
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times, times_within
 from tracekit.report.words.common import ratio_span
-from tracekit.report.words.notes import CHANCE_MARK
 from tracekit.report.words.saying import Sentence, say
 from tracekit.sweep.figures import Best, Candidate, CellFigures, Goal, Sweep, Work
 from tracekit.sweep.report.labels import Labels, label
@@ -33,6 +32,8 @@ NAMED = 3
 LARGE_MS = 1000.0
 
 
+#: Stands after a speed-up that may be chance.
+CHANCE_MARK = "~"
 CHANCE_NOTE = f"{CHANCE_MARK}: not beyond chance (5 %, Holm over all modes): another process may find no difference."
 THESE_PROCESSES_NOTE = (
     "Nobody measured how processes of a CPU, or of several ranks, differ: verdicts are of these processes."

@@ -17,9 +17,9 @@ from msgspec import Struct
 from tracekit import __version__
 from tracekit.errors import TracekitError, WorkerDiedError
 from tracekit.model.progress import Silent
-from tracekit.report.words.noted import MEASURING_CELLS
 from tracekit.shell import steering_variables
 from tracekit.sweep.cells import Asked, CellFailure, CellResult
+from tracekit.sweep.running.progress_words import MEASURING_CELLS
 from tracekit.sweep.running.sweeping import ToDo, cell_place, clear_dead_places, measured_as, processes_of, run_cell
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Progress
 from tracekit.model.workload import Request
-from tracekit.report.words.noted import CHECKING_A_SWEEP, unchecked_sweep
 from tracekit.sweep.cells import Cell, CellResult, CheckAnswer, CheckJob
+from tracekit.sweep.running.progress_words import CHECKING_A_SWEEP, unchecked_sweep
 from tracekit.walks.building import quiet_libraries
 from tracekit.walks.processes import WORD, Ended, Start, caches_in, run_module
 from tracekit.workloads.registry import all_workloads, check_buildable, check_scope, find

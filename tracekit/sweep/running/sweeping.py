@@ -24,12 +24,12 @@ from tracekit.model.bounded import Calls, Patience, Processes, Whole
 from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
-from tracekit.report.words.noted import cell_timed_out, cell_without_answer, cell_words
 from tracekit.sweep.cells import Asked, Cell, CellAnswer, CellFailure, CellOutcome, CellResult
 from tracekit.sweep.running.cell_process import describe_failure
 from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outdated
 from tracekit.sweep.running.fork_server import ForkServer
 from tracekit.sweep.running.locks import NoLocksError, locked
+from tracekit.sweep.running.progress_words import cell_timed_out, cell_without_answer, cell_words
 from tracekit.walks.job import MODULE as LAUNCHER
 from tracekit.walks.job import RankJob, encoded, failure_of, threads_of_rank
 from tracekit.walks.plan import RANKS_SECONDS, TimingPlan
