@@ -15,11 +15,17 @@ from tracekit.cli.output import destination, measuring_command_line, say
 from tracekit.errors import TracekitError
 from tracekit.model.workload import Request
 from tracekit.numbers import counted
+from tracekit.report.words.notes import note_sentences
 from tracekit.shell import steering_variables, variable_words
 from tracekit.sweep.cells import AskedCall, CellResult
 from tracekit.sweep.commands.asking import Planned
-from tracekit.sweep.commands.showing import reports_of_sweep, resume_command, show_command, show_sweep
-from tracekit.sweep.report.notes import note_sentences
+from tracekit.sweep.commands.showing import (
+    identity_of_sweep,
+    reports_of_sweep,
+    resume_command,
+    show_command,
+    show_sweep,
+)
 from tracekit.sweep.running.cluster import Reserved, reserve_gpus, run_cells_on
 from tracekit.sweep.running.confirming import find_unconfirmed
 from tracekit.sweep.running.folder import cells_of_other_versions, unreadable_cells
@@ -30,7 +36,6 @@ from tracekit.sweep.running.sweeping import SweepPlan, ToDo, find_left, processe
 from tracekit.walks.engines import LOCAL, opened_ray
 from tracekit.walks.plan import stopping_rule
 from tracekit.walks.progress import console_of_its_own, shown
-from tracekit.walks.reports import identity_of_sweep
 from tracekit.workloads.registry import find
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from tracekit.sweep.running.folder import SweepFolder, find_doubts, is_due, is_s
 from tracekit.sweep.suites import find_suite
 from tracekit.walks.engines import LOCAL
 from tracekit.walks.progress import console_of_its_own, shown
-from tracekit.walks.reports import identity_of_sweep
+from tracekit.walks.reports import digest, identity_of_report
 
 if TYPE_CHECKING:
     from tracekit.report.thirty_lines import Detail
@@ -56,6 +56,14 @@ def reports_of_sweep(path: Path) -> Path:
     """`reports` beside the folder `sweeps` that holds the sweep, or the sweep's own folder: sweeps of one name in
     different places do not replace each other's."""
     return path.parent.parent / "reports" if path.parent.name == "sweeps" else path
+
+
+def identity_of_sweep(asked: Asked | None, results: Iterable[CellResult]) -> str:
+    """By the call that began it: cells come, and are measured anew. Where nobody knows that, by its cells."""
+    if asked is not None and asked.calls:
+        first = asked.calls[0]
+        return identity_of_report("sweep", [asked.name, first.started, first.command, str(first.seed)])
+    return identity_of_report("sweep", sorted(digest([each.cell.key, each.started]) for each in results))
 
 
 def load_sweep(path: Path, calls: int, suite: str | None = None) -> Sweep:

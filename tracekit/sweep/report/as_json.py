@@ -1,11 +1,30 @@
-"""A sweep as JSON, `tracekit.sweep/1`. From the first release on changes are additive only."""
+"""A sweep as JSON, `tracekit.sweep/1`, and the schemas of what is written of one. From the first release on changes are
+additive only."""
 
 import msgspec
 
 from tracekit.report.contract import json_text
+from tracekit.report.schemas import BESIDE, Written
+from tracekit.report.words.notes import note_sentences
+from tracekit.sweep.cells import CellResult
 from tracekit.sweep.figures import Sweep
-from tracekit.sweep.report.notes import machine_difference, note_sentences
+from tracekit.sweep.report.notes import machine_difference
 from tracekit.sweep.report.words import published_differences
+
+#: What stands in a sweep's JSON besides the fields of its nouns.
+OF_SWEEPS: dict[str, dict[str, tuple[object, str]]] = {
+    "CellFigures": {"warnings": (tuple[str, ...], "What the notes say.")},
+    "Sweep": {
+        "warnings": (tuple[str, ...], "What the notes say."),
+        "differs": (tuple[str, ...], "What the differences are, in words."),
+    },
+    "Work": {
+        "differs": (tuple[str, ...], "What is not the same on all machines of it (`driver: 580.1, 590.2`)."),
+        "apart": (tuple[str, ...], "What tells its machine from those of other processes of the same cells."),
+    },
+    "Conditions": {"held_back": (tuple[str, ...], "What the limits say.")},
+}
+SWEEP, CELL = Written(Sweep, BESIDE | OF_SWEEPS), Written(CellResult, None)
 
 
 def sweep_json(sweep: Sweep) -> str:

@@ -1,12 +1,12 @@
-"""What notes on a sweep, its folder and its cells say: those of its own, and all that a comparison has."""
+"""What notes on a sweep, its folder and its cells say."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tracekit.model.note import Note
 from tracekit.numbers import counted, percent
-from tracekit.report.words import notes
 from tracekit.report.words.common import cached_words
+from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.saying import Sentence, say
 
 
@@ -31,7 +31,7 @@ def machine_difference(code: str, facts: Mapping[str, Any]) -> str:
     return f"{MACHINE.get(code, code)}: {', '.join(value or 'none' for value in facts['values'])}"
 
 
-SENTENCES: dict[str, Sentence] = notes.SENTENCES | {
+SENTENCES: dict[str, Sentence] = {
     "cell_unreadable": "{path} cannot be read ({reason}): it counts as missing and will be run again.",
     "cells_outdated": (
         "{cells:counted cell} of {of_cells} predate --again ({since:.16} UTC); --resume measures {cells:it|them} again."
@@ -84,16 +84,6 @@ SHORT: dict[str, Sentence] = {
     "cells_side_by_side": "{cells} of {of_cells:counted cell} ran concurrently: eager may be too slow",
     "cells_throttled": "the GPU was throttled in {cells} of {of_cells:counted cell}",
 }
-
-
-def note_sentence(note: Note) -> str:
-    """The note in English."""
-    return say(SENTENCES[note.code], note.facts, note.subject)
-
-
-def note_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
-    """All notes, in their order."""
-    return tuple(map(note_sentence, notes))
 
 
 def short_sentences(notes: Iterable[Note]) -> tuple[str, ...]:

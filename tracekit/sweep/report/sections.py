@@ -5,12 +5,12 @@ from msgspec.structs import replace
 from tracekit.report import document as doc
 from tracekit.report.composition import shared
 from tracekit.report.composition.reports import METHOD, notes_section
+from tracekit.report.words.notes import note_sentences
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.report import tables
 from tracekit.sweep.report import words as sweeping
 from tracekit.sweep.report.matrices import eager_table, heat_map, matrices, speedup_table
 from tracekit.sweep.report.method import REPEATED, SWEEP
-from tracekit.sweep.report.notes import note_sentences
 from tracekit.sweep.report.overview import sweep_overview
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from tracekit.numbers import MISSING, count, duration, percent, times
 from tracekit.report.document import Name, Table, columns
+from tracekit.report.words.notes import note_sentences
 from tracekit.sweep.figures import Conditions, Sweep
 from tracekit.sweep.report import words as sweeping
 from tracekit.sweep.report.labels import label, named_cells
-from tracekit.sweep.report.notes import note_sentences
 
 HOST_LOAD = "Host load"
 CONCURRENT = "Concurrent cells"

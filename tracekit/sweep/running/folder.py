@@ -22,6 +22,7 @@ from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.files import read_bounded, write_replaced
 from tracekit.model.note import Note
+from tracekit.shell import quoted
 from tracekit.sweep.cells import CONFIRMING, Asked, AskedCall, Cell, CellResult
 from tracekit.sweep.running.locks import NoLocksError, locked
 from tracekit.workloads.sources import find_changed, has_sources
@@ -218,6 +219,14 @@ def _checked(key: str) -> str:
 def is_sweep(path: Path) -> bool:
     """Whether the folder holds a sweep's cells."""
     return (path / CELLS).is_dir()
+
+
+def why_no_traces(place: str) -> str | None:
+    """Of a sweep's folder, whose cells have times and no traces, what shows it; None of any other place."""
+    path = Path(place)
+    if not is_sweep(path) or not (path / ASKED).is_file():
+        return None
+    return f"{place} is a sweep folder and holds no traces: run tracekit sweep --show {quoted(place)}"
 
 
 def is_outdated(found: CellResult | None, since: str | None) -> bool:

@@ -1,15 +1,24 @@
 """What a note says: its code's sentence, of its subject and its facts."""
 
 from collections.abc import Iterable
+from functools import cache
 
 from tracekit.model.note import Note
 from tracekit.report.words.notes.comparisons import SENTENCES as SENTENCES
-from tracekit.report.words.saying import say
+from tracekit.report.words.saying import Sentence, say
+from tracekit.wings import load, wings
+
+
+@cache
+def every_sentence() -> dict[str, Sentence]:
+    """Those of the core and of wings, by code."""
+    return SENTENCES | {code: words for wing in wings() for code, words in load(wing.notes).items()}
 
 
 def note_sentence(note: Note) -> str:
     """The note in English."""
-    return say(SENTENCES[note.code], note.facts, note.subject)
+    sentences = SENTENCES if note.code in SENTENCES else every_sentence()
+    return say(sentences[note.code], note.facts, note.subject)
 
 
 def note_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
