@@ -35,7 +35,7 @@ OF_A_JOB = ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 class RankJob(Struct, frozen=True):
-    """What each rank is to do: to measure a run by its plan into `draft`, or a cell of a sweep."""
+    """What each rank is to do: to measure a run by its plan into `draft`, or to time a cell."""
 
     nproc: int
     plan: Plan | None = None
