@@ -17,17 +17,17 @@ from pathlib import Path
 
 import numpy as np
 from msgspec.structs import replace
-from tests.sweeps import compiled_cell, make_result
+from tests.sweep.sweeps import compiled_cell, make_result
 
 from tracekit.comparison.judging.processes import next_speedup95
 from tracekit.comparison.judging.thresholds import ENOUGH_PROCESSES, LEAST_IN_ONE_PROCESS, LEAST_IN_SEVERAL
-from tracekit.comparison.sweeping.best import find_best
-from tracekit.comparison.sweeping.cells import read_cell
-from tracekit.comparison.sweeping.chances import judge_together
 from tracekit.model.comparison import Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
-from tracekit.model.sweep_figures import CellFigures
 from tracekit.statistics.interval import NORMAL, Interval, interval_of_processes
+from tracekit.sweep.figures import CellFigures
+from tracekit.sweep.reading.best import find_best
+from tracekit.sweep.reading.cell_figures import read_cell
+from tracekit.sweep.reading.chances import judge_together
 
 #: By name: the offset's deviation, and degrees of freedom of Student's t (none: normal).
 PROCESSES = {"host-bound": (0.0575, None), "host-bound, t of 4": (0.0575, 4), "GPU-bound": (0.0134, None)}

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from tests import sides
 from tests.cli.runs import edited, make_run_folder
 from tests.sides import make_form
-from tests.sweeps import eager_cell, make_asked, make_result
 
 from tracekit import store
 from tracekit.errors import TracekitError
+from tracekit.model.cell import CellRun
 from tracekit.model.numerics import FormNumerics, PictureFile
 from tracekit.model.provenance import (
     CompiledGraph,
@@ -30,8 +30,6 @@ from tracekit.model.provenance import (
 )
 from tracekit.model.quartiles import Quartiles
 from tracekit.model.run import FormResult, Recording, Run
-from tracekit.model.sweep import Asked, CellResult
-from tracekit.walks.sweep_folder import SweepFolder
 
 
 def make_run(**changes: object) -> Run:
@@ -360,39 +358,6 @@ def test_a_manifest_that_is_no_json_was_cut_off_and_a_trace_of_its_name_was_not(
     assert store.is_cut_off(tmp_path) is is_cut_off
 
 
-def sweep(parent: Path) -> tuple[SweepFolder, Path]:
-    made = SweepFolder(parent / "sweep")
-    made.check()
-    made.save(make_result(eager_cell()))
-    made.ask(None, (eager_cell(),), make_asked([eager_cell()]).calls[0])
-    return made, made.path / "cells" / f"{eager_cell().key}.json"
-
-
-@pytest.mark.parametrize("turn", TURNS)
-def test_a_cell_that_leads_out_of_its_sweep_is_as_good_as_not_there(tmp_path: Path, turn: str) -> None:
-    made, path = sweep(tmp_path)
-    path.rename(tmp_path / "outside.json")
-    TURNS[turn](path, tmp_path / "outside.json")
-    assert made.load_all() == () and made.load(eager_cell().key) is None
-    assert list(made.unreadable) == [path.name]
-
-
-@pytest.mark.parametrize("turn", LINKS)
-def test_what_was_asked_of_a_sweep_lies_in_it(tmp_path: Path, turn: str) -> None:
-    made, _ = sweep(tmp_path)
-    (made.path / "sweep.json").rename(tmp_path / "outside.json")
-    LINKS[turn](made.path / "sweep.json", tmp_path / "outside.json")
-    with pytest.raises(TracekitError, match="leads out"):
-        made.asked()
-
-
-def test_a_key_that_is_a_path_is_no_cell(tmp_path: Path) -> None:
-    made, path = sweep(tmp_path)
-    with edited(path) as told:
-        told["cell"]["key"] = "../../outside"
-    assert made.load_all() == ()
-
-
 def nested(depth: int) -> str:
     return "[" * depth + "]" * depth
 
@@ -471,15 +436,19 @@ def _is_list(kind: object) -> bool:
 @pytest.mark.parametrize(
     ("kind", "is_loose"),
     [
-        *((kind, unbounded) for kind in (Run, CellResult, Asked, EagerOps, CompiledSites)),
-        *((kind, has_unbounded_list) for kind in (Run, CellResult, Asked)),
+        *((kind, unbounded) for kind in (Run, CellRun, EagerOps, CompiledSites)),
+        *((kind, has_unbounded_list) for kind in (Run, CellRun)),
     ],
 )
 def test_every_number_text_and_list_of_a_file_is_bounded(kind: type, is_loose: Callable[[object], bool]) -> None:
-    loose = [
+    assert loose_fields(kind, is_loose) == []
+
+
+def loose_fields(kind: type, is_loose: Callable[[object], bool]) -> list[str]:
+    """Of the noun and of all that it holds."""
+    return [
         f"{noun.__name__}.{name}"
         for noun in reached(kind, set())
         for name, each in typing.get_type_hints(noun, include_extras=True).items()
         if is_loose(each)
     ]
-    assert loose == []

@@ -15,14 +15,12 @@ from typing import Any
 
 from tracekit import store
 from tracekit.cli.profile import profile
-from tracekit.cli.sweep_report import load_sweep
 from tracekit.model.comparison import Comparison
 from tracekit.model.option import option_words
 from tracekit.model.workload import Request
-from tracekit.report.contract import comparison_json, sweep_json
+from tracekit.report.contract import comparison_json
 from tracekit.shell import split_variables, with_variables
 from tracekit.walks.sides import compare_forms
-from tracekit.walks.sweep_folder import SweepFolder, is_sweep
 from tracekit.workloads.registry import find
 
 ROOT = Path(__file__).parents[2]
@@ -140,6 +138,10 @@ def _finding(told: dict[str, Any]) -> dict[str, Any]:
 
 def collect_sweep(folder: Path) -> dict[str, Any]:
     """What a sweep's folder says, without its calls."""
+    from tracekit.sweep.commands.showing import load_sweep
+    from tracekit.sweep.report.as_json import sweep_json
+    from tracekit.sweep.running.folder import SweepFolder
+
     told = json.loads(sweep_json(load_sweep(folder, calls=1000)))
     kept = {key: told[key] for key in ("name", "suite", "published_source", "differs", "warnings")}
     asked = SweepFolder(folder).asked()
@@ -207,7 +209,7 @@ def read_runs() -> list[dict[str, Any]]:
 def main(folders: list[Path]) -> None:
     runs = {run["name"]: run for run in read_runs()}
     for folder in folders:
-        if is_sweep(folder):
+        if (folder / "cells").is_dir():
             name = folder.resolve().name
             write(RESULTS / f"sweep-{name}.json", collect_sweep(folder), "works", "published")
         else:

@@ -15,7 +15,6 @@ from pathlib import Path
 from tests.traces import ROOT, RUNS, SWEEP
 
 from tracekit import store
-from tracekit.cli.sweep_report import show_sweep
 from tracekit.comparison.commands import measuring_command
 from tracekit.model.comparison import Comparison
 from tracekit.report.composition.reports import comparison_report
@@ -36,6 +35,8 @@ def write_sample(folder: Path, reports: Path, comparison: Comparison | None = No
 
 def write_samples(folder: Path) -> list[Path]:
     """The pages of all committed runs and of the sweep, each with its twin beside it."""
+    from tracekit.sweep.commands.showing import show_sweep
+
     quietly = io.StringIO()
     with contextlib.chdir(ROOT), contextlib.redirect_stdout(quietly), contextlib.redirect_stderr(quietly):
         pages = [write_sample(run, folder)[0] for run in RUNS]

@@ -14,7 +14,6 @@ from tests.traces import DATA, make_kernel, make_op, recording, write_trace
 VIT = (DATA / "vit_eager.json.gz", DATA / "vit_default.json.gz")
 GRAPH = DATA / "vit_reduce-overhead.json.gz"
 RUNS = ROOT / "traces"
-SWEPT = "tracekit sweep --show swept"
 run = partial(invoke, "compare")
 
 
@@ -146,9 +145,6 @@ def test_a_step_is_not_subtracted_from_a_whole_recording(folder: Path) -> None:
         ((VIT[0],), 1, "one trace"),
         (("lost",), 1, "pass two traces, two recordings, or a run folder"),
         (("cut-off",), 1, "cut-off/run.json cannot be read (Input data was truncated); record the run again"),
-        (("swept",), 1, SWEPT),
-        (("swept", VIT[0]), 1, SWEPT),
-        ((VIT[0], "swept"), 1, SWEPT),
         (("flux-eager",), 1, "has no compiled variant, only eager"),
         ((VIT[0], "nowhere.json"), 1, "nowhere.json"),
         ((*VIT, "--form-a", "eager"), 1, "leave --form out"),
@@ -165,8 +161,6 @@ def test_what_cannot_be_compared_is_refused_and_nothing_is_written(
     make_run_folder(folder, "flux-eager", forms=("eager",))
     (make_run_folder(folder, "lost") / "run.json").unlink()
     (make_run_folder(folder, "cut-off") / "run.json").write_text("")
-    (folder / "swept" / "cells").mkdir(parents=True)
-    (folder / "swept" / "sweep.json").write_text("{}")
     result = run(*arguments)
     assert (result.exit_code, message in result.stderr) == (code, True), result.output
     assert not (folder / "reports").exists()

@@ -1,4 +1,4 @@
-"""Whatever a run folder or a sweep holds: a result, or one line of error."""
+"""Whatever a run folder holds: a result, or one line of error."""
 
 import contextlib
 import gzip
@@ -15,16 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.runs import invoke, make_run_folder
 from tests.fuzzing import damaged, fuzzed
-from tests.sweeps import compiled_cell, eager_cell, make_result
 
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model import provenance
 from tracekit.model.compilation import EagerFallback, FailedGuard, GraphBreak, NotCompiled
-from tracekit.model.sweep import AskedCall
 from tracekit.statistics import interval
 from tracekit.walks.reading import Reading
-from tracekit.walks.sweep_folder import SweepFolder
 
 REAL = Path(__file__).parents[2] / "traces" / "h100-vit" / "run.json"
 SHAPE = provenance.TensorShape((2, 2), "float32")
@@ -227,29 +224,3 @@ def test_files_of_a_run_may_be_cut_off_and_overwritten(
         for form in read.forms:
             store.load_provenance(path.parent, form)
             store.load_kernel_sources(path.parent, form)
-
-
-@pytest.fixture(scope="module")
-def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[SweepFolder, st.SearchStrategy[tuple[Path, object]]]:
-    """A sound sweep, and damaged content for each of its files."""
-    folder = SweepFolder(tmp_path_factory.mktemp("sweeps") / "vit")
-    folder.check()
-    cells = (eager_cell(), compiled_cell(), compiled_cell(batch_size=4))
-    for cell in cells:
-        folder.save(make_result(cell))
-    folder.ask("quick", cells, AskedCall("tracekit sweep vit", "2026-11-21T19:00:00+00:00", 0, 40, None, 30.0, None))
-    files = [folder.path / "sweep.json", *sorted((folder.path / "cells").iterdir())]
-    damages = [st.tuples(st.just(path), damaged(json.loads(path.read_bytes()))) for path in files]
-    return folder, st.one_of(damages)
-
-
-@fuzzed(20)
-@given(data=st.data())
-def test_any_cell_of_a_sweep_is_a_result_or_one_line(
-    sweep: tuple[SweepFolder, st.SearchStrategy[tuple[Path, object]]], data: st.DataObject
-) -> None:
-    folder, damages = sweep
-    path, told = data.draw(damages)
-    with holding(path, json.dumps(told).encode()):
-        command = ("sweep", "--show", "{run}", "--out", "{out}/page.html", "--json", "{out}/x.json")
-        run(command, run=folder.path, out=folder.path.parent / "out")

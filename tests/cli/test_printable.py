@@ -2,7 +2,6 @@
 what was typed."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -71,15 +70,14 @@ def test_analyze(folder: Path, options: tuple[str, ...]) -> None:
     assert_harmless(run("analyze", evil_trace(folder / "place", f"evil{EVIL}.json"), *options))
 
 
-@pytest.mark.parametrize("command", ["analyze", "compare", "open", "export", "sweep"])
+@pytest.mark.parametrize("command", ["analyze", "compare", "open", "export"])
 def test_places_that_are_not_there_or_hold_something_else(folder: Path, command: str) -> None:
     (folder / EVIL).mkdir()
     for name in ("one.json", "two.json"):
         evil_trace(folder / EVIL, f"{EVIL}{name}")
-    more = {"export": ("--kernels", "-"), "sweep": ()}.get(command, ())
-    show = ("--show",) if command == "sweep" else ()
-    assert_harmless(run(command, *show, f"missing{EVIL}", *more))
-    held = run(command, *show, EVIL, *more)
+    more = ("--kernels", "-") if command == "export" else ()
+    assert_harmless(run(command, f"missing{EVIL}", *more))
+    held = run(command, EVIL, *more)
     assert_harmless(held)
     assert held.exit_code != 0
 
@@ -120,7 +118,6 @@ def test_a_run_beside_another_one_and_beside_itself(folder: Path) -> None:
         *((EVIL,), (f"--{EVIL}",), ("analyze",), ("analyze", "a", EVIL), ("analyze", f"--{EVIL}")),
         *(("compare", "a", "b", "--form-a", EVIL), ("open", f"x{EVIL}", "y", "--out", EVIL)),
         *(("profile", "mlp", "--batch-size", EVIL), ("profile", "mlp", "--mode", EVIL), ("profile", EVIL)),
-        *(("sweep", EVIL, "--batch-size", f"1,{EVIL}"), ("sweep", "--suite", EVIL)),
         *((command, EVIL) for command in ("workloads", "schema", "completion", "doctor")),
         ("schema", "--out", f"schemas{EVIL}"),
     ],
@@ -133,20 +130,6 @@ def test_a_merged_trace_is_named_harmlessly(folder: Path) -> None:
     told = run("open", evil_run(folder), "--no-serve", "--out", f"merged{EVIL}.json.gz")
     assert_harmless(told)
     assert told.stdout.startswith(f"written: merged{SHOWN[:0]}a{SHOWN}]0;x{SHOWN}b")
-
-
-def test_a_sweep_of_a_stranger(folder: Path) -> None:
-    cells = folder / f"sweep{EVIL}" / "cells"
-    cells.mkdir(parents=True)
-    source = next((ROOT / "sweeps" / "h200-qwen2.5-vl" / "cells").glob("*.json"))
-    with edited(Path(shutil.copy(source, cells / "evil.json"))) as told:
-        told["cell"]["request"] |= {"workload": EVIL, "prompt": EVIL, "scope": EVIL}
-        told |= {"run": None, "outcome": "failed"}
-        told["failure"] = {"kind": "failed", "message": EVIL, "during": EVIL, "last_lines": [EVIL]}
-    (cells / f"broken{EVIL[:20]}.json").write_text("{")
-    result = run("sweep", "--show", cells.parent)
-    assert_harmless(result)
-    assert result.exit_code == 0
 
 
 def test_tracebacks_of_the_users_code_and_of_a_bug(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

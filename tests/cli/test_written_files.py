@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 from tests.cli.runs import ROOT, assert_refused, edited, make_run_folder
 from tests.cli.runs import invoke as run
-from tests.sweeps import compiled_cell, make_asked, make_result
 
 from tracekit.cli.profile import report_run
 from tracekit.errors import TracekitError
-from tracekit.walks.sweep_folder import SweepFolder
 
-KINDS = ("analyze", "compare", "traces", "several", "sweep")
+KINDS = ("analyze", "compare", "traces", "several")
 
 
 @pytest.fixture(autouse=True)
@@ -28,14 +26,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def make(kind: str, folder: Path, minute: int = 4) -> list[str]:
     """What a report is made of, and the command that makes it; `minute` is when it was measured."""
     folder.mkdir(exist_ok=True)
-    if kind == "sweep":
-        cells = SweepFolder(folder / "swept")
-        cells.check()
-        asked = make_asked([compiled_cell()])
-        told = asked.calls[0]
-        cells.ask(None, asked.cells, type(told)(f"tracekit sweep vit --seed {minute}", told.started, 0, *[None] * 4))
-        cells.save(make_result(compiled_cell()))
-        return ["sweep", "--show", str(folder / "swept"), "--out"]
     names = ("one", "two", "three") if kind == "several" else ("one",)
     for name in names:
         with edited(make_run_folder(folder, name)) as manifest:
@@ -48,13 +38,15 @@ def make(kind: str, folder: Path, minute: int = 4) -> list[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_its_own_report_is_replaced_and_that_of_something_else_is_not(folder: Path, kind: str) -> None:
-    command = make(kind, folder / "a")
+    assert_its_own_alone_is_replaced(make(kind, folder / "a"), make(kind, folder / "b", minute=5))
+
+
+def assert_its_own_alone_is_replaced(command: list[str], other: list[str]) -> None:
+    """Of two commands that make reports of the same form and hour, of different things."""
     assert run(*command, "notes.html").exit_code == 0
     page, twin = Path("notes.html").read_text(), Path("notes.md").read_text()
     mark = twin.splitlines()[-1].removeprefix("<!-- tracekit-report: ").removesuffix(" -->")
     assert len(mark) == 32 and f'<meta name="tracekit-report" content="{mark}">' in page[:300]
-    # The same name, the same form, the same hour.
-    other = make(kind, folder / "b", minute=5)
     refused = run(*other, "notes.html")
     assert_refused(refused, "the report of something else; pass --force")
     assert (Path("notes.html").read_text(), Path("notes.md").read_text()) == (page, twin)
@@ -66,7 +58,10 @@ def test_its_own_report_is_replaced_and_that_of_something_else_is_not(folder: Pa
 @pytest.mark.parametrize("name", ["notes.html", "notes.md"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_report_stays_whether_it_was_named_or_not(folder: Path, kind: str, name: str) -> None:
-    command = make(kind, folder / "a")
+    assert_what_is_no_report_stays(make(kind, folder / "a"), folder, name)
+
+
+def assert_what_is_no_report_stays(command: list[str], folder: Path, name: str) -> None:
     Path(name).write_text("mine")
     # It is refused before anything is read: of what cannot be read nothing is said.
     for path in (folder / "a").rglob("*-light.json"):
@@ -95,12 +90,11 @@ def test_the_report_that_profile_wrote_is_the_one_that_compare_writes(folder: Pa
 
 
 @pytest.mark.parametrize("kind", ["html", "md"])
-@pytest.mark.parametrize(
-    ("words", "name"), [(("profile", "mlp", "--compiled"), "mlp-compiled"), (("sweep", "mlp"), "sweep-mlp")]
-)
-def test_what_is_to_begin_is_refused_where_either_file_is_there(
-    folder: Path, words: tuple[str, ...], name: str, kind: str
-) -> None:
+def test_what_is_to_begin_is_refused_where_either_file_is_there(folder: Path, kind: str) -> None:
+    assert_refused_where_a_file_is(folder, ("profile", "mlp", "--compiled"), "mlp-compiled", kind)
+
+
+def assert_refused_where_a_file_is(folder: Path, words: tuple[str, ...], name: str, kind: str) -> None:
     (folder / "reports").mkdir()
     (folder / "reports" / f"{name}.{kind}").write_text("mine")
     refused = run(*words, "--size", "tiny")

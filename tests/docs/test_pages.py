@@ -12,7 +12,7 @@ from tracekit.model.timing import StopReason
 from tracekit.report.sections.figures import COUNTS
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings import WORDS
-from tracekit.report.words.notes import SENTENCES
+from tracekit.report.words.notes import every_sentence
 
 from .texts import DOCS, PAGES, ROOT, anchors, links, prose
 
@@ -68,7 +68,7 @@ def test_every_python_file_that_a_page_names_exists_unless_its_reader_makes_it(n
 
 def test_every_note_is_listed_and_no_other() -> None:
     found = re.findall(r"^\| `(\w+)` \|", (DOCS / "note-codes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(found) == sorted(SENTENCES)
+    assert sorted(found) == sorted(every_sentence())
 
 
 def test_every_row_finding_and_word_that_stands_for_a_rule_is_defined() -> None:

@@ -12,7 +12,6 @@ from rich.console import Console
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.single_run import SingleRun
-from tracekit.model.sweep_figures import Sweep
 from tracekit.report.composition import detail, reports
 from tracekit.report.document import Cell, Report, Summary, Table
 from tracekit.report.markdown import markdown_of
@@ -20,15 +19,14 @@ from tracekit.report.page import page_of
 from tracekit.report.terminal import shown
 
 
-def _texts(report: Callable[..., Report]) -> tuple[Callable[..., str], Callable[..., str]]:
+def texts(report: Callable[..., Report]) -> tuple[Callable[..., str], Callable[..., str]]:
     """What makes its page, and what makes its twin."""
     return lambda *args: page_of(report(*args)), lambda *args: markdown_of(report(*args))
 
 
-side_page, side_markdown = _texts(reports.side_report)
-comparison_page, comparison_markdown = _texts(reports.comparison_report)
-comparisons_page, comparisons_markdown = _texts(reports.comparisons_report)
-sweep_page, sweep_markdown = _texts(reports.sweep_report)
+side_page, side_markdown = texts(reports.side_report)
+comparison_page, comparison_markdown = texts(reports.comparison_report)
+comparisons_page, comparisons_markdown = texts(reports.comparisons_report)
 
 
 def printed(summary: Summary, width: int = 80, *, colours: bool = False, crop: bool = True) -> str:
@@ -42,15 +40,13 @@ def printed(summary: Summary, width: int = 80, *, colours: bool = False, crop: b
 PAGE, OPEN = Path("reports/page.html"), "tracekit open traces/run"
 
 
-def told_in_full(found: Comparison | Comparisons | Sweep | SingleRun, width: int = 80, *, colours: bool = False) -> str:
+def told_in_full(found: Comparison | Comparisons | SingleRun, width: int = 80, *, colours: bool = False) -> str:
     """What a terminal shows that is asked for all."""
     match found:
         case Comparison():
             summary = detail.comparison_text(found, PAGE, OPEN, "all", width)
         case Comparisons():
             summary = detail.comparisons_text(found, PAGE, "tracekit compare traces/run", "all", width)
-        case Sweep():
-            summary = detail.sweep_text(found, PAGE, "all", width)
         case SingleRun():
             summary = detail.analysis_text(found, PAGE, detail="all", width=width)
     return printed(summary, width, colours=colours)

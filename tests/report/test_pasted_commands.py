@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import example, given
@@ -14,15 +16,12 @@ from tests.fuzzing import fuzzed
 from tests.report.showing import PAGE, printed
 from tests.shells import BASH, words_of
 from tests.sides import make_analysis, make_run, make_settings, make_side
-from tests.sweeps import compiled_cell, eager_cell, make_result
 
 from tracekit import shell
 from tracekit.comparison import commands
 from tracekit.comparison.commands import measuring_command, repeating_command, run_again
 from tracekit.comparison.looking import look_at
 from tracekit.comparison.remedies import find_remedies
-from tracekit.comparison.sweeping import cells
-from tracekit.comparison.sweeping.works import read_sweep
 from tracekit.model.comparison import Finding
 from tracekit.model.compilation import NotCompiled
 from tracekit.model.run import Settings, UserModel
@@ -158,29 +157,11 @@ def of_nothing_compiled(settings: Settings, odd: str) -> Suggested:
     return Suggested(reports.side_report(single, run, measuring_command(run)), [*told, measuring_command(run)], [])
 
 
-def of_sweep(settings: Settings, odd: str) -> Suggested:
-    found = []
-    for cell, us in ((eager_cell(), 8_000.0), (compiled_cell(), 4_000.0)):
-        cell = replace(cell, request=replace(cell.request, workload=settings.workload, prompt=settings.prompt))
-        result = make_result(cell, us)
-        assert result.run is not None
-        found.append(replace(result, run=replace(result.run, settings=settings)))
-    sweep = read_sweep("sweep", None, found, None, 1000)
-    best = [each.candidates[0].command for work in sweep.works for each in work.best if each.clear]
-    resumed = shell.joined(["tracekit", "sweep", "--resume", odd])
-    text = printed(detail.sweep_text(sweep, PAGE, "all", 60), 60, crop=False)
-    return Suggested(reports.sweep_report(sweep, resumed), [*best, resumed], best, text)
-
-
-@pytest.mark.skipif(BASH is None, reason="no bash")
-@pytest.mark.parametrize("case", [of_comparison, of_nothing_compiled, of_sweep])
-@given(texts=st.lists(FREE, min_size=9, max_size=9))
-@example(texts=["vit```;>owned;```", "a\nb", "`", "|", "\\|", "it's", "``", "\x1b", "$'"])
-@example(texts=["vit", "x " * 80, "--a 'b c'  d", "\\", "y" * 200, "\xa0 \xa0", "  ", "\u202e", "``` `"])
-@fuzzed(6)
-def test_what_is_pasted_has_the_words_that_were_meant(
-    case: Callable[[Settings, str], Suggested], texts: list[str], tmp_path_factory: pytest.TempPathFactory
+def assert_pasted_as_meant(
+    case: Callable[[Settings, str], Suggested], texts: list[str], empty: Path, modules: tuple[ModuleType, ...]
 ) -> None:
+    """Every command that the case suggests for a run of these settings has the words of which one of the `modules`
+    made it."""
     workload, prompt, scope, mode, size, dtype, pretrained, odd, variable = texts
     settings = make_settings(
         workload=workload,
@@ -203,7 +184,7 @@ def test_what_is_pasted_has_the_words_that_were_meant(
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (shell, commands, cells):
+        for module in modules:
             patch.setattr(module, "joined", noted)
         suggested = case(settings, odd)
     page, (blocks, spans) = of_page(suggested.report), of_twin(suggested.report)
@@ -211,7 +192,7 @@ def test_what_is_pasted_has_the_words_that_were_meant(
     pasted = {each: each for each in page | blocks} | {
         in_terminal(each, suggested.text): each for each in suggested.terminal
     }
-    for command, words in zip(pasted.values(), words_of([*pasted], tmp_path_factory.mktemp("empty")), strict=True):
+    for command, words in zip(pasted.values(), words_of([*pasted], empty), strict=True):
         if command.startswith("# "):
             assert words == []
             continue
@@ -220,3 +201,22 @@ def test_what_is_pasted_has_the_words_that_were_meant(
         variables = words[: -len(own)]
         assert {*variables} <= {f"TRITON_X={variable}", "TRITON_Y=1", "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1"}
         assert command.startswith("TRITON_X=") == (f"TRITON_X={variable}" in variables)
+
+
+#: Texts that broke something once.
+BREAKING = (
+    ["vit```;>owned;```", "a\nb", "`", "|", "\\|", "it's", "``", "\x1b", "$'"],
+    ["vit", "x " * 80, "--a 'b c'  d", "\\", "y" * 200, "\xa0 \xa0", "  ", "\u202e", "``` `"],
+)
+
+
+@pytest.mark.skipif(BASH is None, reason="no bash")
+@pytest.mark.parametrize("case", [of_comparison, of_nothing_compiled])
+@given(texts=st.lists(FREE, min_size=9, max_size=9))
+@example(texts=BREAKING[0])
+@example(texts=BREAKING[1])
+@fuzzed(6)
+def test_what_is_pasted_has_the_words_that_were_meant(
+    case: Callable[[Settings, str], Suggested], texts: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    assert_pasted_as_meant(case, texts, tmp_path_factory.mktemp("empty"), (shell, commands))

@@ -18,11 +18,10 @@ from tests.sides import (
     make_side,
     scaled,
 )
-from tests.traces import ROOT, RUNS, SWEEP
+from tests.traces import ROOT, RUNS
 
 from tracekit import store
 from tracekit.cli.profile import profile
-from tracekit.cli.sweep_report import load_sweep
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.comparison.looking import look_at
@@ -30,7 +29,7 @@ from tracekit.model.comparison import Comparison
 from tracekit.numbers import MISSING, duration
 from tracekit.report.accounts import shown_account
 from tracekit.report.advised import advised
-from tracekit.report.composition.detail import analysis_text, comparison_text, comparisons_text, sweep_text
+from tracekit.report.composition.detail import analysis_text, comparison_text, comparisons_text
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_account import LESS_THAN_NONE
 from tracekit.report.composition.overview_side import side_overview
@@ -83,12 +82,10 @@ def test_what_a_call_consists_of_adds_up_to_it(name: Path, compared: Callable[[P
     assert math.isclose(by_module, wholes[0].delta_us or 0.0, rel_tol=1e-9, abs_tol=1e-6)
 
 
-def test_several_runs_and_a_sweep_are_told_in_thirty_lines() -> None:
+def test_several_runs_are_told_in_thirty_lines() -> None:
     places = tuple(str(ROOT / name) for name in RUNS if "vit" in name.name)
     several = comparisons_text(load_comparisons(places, Reading(shapes=True)), PAGE, "tracekit compare traces/run")
-    sweep = sweep_text(load_sweep(ROOT / SWEEP, 1000), PAGE)
-    for text in (several, sweep):
-        lines(printed(text, 100))
+    lines(printed(several, 100))
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.0, 1.3])
@@ -148,7 +145,6 @@ def test_nothing_is_wider_than_the_terminal(width: int) -> None:
         comparison_text(compare(one, other), PAGE, OPEN, width=width),
         analysis_text(look_at(one), PAGE, width=width),
         comparisons_text(several, PAGE, "tracekit compare traces/run", width=width),
-        sweep_text(load_sweep(ROOT / SWEEP, 1000), PAGE, width=width),
     ):
         lines(printed(text, width), width)
 

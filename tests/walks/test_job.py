@@ -14,16 +14,12 @@ from tests.cli.runs import ROOT, assert_refused, invoke, tracekit
 from tracekit import store
 from tracekit.errors import KilledRankError, TheirCodeError, TracekitError
 from tracekit.model.child import RankFailure
-from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
 from tracekit.nvml import Driver, NoDriver
 from tracekit.tracefile.read import read_trace
 from tracekit.walks.job import RankJob, decoded, encoded, failure_of, refuse_unshared
-from tracekit.walks.plan import Plan, TimingPlan
+from tracekit.walks.plan import Plan
 from tracekit.walks.sides import compare_forms
-from tracekit.walks.sweep_cells import make_cell
-from tracekit.walks.sweep_folder import SweepFolder
-from tracekit.walks.sweeping import SweepPlan, find_left, run_cell
 from tracekit.workloads import sizes
 
 #: A layer whose outputs are all-reduced; compiled it needs no C++. Rank 1 comes late, or has a graph break
@@ -140,20 +136,6 @@ def _running(text: str) -> list[str]:
             continue
         found += [command] if text in command and "pytest" not in command else []
     return found
-
-
-@pytest.mark.slow
-def test_a_cell_of_a_sweep_over_ranks_is_timed_on_all_of_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    request = Request("model.py:build", nproc=2, options=("late_ms=30",))
-    plan = SweepPlan((make_cell("eager", request),), 0, 5, TimingPlan())
-    result = run_cell(plan, *find_left(plan, SweepFolder(folder / "sweep")), 1, folder, Silent())
-    assert result.failure is None and result.run is not None
-    form = result.run.form("eager")
-    # The time of the late rank, told by the first.
-    assert form is not None and form.times is not None and min(form.times.wall_us) > 20_000
-    assert result.run.settings.nproc == 2 and len(form.times.wall_us) == 5
 
 
 def test_what_cannot_be_asked_of_ranks_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from tests.cli.runs import make_run_folder
 from tests.sequences import make_sequence, product
 from tests.sides import make_environment, make_form, make_run, make_settings, make_side
-from tests.sweeps import CALL, compiled_cell, make_asked, make_result
 
 from tracekit import store
 from tracekit.errors import TracekitError
@@ -145,20 +144,8 @@ def test_a_trace_is_where_it_lies_and_its_path_is_told_to_nobody(
 
 def test_a_report_is_of_its_kind_of_its_parts_and_of_their_order() -> None:
     told = [("analysis", "a"), ("comparison", "a"), ("comparison", "ab"), ("comparison", "ba"), ("several", "ab")]
-    assert len({reports.identity_of_report(kind, parts) for kind, parts in told}) == 5  # type: ignore[arg-type]
+    assert len({reports.identity_of_report(kind, parts) for kind, parts in told}) == 5
     assert len(reports.reports_of_run(RUN)) == 3
-
-
-def test_a_sweep_stays_one_while_its_cells_come_and_are_measured_anew() -> None:
-    asked, first = make_asked([compiled_cell()]), make_result(compiled_cell())
-    again = replace(first, started="2027-01-02T03:04:05+00:00")
-    later = replace(asked, calls=(CALL, replace(CALL, started="2027-01-01T00:00:00+00:00")))
-    one = reports.identity_of_sweep(asked, ())
-    assert reports.identity_of_sweep(asked, [first]) == reports.identity_of_sweep(later, [again]) == one
-    other = replace(asked, calls=(replace(CALL, started="2026-01-02T03:04:06+00:00"),))
-    assert reports.identity_of_sweep(other, ()) != one
-    # Nobody knows what began it: then it is its cells.
-    assert reports.identity_of_sweep(None, [first]) != reports.identity_of_sweep(None, [again])
 
 
 ONE = make_side("eager", form=make_form())

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from tracekit.model.sweep import Source
+from tracekit.model.cell import Source
 from tracekit.workloads.sources import find_changed, has_sources, read_sources
 
 

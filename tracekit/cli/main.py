@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import importlib
 import io
 import os
 import sys
@@ -16,6 +15,7 @@ from tracekit import __version__
 from tracekit.errors import StrictError, TheirCodeError, TracekitError
 from tracekit.interpreter import end_at_once, fill_closed_streams
 from tracekit.printing import echo, echo_lines, print_traceback, printable_lines
+from tracekit.wings import load, wings
 
 #: What Ctrl-C ends with, as a shell has it.
 INTERRUPTED = 130
@@ -23,10 +23,9 @@ STDOUT, STDERR = 1, 2
 #: What a damaged recording ends with under --strict.
 STRICT_EXIT = 2
 
-#: Each command and its line of help. Its file `tracekit/cli/NAME.py` is imported only when it is used.
-COMMANDS = {
+#: Each command of the core and its line of help. Its file `tracekit/cli/NAME.py` is imported only when it is used.
+OF_THE_CORE = {
     "profile": "Run a model: time it, record it, compare eager with compiled.",
-    "sweep": "Measure many settings of a model and report the best one.",
     "analyze": "Analyze one trace.",
     "compare": "Compare two runs or traces: what changed and why.",
     "ranks": "Compare the ranks of one job: who waited for whom and why.",
@@ -38,6 +37,21 @@ COMMANDS = {
     "doctor": "Check that this machine can profile, and how to fix it.",
     "completion": "Print a shell completion script.",
 }
+
+#: Those of wings, by name.
+OF_WINGS = {name: command for wing in wings() for name, command in wing.commands.items()}
+
+
+def _in_their_order() -> dict[str, str]:
+    listed = list(OF_THE_CORE.items())
+    for name, command in OF_WINGS.items():
+        at = [other for other, _ in listed].index(command.after)
+        listed.insert(at + 1, (name, command.help))
+    return dict(listed)
+
+
+#: All commands, as they are listed.
+COMMANDS = _in_their_order()
 
 #: The commands that read traces and run no model, as they stand in sys.argv.
 READERS = (["analyze"], ["compare"], ["ranks"], ["export"])
@@ -80,9 +94,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"tracekit.cli.{cmd_name}")
         # `open` would hide the builtin in its own file.
-        command: click.Command = getattr(module, "open_" if cmd_name == "open" else cmd_name)
+        name = "open_" if cmd_name == "open" else cmd_name
+        place = OF_WINGS[cmd_name].place if cmd_name in OF_WINGS else f"tracekit.cli.{cmd_name}:{name}"
+        command: click.Command = load(place)
         return command
 
     def resolve_command(

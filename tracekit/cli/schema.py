@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,19 +10,17 @@ from tracekit.cli.options import WIDE_HELP
 from tracekit.errors import TracekitError
 from tracekit.files import write_named
 from tracekit.printing import echo, hand_over
+from tracekit.wings import wings
 
-if TYPE_CHECKING:
-    from tracekit.report.schemas import SchemaName
-
-NAMES: tuple[SchemaName, ...] = ("analysis", "comparison", "comparisons", "ranks", "run", "sweep", "sweep-cell")
+NAMES = ("analysis", "comparison", "comparisons", "ranks", "run", *(name for wing in wings() for name in wing.schemas))
 
 
 @click.command(epilog="Example: tracekit schema comparison", context_settings=WIDE_HELP)
 @click.argument("name", type=click.Choice(NAMES), required=False)
 @click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write all schemas into this folder.")
-def schema(name: SchemaName | None, out: Path | None) -> None:
-    """Print the JSON Schema of a document: the --json output of `analyze`, `compare` and `sweep`, a run folder's
-    run.json, or the file of a sweep's cell."""
+def schema(name: str | None, out: Path | None) -> None:
+    """Print the JSON Schema of a document: a command's --json output, or a file that tracekit keeps, such as a run
+    folder's run.json."""
     from tracekit.report.schemas import schema_text
 
     if (name is None) == (out is None):

@@ -1,4 +1,4 @@
-"""The JSON contract: `tracekit.analysis/1`, `tracekit.comparison/1`, `tracekit.comparisons/1` and `tracekit.sweep/1`.
+"""The JSON contract: `tracekit.analysis/1`, `tracekit.comparison/1` and `tracekit.comparisons/1`.
 
 From the first release on changes are additive only.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -25,11 +25,8 @@ from tracekit.report.words.findings import finding_advice, finding_evidence, fin
 from tracekit.report.words.groups import evidence_sentences, label_words
 from tracekit.report.words.health import health_sentence
 from tracekit.report.words.not_compiled import because, remedy_words
-from tracekit.report.words.notes import grave_sentences, machine_difference, note_sentences, other_sentences
+from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 from tracekit.report.words.reasons import accuracy_because, bound_because, reason_words
-
-if TYPE_CHECKING:
-    from tracekit.model.sweep_figures import Sweep
 
 
 def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
@@ -53,12 +50,12 @@ def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
         told["per_step"] = msgspec.to_builtins(per_step(side))
     else:
         told["run"] = {"form": msgspec.to_builtins(side.form), "steps": side.steps, **_derived(side, top)}
-    return _text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told})
+    return json_text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told})
 
 
 def comparison_json(comparison: Comparison, *, top: int = 20) -> str:
     """A comparison; each side holds its analysis."""
-    return _text({"schema": "tracekit.comparison/1", **_comparison(comparison, top)})
+    return json_text({"schema": "tracekit.comparison/1", **_comparison(comparison, top)})
 
 
 def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
@@ -74,7 +71,7 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
         "told_apart_by": told.told_apart_by,
         "comparisons": [_comparison(each, top) for each in told.comparisons],
     }
-    return _text(fields)
+    return json_text(fields)
 
 
 def ranks_json(told: Ranks, each_alone: Iterable[OneCollective] | None = None) -> str:
@@ -90,7 +87,7 @@ def ranks_json(told: Ranks, each_alone: Iterable[OneCollective] | None = None) -
     for each, finding in zip(fields["findings"], told.findings, strict=True):
         each |= {"title": rank_findings.finding_title(finding), "evidence": rank_findings.finding_evidence(finding)}
     fields["warnings"] = list(map(ranks.note_sentence, told.notes))
-    return _text({"schema": "tracekit.ranks/1", **fields})
+    return json_text({"schema": "tracekit.ranks/1", **fields})
 
 
 def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
@@ -165,7 +162,8 @@ def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:
     return fields
 
 
-def _text(fields: dict[str, Any]) -> str:
+def json_text(fields: dict[str, Any]) -> str:
+    """What is written: indented, whatever is no number as null."""
     # msgspec writes NaN and infinities as null: what is no number was not measured.
     try:
         encoded = msgspec.json.encode(fields)
@@ -173,26 +171,3 @@ def _text(fields: dict[str, Any]) -> str:
         # A path that is no text, or a command line with one.
         encoded = msgspec.json.encode(json.loads(encodable(json.dumps(fields, ensure_ascii=False))))
     return msgspec.json.format(encoded, indent=1).decode() + "\n"
-
-
-def sweep_json(sweep: Sweep) -> str:
-    """The sweep as it is; what is no number was not measured, and is null. `warnings` and `held_back` are what notes
-    say."""
-    # Sweeps alone need it, and all that it imports.
-    from tracekit.report.sweep.words import published_differences
-
-    told = msgspec.to_builtins(sweep)
-    told["warnings"] = note_sentences(sweep.notes)
-    told["differs"] = published_differences(sweep)
-    for note in told["notes"]:
-        if note["code"] in ("machines_of_a_work_differ", "processes_not_pooled"):
-            note["facts"]["differences"] = [machine_difference(**each) for each in note["facts"]["differences"]]
-    for work, fields in zip(sweep.works, told["works"], strict=True):
-        for name, statements in (("differs", work.differs), ("apart", work.apart)):
-            fields[name] = [machine_difference(each.code, each.facts) for each in statements]
-        for cell, of_cell in zip(work.cells, fields["cells"], strict=True):
-            of_cell["warnings"] = note_sentences(cell.notes)
-            of_cell["conditions"]["held_back"] = note_sentences(cell.conditions.limits)
-            for process, of_process in zip(cell.processes, of_cell["processes"], strict=True):
-                of_process["conditions"]["held_back"] = note_sentences(process.conditions.limits)
-    return _text(told)

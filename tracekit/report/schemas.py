@@ -6,23 +6,23 @@ Every key that is written is required; more keys may come with later versions, n
 import ast
 import functools
 import re
+import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from tracekit import model
-from tracekit.model import analysis, comparison, comparisons, ranks, sweep_figures
+from tracekit.model import analysis, comparison, comparisons, ranks
 from tracekit.model.gate import Outcome
 from tracekit.model.groups import Evidence
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult, Run
 from tracekit.model.sequence import OperatorSource
 from tracekit.model.single_run import NothingCompiled, PerStep
-from tracekit.model.sweep import CellResult
+from tracekit.wings import load, wings
 
-SchemaName = Literal["analysis", "comparison", "comparisons", "ranks", "run", "sweep", "sweep-cell"]
 #: The dialect that msgspec writes.
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -103,18 +103,8 @@ BESIDE: dict[str, dict[str, tuple[object, str]]] = {
     "Bound": {"because": (str, "Why, in words.")},
     "HealthFinding": {"message": (str, "")},
     "SyncTime": {"where": (str | None, "Place and lines in words; None where not recorded.")},
-    "CellFigures": {"warnings": (tuple[str, ...], "What the notes say.")},
-    "Sweep": {
-        "warnings": (tuple[str, ...], "What the notes say."),
-        "differs": (tuple[str, ...], "What the differences are, in words."),
-    },
-    "Work": {
-        "differs": (tuple[str, ...], "What is not the same on all machines of it (`driver: 580.1, 590.2`)."),
-        "apart": (tuple[str, ...], "What tells its machine from those of other processes of the same cells."),
-    },
     "RankFinding": {"title": (str, "The finding in words."), "evidence": (str, "What it rests on, in words.")},
     "RanksFile": {"warnings": (tuple[str, ...], "What the notes say.")},
-    "Conditions": {"held_back": (tuple[str, ...], "What the limits say.")},
 }
 BESIDE["ComparisonFile"] = BESIDE["Comparison"]
 #: Every activity one by one is the trace over again, and bounds are written with their sides.
@@ -127,14 +117,22 @@ UNWRITTEN = {
 }
 #: Keys of an analysis that only some have.
 OPTIONAL = ("per_step", "run", "nothing_compiled")
-FILES: dict[SchemaName, type] = {
-    "analysis": AnalysisFile,
-    "comparison": ComparisonFile,
-    "comparisons": ComparisonsFile,
-    "ranks": RanksFile,
-    "run": Run,
-    "sweep": sweep_figures.Sweep,
-    "sweep-cell": CellResult,
+
+
+class Written(NamedTuple):
+    """A file that is written: of which noun, and what stands besides the fields of nouns; None where a file holds
+    nothing but fields, and those that say nothing may be left out."""
+
+    noun: type
+    beside: dict[str, dict[str, tuple[object, str]]] | None
+
+
+FILES = {
+    "analysis": Written(AnalysisFile, BESIDE),
+    "comparison": Written(ComparisonFile, BESIDE),
+    "comparisons": Written(ComparisonsFile, BESIDE),
+    "ranks": Written(RanksFile, BESIDE),
+    "run": Written(Run, None),
 }
 #: What a figure is in whose name a unit stands, where nothing else is said of it.
 UNITS = {
@@ -152,14 +150,18 @@ UNITS = {
 }
 
 
-def schema(name: SchemaName) -> dict[str, Any]:
+def schema(name: str) -> dict[str, Any]:
     """The JSON Schema of `tracekit.NAME/1`."""
-    beside = () if name in ("run", "sweep-cell") else BESIDE
+    file = _files()[name]
+    beside = file.beside or {}
     added = [
-        msgspec.defstruct(f"Of{noun}", [(key, kind) for key, (kind, _) in BESIDE[noun].items()]) for noun in beside
+        msgspec.defstruct(f"Of{noun}", [(key, kind) for key, (kind, _) in keys.items()])
+        for noun, keys in beside.items()
     ]
-    _, nouns = msgspec.json.schema_components((FILES[name], *added), ref_template="#/$defs/{name}")
-    said = _said_of_fields() | {f"Of{noun}": {key: told for key, (_, told) in BESIDE[noun].items()} for noun in beside}
+    _, nouns = msgspec.json.schema_components((file.noun, *added), ref_template="#/$defs/{name}")
+    said = _said_of_fields() | {
+        f"Of{noun}": {key: told for key, (_, told) in keys.items()} for noun, keys in beside.items()
+    }
     for noun, told in nouns.items():
         for key, each in told.get("properties", {}).items():
             if words := said[noun].get(key) or UNITS.get(key.rsplit("_", 1)[-1]):
@@ -167,7 +169,7 @@ def schema(name: SchemaName) -> dict[str, Any]:
     # What `contract` writes of a noun in place of its fields.
     for noun, fields in nouns.items() if beside else ():
         told = fields["properties"]
-        if noun in BESIDE:
+        if noun in beside:
             told |= nouns[f"Of{noun}"]["properties"]
         for key in UNWRITTEN.get(noun, ()):
             del told[key]
@@ -179,7 +181,7 @@ def schema(name: SchemaName) -> dict[str, Any]:
         fields["required"] = [key for key in told if noun != "AnalysisFile" or key not in OPTIONAL]
         for each in told.values():
             each.pop("default", None)
-    root = FILES[name].__name__
+    root = file.noun.__name__
     needed: set[str] = set()
     found = {root}
     while found:
@@ -196,16 +198,23 @@ def schema(name: SchemaName) -> dict[str, Any]:
     }
 
 
-def schema_text(name: SchemaName, *, for_reading: bool = False) -> str:
+def schema_text(name: str, *, for_reading: bool = False) -> str:
     """In one line, or `for_reading` with a line for each key."""
     return msgspec.json.format(msgspec.json.encode(schema(name)), indent=1 if for_reading else -1).decode() + "\n"
+
+
+@functools.cache
+def _files() -> dict[str, Written]:
+    """Those of the core and of wings, by name."""
+    return FILES | {name: load(place) for wing in wings() for name, place in wing.schemas.items()}
 
 
 @functools.cache
 def _said_of_fields() -> dict[str, dict[str, str]]:
     """By noun and field what stands beside it, `wall_us: float  #: The median.`: Python itself keeps no comments."""
     said: dict[str, dict[str, str]] = {}
-    for path in (*Path(model.__file__).parent.glob("*.py"), Path(__file__)):
+    of_files = sorted({sys.modules[file.noun.__module__].__file__ or "" for file in _files().values()})
+    for path in dict.fromkeys((*Path(model.__file__).parent.glob("*.py"), *map(Path, of_files))):
         source = path.read_text(encoding="utf-8")
         lines = source.splitlines()
         for noun in ast.parse(source).body:

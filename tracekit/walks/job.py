@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from tracekit import store
 from tracekit.errors import KilledRankError, TheirCodeError, TracekitError
+from tracekit.model.cell import CellJob
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
-from tracekit.model.sweep import CellJob
 from tracekit.model.workload import Request
 from tracekit.report.words.noted import exit_words
 from tracekit.walks.plan import RANKS_SECONDS, Plan
@@ -35,7 +35,7 @@ OF_A_JOB = ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 
 
 class RankJob(Struct, frozen=True):
-    """What each rank is to do: to measure a run by its plan into `draft`, or a cell of a sweep."""
+    """What each rank is to do: to measure a run by its plan into `draft`, or to time a cell."""
 
     nproc: int
     plan: Plan | None = None

@@ -24,7 +24,7 @@ from tracekit.walks.sides import (
     interrupted_run,
     is_run_folder,
     load_side,
-    refuse_sweep,
+    refuse_place_of_wing,
     run_without_compiled,
     slowest_rank,
 )
@@ -76,7 +76,7 @@ def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | N
     """Raises TracekitError where there are no two sides."""
     if b is None and not is_run_folder(a):
         raise_if_absent(a)
-        refuse_sweep(a)
+        refuse_place_of_wing(a)
         if not Path(a).is_dir():
             from tracekit.tracefile.read import check_is_trace
 

@@ -18,11 +18,11 @@ from tracekit.errors import LateRankError, TheirCodeError, TracekitError
 from tracekit.files import write_replaced
 from tracekit.model.child import END_OF_RANK, STANDS_OF_RANK, RankFailure
 from tracekit.model.progress import Progress, Silent
-from tracekit.walks.cell_process import in_one_line, measure_cell, ran_out_of_memory
 from tracekit.walks.job import RANK, RankJob, decoded
 from tracekit.walks.processes import WORD, caches_in
 from tracekit.walks.profiling import measure_rank
 from tracekit.walks.relayed_progress import Relaying
+from tracekit.walks.timed_cell import ProgressFile, in_one_line, keeping, measure_cell, ran_out_of_memory
 
 #: What gloo and NCCL say of a rank that did not come.
 TIMED_OUT = re.compile("timed? ?-?out", re.IGNORECASE)
@@ -45,7 +45,10 @@ def work(job: RankJob, place: Path, rank: int) -> None:
 
     if job.cell is not None:
         with joined(job.timeout_seconds) as ranks:
-            measure_cell(job.cell, place, ranks)
+            if rank:
+                measure_cell(job.cell, ProgressFile(Path(os.devnull)), lambda _: None, ranks=ranks)
+            else:
+                measure_cell(job.cell, ProgressFile(place / WORD), keeping(place), ranks=ranks)
         return
     assert job.plan is not None and job.draft is not None
     progress: Progress = Relaying(place / WORD) if rank == 0 else Silent()

@@ -1,6 +1,6 @@
 """Where a report lies, what it is a report of, and that it replaces nothing but an older one of the same.
 
-What it is of is a hash: equal for the same runs, traces and sweeps, and for no others.
+What it is of is a hash: equal for the same runs and traces, and for no others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterable
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -23,10 +23,7 @@ from tracekit.report.marks import REACH, find_mark, marked_page, marked_twin
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName, Run
-    from tracekit.model.sweep import Asked, CellResult
     from tracekit.report.document import Report
-
-ReportKind = Literal["analysis", "comparison", "several", "sweep", "ranks"]
 
 
 class Destination(Struct, frozen=True):
@@ -123,13 +120,14 @@ def write_report(report: Report, there: Destination) -> tuple[Path, Path]:
     return there.page, there.twin
 
 
-def identity_of_report(kind: ReportKind, parts: Iterable[str]) -> str:
+def identity_of_report(kind: str, parts: Iterable[str]) -> str:
+    """`kind` is what it is of: `analysis`, `comparison`, `several`, `ranks`, or what a wing has."""
     return digest([kind, *parts])
 
 
 def identity_of_report_on(run: Run) -> str:
     """Of the report that a run of one form or of both has when it was made."""
-    kind: ReportKind = "comparison" if len(run.forms) > 1 else "analysis"
+    kind = "comparison" if len(run.forms) > 1 else "analysis"
     return identity_of_report(kind, (identity_of_form(run, form.name) for form in run.forms))
 
 
@@ -148,14 +146,6 @@ def identity_of_run(run: Run) -> str:
     times = [[form.name, form.warmup_us, form.wall_us] for form in run.forms]
     measured = msgspec.to_builtins([run.started, run.command, run.settings, run.environment, times])
     return digest(_without_empty(measured))
-
-
-def identity_of_sweep(asked: Asked | None, results: Iterable[CellResult]) -> str:
-    """By the call that began it: cells come, and are measured anew. Where nobody knows that, by its cells."""
-    if asked is not None and asked.calls:
-        first = asked.calls[0]
-        return identity_of_report("sweep", [asked.name, first.started, first.command, str(first.seed)])
-    return identity_of_report("sweep", sorted(digest([each.cell.key, each.started]) for each in results))
 
 
 def _without_empty(value: object) -> object:

@@ -17,6 +17,7 @@ from tracekit.shell import quoted
 from tracekit.tracefile.source import holds_traces, raise_if_absent
 from tracekit.walks.model_code import read_model_code
 from tracekit.walks.reading import Reading
+from tracekit.wings import load, wings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as PySequence
@@ -52,7 +53,7 @@ def load_side(
     """
     path = Path(place)
     if not is_run_folder(place):
-        refuse_sweep(place)
+        refuse_place_of_wing(place)
         if form is not None:
             raise_if_absent(str(place))
             raise TracekitError(f"{place} is a trace file, not a run folder: leave --form out")
@@ -207,18 +208,15 @@ def of_rank(places: PySequence[str], rank: int | None) -> tuple[str, ...]:
     return tuple(str(trace_of_rank(Path(place), rank)) if place in folders else place for place in places)
 
 
-def refuse_sweep(place: Path | str) -> None:
-    """Raises TracekitError where the place is a sweep's folder, whose cells have times and no traces."""
+def refuse_place_of_wing(place: Path | str) -> None:
+    """Raises TracekitError where the place is a folder of a wing's that holds no traces."""
     path = Path(place)
     if not str(place) or not path.is_dir():
         return
-    # Not for every trace file: what reads sweeps takes a tenth of a comparison's start.
-    from tracekit.walks.sweep_folder import ASKED, is_sweep
-
-    if is_sweep(path) and (path / ASKED).is_file():
-        raise TracekitError(
-            f"{place} is a sweep folder and holds no traces: run tracekit sweep --show {quoted(str(place))}"
-        )
+    # Not for every trace file: what knows a wing's folders takes a tenth of a comparison's start.
+    for wing in wings():
+        if why := load(wing.why_no_traces)(str(place)):
+            raise TracekitError(why)
 
 
 def interrupted_run(place: Path | str) -> Run | None:

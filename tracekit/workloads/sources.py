@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tracekit.errors import TracekitError
-from tracekit.model.sweep import Source
+from tracekit.model.cell import Source
 from tracekit.workloads.own_errors import OURS
 from tracekit.workloads.unlisted import ANY, is_file, is_own, source_of
 

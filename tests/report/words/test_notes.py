@@ -10,7 +10,6 @@ from tracekit.model.note import Note, distinct
 from tracekit.report.words.notes import SENTENCES, grave_sentences, note_sentence, other_sentences
 
 SIDES, WAITS = ["eager", "compiled"], (False, True)
-DRIVERS = {"code": "driver", "facts": {"values": ["580.1", "590.1"]}}
 
 PLACE = {"function": "forward", "where": "model.py:12"}
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "4", "now": "5"}
@@ -136,37 +135,12 @@ MATCHING = (
     *(note("operators_without_counterpart", operators=operators) for operators in (1, 2)),
     *(note("unexplained_launch_sites", sites=sites) for sites in (1, 2)),
 )
-SWEEPS = (
-    note("cell_unreadable", path="sweeps/vit/cells/one.json", reason="it ends early"),
-    note("cells_outdated", cells=1, of_cells=4, since="2026-11-21T19:00:00+00:00"),
-    note("cells_of_another_version", cells=1, workload="vit", files=["vit.py"]),
-    note("cells_of_another_version", cells=2, workload="vit", files=["vit.py", "inputs.py"]),
-    note("cells_of_unknown_version", cells=2, workload="vit"),
-    note("several_seeds", seeds=[0, 1]),
-    note("several_machines", machines=["NVIDIA H200", "NVIDIA A100"]),
-    note("several_torches", versions=["2.11.0", "2.12.0"]),
-    note("several_timing_rules"),
-    note("several_tracekits", versions=["0.1.0", "0.2.0"]),
-    note("same_cell_in_files", key="vit-1", files=2),
-    note("machines_of_a_work_differ", differences=[DRIVERS], works=1, of_works=2),
-    note("processes_not_pooled", cells=1, of_cells=2, differences=[DRIVERS]),
-    note("processes_share_hosts", cells=2, of_cells=3),
-    note("process_without_times", process=2, outcome="killed", message="the Ray worker that worked on it died"),
-    note("cells_side_by_side", cells=2, of_cells=3),
-    note("cells_throttled", cells=1, of_cells=2),
-    note("graphs_from_cache", hits=1, graphs=3, cache_was_empty=True),
-    note("graphs_from_cache", hits=3, graphs=3, cache_was_empty=True),
-    note("graphs_from_cache", hits=1, graphs=3, cache_was_empty=False),
-    note("cache_not_empty"),
-    note("eager_process_spread", work="vit, batch 1", spread=0.272),
-)
 EVERY = {
     "timing": TIMING,
     "gpu": GPU,
     "recordings": RECORDINGS,
     "differences": DIFFERENCES,
     "matching": MATCHING,
-    "sweeps": SWEEPS,
 }
 
 
@@ -178,7 +152,7 @@ def test_every_note_reads_well(about: str, snapshot: object) -> None:
 
 def test_each_code_that_a_room_gives_has_a_sentence_and_each_sentence_an_example() -> None:
     package = Path(tracekit.__file__).parent
-    paths = [path for room in ("comparison", "walks", "report/sweep") for path in (package / room).rglob("*.py")]
+    paths = [path for room in ("comparison", "walks") for path in (package / room).rglob("*.py")]
     source = "".join(path.read_text(encoding="utf-8") for path in paths)
     given = set(re.findall(r'Note\(\s*"(\w+)"', source))
     assert len(given) > 50 and given <= SENTENCES.keys()
@@ -188,7 +162,7 @@ def test_each_code_that_a_room_gives_has_a_sentence_and_each_sentence_an_example
 
 
 def test_grave_notes_stand_apart_from_the_others() -> None:
-    grave, other = Note("ran_eager", facts={"reason": None}, grave=True), Note("cache_not_empty")
+    grave, other = Note("ran_eager", facts={"reason": None}, grave=True), Note("not_timed")
     assert grave_sentences((other, grave)) == (note_sentence(grave),)
     assert other_sentences((other, grave)) == (note_sentence(other),)
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison
     from tracekit.model.comparisons import Comparisons
     from tracekit.model.single_run import SingleRun
-    from tracekit.model.sweep_figures import Sweep
     from tracekit.report.document import Overview, Summary
 
 
@@ -46,17 +45,6 @@ def comparisons_text(
 
         all_else = comparisons_details(compared)
     return shown_overview(comparisons_overview(compared), all_else, page, (look_at,), detail, width)
-
-
-def sweep_text(sweep: Sweep, page: Path, detail: Detail = "brief", width: int = WIDTH) -> Summary:
-    from tracekit.report.composition.overview_sweep import sweep_overview
-
-    all_else: Summary = ()
-    if detail == "all":
-        from tracekit.report.composition.summaries import sweep_details
-
-        all_else = sweep_details(sweep)
-    return shown_overview(sweep_overview(sweep), all_else, page, (), detail, width)
 
 
 def analysis_text(

@@ -1,14 +1,11 @@
-"""The sections of a report on one side, on two, on several and on a sweep, in their order."""
+"""The sections of a report on one side, on two and on several, in their order."""
 
 from collections.abc import Iterable
-
-from msgspec.structs import replace
 
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
-from tracekit.model.sweep_figures import Sweep
 from tracekit.numbers import counted
 from tracekit.report import document as doc
 from tracekit.report.charts import module_chart, waterfall_bars, waterfall_chart
@@ -16,8 +13,7 @@ from tracekit.report.composition import shared
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_several import comparisons_overview
 from tracekit.report.composition.overview_side import side_overview
-from tracekit.report.composition.overview_sweep import sweep_overview
-from tracekit.report.method import REPEATED, SWEEP, TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
+from tracekit.report.method import TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
 from tracekit.report.sections import job as job_section
 from tracekit.report.sections import several, single_run
 from tracekit.report.sections.figures import overview_table
@@ -30,9 +26,6 @@ from tracekit.report.sections.outputs import accuracy_sentence, numerics_table, 
 from tracekit.report.sections.timing import certainty_table, process_table, startup_table, timing_table
 from tracekit.report.sections.traffic import matmul_table
 from tracekit.report.sides import both_sides, with_letters
-from tracekit.report.sweep import tables
-from tracekit.report.sweep import words as sweeping
-from tracekit.report.sweep.figures import eager_table, heat_map, matrices, speedup_table
 from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled as why
@@ -67,7 +60,7 @@ def side_report(single: SingleRun, run: Run | None = None, command: str | None =
         shared.method_section(
             sides, doc.both(doc.Definitions(METHOD, tuple(how_one_was_measured(single, run)))), timing_table(sides)
         ),
-        _notes(run, notes),
+        notes_section(run, notes),
         shared.command_section(command),
     )
     return doc.Report(title, side_overview(single), tuple(filter(None, sections)))
@@ -120,7 +113,7 @@ def comparison_report(
             timing_table(sides),
             process_table(comparison),
         ),
-        _notes(run, (*grave_sentences(comparison.notes), *other_sentences(comparison.notes))),
+        notes_section(run, (*grave_sentences(comparison.notes), *other_sentences(comparison.notes))),
         shared.command_section(command),
     )
     title = words.verdict_sentence(comparison)
@@ -170,95 +163,11 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
             _method(how_measured(compared.comparisons[0], None), TIMELINES_BY_NAME if drawn else None),
             timing_table(sides),
         ),
-        _notes(None, (*several.notes_of_runs(compared, grave=True), *note_sentences(compared.notes), *on_runs)),
+        notes_section(None, (*several.notes_of_runs(compared, grave=True), *note_sentences(compared.notes), *on_runs)),
         shared.command_section(command),
     )
     title = several.headline(compared)
     return doc.Report(title, comparisons_overview(compared), tuple(filter(None, sections)))
-
-
-def sweep_report(sweep: Sweep, command: str | None = None) -> doc.Report:
-    """A sweep; `command` is what measures it and what goes on with it, a line each."""
-    figures, many = matrices(sweep), len(sweep.works) > sweeping.MOST_WORKS
-    heat, best, commands = heat_map(sweep), tables.best_table(sweep), tables.command_table(sweep)
-    notes, method = tables.cell_notes(sweep), SWEEP | (REPEATED if sweep.has_processes else {})
-    sections = (
-        doc.section(
-            "speed-up", "Speed-up", doc.Part(heat, speedup_table(sweep) if heat else None, doc.FIRST, unfolded=True)
-        ),
-        doc.section(
-            "best",
-            "Best for what",
-            doc.Part(
-                doc.Fold("What is best for what, work by work", (best,)) if best and many else best,
-                best,
-                doc.FIRST,
-                unfolded=True,
-            ),
-            doc.Part(_fold(commands) if many else commands, tables.command_table(sweep, with_eager=not many)),
-        ),
-        shared.folded(
-            "beside",
-            "Compared with 2023",
-            "A100, torch 2.0",
-            doc.both(tables.published_table(sweep), doc.FIRST, unfolded=True),
-        ),
-        shared.folded(
-            "times",
-            "Times",
-            "milliseconds of each cell",
-            doc.both(figures.get("mean"), doc.LAST),
-            _if_folded(figures.get("median"), doc.LAST, many),
-            _if_folded(figures.get("device"), doc.LAST, many),
-            eager_table(sweep),
-        ),
-        shared.folded(
-            "cost",
-            "Compiling and memory" if "compile" in figures else "Memory",
-            "compile time, break-even, peaks",
-            figures.get("compile"),
-            figures.get("even"),
-            _if_folded(figures.get("memory"), doc.DETAILS, many),
-            _if_folded(figures.get("warmup_memory"), doc.LAST, many),
-        ),
-        shared.folded(
-            "failures",
-            "Cells without times",
-            "failures and reasons",
-            doc.both(tables.failure_table(sweep), doc.FIRST, unfolded=True),
-            *(doc.both(doc.Fold(name, (doc.Output(lines),)), doc.LAST) for name, lines in tables.last_words(sweep)),
-        ),
-        shared.folded(
-            "cells",
-            "Cell by cell",
-            "verdicts, machines, notes",
-            _if_folded(tables.cell_table(sweep), doc.LAST, True, "Verdicts"),
-            _if_folded(tables.process_table(sweep), doc.LAST, True, "Processes and where they ran"),
-            _if_folded(tables.conditions_table(sweep), doc.LAST, True, "GPU and host during timing"),
-            _if_folded(tables.building_table(sweep), doc.LAST, True, "What was built"),
-            doc.Fold(sweeping.NOTES, (doc.Bullets("", notes),)) if notes else None,
-        ),
-        # How it was measured finds room before figures do.
-        shared.folded(
-            "method",
-            "How it was measured",
-            "cells, processes, intervals",
-            doc.both(doc.Definitions(METHOD, tuple(method.items())), doc.TABLES),
-        ),
-        _notes(None, note_sentences(sweep.notes)),
-        shared.command_section(command),
-    )
-    # The map stands in for the terminal's table.
-    overview = replace(sweep_overview(sweep), tables=())
-    return doc.Report(sweeping.headline(sweep), overview, tuple(filter(None, sections)), dense=True)
-
-
-def _fold(table: doc.Table | None, title: str = "") -> doc.Fold | None:
-    return doc.Fold(title or table.caption, (table,)) if table else None
-
-
-def _if_folded(table: doc.Table | None, rank: int, folded: bool, title: str = "") -> doc.Part:
-    return doc.Part(_fold(table, title) if folded else table, table, rank)
 
 
 def _waterfall(comparison: Comparison) -> doc.Section | None:
@@ -297,7 +206,7 @@ def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) 
     return doc.section("findings", "Findings", doc.both(found if found.findings else None, unfolded=True))
 
 
-def _notes(run: Run | None, notes: tuple[str, ...]) -> doc.Section | None:
+def notes_section(run: Run | None, notes: tuple[str, ...]) -> doc.Section | None:
     """What must be known to rely on the figures, the gravest first."""
     every = (*notes, *(run.notes if run else ()), *([f"Size chosen: {run.size_reason}."] if run else []))
     bullets = doc.Bullets(NOTES, every)

@@ -1,5 +1,4 @@
-"""What the terminal shows below the thirty lines when it is asked for all: of one side, of two, of several and of a
-sweep."""
+"""What the terminal shows below the thirty lines when it is asked for all: of one side, of two and of several."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
@@ -10,16 +9,13 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
-from tracekit.model.sweep_figures import CellFigures, Sweep
 from tracekit.names import clipped, printable
 from tracekit.numbers import count, counted, duration, duration_change
-from tracekit.report.composition.overview_sweep import TONES
 from tracekit.report.document import (
     BLANK,
     Cell,
     Commands,
     FindingText,
-    GroupedTable,
     Line,
     Styled,
     Summary,
@@ -36,8 +32,6 @@ from tracekit.report.sections.idle import cause_table
 from tracekit.report.sections.several import figures_table
 from tracekit.report.sections.single_run import compiled_too_late, figure_rows
 from tracekit.report.sides import both_sides, with_letters
-from tracekit.report.sweep import words as sweeping
-from tracekit.report.sweep.labels import Labels, label, named_cells
 from tracekit.report.words import common as words
 from tracekit.report.words.groups import evidence_sentences
 from tracekit.report.words.health import health_sentence
@@ -49,20 +43,6 @@ BAR = 14
 NAME = 40
 #: Groups of kernels that are listed.
 GROUPS = 8
-#: Of more works than this, what is best for each is for the page.
-MOST_WORKS = 8
-
-#: Columns of a sweep's cells; the speed-up may take two lines.
-CELL_COLUMNS = ("way", "eager\nms", "compiled\nms", "speed-up\n(95 %)", "compile\ns", "even\nafter")
-WHENCE = (
-    "A line is one process: both medians and the speed-up over its rounds, colour by its verdict. Means, intervals and"
-    " eager over all processes are in the report."
-)
-WHENCE_SEVERAL = (
-    "A line is a cell, over its processes: both medians and the speed-up, colour by its verdict. Each process is in the"
-    " report."
-)
-EVEN = "Upper break-even: eager's start-up is not subtracted. The report has both ends."
 
 
 def analysis_details(single: SingleRun) -> Summary:
@@ -74,11 +54,11 @@ def analysis_details(single: SingleRun) -> Summary:
     caption = f"{clipped(printable(PurePath(side.path).name), 40)}: {over}, {duration(window.span_us)}"
     heads = columns(words.scope(side).capitalize(), figures=("",))
     return (
-        *_lines(grave_sentences(single.notes), lead="warning: "),
+        *lines(grave_sentences(single.notes), lead="warning: "),
         *_health(side.health),
-        *_lines((late,), style="yellow"),
+        *lines((late,), style="yellow"),
         Table(caption, heads, tuple(figure_rows(side)), f"GPU {idle}." if idle else ""),
-        *_lines(compilation_sentences(side)),
+        *lines(compilation_sentences(side)),
         *_parted(_idle(side)),
     )
 
@@ -107,17 +87,17 @@ def comparison_details(comparison: Comparison) -> Summary:
     health = [each for side in sides for each in side.health if each.code != "whole_trace"]
     notes = other_sentences(each for each in comparison.notes if each.code != "damaged_recording")
     return (
-        *_lines(grave_sentences(comparison.notes), lead="warning: "),
-        *_lines(headline.limit_sentences(comparison)),
+        *lines(grave_sentences(comparison.notes), lead="warning: "),
+        *lines(headline.limit_sentences(comparison)),
         *_health(each for each in health if each.severity == "error"),
         BLANK,
         overview_table(comparison),
-        *_lines(each for side in sides for each in compilation_sentences(side)),
+        *lines(each for side in sides for each in compilation_sentences(side)),
         *_parted(_waterfall(comparison)),
         *_parted([table] if (table := cause_table(both_sides(comparison), brief=True)) and table.rows else []),
         *_parted(_groups(comparison)),
         *(part for finding in finding_texts(listed(comparison.findings)).findings for part in _finding(finding)),
-        *_parted(_lines(notes, lead="note: ")),
+        *_parted(lines(notes, lead="note: ")),
         *_health(each for each in health if each.severity != "error"),
     )
 
@@ -128,8 +108,8 @@ def comparisons_details(compared: Comparisons) -> Summary:
     own = len(several.notes_of_runs(compared))
     notes = (*note_sentences(compared.notes), f"{counted(own, 'note')} on single runs in the report" if own else None)
     return (
-        *_lines(several.notes_of_runs(compared, grave=True), lead="warning: "),
-        *_lines(several.sentences(compared)),
+        *lines(several.notes_of_runs(compared, grave=True), lead="warning: "),
+        *lines(several.sentences(compared)),
         BLANK,
         figures_table(compared),
         BLANK,
@@ -138,37 +118,11 @@ def comparisons_details(compared: Comparisons) -> Summary:
             for name, findings in first
             for each in findings
         ),
-        *_parted(_lines(notes, lead="note: ")),
+        *_parted(lines(notes, lead="note: ")),
     )
 
 
-def sweep_details(sweep: Sweep) -> Summary:
-    """Every cell, what failed, and for few works what is best for what."""
-    labels = label(sweep)
-    groups = tuple((labels.of(work), tuple(_cell(cell, labels) for cell in work.cells)) for work in sweep.works)
-    failed = [
-        f"{work}, {way}: {sweeping.OUTCOMES[cell.outcome]}: {cell.failure.message}"
-        for work, way, cell in named_cells(sweep)
-        if cell.failure
-    ]
-    best: list[Line | Commands] = []
-    for work in sweep.works:
-        for each in work.best:
-            goal = sweeping.goal_words(each.goal, each.calls).lower()
-            best.append(Line(f"{labels.of(work)}: {goal}: {sweeping.best_words(each, labels, work)}"))
-            best += [Commands(each.candidates[0].command)] if each.clear else []
-    cells, whence = sweep.cells, WHENCE_SEVERAL if sweep.has_processes else WHENCE
-    return (
-        GroupedTable(CELL_COLUMNS, groups, parted=3),
-        BLANK,
-        *_lines((whence if any(cell.verdict for cell in cells) else None,), style="dim"),
-        *_lines((EVEN if any(cell.break_even and cell.break_even.calls for cell in cells) else None,), style="dim"),
-        *_lines(failed, style="red"),
-        *((BLANK, *best) if len(sweep.works) <= MOST_WORKS else ()),
-    )
-
-
-def _lines(texts: Iterable[str | None], *, style: str = "", lead: str = "") -> tuple[Line, ...]:
+def lines(texts: Iterable[str | None], *, style: str = "", lead: str = "") -> tuple[Line, ...]:
     """Those that there are, each after the `lead`."""
     return tuple(Line(each, style, lead, "yellow" if lead else "") for each in texts if each)
 
@@ -248,15 +202,3 @@ def _groups(comparison: Comparison) -> tuple[Table, ...]:
     caption = f"Kernel groups with the largest change, {words.shared_scope(comparison)}"
     note = "\n".join((*evidence, words.legend(words.kinds_and_ways(groups)[0])))
     return (Table(caption, columns("Kernels", "Became", figures=("Count", "Change")), tuple(rows), note),)
-
-
-def _cell(cell: CellFigures, labels: Labels) -> tuple[tuple[str, str], ...]:
-    style = "red" if cell.failure else TONES.get(cell.result or "", "")
-    return (
-        (printable(labels.way(cell.cell)), ""),
-        (sweeping.milliseconds(cell.eager.median_us if cell.eager else None), ""),
-        (sweeping.milliseconds(cell.compiled.median_us if cell.compiled else None), ""),
-        (sweeping.speedup(cell), style),
-        (sweeping.seconds(cell.compile_seconds), ""),
-        (sweeping.even_at_most(cell), ""),
-    )

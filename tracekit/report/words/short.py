@@ -13,7 +13,6 @@ from tracekit.names import clipped, clipped_within, printable
 from tracekit.numbers import count, counted, duration, percent, size, times
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings.compiling import check_sentence
-from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.notes.comparisons import (
     LOOKED_AT,
     OUTPUTS_OF_RANK,
@@ -153,17 +152,6 @@ HEADLINE: dict[str, Sentence] = {
     ),
 }
 
-#: Notes on a sweep; all others are written as they are elsewhere.
-OF_SWEEPS: dict[str, Sentence] = {
-    "eager_process_spread": lambda work, spread: f"eager moved by up to {percent(spread)} between processes ({work})",
-    "several_timing_rules": "cells were timed by different rules (--iterations, --target, --time-budget)",
-    "machines_of_a_work_differ": "{works} of {of_works:counted workload} ran on different machines",
-    "processes_share_hosts": "some processes of {cells} of {of_cells:counted cell} share a host",
-    "processes_not_pooled": "processes of {cells} of {of_cells:counted cell} ran on unlike machines: not pooled",
-    "cells_side_by_side": "{cells} of {of_cells:counted cell} ran concurrently: eager may be too slow",
-    "cells_throttled": "the GPU was throttled in {cells} of {of_cells:counted cell}",
-}
-
 #: Outputs that are fine.
 OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as eager's"}
 
@@ -218,13 +206,6 @@ def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B"))
     if speeds := said.get("two_speeds"):
         said["two_speeds"] = [f"calls are bimodal: {', '.join(speeds)}"]
     return tuple(dict.fromkeys(each for words in said.values() for each in words))
-
-
-def sweep_notes(notes: Iterable[Note]) -> tuple[str, ...]:
-    return tuple(
-        say(OF_SWEEPS[note.code], note.facts, note.subject) if note.code in OF_SWEEPS else note_sentence(note)
-        for note in notes
-    )
 
 
 def clock_words(clocks_mhz: Sequence[float], names: Sequence[str]) -> str:

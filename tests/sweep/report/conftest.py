@@ -1,0 +1,1 @@
+from ...report.conftest import markdown_file as markdown_file

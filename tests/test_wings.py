@@ -1,0 +1,90 @@
+"""A wing is known to nothing but its line in `tracekit/wings.py`, and can be deleted."""
+
+import ast
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from tracekit import wings
+from tracekit.report.schemas import Written
+
+from .traces import ROOT
+
+PACKAGE = ROOT / "tracekit"
+FOLDERS = [PACKAGE / name.rpartition(".")[2] for name in wings.WINGS]
+#: What runs the core's tests without a wing: those of a browser and long ones see nothing else of it.
+CHOSEN = ("tests/report", "tests/comparison", "tests/cli", "-m", "not browser and not slow and not hypothesis")
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file of the package imports, within functions too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert not node.level, f"{path} imports relatively"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def test_no_file_of_the_core_imports_a_wing() -> None:
+    core = [path for path in PACKAGE.rglob("*.py") if not any(map(path.is_relative_to, FOLDERS))]
+    known = [
+        (path, each) for path in core for each in imported(path) if any(within(each, wing) for wing in wings.WINGS)
+    ]
+    assert len(core) > 300 and known == []
+
+
+def test_no_test_of_the_core_does() -> None:
+    tests = ROOT / "tests"
+    own = [tests / folder.name for folder in FOLDERS]
+    for path in tests.rglob("*.py"):
+        if not any(map(path.is_relative_to, own)):
+            names = re.findall(r"^\s*(?:from|import) (\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+            theirs = [each for wing in wings.WINGS for each in (wing, wing.replace("tracekit", "tests", 1))]
+            assert [name for name in names if any(within(name, each) for each in theirs)] == [], path
+
+
+@pytest.mark.parametrize("name", wings.WINGS)
+def test_what_a_wing_names_is_there(name: str) -> None:
+    wing = importlib.import_module(name).WING
+    assert all(isinstance(wings.load(command.place), click.Command) for command in wing.commands.values())
+    assert all(isinstance(wings.load(place), Written) for place in wing.schemas.values())
+    assert wings.load(wing.notes)
+    assert wings.load(wing.why_no_traces)(str(ROOT)) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", wings.WINGS)
+def test_without_a_wing_the_core_is_whole(name: str, tmp_path: Path) -> None:
+    for path in ROOT.iterdir():
+        if path.name in ("tracekit", "tests"):
+            shutil.copytree(path, tmp_path / path.name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif path.name != ".git":
+            (tmp_path / path.name).symlink_to(path)
+    wing = name.rpartition(".")[2]
+    for folder in (tmp_path / "tracekit" / wing, tmp_path / "tests" / wing):
+        shutil.rmtree(folder)
+    (tmp_path / "tests" / "gpu" / f"test_{wing}_on_gpu.py").unlink(missing_ok=True)
+    registry = tmp_path / "tracekit" / "wings.py"
+    lines = registry.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if line.strip() != f'"{name}",']
+    assert len(kept) == len(lines) - 1
+    registry.write_text("".join(kept), encoding="utf-8")
+    own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    for words in (("--collect-only", "-qq"), ("-q", *CHOSEN)):
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--snapshot-warn-unused", *words]
+        environment = {**own, "PYTHONPATH": str(tmp_path)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

@@ -1,0 +1,80 @@
+"""How long do a form's timed calls take, in one process and in several?"""
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import geometric_mean, median
+
+import numpy as np
+
+from tracekit.comparison.judging.thresholds import ENOUGH_PROCESSES, FEWEST_CALLS
+from tracekit.model.child import ChildForm
+from tracekit.statistics.interval import Interval, Values, interval_of_processes, mean_time, median_time
+from tracekit.sweep.figures import CallFigures
+
+
+def read_calls(form: ChildForm | None, *, single_form: bool) -> CallFigures | None:
+    """The figures of a form's timed calls; None where there are none. `single_form`: no other form's CUDA graphs were
+    there when its memory in steady calls was measured."""
+    if form is None or form.times is None or not form.times.wall_us:
+        return None
+    wall_us, device_us = np.asarray(form.times.steady_us), form.times.device_us
+    mean, middle = (make(wall_us) if len(wall_us) >= FEWEST_CALLS else None for make in (mean_time, median_time))
+    return CallFigures(
+        calls=len(wall_us),
+        mean_us=float(wall_us.mean()),
+        mean_ci95=ends(mean),
+        median_us=float(np.median(wall_us)),
+        median_ci95=ends(middle),
+        device_median_us=float(np.median(device_us)) if device_us else None,
+        memory_bytes=form.memory.steady.reserved_bytes if single_form and form.memory and form.memory.steady else None,
+        warmup_memory_bytes=form.memory.warmup.reserved_bytes if form.memory else None,
+    )
+
+
+def pool_calls(forms: Sequence[ChildForm], figures: Sequence[CallFigures]) -> CallFigures:
+    """One form in several processes, each with its figures: geometric means over processes, with Student's t interval
+    from three on; the middle ones of memory."""
+    if len(figures) == 1:
+        return figures[0]
+    on_device = [each.device_median_us for each in figures if each.device_median_us is not None]
+    return CallFigures(
+        calls=sum(each.calls for each in figures),
+        mean_us=geometric_mean(each.mean_us for each in figures),
+        mean_ci95=_interval_of_all(forms, mean_time),
+        median_us=geometric_mean(each.median_us for each in figures),
+        median_ci95=_interval_of_all(forms, median_time),
+        device_median_us=math.fsum(on_device) / len(on_device) if on_device else None,
+        memory_bytes=_middle([each.memory_bytes for each in figures]),
+        warmup_memory_bytes=_middle([each.warmup_memory_bytes for each in figures]),
+    )
+
+
+def _interval_of_all(forms: Sequence[ChildForm], interval: Callable[[Values], Interval]) -> tuple[float, float] | None:
+    """Over processes on logarithms, for no time is below 0. Of two processes Student's t is wider than anything else
+    that is known of them: their extremes say more, and there is no interval."""
+    walls = [np.asarray(form.times.steady_us) for form in forms if form.times]
+    if min(map(len, walls)) < FEWEST_CALLS or len(walls) < ENOUGH_PROCESSES:
+        return None
+    within = tuple(map(interval, walls))
+    logs = (Interval(math.log(each.middle), math.log(each.low), math.log(each.high), each.block) for each in within)
+    pooled = interval_of_processes(tuple(logs))
+    return (math.exp(pooled.low), math.exp(pooled.high)) if math.isfinite(pooled.high) else None
+
+
+def ends(interval: Interval | None) -> tuple[float, float] | None:
+    """Both ends of an interval; None where it has no end."""
+    if interval is None or not math.isfinite(interval.high):
+        return None
+    return float(interval.low), float(interval.high)
+
+
+def until_done_us(form: ChildForm, calls: int) -> float:
+    """How long the first so many calls take: those until the form was quiet as they were, then steady ones."""
+    assert form.times is not None
+    more = max(0, calls - len(form.warmup_us))
+    return math.fsum(form.warmup_us[:calls]) + more * float(np.median(form.times.steady_us))
+
+
+def _middle(figures: Sequence[int | None]) -> int | None:
+    known = [each for each in figures if each is not None]
+    return round(median(known)) if known else None
