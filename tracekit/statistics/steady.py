@@ -1,8 +1,8 @@
 """From where on is a series steady, and how sure is its mean when neighbours are alike?
 
 Batch means (Conway, 1963; Flegal and Jones, 2010): a series is cut into parts, and their means are values that depend
-on each other the less the longer the parts are. Nobody knows how long is long enough, so several lengths are asked, and
-the widest answer counts. What that is worth is simulated in docs/timing.md.
+on each other the less the longer the parts are. Nobody knows how long is long enough, so where neighbours seem to be
+alike several lengths are asked, and the widest answer counts. What that is worth is simulated in docs/timing.md.
 """
 
 import math
@@ -13,7 +13,9 @@ import numpy as np
 from tracekit.statistics.interval import FEWEST, NORMAL_MAD, Interval, Values, t_quantile
 
 #: Into how many parts a series is cut: of few parts each is long, of many their spread is well known.
-PARTS = (4, 5, 7, 10, 14, 20, 28, 40, 56, 80)
+PARTS = (3, 4, 5, 7, 10, 14, 20, 28, 40, 56, 80)
+#: So many parts or more, and each value as a part, are asked of values that look independent.
+ENOUGH_PARTS = 20
 #: Of fewer independent stretches nothing is said to be faster: chosen.
 FEWEST_STRETCHES = 10
 #: Values so many robust standard deviations from the median are outliers, unless they are more than such a share.
@@ -30,8 +32,8 @@ STILL_MOVING = 1.3
 NANOSECONDS = 0.0015
 #: Logarithms that differ by less differ by rounding alone.
 ROUNDING = 1e-12
-#: 99th percentile of the normal distribution.
-RARE = 2.326
+#: 90th and 99th percentiles of the normal distribution: parts that differ more are looked at, and counted.
+UNUSUAL, RARE = 1.282, 2.326
 
 
 def steady_from(values: Values) -> int:
@@ -59,18 +61,19 @@ def mean_interval(values: Values) -> Interval:
     they are, divided by how much more the means of parts differ than those of independent values would. Five values at
     least."""
     kept = without_outliers(values)
-    middle, variance = float(kept.mean()), float(kept.var(ddof=1))
-    half, block, inflation = 0.0, 1, 1.0
-    for parts in PARTS:
-        if parts > len(kept) or variance < ROUNDING**2:
-            break
-        spread = float(_means(kept, parts).var(ddof=1))
-        if (reach := t_quantile(parts - 1) * math.sqrt(spread / parts)) > half:
-            half, block = reach, math.ceil(len(kept) / parts)
-        larger = spread * len(kept) / parts / variance
-        if larger > _rarely_exceeded(parts - 1):
-            inflation = max(inflation, larger)
-    return Interval(middle, middle - half, middle + half, block, len(values) / inflation)
+    n, middle, variance = len(kept), float(kept.mean()), float(kept.var(ddof=1))
+    if variance < ROUNDING**2:
+        return Interval(middle, middle, middle, 1, len(values))
+    spreads = {parts: float(_means(kept, parts).var(ddof=1)) for parts in (*(each for each in PARTS if each < n), n)}
+    larger = {parts: spread * n / parts / variance for parts, spread in spreads.items()}
+    inflation = max([1.0, *(each for parts, each in larger.items() if each > _seldom_exceeded(parts - 1, RARE))])
+    # Of values that look independent long parts say nothing that many short ones do not.
+    independent = all(each <= _seldom_exceeded(parts - 1, UNUSUAL) for parts, each in larger.items())
+    asked = [parts for parts in spreads if parts >= ENOUGH_PARTS or parts == n] if independent else [*spreads]
+    reaches = {parts: t_quantile(parts - 1) * math.sqrt(spreads[parts] / parts) for parts in asked}
+    widest = max(reaches, key=reaches.__getitem__)
+    half = reaches[widest]
+    return Interval(middle, middle - half, middle + half, math.ceil(n / widest), len(values) / inflation)
 
 
 def mean_ratio(a: Sequence[float] | Values, b: Sequence[float] | Values) -> float:
@@ -112,7 +115,7 @@ def _means(values: Values, parts: int) -> Values:
     return np.array([part.mean() for part in np.array_split(values, parts)])
 
 
-def _rarely_exceeded(freedom: int) -> float:
-    """Chi square over its degrees of freedom, 99th percentile (Wilson and Hilferty, 1931)."""
+def _seldom_exceeded(freedom: int, normal: float) -> float:
+    """Chi square over its degrees of freedom, at the normal distribution's percentile (Wilson and Hilferty, 1931)."""
     ninths = 2 / (9 * freedom)
-    return float((1 - ninths + RARE * math.sqrt(ninths)) ** 3)
+    return float((1 - ninths + normal * math.sqrt(ninths)) ** 3)

@@ -234,14 +234,15 @@ def _judge_pairs(
 
 def _find_outliers(every: tuple[Pairs, ...]) -> list[Note]:
     """A note where so many rounds are no part of the mean that they may be a part of the work, with the speed-up of all
-    rounds."""
+    rounds, if that is another."""
     logs = [pairs.log_ratios for pairs in every]
     rounds = sum(map(len, logs))
     left_out = rounds - sum(len(without_outliers(each)) for each in logs)
-    if left_out < thresholds.MANY_OUTLIERS * rounds:
+    with_all = float(np.mean([each.mean() for each in logs]))
+    moved = abs(with_all - float(np.mean([without_outliers(each).mean() for each in logs])))
+    if left_out < thresholds.MANY_OUTLIERS * rounds or moved < math.log1p(thresholds.LEAST_IN_SEVERAL):
         return []
-    with_all = math.exp(float(np.mean([each.mean() for each in logs])))
-    return [Note("outliers", facts={"rounds": left_out, "of_rounds": rounds, "speedup": with_all})]
+    return [Note("outliers", facts={"rounds": left_out, "of_rounds": rounds, "speedup": math.exp(with_all)})]
 
 
 def _speedup(interval: Interval) -> tuple[float, tuple[float, float]]:
