@@ -49,7 +49,7 @@ def test_the_worked_figures_come_out_exactly(name: str) -> None:
 
 
 def test_spans_named_by_a_pattern_become_steps() -> None:
-    found = analyze(read_trace(DATA / "vit_eager.json.gz"), window=r"tracekit\.iteration#\d+")
+    found = analyze(read_trace(DATA / "vit_eager.json.zst"), window=r"tracekit\.iteration#\d+")
     assert (found.window.kind, found.window.steps) == ("span", 2)
     assert [step.kernels for step in found.steps] == [153, 153]
     assert sum(step.wall_us for step in found.steps) == pytest.approx(found.gpu.span_us)

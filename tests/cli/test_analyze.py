@@ -15,7 +15,7 @@ from tests.traces import DATA, make_call, make_kernel, make_op, make_span, write
 
 from tracekit.report.sections.findings import STATED
 
-VIT = DATA / "vit_eager.json.gz"
+VIT = DATA / "vit_eager.json.zst"
 run = partial(invoke, "analyze")
 
 

@@ -11,7 +11,7 @@ from tests.cli.runs import ROOT, assert_refused, edited, interrupted, invoke, ma
 from tests.report.showing import unpacked
 from tests.traces import DATA, make_kernel, make_op, recording, write_trace
 
-VIT = (DATA / "vit_eager.json.gz", DATA / "vit_default.json.gz")
+VIT = (DATA / "vit_eager.json.zst", DATA / "vit_default.json.gz")
 GRAPH = DATA / "vit_reduce-overhead.json.gz"
 RUNS = ROOT / "traces"
 run = partial(invoke, "compare")

@@ -21,7 +21,7 @@ FLUX = recording("flux_default")
 WORK = "vit, full size, bfloat16, batch 1"
 COMPILED = f"{WORK}, compiled (default, scope model)"
 VIT = ROOT / "traces" / "h100-vit"
-TWO = (DATA / "vit_eager.json.gz", DATA / "vit_default.json.gz")
+TWO = (DATA / "vit_eager.json.zst", DATA / "vit_default.json.gz")
 run = partial(invoke, "export")
 
 

@@ -98,7 +98,7 @@ def test_what_the_user_can_mend_is_one_line_with_what_belongs_below_it_and_a_bug
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
-    command = f"'{sys.executable}' -m tracekit analyze '{ROOT}/tests/data/vit_eager.json.gz' --json - | head -c 10"
+    command = f"'{sys.executable}' -m tracekit analyze '{ROOT}/tests/data/vit_eager.json.zst' --json - | head -c 10"
     done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
@@ -114,7 +114,7 @@ def test_a_reader_that_reads_nothing_gets_no_line_of_error(tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-TRACE = str(ROOT / "tests/data/vit_eager.json.gz")
+TRACE = str(ROOT / "tests/data/vit_eager.json.zst")
 FULL = Path("/dev/full")
 WRITING = [
     ["--help"],
@@ -224,7 +224,7 @@ for at, words in enumerate(json.loads(sys.argv[1])):
 
 def test_names_of_files_that_are_no_text_are_no_traceback(tmp_path: Path) -> None:
     names = {"A": b"a\xff.json.gz", "B": b"\xfeb.json.gz", "NOWHERE": b"\xff.json", "BROKEN": b"broken\xc3.json"}
-    for name, source in (("A", "vit_eager"), ("B", "vit_default")):
+    for name, source in (("A", "vit_reduce-overhead"), ("B", "vit_default")):
         content = (ROOT / "tests/data" / f"{source}.json.gz").read_bytes()
         (Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + names[name]))).write_bytes(content)
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + names["BROKEN"])).write_bytes(b"{")

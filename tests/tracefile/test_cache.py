@@ -54,7 +54,7 @@ def test_a_trace_comes_out_of_the_cache_as_it_was_read(
 ) -> None:
     events = [make_kernel(0, 1), {**make_kernel(1, 2), "dur": -1}, make_op(0, 3)]
     own = write_trace(tmp_path, events, with_stack=1, tracekit={"form": "eager", "n": [1, 2]})
-    first = {path: read_and_keep(path, folder) for path in (DATA / "vit_eager.json.gz", own)}
+    first = {path: read_and_keep(path, folder) for path in (DATA / "vit_eager.json.zst", own)}
     no_reading(monkeypatch)
     assert all(same(read_trace(path, cache_folder=folder), trace) for path, trace in first.items())
     assert first[own].skipped == {"negative duration": 1}

@@ -134,7 +134,7 @@ def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:
 
 
 def test_what_the_recording_says_of_itself_is_kept_also_of_a_damaged_file(tmp_path: Path) -> None:
-    trace = read_trace(DATA / "vit_eager.json.gz")
+    trace = read_trace(DATA / "vit_eager.json.zst")
     assert trace.devices[0].name == "NVIDIA H200"
     assert (trace.record_flags["record_shapes"], trace.record_flags["with_stack"]) == (True, False)
     path = write_trace(tmp_path, [make_kernel(0, 1), make_kernel(2, 3)], tracekit={"form": "eager"})

@@ -288,7 +288,7 @@ def _analyze_recordings(
 def file_label(path: Path) -> str:
     """A trace file's name without its endings, as text."""
     name = encodable(path.name)
-    for ending in (".gz", ".json", ".pt.trace", ".trace"):
+    for ending in (".gz", ".zst", ".zstd", ".json", ".pt.trace", ".trace"):
         name = name.removesuffix(ending)
     return name or encodable(path.name)
 
