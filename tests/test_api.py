@@ -24,8 +24,8 @@ from torch import nn  # noqa: E402
 import tracekit  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.run import Run  # noqa: E402
+from tracekit.ranks.reading.recordings import find_recordings  # noqa: E402
 from tracekit.tracefile.read import read_trace  # noqa: E402
-from tracekit.walks.finding_ranks import find_recordings  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
 

@@ -289,9 +289,9 @@ def _digest(trace: Path) -> None:
     from tracekit.capture.recording import cause
     from tracekit.files import write_replaced
     from tracekit.model.note import Noted
-    from tracekit.walks.digesting import make_digest
-    from tracekit.walks.finding_ranks import digest_beside
-    from tracekit.walks.reading_ranks import RanksReading
+    from tracekit.ranks.reading.digesting import make_digest
+    from tracekit.ranks.reading.loading import RanksReading
+    from tracekit.ranks.reading.recordings import digest_beside
 
     try:
         write_replaced(Path(digest_beside(str(trace)) or ""), make_digest(str(trace), RanksReading(cached=False)))

@@ -12,13 +12,13 @@ from tests.cli.runs import ROOT
 from tests.ranks.recorded import unpack_dlrm
 from tests.traces import DATA, analyze
 
-from tracekit.cli.merged_ranks import merge_ranks
 from tracekit.cli.merged_trace import merge
+from tracekit.ranks.commands.merged_ranks import merge_ranks
+from tracekit.ranks.reading.loading import RanksReading, read_ranks
+from tracekit.ranks.reading.recordings import find_recordings
 from tracekit.serving.perfetto import PAGE, TraceServer, offered
 from tracekit.tracefile.read import read_trace
-from tracekit.walks.finding_ranks import find_recordings
 from tracekit.walks.reading import Reading
-from tracekit.walks.reading_ranks import RanksReading, read_ranks
 
 from ..browser import chromium, find_chromium
 from ..perfetto import Loaded, find_ui, show

@@ -13,9 +13,9 @@ from tests.cli.runs import invoke
 from tests.ranks.recorded import DATA
 
 from tracekit.errors import TracekitError
+from tracekit.ranks.reading.recordings import find_recordings
 from tracekit.walks import many_files
 from tracekit.walks.engines import opened_engine
-from tracekit.walks.finding_ranks import find_recordings
 from tracekit.walks.many_files import Question, ask_each
 
 FACTORIES = """

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from tracekit.model.comparison import Side
     from tracekit.model.run import FormName
+    from tracekit.ranks.reading.loading import RanksReading
     from tracekit.walks.reading import Reading
-    from tracekit.walks.reading_ranks import RanksReading
 
 #: A cell that begins so is run as a formula by spreadsheets, some of which take wide and small signs too, and skip what
 #: is not seen.
@@ -79,10 +79,10 @@ def export(
     no_cache: bool,
 ) -> None:
     """Export traces for other tools (docs/export.md). Tables are Parquet if PATH ends in .parquet, else CSV."""
+    from tracekit.ranks.reading.loading import RanksReading
+    from tracekit.ranks.reading.recordings import are_ranks, is_run_of_ranks
     from tracekit.tracefile.hta import export_for_hta
-    from tracekit.walks.finding_ranks import are_ranks, is_run_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reading_ranks import RanksReading
 
     asked = {
         "--kernels": kernels,
@@ -147,12 +147,12 @@ def _export_ranks(
     collectives: str | None,
     perfetto: Path | None,
 ) -> None:
-    from tracekit.cli.merged_ranks import write_ranks
+    from tracekit.ranks.commands.merged_ranks import write_ranks
     from tracekit.ranks.joining import notes_of
     from tracekit.ranks.listing import list_parts
-    from tracekit.report.words.ranks import note_sentences
-    from tracekit.walks.finding_ranks import find_recordings
-    from tracekit.walks.telling_ranks import join_recordings
+    from tracekit.ranks.reading.recordings import find_recordings
+    from tracekit.ranks.reading.telling import join_recordings
+    from tracekit.ranks.report.words import note_sentences
 
     found = find_recordings(places, form)
     outputs = {"--collectives": collectives, "--perfetto": None if perfetto is None else str(perfetto)}

@@ -38,6 +38,9 @@ OF_THE_CORE = {
     "completion": "Print a shell completion script.",
 }
 
+#: Commands whose file lies in a wing that is not registered.
+ELSEWHERE = {name: f"tracekit.ranks.commands.{name}" for name in ("ranks", "digest")}
+
 #: Those of wings, by name.
 OF_WINGS = {name: command for wing in wings() for name, command in wing.commands.items()}
 
@@ -96,7 +99,8 @@ class LazyGroup(click.Group):
             return None
         # `open` would hide the builtin in its own file.
         name = "open_" if cmd_name == "open" else cmd_name
-        place = OF_WINGS[cmd_name].place if cmd_name in OF_WINGS else f"tracekit.cli.{cmd_name}:{name}"
+        file = ELSEWHERE.get(cmd_name, f"tracekit.cli.{cmd_name}")
+        place = OF_WINGS[cmd_name].place if cmd_name in OF_WINGS else f"{file}:{name}"
         command: click.Command = load(place)
         return command
 

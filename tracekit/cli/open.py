@@ -72,10 +72,10 @@ def open_(
     press Ctrl-C. It does not leave this machine (docs/security.md).
     """
     from tracekit import store
+    from tracekit.ranks.reading.loading import RanksReading
+    from tracekit.ranks.reading.recordings import are_ranks, is_run_of_ranks
     from tracekit.tracefile.places import is_url
-    from tracekit.walks.finding_ranks import are_ranks, is_run_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reading_ranks import RanksReading
 
     # Of a run the variants beside each other are more than the ranks of one.
     run_of_ranks = form is not None and recording is None and is_run_of_ranks(places)
@@ -91,7 +91,7 @@ def open_(
     if (of_ranks or of_two) and out is not None and out.exists() and not (out.is_file() or out.is_dir() or no_serve):
         raise TracekitError(f"--out {out} is not a regular file and cannot be served: pass --no-serve, or another path")
     if of_ranks:
-        from tracekit.cli.merged_ranks import merge_ranks
+        from tracekit.ranks.commands.merged_ranks import merge_ranks
 
         path = merge_ranks(places, form, RanksReading(window, parse_steps(steps)), out)
     elif of_two:

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Bound, Comparison, Finding, ReasonShare, Side
 from tracekit.model.comparisons import Comparisons
-from tracekit.model.ranks import OneCollective, Ranks
 from tracekit.model.single_run import SingleRun, per_step
 from tracekit.model.waterfall import Waterfall
 from tracekit.names import encodable
-from tracekit.report.words import rank_findings, ranks
+from tracekit.ranks.job_figures import OneCollective, Ranks
+from tracekit.ranks.report import rank_findings
+from tracekit.ranks.report import words as ranks
 from tracekit.report.words.common import made_at_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.groups import evidence_sentences, label_words

@@ -13,11 +13,11 @@ from markupsafe import Markup
 
 from tracekit.names import printable
 from tracekit.numbers import duration
+from tracekit.ranks.report.words import PARTS
 from tracekit.report.accounts import shown_account
 from tracekit.report.advised import advised
 from tracekit.report.document import Chart, Name, Report, Table, Timelines
 from tracekit.report.sections.call import CALL_PARTS
-from tracekit.report.words.ranks import PARTS
 
 PLOTLY = "plotly-finance.min.js.gz"
 #: What every page runs, and what those run besides that draw something, as one script.

@@ -14,13 +14,14 @@ import msgspec
 from msgspec import Struct
 
 from tracekit import model
-from tracekit.model import analysis, comparison, comparisons, ranks
+from tracekit.model import analysis, comparison, comparisons
 from tracekit.model.gate import Outcome
 from tracekit.model.groups import Evidence
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult, Run
 from tracekit.model.sequence import OperatorSource
 from tracekit.model.single_run import NothingCompiled, PerStep
+from tracekit.ranks import job_figures
 from tracekit.wings import load, wings
 
 #: The dialect that msgspec writes.
@@ -49,7 +50,7 @@ class AnalysisFile(analysis.Analysis, frozen=True, kw_only=True):
     nothing_compiled: NothingCompiled  #: Why torch.compile compiled nothing; there only where it did.
 
 
-class RanksFile(ranks.Ranks, frozen=True, kw_only=True):
+class RanksFile(job_figures.Ranks, frozen=True, kw_only=True):
     """What the recordings of many ranks say together: sums over the window."""
 
     schema: Literal["tracekit.ranks/1"]
@@ -213,7 +214,8 @@ def _files() -> dict[str, Written]:
 def _said_of_fields() -> dict[str, dict[str, str]]:
     """By noun and field what stands beside it, `wall_us: float  #: The median.`: Python itself keeps no comments."""
     said: dict[str, dict[str, str]] = {}
-    of_files = sorted({sys.modules[file.noun.__module__].__file__ or "" for file in _files().values()})
+    own = [base for file in _files().values() for base in file.noun.__mro__ if base.__module__.startswith("tracekit.")]
+    of_files = sorted({sys.modules[noun.__module__].__file__ or "" for noun in own})
     for path in dict.fromkeys((*Path(model.__file__).parent.glob("*.py"), *map(Path, of_files))):
         source = path.read_text(encoding="utf-8")
         lines = source.splitlines()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from tracekit.errors import TracekitError
-from tracekit.model.digests import DigestsMade
 from tracekit.ranks.digest_file import digest_bytes
+from tracekit.ranks.digests import DigestsMade
+from tracekit.ranks.reading.loading import RanksReading, unpacked_bytes
+from tracekit.ranks.reading.recordings import DIGEST, find_recordings, recording_name
 from tracekit.tracefile.places import is_url, put
-from tracekit.walks.finding_ranks import DIGEST, find_recordings, recording_name
 from tracekit.walks.many_files import Question, ask_each
-from tracekit.walks.reading_ranks import RanksReading, unpacked_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
