@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 #: A line a wing.
 WINGS: tuple[str, ...] = (
+    "tracekit.ranks",
     "tracekit.sweep",
 )  # fmt: skip
 
@@ -19,6 +20,7 @@ class Command(NamedTuple):
     help: str  #: One line.
     place: str  #: `module:object` of click's command.
     after: str  #: The command that it is listed behind.
+    reads: bool = False  #: It reads traces and runs no model.
 
 
 class Wing(NamedTuple):
@@ -26,8 +28,10 @@ class Wing(NamedTuple):
 
     commands: dict[str, Command]  #: By name.
     schemas: dict[str, str]  #: Of `tracekit schema`: by name the `report.schemas.Written` of a file.
-    notes: str  #: Sentences of its own notes, by code.
-    why_no_traces: str  #: Given a folder: where it is one of the wing's, that it holds no traces and what shows it.
+    notes: str | None = None  #: Sentences of its own notes, by code, where comparisons and single runs show them too.
+    why_no_traces: str | None = (
+        None  #: Given a folder: where it is one of the wing's, that it holds no traces and what shows it.
+    )
 
 
 def wings() -> tuple[Wing, ...]:

@@ -28,8 +28,6 @@ OF_THE_CORE = {
     "profile": "Run a model: time it, record it, compare eager with compiled.",
     "analyze": "Analyze one trace.",
     "compare": "Compare two runs or traces: what changed and why.",
-    "ranks": "Compare the ranks of one job: who waited for whom and why.",
-    "digest": "Write what `ranks` needs of one trace as a small file.",
     "open": "Open a trace in Perfetto.",
     "export": "Export a trace for other tools.",
     "schema": "Print the JSON Schemas of tracekit's JSON output.",
@@ -37,9 +35,6 @@ OF_THE_CORE = {
     "doctor": "Check that this machine can profile, and how to fix it.",
     "completion": "Print a shell completion script.",
 }
-
-#: Commands whose file lies in a wing that is not registered.
-ELSEWHERE = {name: f"tracekit.ranks.commands.{name}" for name in ("ranks", "digest")}
 
 #: Those of wings, by name.
 OF_WINGS = {name: command for wing in wings() for name, command in wing.commands.items()}
@@ -57,7 +52,7 @@ def _in_their_order() -> dict[str, str]:
 COMMANDS = _in_their_order()
 
 #: The commands that read traces and run no model, as they stand in sys.argv.
-READERS = (["analyze"], ["compare"], ["ranks"], ["export"])
+READERS = (["analyze"], ["compare"], ["export"], *([name] for name, command in OF_WINGS.items() if command.reads))
 
 
 class MendableError(click.ClickException):
@@ -99,8 +94,7 @@ class LazyGroup(click.Group):
             return None
         # `open` would hide the builtin in its own file.
         name = "open_" if cmd_name == "open" else cmd_name
-        file = ELSEWHERE.get(cmd_name, f"tracekit.cli.{cmd_name}")
-        place = OF_WINGS[cmd_name].place if cmd_name in OF_WINGS else f"{file}:{name}"
+        place = OF_WINGS[cmd_name].place if cmd_name in OF_WINGS else f"tracekit.cli.{cmd_name}:{name}"
         command: click.Command = load(place)
         return command
 

@@ -21,7 +21,6 @@ from tracekit.model.note import Note
 from tracekit.model.run import FormResult, Run
 from tracekit.model.sequence import OperatorSource
 from tracekit.model.single_run import NothingCompiled, PerStep
-from tracekit.ranks import job_figures
 from tracekit.wings import load, wings
 
 #: The dialect that msgspec writes.
@@ -48,12 +47,6 @@ class AnalysisFile(analysis.Analysis, frozen=True, kw_only=True):
     per_step: PerStep  #: Figures per step; of a run folder they are in `run`.
     run: Measured  #: What a run folder says besides; not there for a bare trace.
     nothing_compiled: NothingCompiled  #: Why torch.compile compiled nothing; there only where it did.
-
-
-class RanksFile(job_figures.Ranks, frozen=True, kw_only=True):
-    """What the recordings of many ranks say together: sums over the window."""
-
-    schema: Literal["tracekit.ranks/1"]
 
 
 class ComparisonFile(comparison.Comparison, frozen=True, kw_only=True):
@@ -104,17 +97,14 @@ BESIDE: dict[str, dict[str, tuple[object, str]]] = {
     "Bound": {"because": (str, "Why, in words.")},
     "HealthFinding": {"message": (str, "")},
     "SyncTime": {"where": (str | None, "Place and lines in words; None where not recorded.")},
-    "RankFinding": {"title": (str, "The finding in words."), "evidence": (str, "What it rests on, in words.")},
-    "RanksFile": {"warnings": (tuple[str, ...], "What the notes say.")},
 }
 BESIDE["ComparisonFile"] = BESIDE["Comparison"]
 #: Every activity one by one is the trace over again, and bounds are written with their sides.
-UNWRITTEN = {
+UNWRITTEN: dict[str, tuple[str, ...]] = {
     "Comparison": ("a_bound", "b_bound"),
     "ComparisonFile": ("a_bound", "b_bound"),
     "Side": ("sequence", "provenance", "timeline", "rich_timeline", "pictures", "kernel_sources", "code"),
     "KernelGroup": ("a_at", "b_at"),
-    "RanksFile": ("stretches",),
 }
 #: Keys of an analysis that only some have.
 OPTIONAL = ("per_step", "run", "nothing_compiled")
@@ -126,13 +116,13 @@ class Written(NamedTuple):
 
     noun: type
     beside: dict[str, dict[str, tuple[object, str]]] | None
+    unwritten: dict[str, tuple[str, ...]] = UNWRITTEN  #: Of nouns, the fields that are not written.
 
 
 FILES = {
     "analysis": Written(AnalysisFile, BESIDE),
     "comparison": Written(ComparisonFile, BESIDE),
     "comparisons": Written(ComparisonsFile, BESIDE),
-    "ranks": Written(RanksFile, BESIDE),
     "run": Written(Run, None),
 }
 #: What a figure is in whose name a unit stands, where nothing else is said of it.
@@ -172,10 +162,8 @@ def schema(name: str) -> dict[str, Any]:
         told = fields["properties"]
         if noun in beside:
             told |= nouns[f"Of{noun}"]["properties"]
-        for key in UNWRITTEN.get(noun, ()):
+        for key in file.unwritten.get(noun, ()):
             del told[key]
-        if noun in ("CollectiveUse", "OneCollective"):
-            told["class"] = told.pop("kind")
         if "by_name" in told:
             told["top"] = told.pop("by_name")
         # What older files lack is in every new one.

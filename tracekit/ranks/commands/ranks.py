@@ -97,6 +97,6 @@ def ranks(
     console.print(shown(ranks_text(told, page, (), detail, console.width)), crop=False)
     if json_path is not None:
         # What it needs takes as long to load as eight small traces to read.
-        from tracekit.report.contract import ranks_json
+        from tracekit.ranks.report.as_json import ranks_json
 
         write_json(ranks_json(told, each_alone), json_path)

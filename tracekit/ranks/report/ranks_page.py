@@ -23,13 +23,15 @@ MOST_BARS, MOST_LATE, MOST_KINDS, MOST_MATRIX_ROWS, MOST_IN_TWIN = 8, 8, 50, 256
 def ranks_report(told: Ranks) -> doc.Report:
     """The page: the verdict with a bar a rank, then ranks, timelines, matrix and collectives; tables of detail are
     folded."""
+    parts = CALL_PARTS | words.PARTS
     overview = replace(
         ranks_overview(told),
         tables=(),
         account=explorers.lateness_account(told),
         bars=explorers.span_bars(told, MOST_BARS),
+        bar_words=parts,
     )
-    bars = doc.StackedBars("Each rank's time", overview.bars, CALL_PARTS | words.PARTS)
+    bars = doc.StackedBars("Each rank's time", overview.bars, parts)
     whole = _captioned(sections.account_table(told, MOST_IN_TWIN), "Where each rank's time goes")
     every = (
         doc.section(
