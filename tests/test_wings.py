@@ -23,9 +23,6 @@ FOLDERS = [PACKAGE / name.rpartition(".")[2] for name in wings.WINGS]
 #: Wings that the core still imports, and its files that do: nobody adds one.
 STILL_IMPORTED = {
     "tracekit.ranks": {
-        "api.py",
-        "cli/export.py",
-        "cli/open.py",
         "comparison/job.py",
         "model/job.py",
         "report/words/job.py",
@@ -82,6 +79,7 @@ def test_what_a_wing_names_is_there(name: str) -> None:
     wing = importlib.import_module(name).WING
     assert all(isinstance(wings.load(command.place), click.Command) for command in wing.commands.values())
     assert all(isinstance(wings.load(place), Written) for place in wing.schemas.values())
+    assert all(callable(wings.load(place)) for place in (*(wing.together or ()), *filter(None, [wing.beside])))
     assert wing.notes is None or wings.load(wing.notes)
     assert wing.why_no_traces is None or wings.load(wing.why_no_traces)(str(ROOT)) is None
 

@@ -1,6 +1,6 @@
 """A wing: many ranks of one job. Which collectives belong together, who waited for whom, and why."""
 
-from tracekit.wings import Command, Wing
+from tracekit.wings import Command, Together, Wing
 
 WING = Wing(
     commands={
@@ -17,4 +17,11 @@ WING = Wing(
         ),
     },
     schemas={"ranks": "tracekit.ranks.report.as_json:RANKS"},
+    together=Together(
+        takes="tracekit.ranks.reading.recordings:are_ranks",
+        takes_run="tracekit.ranks.reading.recordings:is_run_of_ranks",
+        merge="tracekit.ranks.commands.open_and_export:merge",
+        export="tracekit.ranks.commands.open_and_export:export",
+    ),
+    beside="tracekit.ranks.reading.digesting:write_beside",
 )
