@@ -30,8 +30,8 @@ import polars as pl
 
 from tracekit.interval import complement, union
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.digests import RankDigest
 from tracekit.ranks.digest_file import digest_bytes
+from tracekit.ranks.digests import RankDigest
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "python -m benchmarks.bytedance_stragglers StragglerAnalysis --json results/bytedance-stragglers.json"

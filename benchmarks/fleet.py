@@ -31,11 +31,11 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.digests import RankDigest, RankSummary, Talk
-from tracekit.model.ranks import Ranks
 from tracekit.ranks.digest_file import digest_bytes
+from tracekit.ranks.digests import RankDigest, RankSummary, Talk
 from tracekit.ranks.fleets.reduce import reduce_fleet
-from tracekit.walks.reading_ranks import RanksReading
+from tracekit.ranks.job_figures import Ranks
+from tracekit.ranks.reading.loading import RanksReading
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

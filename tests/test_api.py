@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 from tests.forked_ranks import found_by_ranks
-from tests.traces import make_kernel, write_trace
 
 torch = pytest.importorskip("torch")
 
@@ -25,7 +24,6 @@ import tracekit  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.run import Run  # noqa: E402
 from tracekit.tracefile.read import read_trace  # noqa: E402
-from tracekit.walks.finding_ranks import find_recordings  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
 from tracekit.walks.sides import load_side  # noqa: E402
 
@@ -297,21 +295,6 @@ def test_a_recording_that_is_there_is_kept_unless_told_otherwise() -> None:
         pytest.fail("the block is not to begin")
 
 
-def test_what_is_recorded_is_digested_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def of_a_gpu(raw: Path, out: Path, **_: Any) -> None:
-        write_trace(tmp_path, [make_kernel(0, 1)]).rename(out)
-
-    with pytest.warns(UserWarning, match="no digest.* GPU"), tracekit.record("traces/cpu", digest=True):
-        torch.ones(1)
-    monkeypatch.setattr("tracekit.tracefile.publish.publish", of_a_gpu)
-    written = []
-    for digest in (True, False):
-        with tracekit.record("traces/gpu", force=True, digest=digest):
-            torch.ones(1)
-        written.append(sorted(path.name for path in Path("traces/gpu").iterdir()))
-    assert written == [["trace.digest", "trace.json.gz"], ["trace.json.gz"]]
-
-
 RANKS = """
 def step(force):
     with tracekit.record("mine", steps=2, skip=1, force=force) as recorder:
@@ -341,8 +324,7 @@ def test_ranks_record_into_one_folder_a_trace_each(tmp_path: Path) -> None:
     refused, names = found_by_ranks(imports, RANKS, tmp_path)
     assert "rank0.json.gz already exists; pass force=True" in refused
     assert names == ["rank0.json.gz", "rank1.json.gz"]
-    places = find_recordings([str(tmp_path / "mine")])
-    recorded = [read_trace(Path(place)).distributed for place in places]
+    recorded = [read_trace(tmp_path / "mine" / name).distributed for name in names]
     assert [each and (each.rank, each.world_size) for each in recorded] == [(0, 2), (1, 2)]
 
 
@@ -418,20 +400,6 @@ def test_what_cannot_be_replaced_is_kept_and_not_digested(monkeypatch: pytest.Mo
     assert len(warned) == 1
     assert [path.name for path in Path("traces/mine").iterdir()] == ["trace.json.gz"]
     assert Path("traces/mine/trace.json.gz").read_bytes() == before
-
-
-def test_a_digest_that_cannot_be_written_is_one_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def of_a_gpu(raw: Path, out: Path, **_: Any) -> None:
-        write_trace(tmp_path, [make_kernel(0, 1)]).rename(out)
-
-    monkeypatch.setattr("tracekit.tracefile.publish.publish", of_a_gpu)
-    with (
-        pytest.warns(UserWarning, match=f"no digest.*: {os.strerror(errno.EISDIR)}") as warned,
-        tracekit.record("traces/gpu", digest=True),
-    ):
-        Path("traces/gpu/trace.digest").mkdir()
-    assert len(warned) == 1
-    assert sorted(path.name for path in Path("traces/gpu").iterdir()) == ["trace.digest", "trace.json.gz"]
 
 
 def test_what_another_rank_is_writing_is_no_stranger() -> None:

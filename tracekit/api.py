@@ -287,14 +287,13 @@ def record(
 def _digest(trace: Path) -> None:
     """Writes the digest beside the trace; where there is none to make, the trace is there all the same."""
     from tracekit.capture.recording import cause
-    from tracekit.files import write_replaced
     from tracekit.model.note import Noted
-    from tracekit.walks.digesting import make_digest
-    from tracekit.walks.finding_ranks import digest_beside
-    from tracekit.walks.reading_ranks import RanksReading
+    from tracekit.wings import load, wings
 
     try:
-        write_replaced(Path(digest_beside(str(trace)) or ""), make_digest(str(trace), RanksReading(cached=False)))
+        for wing in wings():
+            if wing.beside:
+                load(wing.beside)(trace)
     except Exception as error:  # noqa: BLE001 - whatever failed, the user's program goes on.
         _warn(Noted("no_digest", {"error": cause(error)}))
 

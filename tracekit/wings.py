@@ -5,10 +5,12 @@ imported when it is used.
 """
 
 import importlib
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 #: A line a wing.
 WINGS: tuple[str, ...] = (
+    "tracekit.ranks",
     "tracekit.sweep",
 )  # fmt: skip
 
@@ -19,6 +21,17 @@ class Command(NamedTuple):
     help: str  #: One line.
     place: str  #: `module:object` of click's command.
     after: str  #: The command that it is listed behind.
+    reads: bool = False  #: It reads traces and runs no model.
+
+
+class Together(NamedTuple):
+    """What a wing makes of several traces that it reads as one: functions, each as `module:object`."""
+
+    takes: str  #: Given places: whether they are such traces, not a run or two sides to compare.
+    takes_run: str  #: Given places: whether they are one run that has such.
+    merge: str  #: Given places, form, window, steps and where it goes: writes all as one trace, and says where.
+    #: Given places, form, window, steps, whether readings are kept, and where each goes: writes a table and that trace.
+    export: str
 
 
 class Wing(NamedTuple):
@@ -26,8 +39,13 @@ class Wing(NamedTuple):
 
     commands: dict[str, Command]  #: By name.
     schemas: dict[str, str]  #: Of `tracekit schema`: by name the `report.schemas.Written` of a file.
-    notes: str  #: Sentences of its own notes, by code.
-    why_no_traces: str  #: Given a folder: where it is one of the wing's, that it holds no traces and what shows it.
+    notes: str | None = None  #: Sentences of its own notes, by code, where comparisons and single runs show them too.
+    why_no_traces: str | None = (
+        None  #: Given a folder: where it is one of the wing's, that it holds no traces and what shows it.
+    )
+
+    together: Together | None = None
+    beside: str | None = None  #: Given a trace that was just recorded: writes beside it what the wing reads instead.
 
 
 def wings() -> tuple[Wing, ...]:
@@ -39,3 +57,17 @@ def load(place: str) -> Any:
     """The object that `module:object` names."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def together(places: Sequence[str]) -> Together | None:
+    """Of the wing that reads these traces as one."""
+    return next((it for it in _together() if load(it.takes)(places)), None)
+
+
+def together_of_run(places: Sequence[str]) -> Together | None:
+    """Of the wing that reads the traces of this run as one."""
+    return next((it for it in _together() if load(it.takes_run)(places)), None)
+
+
+def _together() -> tuple[Together, ...]:
+    return tuple(wing.together for wing in wings() if wing.together)

@@ -298,5 +298,5 @@ def test_a_schema_is_printed_or_all_are_written_into_a_folder(tmp_path: Path) ->
     result = invoke("schema", "--out", tmp_path / "schemas")
     assert result.exit_code == 0, result.output
     written = sorted(path.stem for path in (tmp_path / "schemas").iterdir())
-    assert written == sorted(NAMES) and {"analysis", "comparison", "comparisons", "ranks", "run"} <= {*written}
+    assert written == sorted(NAMES) and {"analysis", "comparison", "comparisons", "run"} <= {*written}
     assert_refused(invoke("schema"), ", ".join(NAMES))

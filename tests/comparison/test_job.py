@@ -8,7 +8,7 @@ from tests.sides import make_analysis, make_form, make_side
 
 from tracekit.comparison.job import RankSides, compare_ranks, exposed_parts
 from tracekit.model.job import RankCall
-from tracekit.model.ranks import (
+from tracekit.ranks.job_figures import (
     CauseShare,
     Clock,
     CollectiveUse,

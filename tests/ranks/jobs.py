@@ -1,4 +1,4 @@
-"""Jobs of many ranks made by hand: digests as `tracekit.analysis.digest` makes them of recordings."""
+"""Jobs of many ranks made by hand: digests as `tracekit.ranks.reading.rank_digest` makes them of recordings."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -9,7 +9,7 @@ import polars as pl
 
 from tracekit.interval import complement, union
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.digests import RankDigest
+from tracekit.ranks.digests import RankDigest
 
 #: Nanoseconds of a microsecond.
 US = 1000

@@ -11,7 +11,7 @@ from tests.ranks.jobs import simulate
 
 from tracekit.errors import TracekitError
 from tracekit.model.bounded import MOST, MOST_RANKS, MOST_STEPS
-from tracekit.model.digests import RankDigest, RankSummary
+from tracekit.ranks.digests import RankDigest, RankSummary
 from tracekit.ranks.fault import checked, checked_summary
 from tracekit.ranks.summary import summarise
 

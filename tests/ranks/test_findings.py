@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 from tests.ranks.jobs import Stretch, make_digest, simulate
 
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import RankFinding
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.job_figures import RankFinding
 from tracekit.ranks.joining import join_ranks
-from tracekit.report.words.rank_findings import finding_evidence, finding_title
+from tracekit.ranks.report.rank_findings import finding_evidence, finding_title
 
 #: Ten steps of a kernel and a collective, which takes a fifth of the step.
 STEPS = range(10)

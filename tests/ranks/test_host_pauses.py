@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 from tests.ranks.jobs import US, make_digest
 
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import RankFinding
+from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.host_pauses import HostPause, find_pauses
+from tracekit.ranks.job_figures import RankFinding
 from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.lone_syncs import find_lone_syncs
-from tracekit.report.words.rank_findings import finding_evidence, finding_title
+from tracekit.ranks.report.rank_findings import finding_evidence, finding_title
 
 STEPS, PLACES, STEP_US = 5, 8, 10_000
 #: How long the host lets the GPU wait before each kernel of a step.

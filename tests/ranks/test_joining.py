@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from tests.ranks.jobs import make_digest, simulate
 
 from tracekit.errors import TracekitError
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import Ranks
 from tracekit.ranks.clocks import align_clocks
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.job_figures import Ranks
 from tracekit.ranks.joining import join_ranks
 
 

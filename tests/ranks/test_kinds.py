@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.ranks.recordings import Job, Program, Talk, Work, play, record
 
-from tracekit.model.ranks import Ranks
+from tracekit.ranks.job_figures import Ranks
 
 SEND_RECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 ALL_REDUCE = Talk(0, (0, 1, 2, 3))

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.ranks.jobs import make_digest
 
-from tracekit.model.digests import RankDigest
+from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.overlap import price_overlap
 
 STEPS, KERNELS, KINDS = 3, 9, 4

@@ -10,7 +10,7 @@ from tests.ranks.jobs import simulate
 from tests.ranks.recordings import Program, Talk, Work, play, record
 from tests.ranks.test_kinds import SEND_RECV, pair
 
-from tracekit.model.ranks import RankFinding
+from tracekit.ranks.job_figures import RankFinding
 from tracekit.ranks.joining import join_ranks
 
 #: Two pipelines of two stages: 0 gives to 2, 1 gives to 3, whose ranks reduce together.

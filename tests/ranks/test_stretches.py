@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 from tests.ranks.jobs import make_digest, simulate
 
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import Ranks, RankStretch
 from tracekit.ranks import stretches
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.job_figures import Ranks, RankStretch
 from tracekit.ranks.joining import match_ranks, tell_ranks
 
 

@@ -6,8 +6,8 @@ import polars as pl
 from msgspec.structs import replace
 from tests.ranks.jobs import make_digest
 
-from tracekit.model.digests import RankDigest
 from tracekit.model.job import UnevenCollectives
+from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.uneven_collectives import find_uneven_collectives
 
 

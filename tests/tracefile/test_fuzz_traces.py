@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from tests.fuzzing import fuzzed
 from tests.traces import Json, make_call, make_copy, make_event, make_kernel, make_op, make_span
 
-from tracekit.analysis.digest import digest_rank
 from tracekit.analysis.listing import list_activities, list_idle
 from tracekit.analysis.sequence import list_work
 from tracekit.errors import TracekitError
@@ -26,6 +25,7 @@ from tracekit.model.trace import Trace
 from tracekit.ranks.digest_file import digest_bytes, read_digest
 from tracekit.ranks.fault import checked
 from tracekit.ranks.joining import join_ranks
+from tracekit.ranks.reading.rank_digest import digest_rank
 from tracekit.tracefile import cache
 from tracekit.tracefile.events import Detail
 from tracekit.tracefile.read import read_trace

@@ -17,6 +17,7 @@ from tracekit.cli.output import check_apart, check_output_path, console_beside, 
 from tracekit.errors import TracekitError
 from tracekit.files import write_named
 from tracekit.printing import echo, hand_over
+from tracekit.wings import load, together, together_of_run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Side
     from tracekit.model.run import FormName
     from tracekit.walks.reading import Reading
-    from tracekit.walks.reading_ranks import RanksReading
 
 #: A cell that begins so is run as a formula by spreadsheets, some of which take wide and small signs too, and skip what
 #: is not seen.
@@ -80,9 +80,7 @@ def export(
 ) -> None:
     """Export traces for other tools (docs/export.md). Tables are Parquet if PATH ends in .parquet, else CSV."""
     from tracekit.tracefile.hta import export_for_hta
-    from tracekit.walks.finding_ranks import are_ranks, is_run_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reading_ranks import RanksReading
 
     asked = {
         "--kernels": kernels,
@@ -94,7 +92,7 @@ def export(
     }
     if hta is None and not any(asked.values()):
         raise TracekitError(f"nothing to export: pass --hta FOLDER or {', '.join(asked)} PATH")
-    run_of_ranks = (perfetto is not None or collectives is not None) and is_run_of_ranks(places)
+    run_of_ranks = together_of_run(places) if perfetto is not None or collectives is not None else None
     of_one = [each for each in ("--kernels", "--gaps") if asked[each]]
     # Of each option its value, whether what it is for is asked for, and what that is.
     for option, value, is_used, purpose in (
@@ -109,10 +107,10 @@ def export(
         raise TracekitError("--perfetto says on standard output what it wrote: pass a file name for the table")
     # Of a run the variants beside each other are more than the ranks of one.
     asked_of_ranks = collectives is not None or (perfetto is not None and not (run_of_ranks and form is None))
-    if asked_of_ranks and (run_of_ranks or are_ranks(places)):
+    if asked_of_ranks and (of_ranks := run_of_ranks or together(places)):
         if hta is not None or set(filter(asked.get, asked)) - {"--collectives", "--perfetto"}:
             raise TracekitError("of ranks pass --collectives and --perfetto alone; the other options take one trace")
-        _export_ranks(places, form, RanksReading(window, parse_steps(steps), not no_cache), collectives, perfetto)
+        load(of_ranks.export)(places, form, window, steps, not no_cache, collectives, perfetto)
         return
     if collectives is not None:
         raise TracekitError("--collectives takes the traces of several ranks: name their folder, or their files")
@@ -140,35 +138,6 @@ def export(
         _export_one(trace, form, reading, kernels, gaps, console)
 
 
-def _export_ranks(
-    places: tuple[str, ...],
-    form: FormName | None,
-    reading: RanksReading,
-    collectives: str | None,
-    perfetto: Path | None,
-) -> None:
-    from tracekit.cli.merged_ranks import write_ranks
-    from tracekit.ranks.joining import notes_of
-    from tracekit.ranks.listing import list_parts
-    from tracekit.report.words.ranks import note_sentences
-    from tracekit.walks.finding_ranks import find_recordings
-    from tracekit.walks.telling_ranks import join_recordings
-
-    found = find_recordings(places, form)
-    outputs = {"--collectives": collectives, "--perfetto": None if perfetto is None else str(perfetto)}
-    for option, path in outputs.items():
-        check_output_path(option, path, *found)
-    check_apart(outputs)
-    joined = join_recordings(found, reading)
-    if collectives is not None:
-        _write_table(list_parts(joined), collectives, console_beside(collectives))
-    if perfetto is not None:
-        write_ranks(joined, perfetto, is_named=True)
-    else:
-        for sentence in note_sentences(notes_of(joined)):
-            echo(f"note: {sentence}", err=True)
-
-
 def _export_sides(
     a: str, b: str | None, reading: Reading, groups: str | None, benchmark: str | None, console: Console
 ) -> None:
@@ -192,7 +161,7 @@ def _export_sides(
         sides = [one, other]
         if groups is not None:
             rows = group_rows(compare(one, other, run.order if run else ()))
-            _write_table(pl.DataFrame(rows, schema=GROUP_COLUMNS), groups, console)
+            write_table(pl.DataFrame(rows, schema=GROUP_COLUMNS), groups, console)
     if benchmark is not None:
         _write(benchmark_json(sides), benchmark, console)
     raise_if_damaged(*sides)
@@ -208,9 +177,9 @@ def _export_one(
     if not trace.activities.height:
         echo(f"note: {trace.path} has no GPU activity; the table is empty", err=True)
     if kernels is not None:
-        _write_table(list_activities(trace, window=reading.window, steps=reading.steps), kernels, console)
+        write_table(list_activities(trace, window=reading.window, steps=reading.steps), kernels, console)
     if gaps is not None:
-        _write_table(list_idle(trace, window=reading.window, steps=reading.steps), gaps, console)
+        write_table(list_idle(trace, window=reading.window, steps=reading.steps), gaps, console)
     if trace.truncated or trace.skipped:
         raise TracekitError(
             f"{trace.path} is damaged: the tables hold only what could be read. `tracekit analyze` lists the damage"
@@ -231,7 +200,8 @@ def _light_of(place: str, form: FormName | None) -> str:
     return place
 
 
-def _write_table(rows: pl.DataFrame, path: str, console: Console) -> None:
+def write_table(rows: pl.DataFrame, path: str, console: Console) -> None:
+    """As Parquet or CSV, by the path's ending."""
     import io
 
     import polars as pl

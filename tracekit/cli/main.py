@@ -28,8 +28,6 @@ OF_THE_CORE = {
     "profile": "Run a model: time it, record it, compare eager with compiled.",
     "analyze": "Analyze one trace.",
     "compare": "Compare two runs or traces: what changed and why.",
-    "ranks": "Compare the ranks of one job: who waited for whom and why.",
-    "digest": "Write what `ranks` needs of one trace as a small file.",
     "open": "Open a trace in Perfetto.",
     "export": "Export a trace for other tools.",
     "schema": "Print the JSON Schemas of tracekit's JSON output.",
@@ -54,7 +52,7 @@ def _in_their_order() -> dict[str, str]:
 COMMANDS = _in_their_order()
 
 #: The commands that read traces and run no model, as they stand in sys.argv.
-READERS = (["analyze"], ["compare"], ["ranks"], ["export"])
+READERS = (["analyze"], ["compare"], ["export"], *([name] for name, command in OF_WINGS.items() if command.reads))
 
 
 class MendableError(click.ClickException):

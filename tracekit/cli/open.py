@@ -12,6 +12,7 @@ import click
 from tracekit.cli.options import FORMS, WIDE_HELP, OutputPath
 from tracekit.errors import TracekitError
 from tracekit.printing import echo
+from tracekit.wings import load, together, together_of_run
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName, RecordingKind
@@ -73,13 +74,11 @@ def open_(
     """
     from tracekit import store
     from tracekit.tracefile.places import is_url
-    from tracekit.walks.finding_ranks import are_ranks, is_run_of_ranks
     from tracekit.walks.reading import Reading, parse_steps
-    from tracekit.walks.reading_ranks import RanksReading
 
     # Of a run the variants beside each other are more than the ranks of one.
-    run_of_ranks = form is not None and recording is None and is_run_of_ranks(places)
-    of_ranks = run_of_ranks or are_ranks(places)
+    run_of_ranks = together_of_run(places) if form is not None and recording is None else None
+    of_ranks = run_of_ranks or together(places)
     if not of_ranks and any(map(is_url, places)):
         raise TracekitError("one URL, or two sides that are URLs, cannot be opened: copy the files here")
     if of_ranks and not run_of_ranks and (form or recording):
@@ -91,9 +90,7 @@ def open_(
     if (of_ranks or of_two) and out is not None and out.exists() and not (out.is_file() or out.is_dir() or no_serve):
         raise TracekitError(f"--out {out} is not a regular file and cannot be served: pass --no-serve, or another path")
     if of_ranks:
-        from tracekit.cli.merged_ranks import merge_ranks
-
-        path = merge_ranks(places, form, RanksReading(window, parse_steps(steps)), out)
+        path = load(of_ranks.merge)(places, form, window, steps, out)
     elif of_two:
         from tracekit.cli.merged_trace import merge
 

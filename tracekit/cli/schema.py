@@ -12,7 +12,8 @@ from tracekit.files import write_named
 from tracekit.printing import echo, hand_over
 from tracekit.wings import wings
 
-NAMES = ("analysis", "comparison", "comparisons", "ranks", "run", *(name for wing in wings() for name in wing.schemas))
+OF_THE_CORE = ("analysis", "comparison", "comparisons", "run")
+NAMES = tuple(sorted((*OF_THE_CORE, *(name for wing in wings() for name in wing.schemas))))
 
 
 @click.command(epilog="Example: tracekit schema comparison", context_settings=WIDE_HELP)

@@ -25,9 +25,9 @@ from tracekit.model.job import (
     RankChange,
     WaitsFor,
 )
-from tracekit.model.ranks import CollectiveUse, LateRank, Ranks
 from tracekit.model.run import RecordingKind
 from tracekit.model.waterfall import Basis, Waterfall, WaterfallPart
+from tracekit.ranks.job_figures import CollectiveUse, LateRank, Ranks
 
 #: Ranks are told apart by recordings of which at least this share of communication was joined.
 MOSTLY_JOINED = 0.95

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from tracekit.model.ranks import CauseShare, ClockBasis
 from tracekit.model.run import RecordingKind
 from tracekit.model.waterfall import Waterfall
+from tracekit.ranks.job_figures import CauseShare, ClockBasis
 
 #: Parts of a rank's waterfall: kernels but communication; what these took longer beside communication; transfer that
 #: became less or more; the change by what of it nothing covers; and waiting for late ranks.

@@ -1,1 +1,27 @@
-"""Many ranks of one job: which collectives belong together, who waited for whom, and why. Digests -> Ranks."""
+"""A wing: many ranks of one job. Which collectives belong together, who waited for whom, and why."""
+
+from tracekit.wings import Command, Together, Wing
+
+WING = Wing(
+    commands={
+        "ranks": Command(
+            "Compare the ranks of one job: who waited for whom and why.",
+            "tracekit.ranks.commands.ranks:ranks",
+            after="compare",
+            reads=True,
+        ),
+        "digest": Command(
+            "Write what `ranks` needs of one trace as a small file.",
+            "tracekit.ranks.commands.digest:digest",
+            after="ranks",
+        ),
+    },
+    schemas={"ranks": "tracekit.ranks.report.as_json:RANKS"},
+    together=Together(
+        takes="tracekit.ranks.reading.recordings:are_ranks",
+        takes_run="tracekit.ranks.reading.recordings:is_run_of_ranks",
+        merge="tracekit.ranks.commands.open_and_export:merge",
+        export="tracekit.ranks.commands.open_and_export:export",
+    ),
+    beside="tracekit.ranks.reading.digesting:write_beside",
+)

@@ -15,8 +15,8 @@ import numpy as np
 from msgspec import Struct, field
 
 from tracekit.interval import Floats, Ints
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import Clock, ClockBasis
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.job_figures import Clock, ClockBasis
 
 #: Ends that lie closer together are on one clock: 13 us for a ring of NCCL's LL protocol, 7 us between V100s.
 ONE_CLOCK_NS = 60_000

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tracekit import interval
-from tracekit.model.ranks import (
+from tracekit.ranks.job_figures import (
     CollectiveClass,
     CollectivePart,
     CollectiveUse,

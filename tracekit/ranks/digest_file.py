@@ -19,8 +19,8 @@ from tracekit.errors import TracekitError
 from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.bounded import Count, Rank, Ranks, Text, Whole
-from tracekit.model.digests import DigestOrigin, Exchange, RankDigest, RankRecording, RankSummary
 from tracekit.ranks.digest_packing import MOMENTS, REST, packed, unpacked
+from tracekit.ranks.digests import DigestOrigin, Exchange, RankDigest, RankRecording, RankSummary
 from tracekit.ranks.fault import checked, checked_summary
 from tracekit.ranks.summary import pack, summarise, unpack, unzipped
 

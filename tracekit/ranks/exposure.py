@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import CollectiveUse, RankFinding, RankUse
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.job_figures import CollectiveUse, RankFinding, RankUse
 
 #: Of the window: transfer that nothing covers.
 LEAST_EXPOSED = 0.05

@@ -9,7 +9,7 @@ from tracekit.errors import TracekitError
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.bounded import MOST, MOST_ORIGIN, MOST_RANKS, MOST_STEPS
-from tracekit.model.digests import RankDigest, RankRecording, RankSummary
+from tracekit.ranks.digests import RankDigest, RankRecording, RankSummary
 
 
 def checked(digest: RankDigest, place: str) -> RankDigest:

@@ -7,11 +7,11 @@ from statistics import fmean, median, median_low
 import polars as pl
 
 from tracekit.model.analysis import OF_THE_GPU
-from tracekit.model.digests import RankDigest
 from tracekit.model.note import Severity
-from tracekit.model.ranks import CollectiveUse, LateRank, RankFinding, RankUse, UnevenKernel
+from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.exposure import find_exposed, find_small
 from tracekit.ranks.host_pauses import find_pauses
+from tracekit.ranks.job_figures import CollectiveUse, LateRank, RankFinding, RankUse, UnevenKernel
 from tracekit.ranks.links import find_slow_links
 from tracekit.ranks.lone_syncs import find_lone_syncs
 from tracekit.ranks.stages import Ranks, peers_of

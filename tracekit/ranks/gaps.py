@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.digests import RankDigest
+from tracekit.ranks.digests import RankDigest
 
 
 def whole_gaps(digest: RankDigest) -> pl.DataFrame:

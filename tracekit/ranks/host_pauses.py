@@ -13,7 +13,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.model.analysis import IDLE_CAUSES, NOT_THE_HOST
-from tracekit.model.digests import RankDigest
+from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.gaps import whole_gaps
 
 #: `compile` has a finding of its own; `unattributed` is nobody's.

@@ -6,8 +6,8 @@ import numpy as np
 from msgspec import Struct
 
 from tracekit.interval import Ints
-from tracekit.model.digests import RankDigest
 from tracekit.ranks.clocks import Clocks
+from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.matching import Matching
 from tracekit.ranks.waiting import Waits
 from tracekit.ranks.world import Job

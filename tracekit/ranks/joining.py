@@ -7,14 +7,14 @@ import numpy as np
 import polars as pl
 from msgspec.structs import replace
 
-from tracekit.model.digests import RankDigest
 from tracekit.model.note import Note
-from tracekit.model.ranks import Ranks, RankUse, StepsRead, Unmatched, UnmatchedCollectives, WaitedFor
 from tracekit.ranks import findings
 from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.collectives import sum_collectives, worst_collectives
+from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.ends import share_a_clock
 from tracekit.ranks.foreign import find_foreign
+from tracekit.ranks.job_figures import Ranks, RankUse, StepsRead, Unmatched, UnmatchedCollectives, WaitedFor
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.late_ranks import explain_lateness
 from tracekit.ranks.lateness import find_lateness

@@ -9,8 +9,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.interval import Ints
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import CauseShare, LateRank, WaitedFor
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.job_figures import CauseShare, LateRank, WaitedFor
 from tracekit.ranks.lateness import CAUSES, Lateness
 
 #: The collectives with most waiting are looked at for places.

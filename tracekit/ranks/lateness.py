@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tracekit import interval
 from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.digests import RankDigest
 from tracekit.ranks.clocks import Clocks
+from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.matching import Matching
 from tracekit.ranks.rows import times_of
 from tracekit.ranks.waiting import Waits, compute_of

@@ -6,8 +6,8 @@ from statistics import median
 
 from msgspec import Struct
 
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import CollectiveUse, RankFinding
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.job_figures import CollectiveUse, RankFinding
 
 #: Smaller messages are latency; so many are no chance.
 LARGE_BYTES, LEAST_COUNT = 16 << 20, 3

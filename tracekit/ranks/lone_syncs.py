@@ -7,7 +7,7 @@ from statistics import median
 import polars as pl
 from msgspec import Struct
 
-from tracekit.model.digests import RankDigest
+from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.gaps import whole_gaps
 
 #: What a copy to the host is called.

@@ -13,10 +13,10 @@ from itertools import chain
 from msgspec import Struct
 
 from tracekit.interval import Ints
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import MatchedBy, Unmatched
 from tracekit.ranks.clocks import Clocks, one_clock
+from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.ends import Places, Times, join_by_ends, recorded_of, split_by_ends
+from tracekit.ranks.job_figures import MatchedBy, Unmatched
 from tracekit.ranks.pairs import join_pairs
 from tracekit.ranks.rows import Collective, Member, Row, joined, list_rows, times_of
 

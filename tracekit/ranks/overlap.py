@@ -15,7 +15,7 @@ from msgspec import Struct
 from polars.dataframe.group_by import GroupBy
 
 from tracekit import interval
-from tracekit.model.digests import RankDigest
+from tracekit.ranks.digests import RankDigest
 
 #: A kernel ran beside a collective if it shared this much of its time with one; alone, if none.
 BESIDE = 0.5

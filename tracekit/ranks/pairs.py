@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 
-from tracekit.model.ranks import Unmatched
+from tracekit.ranks.job_figures import Unmatched
 from tracekit.ranks.rows import Collective, Member, Row
 
 Place = tuple[int, int]

@@ -7,9 +7,9 @@ import polars as pl
 from msgspec import Struct
 
 from tracekit.interval import Ints
-from tracekit.model.digests import Exchange, RankDigest
-from tracekit.model.ranks import MatchedBy
 from tracekit.ranks.clocks import Clocks
+from tracekit.ranks.digests import Exchange, RankDigest
+from tracekit.ranks.job_figures import MatchedBy
 
 
 class Row(Struct, frozen=True):

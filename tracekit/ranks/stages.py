@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from tracekit.model.digests import RankDigest
+from tracekit.ranks.digests import RankDigest
 
 Ranks = tuple[int, ...]
 

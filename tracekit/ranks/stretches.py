@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import OneCollective, RankStretch, Stretch, WaitedFor
 from tracekit.model.timeline import Bars, Label, StepTimeline
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.job_figures import OneCollective, RankStretch, Stretch, WaitedFor
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.lateness import Lateness
 

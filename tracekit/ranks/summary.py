@@ -12,7 +12,7 @@ from tracekit import interval
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.bounded import Count
-from tracekit.model.digests import RankDigest, RankSummary, Talk
+from tracekit.ranks.digests import RankDigest, RankSummary, Talk
 from tracekit.ranks.waiting import compute_of
 
 #: What tells talk apart, as columns of a digest.

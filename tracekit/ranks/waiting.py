@@ -12,9 +12,9 @@ from msgspec import Struct
 from tracekit import interval
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import CauseShare
 from tracekit.ranks.clocks import Clocks
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.job_figures import CauseShare
 from tracekit.ranks.matching import Matching
 from tracekit.ranks.rows import Collective, times_of
 

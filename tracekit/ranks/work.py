@@ -5,8 +5,8 @@ from statistics import median
 import polars as pl
 from msgspec import Struct
 
-from tracekit.model.digests import RankDigest
-from tracekit.model.ranks import UnevenKernel
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.job_figures import UnevenKernel
 from tracekit.ranks.stages import Ranks, peers_of
 
 #: A kernel's difference below this share of the window is not listed.

@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
-from tracekit.model.digests import RankDigest, RankSummary
 from tracekit.model.note import Note
-from tracekit.model.ranks import World
+from tracekit.ranks.digests import RankDigest, RankSummary
+from tracekit.ranks.job_figures import World
 
 Recorded = TypeVar("Recorded", RankDigest, RankSummary)
 

@@ -6,7 +6,6 @@ From the first release on changes are additive only.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -15,11 +14,9 @@ from msgspec.structs import replace
 from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Bound, Comparison, Finding, ReasonShare, Side
 from tracekit.model.comparisons import Comparisons
-from tracekit.model.ranks import OneCollective, Ranks
 from tracekit.model.single_run import SingleRun, per_step
 from tracekit.model.waterfall import Waterfall
 from tracekit.names import encodable
-from tracekit.report.words import rank_findings, ranks
 from tracekit.report.words.common import made_at_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.groups import evidence_sentences, label_words
@@ -72,22 +69,6 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
         "comparisons": [_comparison(each, top) for each in told.comparisons],
     }
     return json_text(fields)
-
-
-def ranks_json(told: Ranks, each_alone: Iterable[OneCollective] | None = None) -> str:
-    """What many ranks say together, sums over the window. `collectives` has a row for each kind of collective, or for
-    `each_alone`."""
-    # Every activity one by one is the traces over again.
-    fields: dict[str, Any] = msgspec.to_builtins(replace(told, stretches=()))
-    del fields["stretches"]
-    if each_alone is not None:
-        fields["collectives"] = list(map(msgspec.to_builtins, each_alone))
-    for each in (*fields["collectives"], *fields["worst"]):
-        each["class"] = each.pop("kind")
-    for each, finding in zip(fields["findings"], told.findings, strict=True):
-        each |= {"title": rank_findings.finding_title(finding), "evidence": rank_findings.finding_evidence(finding)}
-    fields["warnings"] = list(map(ranks.note_sentence, told.notes))
-    return json_text({"schema": "tracekit.ranks/1", **fields})
 
 
 def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:

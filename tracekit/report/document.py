@@ -388,11 +388,11 @@ class Overview(Struct, frozen=True):
     `headline` is the answer in a few words, `walls` from what to what, `spread` its interval in words and `interval`
     its low end, middle and high end; `elsewhere` is what the next process may find. `evidence` is what it rests on.
     `notes` change how the headline is read; `why` are lines on why there is no better answer. `bars` are the page's
-    alone. `slower` is what the account's rows do not say of what
-    became slower, `graph_breaks` are those that cost much, `repeat` is the command that measures it again,
-    `measured_with` what it was measured with. Where nothing in `advice` makes calls faster, that is said if
-    `nothing_faster`. `left_out` is what the answer does not cover, for where notes are not shown. `hidden` is how many
-    notes and findings are not shown.
+    alone, and `bar_words` what their segments are called, where not as those of a call. `slower` is what the account's
+    rows do not say of what became slower, `graph_breaks` are those that cost much, `repeat` is the command that
+    measures it again, `measured_with` what it was measured with. Where nothing in `advice` makes calls faster, that is
+    said if `nothing_faster`. `left_out` is what the answer does not cover, for where notes are not shown. `hidden` is
+    how many notes and findings are not shown.
     """
 
     subject: str
@@ -406,6 +406,7 @@ class Overview(Struct, frozen=True):
     evidence: str = ""
     notes: tuple[str, ...] = ()
     bars: tuple[Bar, ...] = ()
+    bar_words: dict[str, str] | None = None
     why: tuple[Line, ...] = ()
     account: Account | None = None
     slower: str = ""

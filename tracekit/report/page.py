@@ -17,7 +17,6 @@ from tracekit.report.accounts import shown_account
 from tracekit.report.advised import advised
 from tracekit.report.document import Chart, Name, Report, Table, Timelines
 from tracekit.report.sections.call import CALL_PARTS
-from tracekit.report.words.ranks import PARTS
 
 PLOTLY = "plotly-finance.min.js.gz"
 #: What every page runs, and what those run besides that draw something, as one script.
@@ -90,7 +89,7 @@ def _environment() -> jinja2.Environment:
     made.filters["duration"] = duration
     made.filters["shown"] = shown_account
     made.filters["advised"] = advised
-    made.globals["call_parts"] = CALL_PARTS | PARTS
+    made.globals["call_parts"] = CALL_PARTS
     made.filters["packed"] = lambda markup: Markup(base64.b64encode(gzip.compress(markup.encode(), mtime=0)).decode())
     made.filters["kind"] = lambda block: type(block).__name__
     made.tests["wide"] = _is_wide

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from tracekit import model
-from tracekit.model import analysis, comparison, comparisons, ranks
+from tracekit.model import analysis, comparison, comparisons
 from tracekit.model.gate import Outcome
 from tracekit.model.groups import Evidence
 from tracekit.model.note import Note
@@ -47,12 +47,6 @@ class AnalysisFile(analysis.Analysis, frozen=True, kw_only=True):
     per_step: PerStep  #: Figures per step; of a run folder they are in `run`.
     run: Measured  #: What a run folder says besides; not there for a bare trace.
     nothing_compiled: NothingCompiled  #: Why torch.compile compiled nothing; there only where it did.
-
-
-class RanksFile(ranks.Ranks, frozen=True, kw_only=True):
-    """What the recordings of many ranks say together: sums over the window."""
-
-    schema: Literal["tracekit.ranks/1"]
 
 
 class ComparisonFile(comparison.Comparison, frozen=True, kw_only=True):
@@ -103,17 +97,14 @@ BESIDE: dict[str, dict[str, tuple[object, str]]] = {
     "Bound": {"because": (str, "Why, in words.")},
     "HealthFinding": {"message": (str, "")},
     "SyncTime": {"where": (str | None, "Place and lines in words; None where not recorded.")},
-    "RankFinding": {"title": (str, "The finding in words."), "evidence": (str, "What it rests on, in words.")},
-    "RanksFile": {"warnings": (tuple[str, ...], "What the notes say.")},
 }
 BESIDE["ComparisonFile"] = BESIDE["Comparison"]
 #: Every activity one by one is the trace over again, and bounds are written with their sides.
-UNWRITTEN = {
+UNWRITTEN: dict[str, tuple[str, ...]] = {
     "Comparison": ("a_bound", "b_bound"),
     "ComparisonFile": ("a_bound", "b_bound"),
     "Side": ("sequence", "provenance", "timeline", "rich_timeline", "pictures", "kernel_sources", "code"),
     "KernelGroup": ("a_at", "b_at"),
-    "RanksFile": ("stretches",),
 }
 #: Keys of an analysis that only some have.
 OPTIONAL = ("per_step", "run", "nothing_compiled")
@@ -125,13 +116,13 @@ class Written(NamedTuple):
 
     noun: type
     beside: dict[str, dict[str, tuple[object, str]]] | None
+    unwritten: dict[str, tuple[str, ...]] = UNWRITTEN  #: Of nouns, the fields that are not written.
 
 
 FILES = {
     "analysis": Written(AnalysisFile, BESIDE),
     "comparison": Written(ComparisonFile, BESIDE),
     "comparisons": Written(ComparisonsFile, BESIDE),
-    "ranks": Written(RanksFile, BESIDE),
     "run": Written(Run, None),
 }
 #: What a figure is in whose name a unit stands, where nothing else is said of it.
@@ -171,10 +162,8 @@ def schema(name: str) -> dict[str, Any]:
         told = fields["properties"]
         if noun in beside:
             told |= nouns[f"Of{noun}"]["properties"]
-        for key in UNWRITTEN.get(noun, ()):
+        for key in file.unwritten.get(noun, ()):
             del told[key]
-        if noun in ("CollectiveUse", "OneCollective"):
-            told["class"] = told.pop("kind")
         if "by_name" in told:
             told["top"] = told.pop("by_name")
         # What older files lack is in every new one.
@@ -213,7 +202,8 @@ def _files() -> dict[str, Written]:
 def _said_of_fields() -> dict[str, dict[str, str]]:
     """By noun and field what stands beside it, `wall_us: float  #: The median.`: Python itself keeps no comments."""
     said: dict[str, dict[str, str]] = {}
-    of_files = sorted({sys.modules[file.noun.__module__].__file__ or "" for file in _files().values()})
+    own = [base for file in _files().values() for base in file.noun.__mro__ if base.__module__.startswith("tracekit.")]
+    of_files = sorted({sys.modules[noun.__module__].__file__ or "" for noun in own})
     for path in dict.fromkeys((*Path(model.__file__).parent.glob("*.py"), *map(Path, of_files))):
         source = path.read_text(encoding="utf-8")
         lines = source.splitlines()

@@ -11,24 +11,24 @@ from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.analysis import holds_window
-from tracekit.analysis.digest import digest_rank
 from tracekit.comparison.job import RankSides, compare_ranks
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
 from tracekit.ranks.fault import checked
 from tracekit.ranks.joining import join_ranks
+from tracekit.ranks.reading.loading import UNPACKED_TO_PACKED
+from tracekit.ranks.reading.rank_digest import digest_rank
 from tracekit.ranks.uneven_collectives import find_uneven_collectives
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.read import read_trace
 from tracekit.walks.many_files import Question, ask_each
-from tracekit.walks.reading_ranks import UNPACKED_TO_PACKED
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
-    from tracekit.model.digests import RankDigest
     from tracekit.model.job import JobChange
-    from tracekit.model.ranks import Ranks
     from tracekit.model.run import FormName, RankOfRun, RecordingKind, Run
+    from tracekit.ranks.digests import RankDigest
+    from tracekit.ranks.job_figures import Ranks
     from tracekit.walks.reading import Reading
 
 KINDS: tuple[RecordingKind, ...] = ("light", "rich")

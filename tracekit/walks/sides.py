@@ -215,7 +215,7 @@ def refuse_place_of_wing(place: Path | str) -> None:
         return
     # Not for every trace file: what knows a wing's folders takes a tenth of a comparison's start.
     for wing in wings():
-        if why := load(wing.why_no_traces)(str(place)):
+        if wing.why_no_traces and (why := load(wing.why_no_traces)(str(place))):
             raise TracekitError(why)
 
 

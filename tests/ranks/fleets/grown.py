@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from benchmarks.fleet import Fleet, Recorded, Shape, Truth
-from tracekit.model.ranks import Ranks
 from tracekit.ranks.fleets.reduce import reduce_fleet
+from tracekit.ranks.job_figures import Ranks
 
 #: 96 ranks of 24 hosts.
 SHAPE = Shape(tensor=4, data=6, pipeline=4, steps=7, microbatches=1, segments=2, kernels=6)

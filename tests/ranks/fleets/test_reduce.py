@@ -8,8 +8,8 @@ from tests.ranks.fleets.grown import MISSING, SHAPE, SLOW, SLOW_EXPERT, SLOW_HOS
 
 from benchmarks.fleet import found_of
 from tracekit.errors import TracekitError
-from tracekit.model.digests import RankSummary
 from tracekit.ranks.digest_file import digest_bytes, read_digest, read_summary
+from tracekit.ranks.digests import RankSummary
 from tracekit.ranks.fleets import steps
 from tracekit.ranks.fleets.parts import join_parts
 from tracekit.ranks.fleets.reduce import reduce_fleet

@@ -15,8 +15,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.cli.runs import invoke
-from tests.ranks.recorded import DATA
 from tests.sweep.sweeps import Children, answered
+from tests.traces import DATA
 
 from tracekit.errors import TracekitError
 from tracekit.sweep.cells import CellAnswer, CellResult, CheckAnswer
@@ -38,14 +38,14 @@ from ...walks.test_processes import wait_for
 def test_a_cluster_that_is_not_there_is_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
     monkeypatch.setenv("RAY_ADDRESS", address)
-    told = invoke("ranks", str(DATA), "--engine", "ray")
+    told = invoke("ranks", str(DATA / "ranks"), "--engine", "ray")
     assert (told.exit_code, len(told.stderr.splitlines())) == (1, 1)
     assert address in told.stderr
 
 
 def test_without_ray_the_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    told = invoke("ranks", str(DATA), "--engine", "ray")
+    told = invoke("ranks", str(DATA / "ranks"), "--engine", "ray")
     assert (told.exit_code, len(told.stderr.splitlines())) == (1, 1)
     assert "pip install '.[ray]'" in told.stderr
 
@@ -130,7 +130,7 @@ def test_ray_reads_and_measures_as_processes_do_and_what_died_is_begun_again_or_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # One test: each process that ran a part of it would start Ray, which takes longer than all that is done here.
-    command = ("ranks", str(DATA), "--window", "whole", "--no-cache", "--json", "-")
+    command = ("ranks", str(DATA / "ranks"), "--window", "whole", "--no-cache", "--json", "-")
     alone = invoke(*command)
     monkeypatch.chdir(tmp_path)
     capfd.readouterr()

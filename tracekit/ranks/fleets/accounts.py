@@ -5,10 +5,10 @@ import polars as pl
 from msgspec import Struct
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.digests import RankSummary
-from tracekit.model.ranks import CauseShare, RankUse
+from tracekit.ranks.digests import RankSummary
 from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.waits import FleetWaits
+from tracekit.ranks.job_figures import CauseShare, RankUse
 
 
 class _Communication(Struct, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from tracekit.model.digests import RankSummary
+from tracekit.ranks.digests import RankSummary
 
 #: By what jobs call their groups (Megatron's, DeepSpeed's, and names of a DeviceMesh: `mesh_tp`), the first that fits.
 NAMES = (

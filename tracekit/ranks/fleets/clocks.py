@@ -8,7 +8,6 @@ import polars as pl
 from msgspec import Struct
 
 from tracekit.interval import Floats
-from tracekit.model.ranks import ClockBasis
 from tracekit.ranks.clocks import (
     FAR,
     LEAST_FOR_DRIFT,
@@ -18,6 +17,7 @@ from tracekit.ranks.clocks import (
     ONE_CLOCK_NS,
     slope,
 )
+from tracekit.ranks.job_figures import ClockBasis
 
 #: How often hosts are moved onto the middle of all, and by how many of a host's collectives at most.
 TURNS, MOST_ENDS = 3, 80

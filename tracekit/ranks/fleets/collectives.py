@@ -6,11 +6,18 @@ from typing import Any
 import polars as pl
 from msgspec.structs import replace
 
-from tracekit.model.digests import RankSummary, Talk
-from tracekit.model.ranks import CollectiveClass, CollectivePart, CollectiveUse, OneCollective, RankTimes, RankWait
 from tracekit.ranks.collectives import BUS_FACTORS, HARDLY, MOST_WORST, MOSTLY, VARYING
+from tracekit.ranks.digests import RankSummary, Talk
 from tracekit.ranks.fleets.clocks import FleetClocks
 from tracekit.ranks.fleets.waits import FleetWaits
+from tracekit.ranks.job_figures import (
+    CollectiveClass,
+    CollectivePart,
+    CollectiveUse,
+    OneCollective,
+    RankTimes,
+    RankWait,
+)
 
 
 def sum_kinds(talk: Sequence[Talk], waits: FleetWaits, clocks: FleetClocks) -> tuple[CollectiveUse, ...]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from tracekit.model.ranks import CollectiveUse, RankFinding, RankUse, Straggler
 from tracekit.ranks.exposure import find_small
 from tracekit.ranks.findings import find_uneven_stages
+from tracekit.ranks.job_figures import CollectiveUse, RankFinding, RankUse, Straggler
 
 
 def find_in_fleet(

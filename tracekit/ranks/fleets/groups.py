@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from tracekit.model.digests import RankSummary
-from tracekit.model.ranks import RankGroup, RankUse
+from tracekit.ranks.digests import RankSummary
 from tracekit.ranks.fleets.axes import Axis
 from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.stragglers import known_median, shares_of_steps
+from tracekit.ranks.job_figures import RankGroup, RankUse
 
 
 def group_ranks(

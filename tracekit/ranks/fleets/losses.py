@@ -7,10 +7,10 @@ import polars as pl
 from msgspec.structs import replace
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.ranks import CauseShare, LateRank, Straggler, WaitedFor
 from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.stragglers import known_median
 from tracekit.ranks.fleets.waits import FleetWaits
+from tracekit.ranks.job_figures import CauseShare, LateRank, Straggler, WaitedFor
 
 
 def sum_waits(waits: FleetWaits) -> tuple[WaitedFor, ...]:

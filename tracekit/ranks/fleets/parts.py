@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.interval import Ints
-from tracekit.model.digests import RankSummary, Talk
+from tracekit.ranks.digests import RankSummary, Talk
 
 OF_ALL = ("all", "from_root", "to_root")
 WHY = pl.Enum(["missing_rank", "counts_differ", "not_at_once", "peers_unknown", "one_sided", "clocks_unknown"])

@@ -5,9 +5,8 @@ from typing import cast
 
 import polars as pl
 
-from tracekit.model.digests import RankSummary
 from tracekit.model.note import Note
-from tracekit.model.ranks import Clock, Ranks, StepsRead, Unmatched, UnmatchedCollectives
+from tracekit.ranks.digests import RankSummary
 from tracekit.ranks.fleets.accounts import account_ranks
 from tracekit.ranks.fleets.axes import find_axes
 from tracekit.ranks.fleets.clocks import FleetClocks, align_hosts
@@ -21,6 +20,7 @@ from tracekit.ranks.fleets.steps import lay_out_steps
 from tracekit.ranks.fleets.tested import find_stragglers
 from tracekit.ranks.fleets.waits import FleetWaits, measure_fleet
 from tracekit.ranks.foreign import find_foreign
+from tracekit.ranks.job_figures import Clock, Ranks, StepsRead, Unmatched, UnmatchedCollectives
 from tracekit.ranks.stages import Meeting, stages_of
 from tracekit.ranks.world import Job, count_steps, gather_job
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tracekit.model.ranks import StepRow, StepSpread, Straggler
 from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.stragglers import known_median
+from tracekit.ranks.job_figures import StepRow, StepSpread, Straggler
 
 #: Rows of the picture: stragglers, and bins of all others.
 MOST_STRAGGLERS, MOST_BINS = 24, 32

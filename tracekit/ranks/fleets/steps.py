@@ -8,7 +8,7 @@ from msgspec import Struct
 from tracekit.errors import TracekitError
 from tracekit.interval import Bools, Floats, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.digests import RankSummary
+from tracekit.ranks.digests import RankSummary
 from tracekit.ranks.fleets.stragglers import known_median, shares_of_steps
 
 #: Ranks times steps: tables of a gigabyte.

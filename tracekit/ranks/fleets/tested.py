@@ -9,9 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.interval import Floats
-from tracekit.model.digests import RankSummary, Talk
-from tracekit.model.ranks import Straggler, StragglerRule
 from tracekit.ranks.collectives import BUS_FACTORS, VARYING
+from tracekit.ranks.digests import RankSummary, Talk
 from tracekit.ranks.fleets.steps import Steps
 from tracekit.ranks.fleets.stragglers import (
     FALSE_ALARMS,
@@ -24,6 +23,7 @@ from tracekit.ranks.fleets.stragglers import (
     shares_of_steps,
 )
 from tracekit.ranks.fleets.waits import FleetWaits
+from tracekit.ranks.job_figures import Straggler, StragglerRule
 from tracekit.statistics.chance import holm
 
 #: Smaller messages are all latency; of fewer collectives no link is judged.

@@ -2,7 +2,7 @@
 
 from tracekit.model.job import JobChange, RankCall, WaitsFor
 from tracekit.numbers import count, percent
-from tracekit.report.words.ranks import cause_name
+from tracekit.ranks.report.words import cause_name
 
 #: Columns of a rank's change, by the labels of its waterfall's parts.
 PARTS = {

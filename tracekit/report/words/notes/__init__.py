@@ -12,7 +12,8 @@ from tracekit.wings import load, wings
 @cache
 def every_sentence() -> dict[str, Sentence]:
     """Those of the core and of wings, by code."""
-    return SENTENCES | {code: words for wing in wings() for code, words in load(wing.notes).items()}
+    of_wings = [load(wing.notes) for wing in wings() if wing.notes]
+    return SENTENCES | {code: words for notes in of_wings for code, words in notes.items()}
 
 
 def note_sentence(note: Note) -> str:

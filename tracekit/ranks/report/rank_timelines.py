@@ -4,12 +4,12 @@ import base64
 import gzip
 from typing import Any
 
-from tracekit.model.ranks import Ranks, Stretch
 from tracekit.names import short_kernel_name
 from tracekit.numbers import counted, duration
+from tracekit.ranks.job_figures import Ranks, Stretch
+from tracekit.ranks.report import words
 from tracekit.report.document import Timelines
 from tracekit.report.timeline_bytes import NO_GROUP, bars_of, gaps_are_holes, packed
-from tracekit.report.words import ranks as words
 
 #: Of all stretches together, packed, before base64 makes it a third longer: the first is drawn whatever it takes.
 MOST_BYTES = 600_000

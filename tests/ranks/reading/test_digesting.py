@@ -9,9 +9,9 @@ from tests.cli.runs import assert_refused, invoke
 from tests.traces import make_kernel, write_trace
 
 from tracekit.errors import TracekitError
-from tracekit.walks.digesting import UnwritableError, find_traces, make_digests, plan_digests
-from tracekit.walks.finding_ranks import find_recordings
-from tracekit.walks.reading_ranks import RanksReading, read_ranks
+from tracekit.ranks.reading.digesting import UnwritableError, find_traces, make_digests, plan_digests
+from tracekit.ranks.reading.loading import RanksReading, read_ranks
+from tracekit.ranks.reading.recordings import find_recordings
 
 
 def record_ranks(folder: Path, ranks: int = 2) -> Path:
@@ -87,11 +87,11 @@ def test_beside_its_trace_a_digest_is_read_as_long_as_it_agrees(
     found = find_recordings([str(job)])
     assert names(found) == ["rank0.json", "rank1.json"] == names(find_traces([str(job)]))
     read: list[str] = []
-    monkeypatch.setattr("tracekit.walks.reading_ranks.read_digest", lambda content, place: read.append(place))
-    monkeypatch.setattr("tracekit.walks.reading_ranks.read_trace", lambda place, **_: read.append(place))
-    monkeypatch.setattr("tracekit.analysis.digest.digest_rank", lambda *_, **__: None)
-    monkeypatch.setattr("tracekit.walks.reading_ranks.checked", lambda digest, place: digest)
-    monkeypatch.setattr("tracekit.walks.reading_ranks._with_rank_of_name", lambda digest, place: digest)
+    monkeypatch.setattr("tracekit.ranks.reading.loading.read_digest", lambda content, place: read.append(place))
+    monkeypatch.setattr("tracekit.ranks.reading.loading.read_trace", lambda place, **_: read.append(place))
+    monkeypatch.setattr("tracekit.ranks.reading.rank_digest.digest_rank", lambda *_, **__: None)
+    monkeypatch.setattr("tracekit.ranks.reading.loading.checked", lambda digest, place: digest)
+    monkeypatch.setattr("tracekit.ranks.reading.loading._with_rank_of_name", lambda digest, place: digest)
     for reading, kind in ((RanksReading(), "digest"), (RanksReading(steps=(1, 1)), "json")):
         read_ranks(found, reading)
         assert read == [str(job / f"rank{rank}.{kind}") for rank in (0, 1)]

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import zstandard
 from tests.cli.runs import ROOT, assert_refused, invoke
-from tests.cli.test_fuzz_ranks import Document, closed, file_of, opened
+from tests.ranks.commands.test_fuzz_ranks import Document, closed, file_of, opened
 from tests.ranks.jobs import simulate
 from tests.traces import make_kernel
 

@@ -4,16 +4,15 @@ import re
 
 from msgspec.structs import replace
 
-from tracekit.model.ranks import RankFinding, Ranks
+from tracekit.ranks.job_figures import RankFinding, Ranks
+from tracekit.ranks.report import explorers, fleet, words
+from tracekit.ranks.report import rank_findings as findings
+from tracekit.ranks.report import tables as sections
+from tracekit.ranks.report.overview import ranks_overview, saved_words
+from tracekit.ranks.report.rank_timelines import rank_timelines
 from tracekit.report import document as doc
-from tracekit.report.composition.ranks import ranks_overview, saved_words
 from tracekit.report.composition.shared import folded
-from tracekit.report.rank_timelines import rank_timelines
-from tracekit.report.sections import fleet, rank_page
-from tracekit.report.sections import ranks as sections
 from tracekit.report.sections.call import CALL_PARTS
-from tracekit.report.words import rank_findings as findings
-from tracekit.report.words import ranks as words
 
 #: Of a fleet there may be a finding for each of many hosts; the JSON has them all.
 MOST_FINDINGS = 60
@@ -24,20 +23,22 @@ MOST_BARS, MOST_LATE, MOST_KINDS, MOST_MATRIX_ROWS, MOST_IN_TWIN = 8, 8, 50, 256
 def ranks_report(told: Ranks) -> doc.Report:
     """The page: the verdict with a bar a rank, then ranks, timelines, matrix and collectives; tables of detail are
     folded."""
+    parts = CALL_PARTS | words.PARTS
     overview = replace(
         ranks_overview(told),
         tables=(),
-        account=rank_page.lateness_account(told),
-        bars=rank_page.span_bars(told, MOST_BARS),
+        account=explorers.lateness_account(told),
+        bars=explorers.span_bars(told, MOST_BARS),
+        bar_words=parts,
     )
-    bars = doc.StackedBars("Each rank's time", overview.bars, CALL_PARTS | words.PARTS)
+    bars = doc.StackedBars("Each rank's time", overview.bars, parts)
     whole = _captioned(sections.account_table(told, MOST_IN_TWIN), "Where each rank's time goes")
     every = (
         doc.section(
             "ranks",
             "Ranks",
             doc.Part(None, bars, doc.FIRST, unfolded=True),
-            doc.Part(rank_page.rank_explorer(told), whole, doc.TABLES, unfolded=True),
+            doc.Part(explorers.rank_explorer(told), whole, doc.TABLES, unfolded=True),
             fleet.distribution_table(told) if told.step_rows else None,
         ),
         doc.section("timelines", "Timelines", rank_timelines(told)),
@@ -52,7 +53,7 @@ def ranks_report(told: Ranks) -> doc.Report:
         doc.section(
             "waiting",
             "Who waits for whom",
-            doc.Part(rank_page.matrix(told), sections.matrix_table(told), doc.TABLES),
+            doc.Part(explorers.matrix(told), sections.matrix_table(told), doc.TABLES),
             doc.Part(_every_wait(told), None),
         ),
         doc.section(
@@ -63,7 +64,7 @@ def ranks_report(told: Ranks) -> doc.Report:
         doc.section(
             "collectives",
             "Collectives",
-            doc.Part(rank_page.worst_explorer(told), sections.worst_table(told), doc.TABLES),
+            doc.Part(explorers.worst_explorer(told), sections.worst_table(told), doc.TABLES),
             doc.both(_captioned(sections.collective_table(told, MOST_KINDS), "By kind, largest first"), doc.TABLES),
         ),
         doc.section("findings", "Findings", doc.both(_findings(told), doc.FINDINGS, unfolded=True)),
@@ -93,7 +94,7 @@ def _every_wait(told: Ranks) -> doc.Fold | None:
     """All rows, where the first table has not room for all."""
     if len(told.ranks) <= sections.MOST_WAITERS:
         return None
-    every = rank_page.matrix(told, MOST_MATRIX_ROWS)
+    every = explorers.matrix(told, MOST_MATRIX_ROWS)
     return doc.Fold(f"All {len(told.ranks):,} ranks", (every,)) if every else None
 
 

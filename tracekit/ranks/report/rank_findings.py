@@ -1,9 +1,9 @@
 """What is found in the recordings of many ranks, on what it rests, and what to do about it."""
 
-from tracekit.model.ranks import RankFinding
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import counted, duration, percent, size
-from tracekit.report.words.ranks import cause_name, listed
+from tracekit.ranks.job_figures import RankFinding
+from tracekit.ranks.report.words import cause_name, listed
 from tracekit.report.words.saying import Sentence, say
 
 #: Characters of a kernel's name in a sentence; less probable is not worth a figure.

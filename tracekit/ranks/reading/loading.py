@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
-from tracekit.model.digests import DigestOrigin
 from tracekit.ranks.digest_file import (
     MAGIC,
     MOST_FOOTER_BYTES,
@@ -20,7 +19,9 @@ from tracekit.ranks.digest_file import (
     read_origin,
     read_summary,
 )
+from tracekit.ranks.digests import DigestOrigin
 from tracekit.ranks.fault import checked
+from tracekit.ranks.reading.recordings import DIGEST, digest_beside
 from tracekit.ranks.summary import summarise
 from tracekit.ranks.world import Recorded
 from tracekit.tracefile import places as files
@@ -28,13 +29,12 @@ from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.rank_files import rank_in_name
 from tracekit.tracefile.read import read_trace
 from tracekit.tracefile.source import STDIN
-from tracekit.walks.finding_ranks import DIGEST, digest_beside
 from tracekit.walks.many_files import Found, Question, ask_each
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from tracekit.model.digests import RankDigest, RankSummary
+    from tracekit.ranks.digests import RankDigest, RankSummary
 
 Refused = Callable[[TracekitError], None]
 
@@ -73,7 +73,7 @@ class RanksReading(Struct, frozen=True):
     def made(self, place: str) -> RankDigest:
         """The digest of a trace. Raises TracekitError for one whose figures cannot be."""
         # Digests are read in less time than this takes to load.
-        from tracekit.analysis.digest import digest_rank
+        from tracekit.ranks.reading.rank_digest import digest_rank
 
         folder = default_folder() if self.cached else None
         trace = read_trace(place, cache_folder=folder, collectives=True)

@@ -10,19 +10,19 @@ from tracekit.console import PrintableConsole
 from tracekit.printing import echo
 from tracekit.ranks.drawing import draw_ranks
 from tracekit.ranks.joining import notes_of
-from tracekit.report.words.ranks import note_sentences
+from tracekit.ranks.reading.recordings import MERGED, find_recordings
+from tracekit.ranks.reading.telling import join_recordings
+from tracekit.ranks.report.words import note_sentences
 from tracekit.tracefile.perfetto import write_picture
 from tracekit.tracefile.slimming import slimmed
-from tracekit.walks.finding_ranks import MERGED, find_recordings
 from tracekit.walks.progress import shown
-from tracekit.walks.telling_ranks import join_recordings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracekit.model.run import FormName
     from tracekit.ranks.joined import Joined
-    from tracekit.walks.reading_ranks import RanksReading
+    from tracekit.ranks.reading.loading import RanksReading
 
 
 def merge_ranks(places: Sequence[str], form: FormName | None, reading: RanksReading, out: Path | None) -> Path:

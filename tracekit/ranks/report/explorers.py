@@ -4,20 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from statistics import fmean
 
-from tracekit.model.ranks import LateRank, OneCollective, Ranks, RankUse, WaitedFor
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, counted, duration, scale_of, size
-from tracekit.report.document import (
-    Account,
-    AccountRow,
-    Bar,
-    Explorer,
-    ExplorerRow,
-    Figure,
-    HeatCell,
-    HeatMap,
-)
-from tracekit.report.sections.ranks import (
+from tracekit.ranks.job_figures import LateRank, OneCollective, Ranks, RankUse, WaitedFor
+from tracekit.ranks.report import words
+from tracekit.ranks.report.tables import (
     MOST_LATES,
     MOST_WAITERS,
     NO_CAUSE,
@@ -33,7 +24,16 @@ from tracekit.report.sections.ranks import (
     matrix_of,
     unmatched_us,
 )
-from tracekit.report.words import ranks as words
+from tracekit.report.document import (
+    Account,
+    AccountRow,
+    Bar,
+    Explorer,
+    ExplorerRow,
+    Figure,
+    HeatCell,
+    HeatMap,
+)
 
 #: What a rank's span consists of; less than the second was lost in rounding.
 SEGMENTS, LEAST_PART_US = ("compute", "transfer", "waiting", "unmatched", "idle"), 0.01

@@ -32,12 +32,12 @@ def digest(
     may be URLs (s3, gs, hf), the first two patterns. Digests that agree with their traces are kept: the same command
     goes on after an interrupt.
     """
+    from tracekit.ranks.reading.digesting import find_traces, make_digest, make_digests, plan_digests
+    from tracekit.ranks.reading.loading import RanksReading, memory_to_read
+    from tracekit.ranks.reading.recordings import DIGEST, recording_name
     from tracekit.tracefile.places import plain, put
-    from tracekit.walks.digesting import find_traces, make_digest, make_digests, plan_digests
     from tracekit.walks.engines import opened_engine
-    from tracekit.walks.finding_ranks import DIGEST, recording_name
     from tracekit.walks.reading import parse_steps
-    from tracekit.walks.reading_ranks import RanksReading, memory_to_read
 
     traces, steps_asked = find_traces(places), parse_steps(steps)
     if out in ("", "-"):
@@ -58,7 +58,7 @@ def digest(
     with opened_engine(engine, memory_to_read(traces)) as executor:
         came = make_digests(tasks, RanksReading(window, steps_asked, cached=False), say_refused, executor)
 
-    from tracekit.report.words.ranks import digested
+    from tracekit.ranks.report.words import digested
 
     say(console_beside(None), digested(came, out))
     if came.failed:

@@ -7,15 +7,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tracekit.model.ranks import CollectiveClass, CollectiveUse, OneCollective, Ranks, RankTimes, RankUse
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, duration, scale_of, size
+from tracekit.ranks.job_figures import CollectiveClass, CollectiveUse, OneCollective, Ranks, RankTimes, RankUse
+from tracekit.ranks.report import words
 from tracekit.report.document import (
     Table,
     columns,
     filled_table,
 )
-from tracekit.report.words import ranks as words
 
 UNMATCHED, PRICE = words.PARTS["unmatched"], "overlap price"
 ACCOUNT = (

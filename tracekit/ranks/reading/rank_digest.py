@@ -3,7 +3,6 @@
 import numpy as np
 import polars as pl
 
-from tracekit.analysis.collectives import describe_collectives
 from tracekit.analysis.communication import communicates
 from tracekit.analysis.gaps import cut_at, find_gaps
 from tracekit.analysis.idle import divide_and_place
@@ -11,8 +10,9 @@ from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of
 from tracekit.analysis.window import columns, find_scope
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.digests import RankDigest
 from tracekit.model.trace import Trace
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.reading.recorded_collectives import describe_collectives
 
 #: So many of the longest gaps have a place.
 NAMED_GAPS = 200

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from tracekit.errors import TracekitError
-from tracekit.model.digests import DigestsMade
+from tracekit.files import write_replaced
 from tracekit.ranks.digest_file import digest_bytes
+from tracekit.ranks.digests import DigestsMade
+from tracekit.ranks.reading.loading import RanksReading, unpacked_bytes
+from tracekit.ranks.reading.recordings import DIGEST, digest_beside, find_recordings, recording_name
 from tracekit.tracefile.places import is_url, put
-from tracekit.walks.finding_ranks import DIGEST, find_recordings, recording_name
 from tracekit.walks.many_files import Question, ask_each
-from tracekit.walks.reading_ranks import RanksReading, unpacked_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,6 +101,13 @@ def make_digest(source: str, reading: RanksReading) -> bytes:
     """The content of one recording's digest, as far as the recording goes."""
     origin = reading.origin(source)
     return digest_bytes(reading.made(source), origin)
+
+
+def write_beside(trace: Path) -> None:
+    """The digest of a trace that was just recorded, where it is looked for. Raises TracekitError or OSError where it
+    cannot be."""
+    place = Path(digest_beside(str(trace)) or "")
+    write_replaced(place, make_digest(str(trace), RanksReading(cached=False)))
 
 
 def make_digests(

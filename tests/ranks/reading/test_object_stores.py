@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from tests.cli.runs import assert_refused, invoke
-from tests.walks.test_digesting import record_ranks
+from tests.ranks.reading.test_digesting import record_ranks
 
+from tracekit.ranks.reading.loading import RanksReading, read_fleet
+from tracekit.ranks.reading.recordings import find_recordings
 from tracekit.tracefile.places import files_at, refusal
-from tracekit.walks.finding_ranks import find_recordings
-from tracekit.walks.reading_ranks import RanksReading, read_fleet
 
 Answer = Callable[..., Any]
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}

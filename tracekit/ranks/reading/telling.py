@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
+from tracekit.ranks.reading.loading import MOST_IN_FULL, RanksReading, memory_to_read, read_fleet, read_ranks
 from tracekit.ranks.world import notes_of_unread
 from tracekit.walks.engines import opened_engine
-from tracekit.walks.reading_ranks import MOST_IN_FULL, RanksReading, memory_to_read, read_fleet, read_ranks
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from tracekit.model.ranks import OneCollective, Ranks
+    from tracekit.ranks.job_figures import OneCollective, Ranks
     from tracekit.ranks.joined import Joined
 
 

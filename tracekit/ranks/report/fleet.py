@@ -5,13 +5,13 @@ from itertools import pairwise
 from statistics import fmean
 from typing import TypeVar
 
-from tracekit.model.ranks import Ranks
 from tracekit.names import printable
 from tracekit.numbers import MINUS, MISSING, duration, percent
+from tracekit.ranks.job_figures import Ranks
+from tracekit.ranks.report import words
+from tracekit.ranks.report.explorers import LEAST_PERCENT, MOST_PERCENT
+from tracekit.ranks.report.tables import account_figures, account_heads
 from tracekit.report.document import HeatCell, HeatMap, Table, columns, filled_table
-from tracekit.report.sections.rank_page import LEAST_PERCENT, MOST_PERCENT
-from tracekit.report.sections.ranks import account_figures, account_heads
-from tracekit.report.words import ranks as words
 
 T = TypeVar("T")
 QUANTILES = {"min": 0, "p1": 0.01, "p25": 0.25, "median": 0.5, "p75": 0.75, "p99": 0.99, "max": 1}

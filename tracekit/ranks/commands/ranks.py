@@ -62,10 +62,10 @@ def ranks(
     from msgspec.structs import replace
 
     from tracekit.model.note import Note
-    from tracekit.walks.finding_ranks import find_recordings, with_operators
+    from tracekit.ranks.reading.loading import RanksReading
+    from tracekit.ranks.reading.recordings import find_recordings, with_operators
+    from tracekit.ranks.reading.telling import tell_recordings
     from tracekit.walks.reading import parse_steps
-    from tracekit.walks.reading_ranks import RanksReading
-    from tracekit.walks.telling_ranks import tell_recordings
 
     if collectives == "all" and json_path is None:
         raise TracekitError("--collectives all applies only to the JSON: pass --json PATH; -v prints the worst")
@@ -83,13 +83,13 @@ def ranks(
     reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
     told, each_alone = tell_recordings(found, reading, engine, drawn=there is not None, each_alone=collectives == "all")
 
-    from tracekit.report.composition.ranks import ranks_text
+    from tracekit.ranks.report.overview import ranks_text
     from tracekit.report.terminal import shown
 
     if with_operators(places, form):
         told = replace(told, notes=(*told.notes, Note("with_operators", "info")))
     if there is not None:
-        from tracekit.report.composition.ranks_page import ranks_report
+        from tracekit.ranks.report.ranks_page import ranks_report
         from tracekit.walks.reports import write_report
 
         write_report(ranks_report(told), there)
@@ -97,6 +97,6 @@ def ranks(
     console.print(shown(ranks_text(told, page, (), detail, console.width)), crop=False)
     if json_path is not None:
         # What it needs takes as long to load as eight small traces to read.
-        from tracekit.report.contract import ranks_json
+        from tracekit.ranks.report.as_json import ranks_json
 
         write_json(ranks_json(told, each_alone), json_path)

@@ -7,15 +7,15 @@ from msgspec.structs import replace
 from tests.ranks.fleets.grown import MISSING, SLOW, told
 from tests.report.showing import printed
 
-from tracekit.model.ranks import Ranks
-from tracekit.report.composition.ranks import ranks_text
-from tracekit.report.composition.ranks_page import ranks_report
-from tracekit.report.contract import ranks_json
+from tracekit.ranks.job_figures import Ranks
+from tracekit.ranks.report.as_json import ranks_json
+from tracekit.ranks.report.fleet import MOST_COLUMNS, step_map
+from tracekit.ranks.report.overview import ranks_text
+from tracekit.ranks.report.ranks_page import ranks_report
+from tracekit.ranks.report.words import ranges
 from tracekit.report.page import page_of
 from tracekit.report.schemas import schema
-from tracekit.report.sections.fleet import MOST_COLUMNS, step_map
 from tracekit.report.thirty_lines import MOST_LINES
-from tracekit.report.words.ranks import ranges
 
 MOST_BYTES = 2_000_000
 

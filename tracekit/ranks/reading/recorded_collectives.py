@@ -12,8 +12,8 @@ from msgspec import Struct
 from tracekit import interval
 from tracekit.analysis.window import columns
 from tracekit.model.bounded import MOST
-from tracekit.model.digests import Exchange
 from tracekit.model.trace import CollectiveSignature, Trace
+from tracekit.ranks.digests import Exchange
 
 #: The names that `record_param_comms` and c10d's annotations give to what is one collective.
 NAMES = {

@@ -22,10 +22,10 @@ from tests.ranks.fleets.grown import make_fleet
 from tests.ranks.jobs import simulate
 
 from tracekit.errors import TracekitError
-from tracekit.model.digests import RankDigest
 from tracekit.ranks.digest_file import END_BYTES, MAGIC, TABLES, digest_bytes, footer_bytes
-from tracekit.walks import telling_ranks
-from tracekit.walks.reading_ranks import RanksReading
+from tracekit.ranks.digests import RankDigest
+from tracekit.ranks.reading import telling
+from tracekit.ranks.reading.loading import RanksReading
 
 Document = dict[str, Any]
 #: Of a summary.
@@ -176,7 +176,7 @@ def test_any_digest_is_a_result_or_left_out(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     folder, document = jobs
-    monkeypatch.setattr(telling_ranks, "MOST_IN_FULL", most_in_full)
+    monkeypatch.setattr(telling, "MOST_IN_FULL", most_in_full)
     place, reading = folder / "rank1.digest", RanksReading()
     sound = place.read_bytes()
     read, names = (reading.summary, ("summary",)) if most_in_full == 2 else (reading.digest, ("recording", "tables"))

@@ -16,22 +16,22 @@ from tests.report.showing import printed, written
 from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, violations, was_quiet
 
 from tracekit.model.note import Note
-from tracekit.model.ranks import Ranks, WaitedFor
 from tracekit.numbers import MISSING, duration
+from tracekit.ranks.job_figures import Ranks, WaitedFor
 from tracekit.ranks.joining import match_ranks, tell_ranks
-from tracekit.report.composition.ranks import ranks_overview, ranks_text
-from tracekit.report.composition.ranks_page import ranks_report
+from tracekit.ranks.report.explorers import MOST_PERCENT, matrix, rank_explorer, span_bars, worst_explorer
+from tracekit.ranks.report.overview import ranks_overview, ranks_text
+from tracekit.ranks.report.rank_findings import ADVICE, FINDINGS
+from tracekit.ranks.report.ranks_page import ranks_report
+from tracekit.ranks.report.tables import UNMATCHED, account_table, foremost, unmatched_us
+from tracekit.ranks.report.words import LEFT_OUT, NO_COLLECTIVES, NOTES, note_sentence
 from tracekit.report.document import Explorer, HeatMap, Timelines
 from tracekit.report.markdown import LONGEST, markdown_of, stacked
 from tracekit.report.page import page_of
-from tracekit.report.sections.rank_page import MOST_PERCENT, matrix, rank_explorer, span_bars, worst_explorer
-from tracekit.report.sections.ranks import UNMATCHED, account_table, foremost, unmatched_us
 from tracekit.report.thirty_lines import MOST_LINES
-from tracekit.report.words.rank_findings import ADVICE, FINDINGS
-from tracekit.report.words.ranks import LEFT_OUT, NO_COLLECTIVES, NOTES, note_sentence
 from tracekit.shell import split
 
-from ..browser import opened, settle
+from ...browser import opened, settle
 
 MOST_BYTES = 2_000_000
 RENAMED = "(before) => document.querySelector('.timelines canvas').ariaLabel !== before"

@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tracekit.model.digests import DigestsMade
 from tracekit.model.note import Note
-from tracekit.model.ranks import (
+from tracekit.names import printable
+from tracekit.numbers import MISSING, counted, duration, percent, size
+from tracekit.ranks.digests import DigestsMade
+from tracekit.ranks.job_figures import (
     CauseShare,
     CollectiveClass,
     OneCollective,
@@ -14,8 +16,6 @@ from tracekit.model.ranks import (
     StragglerRule,
     World,
 )
-from tracekit.names import printable
-from tracekit.numbers import MISSING, counted, duration, percent, size
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.saying import Sentence, say
 

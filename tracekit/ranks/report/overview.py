@@ -5,15 +5,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tracekit.model.ranks import Ranks, RankUse
 from tracekit.numbers import counted, duration, percent
+from tracekit.ranks.job_figures import Ranks, RankUse
+from tracekit.ranks.report import rank_findings as findings
+from tracekit.ranks.report import tables as sections
+from tracekit.ranks.report import words
+from tracekit.ranks.report.fleet import axis_table, straggler_table
 from tracekit.report import document as doc
 from tracekit.report.document import Line, Overview, Summary
-from tracekit.report.sections import ranks as sections
-from tracekit.report.sections.fleet import axis_table, straggler_table
 from tracekit.report.thirty_lines import Detail, shown_overview
-from tracekit.report.words import rank_findings as findings
-from tracekit.report.words import ranks as words
 from tracekit.shell import quoted
 
 #: Ranks, late ranks and collectives that find room in thirty lines, and notes and findings.

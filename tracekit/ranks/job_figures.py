@@ -218,7 +218,7 @@ class UnevenKernel(Struct, frozen=True):
 
 
 class RankFinding(Struct, frozen=True):
-    """What a reader should know or do; `report/words/ranks.py` says it in English."""
+    """What a reader should know or do; `report/rank_findings.py` says it in English."""
 
     code: str
     severity: Severity

@@ -1,0 +1,1 @@
+"""What is shown of many ranks: words, tables, the page."""
