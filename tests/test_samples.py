@@ -16,7 +16,7 @@ from tracekit.report.contract import comparison_json
 from tracekit.walks.reading import Reading
 from tracekit.walks.sides import load_side
 
-from .traces import DATA, FLUX, PRIVATE, ROOT, RUNS
+from .traces import FLUX, PRIVATE, ROOT, RUNS, recording
 
 RUN = ROOT / FLUX
 
@@ -93,7 +93,7 @@ def test_a_trimmed_run_holds_what_is_read_and_nothing_else() -> None:
 
 def test_trimming_leaves_the_figures(tmp_path: Path) -> None:
     names = ("vit_eager", "vit_default")
-    whole = [DATA / f"{name}.json.gz" for name in names]
+    whole = [recording(name) for name in names]
     small = [tmp_path / f"{name}.json" for name in names]
     for path, other in zip(whole, small, strict=True):
         trace = json.loads(unpacked(path))

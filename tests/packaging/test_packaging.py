@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runs import ROOT, tracekit_without
+from tests.traces import recording
 
 from tracekit import __version__
 
@@ -70,6 +71,6 @@ def test_without_torch_profile_names_the_extra(tmp_path: Path) -> None:
 
 
 def test_without_torch_traces_are_analysed_and_compared(tmp_path: Path) -> None:
-    eager, compiled = (str(ROOT / f"tests/data/vit_{form}.json.gz") for form in ("eager", "default"))
+    eager, compiled = (str(recording(f"vit_{form}")) for form in ("eager", "default"))
     assert tracekit_without(OF_THE_EXTRA, "analyze", eager, folder=tmp_path).returncode == 0
     assert tracekit_without(OF_THE_EXTRA, "compare", eager, compiled, folder=tmp_path).returncode == 0

@@ -112,7 +112,7 @@ def test_pictures_and_scripts_of_any_page_get_nothing_and_end_nothing(
 @pytest.mark.browser
 def test_a_recording_as_torch_wrote_it_has_its_streams_pinned() -> None:
     find_ui()
-    path = DATA / "vit_eager.json.zst"
+    path = DATA / "vit_default.json.gz"
     pinned = show(path, link_to(path)).pinned()
     assert pinned
     assert all(name.startswith("stream 7") for name in pinned)
