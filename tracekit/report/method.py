@@ -11,9 +11,9 @@ WALL = "From the call's start on the host until the device is done, profiler off
 ALTERNATION = "Eager and compiled are interleaved in one process, in a new random order each round, after warm-up."
 
 SPEED_UP = (
-    "Geometric mean over rounds of A's time over B's, without outliers, with a 95 % CI by batch means, the widest of 3 "
-    "to 80 parts. A change counts if the CI excludes 1 and it exceeds the noise floor and 2 % (1 % from three "
-    "processes on). Fewer than 10 independent rounds show only what exceeds the spread of processes."
+    "Geometric mean over rounds of A's time over B's, without outliers, with a 95 % CI by batch means, the widest of "
+    "several cuts. A change counts if the CI excludes 1 and it exceeds the noise floor and 2 % (1 % from three "
+    "processes on). Of fewer than 10 independent rounds only a change beyond the spread of processes counts."
 )
 
 NOISE_BY_CONTROLS = " The noise floor is an A/A test: a second call of the same variant in some rounds."
