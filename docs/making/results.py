@@ -19,7 +19,7 @@ README = ROOT / "README.md"
 MARKS = ("<!-- results: python -m docs.making.results -->\n", "<!-- /results -->")
 #: The runs of README's table, and why: a gain of each kind, one that is small, and a loss.
 SHORT = {
-    "h100-flux-compiled": "qk-norm and RoPE fused",
+    "h100-4p-flux": "qk-norm and RoPE fused; less GPU idle",
     "h100-4p-qwen-decode": "CUDA graphs",
     "h100-4p-vit": "less GPU idle; fused attention lost",
     "h100-4p-vit-ro": "CUDA graphs",
