@@ -6,7 +6,7 @@ import polars as pl
 from msgspec.structs import replace
 from tests.ranks.jobs import make_digest
 
-from tracekit.model.job import UnevenCollectives
+from tracekit.ranks.compared.nouns import UnevenCollectives
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.uneven_collectives import find_uneven_collectives
 

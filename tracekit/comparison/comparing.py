@@ -5,7 +5,6 @@ from msgspec.structs import replace
 from tracekit.comparison.cost.bound import find_bound
 from tracekit.comparison.cost.operator_calls import note_calls
 from tracekit.comparison.findings import find_all
-from tracekit.comparison.job import told_exposed
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.comparison.judging.break_even import find_break_even
 from tracekit.comparison.judging.estimates import find_separate_runs_change
@@ -25,9 +24,10 @@ from tracekit.comparison.modules import time_by_module
 from tracekit.comparison.waiting import with_waiting_lines
 from tracekit.comparison.waterfall import build_waterfall, find_reason
 from tracekit.model.comparison import Comparison, Deltas, Side, comparable
-from tracekit.model.job import JobChange
 from tracekit.model.note import Note
 from tracekit.model.run import FormName
+from tracekit.ranks.compared.changes import told_exposed
+from tracekit.ranks.compared.nouns import JobChange
 
 
 def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: JobChange | None = None) -> Comparison:

@@ -14,7 +14,6 @@ from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.gate import Gate
 from tracekit.model.groups import Evidence, Label, ModuleTime
 from tracekit.model.idle_estimate import Between, IdleEstimate
-from tracekit.model.job import JobChange
 from tracekit.model.note import Note, Severity
 from tracekit.model.numerics import Accuracy, Picture
 from tracekit.model.provenance import KernelSources, Provenance, SourceLines
@@ -23,6 +22,7 @@ from tracekit.model.sequence import Rates, Sequence, Traffic, TrafficTotal
 from tracekit.model.timeline import StepTimeline
 from tracekit.model.timing import BreakEven, StopReason
 from tracekit.model.waterfall import Basis, PartKind, Waterfall, WaterfallPart
+from tracekit.ranks.compared.nouns import JobChange
 
 Result = Literal["faster", "slower", "inconclusive"]
 GroupKind = Literal[

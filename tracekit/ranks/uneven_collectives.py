@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from statistics import median_low
 
-from tracekit.model.job import UnevenCollectives
+from tracekit.ranks.compared.nouns import UnevenCollectives
 from tracekit.ranks.digests import RankDigest
 
 #: What all of a group take part in: who sends to one other rank does so by itself.

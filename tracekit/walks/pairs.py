@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
     from tracekit.model.comparisons import Comparisons
     from tracekit.model.gate import Condition
-    from tracekit.model.job import JobChange
     from tracekit.model.run import FormName, Run
+    from tracekit.ranks.compared.nouns import JobChange
     from tracekit.walks.reading import Reading
 
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from tracekit.model.analysis import Analysis
     from tracekit.model.comparison import Comparison
-    from tracekit.model.job import JobChange
     from tracekit.model.recording_cost import RecordingCost
     from tracekit.model.run import FormName, FormResult, RankOfRun, RecordingKind, Run
     from tracekit.model.sequence import OperatorSource, Sequence
     from tracekit.model.timeline import StepTimeline
     from tracekit.model.trace import Trace
+    from tracekit.ranks.compared.nouns import JobChange
     from tracekit.walks.reading import Looked
 
 #: What a run is compared of.
@@ -142,7 +142,7 @@ def compare_job(a: tuple[Path, Run, FormName], b: tuple[Path, Run, FormName], re
     """What changed over all ranks from one form of a run to another, or to another run's. Raises TracekitError where a
     rank's recording cannot be read."""
     # Runs of one process need nothing of it.
-    from tracekit.walks import job_comparison
+    from tracekit.ranks.compared import loading as job_comparison
 
     one, other = (job_comparison.FormOfRun(*each) for each in (a, b))
     return job_comparison.compare_job(one, other, reading)

@@ -10,9 +10,9 @@ from tests.model.test_model import CHECKS
 from tracekit.model.advice import Action, ActionCode, VerifiedAdvice
 from tracekit.model.comparison import Finding
 from tracekit.model.compilation import FailedGuard
+from tracekit.ranks.compared.finding_words import LINES
 from tracekit.report.words.findings import IN_CODE, WORDS, finding_advice, finding_evidence, finding_title
 from tracekit.report.words.findings.compiling import check_sentence
-from tracekit.report.words.findings.over_ranks import LINES
 from tracekit.report.words.short import advice_words
 
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}

@@ -6,14 +6,9 @@ from typing import get_args
 
 from tracekit.comparison.findings import (
     blocking_calls,
-    communication_limits,
     compilation,
-    ddp_buckets,
     eager_code,
-    fewer_gathers,
     launch_bound,
-    less_overlap,
-    moved_collectives,
     precision,
     slower_kernels,
     small_kernels,
@@ -21,6 +16,13 @@ from tracekit.comparison.findings import (
 )
 from tracekit.model.comparison import Bound, Comparison, Deltas, Finding, Side, Verdict
 from tracekit.model.note import Severity
+from tracekit.ranks.compared.findings import (
+    communication_limits,
+    ddp_buckets,
+    fewer_gathers,
+    less_overlap,
+    moved_collectives,
+)
 
 Finder = Callable[[Comparison], Finding | None]
 #: The least first.

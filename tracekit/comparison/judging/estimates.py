@@ -22,7 +22,7 @@ from tracekit.model.estimate import (
     exactly,
 )
 from tracekit.model.gate import Metric
-from tracekit.model.job import JobChange, RankCall
+from tracekit.ranks.compared.nouns import JobChange, RankCall
 from tracekit.statistics.interval import interval_of_processes, odd_even_noise
 
 NOT_MEASURED, NOT_ON_BOTH_SIDES = Statement("not_measured"), Statement("not_measured_on_both_sides")

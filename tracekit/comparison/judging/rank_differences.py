@@ -8,10 +8,10 @@ from tracekit.comparison.judging.accuracy import SEVEREST, judge_outputs
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import Diagnostics, FailedGuard, FrameCompilation
 from tracekit.model.estimate import Statement
-from tracekit.model.job import JobChange
 from tracekit.model.note import Facts, Note, Noted, Severity
 from tracekit.model.numerics import Accuracy
 from tracekit.model.run import FormName, FormResult
+from tracekit.ranks.compared.nouns import JobChange
 
 #: Peaks of memory that are less apart than this share of the least, or than so many bytes, are alike.
 LEAST_MEMORY, LEAST_BYTES = 0.03, 2**20

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from tracekit.model.comparison import Bound, Comparison, Finding, Side
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import duration, figure_change, scale_of, size, size_change, times_within
+from tracekit.ranks.compared.tables import rank_lines
 from tracekit.report.composition.overview_account import call_account, operator_table, slower_words
 from tracekit.report.document import Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
 from tracekit.report.sections.findings import listed
 from tracekit.report.sections.headline import gate_text
-from tracekit.report.sections.job import rank_lines
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.sections.outputs import on_rank
 from tracekit.report.sections.timing import pays_after

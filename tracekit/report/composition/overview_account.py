@@ -10,6 +10,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.idle_estimate import NOTHING, Between, changes_between, sum_between
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, duration, figure_change, scale_of, times
+from tracekit.ranks.compared import words as job_words
 from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
 from tracekit.report.sections.kernels import times_by_family
@@ -17,7 +18,6 @@ from tracekit.report.sections.modules import MOST as MOST_PARTS
 from tracekit.report.sections.modules import main_child, main_parts, main_work, part_words
 from tracekit.report.sides import both_sides
 from tracekit.report.words import common as words
-from tracekit.report.words import job as job_words
 from tracekit.report.words import short
 
 #: Families of kernels and causes of idle time that find room, the row of all other causes among them; beside ranks

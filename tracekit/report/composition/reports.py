@@ -7,6 +7,7 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
 from tracekit.numbers import counted
+from tracekit.ranks.compared import tables as job_section
 from tracekit.report import document as doc
 from tracekit.report.charts import module_chart, waterfall_bars, waterfall_chart
 from tracekit.report.composition import shared
@@ -14,7 +15,6 @@ from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_several import comparisons_overview
 from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.method import TIMELINES, TIMELINES_BY_NAME, how_measured, how_one_was_measured
-from tracekit.report.sections import job as job_section
 from tracekit.report.sections import several, single_run
 from tracekit.report.sections.figures import overview_table
 from tracekit.report.sections.findings import finding_texts, listed

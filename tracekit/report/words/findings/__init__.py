@@ -2,8 +2,9 @@
 
 from tracekit.model.advice import ActionCode
 from tracekit.model.comparison import Finding
-from tracekit.report.words.findings import compiling, over_ranks, running
-from tracekit.report.words.findings.over_ranks import LINES
+from tracekit.ranks.compared import finding_words as over_ranks
+from tracekit.ranks.compared.finding_words import LINES
+from tracekit.report.words.findings import compiling, running
 from tracekit.report.words.saying import say
 
 WORDS = {**compiling.WORDS, **running.WORDS, **over_ranks.WORDS}

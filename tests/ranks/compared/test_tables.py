@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import pytest
 from tests.sides import make_analysis, make_form, make_side
 
-from tracekit.comparison.job import RankSides, compare_ranks
-from tracekit.model.job import JobChange
 from tracekit.numbers import MINUS
-from tracekit.report.sections.job import rank_lines
-from tracekit.report.words import job as words
+from tracekit.ranks.compared import words
+from tracekit.ranks.compared.changes import RankSides, compare_ranks
+from tracekit.ranks.compared.nouns import JobChange
+from tracekit.ranks.compared.tables import rank_lines
 
 
 def job_of(*calls_us: float) -> JobChange:

@@ -1,10 +1,10 @@
 """Does compute cover less of the transfer once compiled? Faster compute covers less; so do collectives that wait."""
 
-from tracekit.comparison.findings.ddp_buckets import find_ddp_buckets
-from tracekit.comparison.findings.fewer_gathers import GATHER
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.job import OVERLAP
+from tracekit.ranks.compared.findings.ddp_buckets import find_ddp_buckets
+from tracekit.ranks.compared.findings.fewer_gathers import GATHER
+from tracekit.ranks.compared.nouns import OVERLAP
 
 #: Of the slowest rank's call: less is not worth a line.
 WORTH_SAYING = 0.02

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.analysis import holds_window
-from tracekit.comparison.job import RankSides, compare_ranks
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
+from tracekit.ranks.compared.changes import RankSides, compare_ranks
 from tracekit.ranks.fault import checked
 from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.reading.loading import UNPACKED_TO_PACKED
@@ -25,8 +25,8 @@ from tracekit.walks.many_files import Question, ask_each
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis
-    from tracekit.model.job import JobChange
     from tracekit.model.run import FormName, RankOfRun, RecordingKind, Run
+    from tracekit.ranks.compared.nouns import JobChange
     from tracekit.ranks.digests import RankDigest
     from tracekit.ranks.job_figures import Ranks
     from tracekit.walks.reading import Reading

@@ -1,7 +1,7 @@
 """Does communication that nothing covers limit what compiling can gain? Faster kernels leave it as long as it is."""
 
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.job import COMPUTE, WAITING
+from tracekit.ranks.compared.nouns import COMPUTE, WAITING
 
 #: Kernels became faster by this share at least; exposed communication makes this one of B's call.
 FASTER, LEAST_EXPOSED = 0.05, 0.1

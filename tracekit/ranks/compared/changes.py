@@ -13,7 +13,9 @@ from msgspec.structs import replace
 
 from tracekit.comparison.waterfall import EXPOSED, change_by_cause
 from tracekit.model.comparison import Side, comparable
-from tracekit.model.job import (
+from tracekit.model.run import RecordingKind
+from tracekit.model.waterfall import Basis, Waterfall, WaterfallPart
+from tracekit.ranks.compared.nouns import (
     COMPUTE,
     OVERLAP,
     OVERLAP_PRICE,
@@ -25,8 +27,6 @@ from tracekit.model.job import (
     RankChange,
     WaitsFor,
 )
-from tracekit.model.run import RecordingKind
-from tracekit.model.waterfall import Basis, Waterfall, WaterfallPart
 from tracekit.ranks.job_figures import CollectiveUse, LateRank, Ranks
 
 #: Ranks are told apart by recordings of which at least this share of communication was joined.

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.comparison.test_job import make_call
+from tests.ranks.compared.test_changes import make_call
 from tests.sides import make_pair, make_settings, scaled
 
 from tracekit.comparison.comparing import compare
-from tracekit.comparison.job import exposed_parts
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.job import COMPUTE, CollectiveChange, JobChange, RankCall, RankChange
 from tracekit.model.waterfall import Waterfall, WaterfallPart
+from tracekit.ranks.compared.changes import exposed_parts
+from tracekit.ranks.compared.nouns import COMPUTE, CollectiveChange, JobChange, RankCall, RankChange
 
 #: Findings of this file.
 OVER_RANKS = {"fewer_gathers", "ddp_buckets", "less_overlap", "communication_limits", "moved_collectives"}

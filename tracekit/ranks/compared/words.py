@@ -1,7 +1,7 @@
 """What is said of all ranks of a job, eager and compiled."""
 
-from tracekit.model.job import JobChange, RankCall, WaitsFor
 from tracekit.numbers import count, percent
+from tracekit.ranks.compared.nouns import JobChange, RankCall, WaitsFor
 from tracekit.ranks.report.words import cause_name
 
 #: Columns of a rank's change, by the labels of its waterfall's parts.

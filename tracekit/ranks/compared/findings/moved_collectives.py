@@ -1,9 +1,9 @@
 """Does the compiled form communicate otherwise: in fewer, more or other collectives, or other amounts?"""
 
-from tracekit.comparison.findings.ddp_buckets import REDUCE, find_ddp_buckets
-from tracekit.comparison.findings.fewer_gathers import GATHER, find_fewer_gathers
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.job import CollectiveChange
+from tracekit.ranks.compared.findings.ddp_buckets import REDUCE, find_ddp_buckets
+from tracekit.ranks.compared.findings.fewer_gathers import GATHER, find_fewer_gathers
+from tracekit.ranks.compared.nouns import CollectiveChange
 
 #: Changes of count and of bytes that are none.
 OTHER_COUNT, OTHER_BYTES = 0.1, 0.02

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
-from tracekit.model.job import CollectiveChange, JobChange, RankCall, RankChange
 from tracekit.model.waterfall import Waterfall
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, count, duration, duration_change, figure_change, percent, scale_of, size
+from tracekit.ranks.compared import words
+from tracekit.ranks.compared.nouns import CollectiveChange, JobChange, RankCall, RankChange
 from tracekit.report.document import Table, columns, filled_table
-from tracekit.report.words import job as words
 from tracekit.report.words.common import cause_words
 
 #: Ranks that have a row in the terminal, and in the twin.

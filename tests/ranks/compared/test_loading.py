@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runs import assert_refused, invoke
+from tests.ranks.compared.job_runs import FormOfJob, make_job_run, played
 from tests.ranks.recorded import unpack
 from tests.ranks.recordings import Program, Talk, Work
-from tests.walks.job_runs import FormOfJob, make_job_run, played
 
 from tracekit import store
 from tracekit.model.run import FormName

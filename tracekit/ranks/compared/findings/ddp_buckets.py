@@ -6,7 +6,7 @@ split reduces all of them after its end.
 
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.model.job import OVERLAP
+from tracekit.ranks.compared.nouns import OVERLAP
 
 REDUCE = "all_reduce"
 #: A change of the number of buckets, and a loss of the share that compute covers, that is one.

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from tests.sides import make_analysis, make_form, make_side
 
-from tracekit.comparison.job import RankSides, compare_ranks, exposed_parts
-from tracekit.model.job import RankCall
+from tracekit.ranks.compared.changes import RankSides, compare_ranks, exposed_parts
+from tracekit.ranks.compared.nouns import RankCall
 from tracekit.ranks.job_figures import (
     CauseShare,
     Clock,

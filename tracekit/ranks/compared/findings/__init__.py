@@ -1,0 +1,1 @@
+"""What a reader should know or do about ranks that communicate."""
