@@ -20,23 +20,6 @@ from .traces import ROOT
 
 PACKAGE = ROOT / "tracekit"
 FOLDERS = [PACKAGE / name.rpartition(".")[2] for name in wings.WINGS]
-#: Wings that the core still imports, and its files that do: nobody adds one.
-STILL_IMPORTED = {
-    "tracekit.ranks": {
-        "comparison/comparing.py",
-        "comparison/findings/__init__.py",
-        "comparison/judging/estimates.py",
-        "comparison/judging/rank_differences.py",
-        "model/comparison.py",
-        "report/composition/overview.py",
-        "report/composition/overview_account.py",
-        "report/composition/reports.py",
-        "report/words/findings/__init__.py",
-        "walks/pairs.py",
-        "walks/sides.py",
-    }
-}
-WHOLE = [name for name in wings.WINGS if name not in STILL_IMPORTED]
 #: What runs the core's tests without a wing: those of a browser and long ones see nothing else of it.
 CHOSEN = ("tests/report", "tests/comparison", "tests/cli", "-m", "not browser and not slow and not hypothesis")
 
@@ -58,10 +41,8 @@ def within(module: str, package: str) -> bool:
 @pytest.mark.parametrize("name", wings.WINGS)
 def test_no_file_of_the_core_imports_a_wing(name: str) -> None:
     core = [path for path in PACKAGE.rglob("*.py") if not any(map(path.is_relative_to, FOLDERS))]
-    known = {
-        path.relative_to(PACKAGE).as_posix() for path in core if any(within(each, name) for each in imported(path))
-    }
-    assert len(core) > 300 and known == STILL_IMPORTED.get(name, set())
+    assert len(core) > 300
+    assert [str(path) for path in core if any(within(each, name) for each in imported(path))] == []
 
 
 def test_no_wing_imports_another() -> None:
@@ -77,7 +58,7 @@ def test_no_test_of_the_core_does() -> None:
     for path in tests.rglob("*.py"):
         if not any(map(path.is_relative_to, own)):
             names = re.findall(r"^\s*(?:from|import) (\S+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-            theirs = [each for wing in WHOLE for each in (wing, wing.replace("tracekit", "tests", 1))]
+            theirs = [each for wing in wings.WINGS for each in (wing, wing.replace("tracekit", "tests", 1))]
             assert [name for name in names if any(within(name, each) for each in theirs)] == [], path
 
 
@@ -88,11 +69,12 @@ def test_what_a_wing_names_is_there(name: str) -> None:
     assert all(isinstance(wings.load(place), Written) for place in wing.schemas.values())
     assert all(callable(wings.load(place)) for place in (*(wing.together or ()), *filter(None, [wing.beside])))
     assert wing.notes is None or wings.load(wing.notes)
+    assert all(wings.load(place) for place in wing.over_ranks or ())
     assert wing.why_no_traces is None or wings.load(wing.why_no_traces)(str(ROOT)) is None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", wings.WINGS)
 def test_without_a_wing_the_core_is_whole(name: str, tmp_path: Path) -> None:
     for path in ROOT.iterdir():
         if path.name in ("tracekit", "tests"):

@@ -34,17 +34,32 @@ class Together(NamedTuple):
     export: str
 
 
+class OverRanks(NamedTuple):
+    """What a wing makes of two sides that are ranks of jobs, each as `module:object`."""
+
+    compare: str  #: Given a run's folder, run and form twice, and how recordings are read: the `model.job.Job`.
+    noun: str  #: What that is, for its JSON Schema.
+    notes: str  #: Given B and the job: notes.
+    finders: str  #: Those of `comparison.findings`, of findings on ranks.
+    words: str  #: Title and evidence of these findings, by code.
+    lines: str  #: Lines to write that they advise, by the action's code.
+    measures: str  #: Of figures that a gate may limit, by metric.
+    account: str  #: Given a comparison: rows of its account, of what exposed communication consists of.
+    table: str  #: Given the job and both sides' names: a line a rank of the first screen.
+    section: str  #: Given a comparison: the report's section on ranks.
+
+
 class Wing(NamedTuple):
     """What a wing adds to the core's commands."""
 
     commands: dict[str, Command]  #: By name.
     schemas: dict[str, str]  #: Of `tracekit schema`: by name the `report.schemas.Written` of a file.
     notes: str | None = None  #: Sentences of its own notes, by code, where comparisons and single runs show them too.
-    why_no_traces: str | None = (
-        None  #: Given a folder: where it is one of the wing's, that it holds no traces and what shows it.
-    )
-
+    headlines: str | None = None  #: Of these notes those that the first screen has, in few words and before all others.
+    #: Given a folder: where it is one of the wing's, that it holds no traces and what shows it.
+    why_no_traces: str | None = None
     together: Together | None = None
+    over_ranks: OverRanks | None = None
     beside: str | None = None  #: Given a trace that was just recorded: writes beside it what the wing reads instead.
 
 
@@ -57,6 +72,11 @@ def load(place: str) -> Any:
     """The object that `module:object` names."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def over_ranks() -> OverRanks | None:
+    """Of the wing that compares jobs rank by rank."""
+    return next((wing.over_ranks for wing in wings() if wing.over_ranks), None)
 
 
 def together(places: Sequence[str]) -> Together | None:

@@ -13,7 +13,6 @@ import polars.selectors as cs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 from tests.fuzzing import fuzzed
 from tests.traces import Json, make_call, make_copy, make_event, make_kernel, make_op, make_span
 
@@ -22,10 +21,6 @@ from tracekit.analysis.sequence import list_work
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
-from tracekit.ranks.digest_file import digest_bytes, read_digest
-from tracekit.ranks.fault import checked
-from tracekit.ranks.joining import join_ranks
-from tracekit.ranks.reading.rank_digest import digest_rank
 from tracekit.tracefile import cache
 from tracekit.tracefile.events import Detail
 from tracekit.tracefile.read import read_trace
@@ -170,20 +165,6 @@ def detail_of(trace: Trace) -> Detail:
     return "shapes" if "dims" in columns else "collectives" if "signature" in columns else "plain"
 
 
-def joined(trace: Trace, window: str) -> None:
-    """Of two ranks, one of which recorded the same a little later. What a trace gives a digest gives back."""
-    if detail_of(trace) != "collectives":
-        return
-    made = checked(digest_rank(trace, window=window), trace.path)
-    digest = read_digest(digest_bytes(made), trace.path)
-    assert digest.stated() == made.stated() and digest.collectives.equals(made.collectives)
-    other = replace(digest, rank=1, origin_ns=digest.origin_ns + 3000, path="other.json")
-    for each in join_ranks([replace(digest, rank=0), replace(other, world_size=digest.world_size)]).ranks:
-        parts = each.compute_us + each.exposed_us + each.idle_us
-        assert parts == pytest.approx(each.span_us, abs=1e-3)
-        assert sum(cause.us for cause in each.idle_causes) == pytest.approx(each.idle_us, abs=1e-3)
-
-
 def cached(trace: Trace, window: str) -> None:
     with TemporaryDirectory() as folder:
         entry = Path(folder) / f"entry{cache.ENDINGS[detail_of(trace)]}"
@@ -199,8 +180,19 @@ def is_in_order(trace: Trace, window: str) -> None:
         assert starts.is_sorted() and (starts >= 0).all() and (ends >= starts).all()
 
 
+def ask_damaged(path: Path, damages: list[tuple[int, str | int]], detail: Detail, ask: Callable[[Trace], None]) -> None:
+    """Asks of the trace with these damages, within the time and memory that any example may take."""
+    path.write_bytes(damaged(damages).encode("utf-8", errors="surrogatepass"))
+    seconds, kib = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Its line may say that there is nothing to analyse; any other error is a bug.
+    with contextlib.suppress(TracekitError):
+        ask(read_trace(path, shapes=detail == "shapes", collectives=detail == "collectives"))
+    assert time.process_time() - seconds < MOST_SECONDS
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - kib < MOST_GROWTH_MIB << 10
+
+
 #: What commands ask of a trace; each example asks one, which is most of its time.
-QUESTIONS = (analyzed, listed, gaps_listed, worked, cached, joined, is_in_order, is_in_order)
+QUESTIONS = (analyzed, listed, gaps_listed, worked, cached, is_in_order, is_in_order)
 DETAILS: tuple[Detail, ...] = ("plain", "shapes", "collectives")
 
 
@@ -213,22 +205,15 @@ def test_damaged_keys_and_values_give_a_result_or_one_line(
     window: str,
     ask: Callable[[Trace, str], None],
 ) -> None:
-    path = tmp_path_factory.getbasetemp() / "fuzzed.json"
-    path.write_bytes(damaged(damages).encode("utf-8", errors="surrogatepass"))
-    seconds, kib = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Its line may say that there is nothing to analyse; any other error is a bug.
-    with contextlib.suppress(TracekitError):
-        ask(read_trace(path, shapes=detail == "shapes", collectives=detail == "collectives"), window)
-    assert time.process_time() - seconds < MOST_SECONDS
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - kib < MOST_GROWTH_MIB << 10
+    ask_damaged(tmp_path_factory.getbasetemp() / "fuzzed.json", damages, detail, lambda trace: ask(trace, window))
 
 
 @pytest.mark.parametrize("ask", QUESTIONS[:-1])
 def test_the_trace_that_is_damaged_is_whole_before(tmp_path: Path, ask: Callable[[Trace, str], None]) -> None:
     path = tmp_path / "sound.json"
     path.write_text(SOUND)
-    trace = read_trace(path, shapes=ask is not joined, collectives=ask is joined)
+    trace = read_trace(path, shapes=True)
     assert (trace.skipped, trace.truncated, trace.activities.height, trace.host.height) == ({}, False, 10, 10)
-    assert len(trace.signatures) == (1 if ask is joined else 0)
+    assert len(trace.signatures) == 0
     assert (len(trace.metadata), trace.peak_allocated_bytes, len(trace.devices)) == (3, 1024, 2)
     ask(trace, "auto")

@@ -9,7 +9,7 @@ from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.comparison.judging.break_even import find_break_even
 from tracekit.comparison.judging.estimates import find_separate_runs_change
 from tracekit.comparison.judging.fairness import find_fallbacks, find_unfairness
-from tracekit.comparison.judging.rank_differences import note_uneven_collectives, with_worst_rank
+from tracekit.comparison.judging.rank_differences import with_worst_rank
 from tracekit.comparison.judging.verdict import judge
 from tracekit.comparison.matching.cells import find_cells, why_no_provenance, with_as_many_steps
 from tracekit.comparison.matching.coverage import (
@@ -24,13 +24,13 @@ from tracekit.comparison.modules import time_by_module
 from tracekit.comparison.waiting import with_waiting_lines
 from tracekit.comparison.waterfall import build_waterfall, find_reason
 from tracekit.model.comparison import Comparison, Deltas, Side, comparable
+from tracekit.model.job import Job
 from tracekit.model.note import Note
 from tracekit.model.run import FormName
-from tracekit.ranks.compared.changes import told_exposed
-from tracekit.ranks.compared.nouns import JobChange
+from tracekit.wings import load, over_ranks
 
 
-def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: JobChange | None = None) -> Comparison:
+def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None = None) -> Comparison:
     """What changed from A (before) to B (after).
 
     `order` is the form of each timed call in the sequence they ran (`Run.order`); empty when the two sides were not
@@ -47,7 +47,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: JobChange |
     cells, of_matching = find_cells(a, b) if comparable(a, b) else (None, ())
     groups = group_kernels(a, b, cells) if comparable(a, b) else ()
     coverage = measure_coverage(groups) if groups else None
-    exposed = told_exposed(job)
+    exposed = job.exposed_parts() if job else ()
     waterfall = build_waterfall(a, b, groups, exposed)
     comparison = Comparison(
         a=a,
@@ -62,7 +62,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: JobChange |
             *of_timing,
             *find_fallbacks(a, b),
             *find_unfairness(a, b, joined=bool(exposed)),
-            *note_uneven_collectives(b, job),
+            *_notes_of(job, b),
             *find_little_matched(coverage),
             *find_inexact(groups, why_no_provenance(a, b) if cells else None, bare=not (a.settings and b.settings)),
             *find_doubts(a, b),
@@ -79,6 +79,11 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: JobChange |
         job=job,
     )
     return replace(comparison, findings=find_all(comparison)) if comparable(a, b) else comparison
+
+
+def _notes_of(job: Job | None, b: Side) -> tuple[Note, ...]:
+    known = over_ranks()
+    return tuple(load(known.notes)(b, job)) if job is not None and known is not None else ()
 
 
 def measure_deltas(a: Side, b: Side) -> Deltas:

@@ -14,6 +14,7 @@ from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.gate import Gate
 from tracekit.model.groups import Evidence, Label, ModuleTime
 from tracekit.model.idle_estimate import Between, IdleEstimate
+from tracekit.model.job import Job
 from tracekit.model.note import Note, Severity
 from tracekit.model.numerics import Accuracy, Picture
 from tracekit.model.provenance import KernelSources, Provenance, SourceLines
@@ -22,7 +23,6 @@ from tracekit.model.sequence import Rates, Sequence, Traffic, TrafficTotal
 from tracekit.model.timeline import StepTimeline
 from tracekit.model.timing import BreakEven, StopReason
 from tracekit.model.waterfall import Basis, PartKind, Waterfall, WaterfallPart
-from tracekit.ranks.compared.nouns import JobChange
 
 Result = Literal["faster", "slower", "inconclusive"]
 GroupKind = Literal[
@@ -455,7 +455,7 @@ class Comparison(Struct, frozen=True):
     accuracy: Accuracy | None = None
     reason: Reason | None = None
     modules: ModuleTime | None = None  #: GPU time by module, from the whole model down; None where no module is known.
-    job: JobChange | None = None  #: All ranks of a run of several, of which A and B are one's.
+    job: Job | None = None  #: All ranks of a run of several, of which A and B are one's.
 
     @property
     def compiled_while_timed(self) -> tuple[Side, ...]:

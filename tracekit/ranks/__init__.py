@@ -1,6 +1,6 @@
 """A wing: many ranks of one job. Which collectives belong together, who waited for whom, and why."""
 
-from tracekit.wings import Command, Together, Wing
+from tracekit.wings import Command, OverRanks, Together, Wing
 
 WING = Wing(
     commands={
@@ -17,11 +17,25 @@ WING = Wing(
         ),
     },
     schemas={"ranks": "tracekit.ranks.report.as_json:RANKS"},
+    notes="tracekit.ranks.compared.note_words:SENTENCES",
+    headlines="tracekit.ranks.compared.note_words:HEADLINES",
     together=Together(
         takes="tracekit.ranks.reading.recordings:are_ranks",
         takes_run="tracekit.ranks.reading.recordings:is_run_of_ranks",
         merge="tracekit.ranks.commands.open_and_export:merge",
         export="tracekit.ranks.commands.open_and_export:export",
+    ),
+    over_ranks=OverRanks(
+        compare="tracekit.ranks.compared.loading:compare_job",
+        noun="tracekit.ranks.compared.nouns:JobChange",
+        notes="tracekit.ranks.compared.notes:note_uneven_collectives",
+        finders="tracekit.ranks.compared.findings:FINDERS",
+        words="tracekit.ranks.compared.finding_words:WORDS",
+        lines="tracekit.ranks.compared.finding_words:LINES",
+        measures="tracekit.ranks.compared.measures:MEASURES",
+        account="tracekit.ranks.compared.account:communication_rows",
+        table="tracekit.ranks.compared.tables:rank_lines",
+        section="tracekit.ranks.compared.section:rank_section",
     ),
     beside="tracekit.ranks.reading.digesting:write_beside",
 )

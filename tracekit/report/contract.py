@@ -86,8 +86,8 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
     waterfall, why = comparison.waterfall, comparison.reason
     divided: list[tuple[Waterfall | ReasonShare, Any]] = [(waterfall, fields["waterfall"])] if waterfall else []
     divided += zip(why.shares, fields["reason"]["shares"], strict=True) if why else ()
-    for change, said in zip(comparison.job.ranks, fields["job"]["ranks"], strict=True) if comparison.job else ():
-        divided += [(change.waterfall, said["waterfall"])] if change.waterfall else []
+    for fall, said in zip(comparison.job.waterfalls(), fields["job"]["ranks"], strict=True) if comparison.job else ():
+        divided += [(fall, said["waterfall"])] if fall else []
     for whole, said in divided:
         for part, told in zip(whole.parts, said["parts"], strict=True):
             told["label"] = label_words(part.label)

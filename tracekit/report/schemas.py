@@ -17,11 +17,12 @@ from tracekit import model
 from tracekit.model import analysis, comparison, comparisons
 from tracekit.model.gate import Outcome
 from tracekit.model.groups import Evidence
+from tracekit.model.job import Job
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult, Run
 from tracekit.model.sequence import OperatorSource
 from tracekit.model.single_run import NothingCompiled, PerStep
-from tracekit.wings import load, wings
+from tracekit.wings import load, over_ranks, wings
 
 #: The dialect that msgspec writes.
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -149,10 +150,17 @@ def schema(name: str) -> dict[str, Any]:
         msgspec.defstruct(f"Of{noun}", [(key, kind) for key, (kind, _) in keys.items()])
         for noun, keys in beside.items()
     ]
-    _, nouns = msgspec.json.schema_components((file.noun, *added), ref_template="#/$defs/{name}")
+    known = over_ranks()
+    job = [load(known.noun)] if known else []
+    _, nouns = msgspec.json.schema_components((file.noun, *added, *job), ref_template="#/$defs/{name}")
+    if job and Job.__name__ in nouns:
+        # What a comparison holds is the wing's.
+        nouns[Job.__name__] = nouns[job[0].__name__]
     said = _said_of_fields() | {
         f"Of{noun}": {key: told for key, (_, told) in keys.items()} for noun, keys in beside.items()
     }
+    if job:
+        said[Job.__name__] = said[job[0].__name__]
     for noun, told in nouns.items():
         for key, each in told.get("properties", {}).items():
             if words := said[noun].get(key) or UNITS.get(key.rsplit("_", 1)[-1]):
@@ -202,7 +210,9 @@ def _files() -> dict[str, Written]:
 def _said_of_fields() -> dict[str, dict[str, str]]:
     """By noun and field what stands beside it, `wall_us: float  #: The median.`: Python itself keeps no comments."""
     said: dict[str, dict[str, str]] = {}
-    own = [base for file in _files().values() for base in file.noun.__mro__ if base.__module__.startswith("tracekit.")]
+    written: list[type] = [file.noun for file in _files().values()]
+    written += [load(known.noun)] if (known := over_ranks()) else []
+    own = [base for noun in written for base in noun.__mro__ if base.__module__.startswith("tracekit.")]
     of_files = sorted({sys.modules[noun.__module__].__file__ or "" for noun in own})
     for path in dict.fromkeys((*Path(model.__file__).parent.glob("*.py"), *map(Path, of_files))):
         source = path.read_text(encoding="utf-8")

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison, Side
     from tracekit.model.comparisons import Comparisons
     from tracekit.model.gate import Condition
+    from tracekit.model.job import Job
     from tracekit.model.run import FormName, Run
-    from tracekit.ranks.compared.nouns import JobChange
     from tracekit.walks.reading import Reading
 
 
@@ -115,7 +115,7 @@ def load_sides(
     return (*load_pair(pair, reading), pair.run)
 
 
-def load_job(pair: Pair, reading: Reading) -> JobChange | None:
+def load_job(pair: Pair, reading: Reading) -> Job | None:
     """What changed over all ranks, where both sides are forms of runs of as many."""
     a, b = pair.one, pair.other
     if a.run is None or b.run is None or a.form is None or b.form is None or a.identity == b.identity:
@@ -141,7 +141,7 @@ def refuse_gate_of_ranks(pair: Pair, conditions: tuple[Condition, ...]) -> None:
         raise TracekitError(f"{asked} needs as many ranks on both sides: A has {sizes[0]}, B {sizes[1]}")
 
 
-def load_pair(pair: Pair, reading: Reading, job: JobChange | None = None) -> tuple[Side, Side]:
+def load_pair(pair: Pair, reading: Reading, job: Job | None = None) -> tuple[Side, Side]:
     """Both sides; of a `job` its slowest rank's."""
     one, other = (
         load_side(each.place, form=each.form, reading=reading, rank=slowest_rank(each.run, job) if each.run else None)

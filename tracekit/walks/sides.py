@@ -17,19 +17,19 @@ from tracekit.shell import quoted
 from tracekit.tracefile.source import holds_traces, raise_if_absent
 from tracekit.walks.model_code import read_model_code
 from tracekit.walks.reading import Reading
-from tracekit.wings import load, wings
+from tracekit.wings import load, over_ranks, wings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as PySequence
 
     from tracekit.model.analysis import Analysis
     from tracekit.model.comparison import Comparison
+    from tracekit.model.job import Job
     from tracekit.model.recording_cost import RecordingCost
     from tracekit.model.run import FormName, FormResult, RankOfRun, RecordingKind, Run
     from tracekit.model.sequence import OperatorSource, Sequence
     from tracekit.model.timeline import StepTimeline
     from tracekit.model.trace import Trace
-    from tracekit.ranks.compared.nouns import JobChange
     from tracekit.walks.reading import Looked
 
 #: What a run is compared of.
@@ -138,17 +138,15 @@ def compare_forms(folder: Path, run: Run, *, cached: bool = True) -> Comparison:
     return with_verified(compare(eager, compiled, run.order, job), run.verified)
 
 
-def compare_job(a: tuple[Path, Run, FormName], b: tuple[Path, Run, FormName], reading: Reading) -> JobChange:
-    """What changed over all ranks from one form of a run to another, or to another run's. Raises TracekitError where a
-    rank's recording cannot be read."""
-    # Runs of one process need nothing of it.
-    from tracekit.ranks.compared import loading as job_comparison
-
-    one, other = (job_comparison.FormOfRun(*each) for each in (a, b))
-    return job_comparison.compare_job(one, other, reading)
+def compare_job(a: tuple[Path, Run, FormName], b: tuple[Path, Run, FormName], reading: Reading) -> Job | None:
+    """What changed over all ranks from one form of a run to another, or to another run's; None where no wing compares
+    jobs. Raises TracekitError where a rank's recording cannot be read."""
+    known = over_ranks()
+    job: Job | None = load(known.compare)(a, b, reading) if known else None
+    return job
 
 
-def slowest_rank(run: Run, job: JobChange | None) -> RankOfRun | None:
+def slowest_rank(run: Run, job: Job | None) -> RankOfRun | None:
     """The rank that a comparison of the run is of; None of a run of one process."""
     return next((each for each in run.ranks if job is not None and each.rank == job.slowest), None)
 

@@ -13,7 +13,6 @@ SIDES, WAITS = ["eager", "compiled"], (False, True)
 
 PLACE = {"function": "forward", "where": "model.py:12"}
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "4", "now": "5"}
-COUNTS = {"collective": "all_reduce", "count": 3, "usual_count": 2}
 DIFFERENCE = {"result": "less_accurate", "basis": "tolerance", "reason": "difference", "path": "", "compiled": 0.5} | {
     "allowed": 0.07
 }
@@ -56,8 +55,6 @@ TIMING = (
             ("rank_recompiled", [1, 3], {**PLACE, "times": 1, "least": 0, "timed": 0, "failed_check": CHECK}),
             ("rank_broke", [1], {**PLACE, "reason": "Call to print."}),
             ("rank_ran_eager", [1], {**PLACE, "reason": "recompile limit"}),
-            ("rank_collectives", [1], {**COUNTS, "in_place_of": None}),
-            ("rank_collectives", [1], {**COUNTS, "in_place_of": "all_gather"}),
             ("rank_memory", [1], {"peak_bytes": 3 * 2**30, "least_bytes": 2**31}),
             ("rank_outputs", [1], DIFFERENCE),
         )

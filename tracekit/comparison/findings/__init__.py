@@ -16,13 +16,7 @@ from tracekit.comparison.findings import (
 )
 from tracekit.model.comparison import Bound, Comparison, Deltas, Finding, Side, Verdict
 from tracekit.model.note import Severity
-from tracekit.ranks.compared.findings import (
-    communication_limits,
-    ddp_buckets,
-    fewer_gathers,
-    less_overlap,
-    moved_collectives,
-)
+from tracekit.wings import load, over_ranks
 
 Finder = Callable[[Comparison], Finding | None]
 #: The least first.
@@ -54,11 +48,6 @@ FINDERS: tuple[Finder, ...] = (
     launch_bound.find_graphed_launches,
     launch_bound.find_fewer_kernels,
     times.find_profiler_distortion,
-    fewer_gathers.find_fewer_gathers,
-    ddp_buckets.find_ddp_buckets,
-    less_overlap.find_less_overlap,
-    communication_limits.find_communication_limits,
-    moved_collectives.find_moved_collectives,
 )
 
 
@@ -71,5 +60,7 @@ def find_of_one_side(side: Side, bound: Bound | None = None) -> tuple[Finding, .
 def find_all(comparison: Comparison) -> tuple[Finding, ...]:
     """The graver first, and of equally grave ones what may save most; what puts the figures in doubt before both."""
     doubting = tuple(finding for find in DOUBTING if (finding := find(comparison)) is not None)
-    found = [finding for find in FINDERS if (finding := find(comparison)) is not None]
+    known = over_ranks() if comparison.job is not None else None
+    finders: tuple[Finder, ...] = (*FINDERS, *(load(known.finders) if known else ()))
+    found = [finding for find in finders if (finding := find(comparison)) is not None]
     return (*doubting, *sorted(found, key=lambda each: (-SEVERITIES.index(each.severity), -(each.saving_us or 0.0))))

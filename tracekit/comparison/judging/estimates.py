@@ -22,8 +22,8 @@ from tracekit.model.estimate import (
     exactly,
 )
 from tracekit.model.gate import Metric
-from tracekit.ranks.compared.nouns import JobChange, RankCall
 from tracekit.statistics.interval import interval_of_processes, odd_even_noise
+from tracekit.wings import load, over_ranks
 
 NOT_MEASURED, NOT_ON_BOTH_SIDES = Statement("not_measured"), Statement("not_measured_on_both_sides")
 COMPILED = Statement("compiled_while_timed")
@@ -154,7 +154,7 @@ def _busy(comparison: Comparison) -> Measured:
         return Measured(a.busy_us, None)
     exact = replace(exactly(b.busy_us), basis="recordings")
     own = replace(_widened_by_recordings(exact, b), assumptions=_of_the_whole(b))
-    return _recorded(comparison, Measured(a.busy_us, b.busy_us, _widened_by_recordings(exact, a, b), own))
+    return recorded_estimate(comparison, Measured(a.busy_us, b.busy_us, _widened_by_recordings(exact, a, b), own))
 
 
 def _compute_alone(comparison: Comparison) -> Measured:
@@ -168,7 +168,7 @@ def _compute_alone(comparison: Comparison) -> Measured:
     own = exact.widened(Doubt("one_recording", of_b))
     own = replace(own, assumptions=(*own.assumptions, *_of_the_whole(b)))
     change = exact.widened(Doubt("one_recording", of_a + of_b))
-    return _recorded(comparison, Measured(a.compute_us, b.compute_us, change, own))
+    return recorded_estimate(comparison, Measured(a.compute_us, b.compute_us, change, own))
 
 
 def _idle(comparison: Comparison) -> Measured:
@@ -177,7 +177,7 @@ def _idle(comparison: Comparison) -> Measured:
     wall = measure_wall(a, b, comparison.verdict)
     base, idle_us, wall_us = a.unprofiled_idle_us, b.unprofiled_idle_us, wall.new
     if idle_us is None or wall_us is None:
-        return _recorded(comparison, Measured(base, None))
+        return recorded_estimate(comparison, Measured(base, None))
 
     def of(estimate: Estimate | None, *sides: Side) -> Estimate | None:
         if estimate is None:
@@ -190,7 +190,7 @@ def _idle(comparison: Comparison) -> Measured:
 
     unknown = wall.unknown if wall.given_base is None else NOT_ON_BOTH_SIDES
     measured = Measured(base, idle_us, of(wall.given_base, a, b), of(wall.own, b), unknown, wall.own_unknown)
-    return _recorded(comparison, measured)
+    return recorded_estimate(comparison, measured)
 
 
 def _widened_by_recordings(estimate: Estimate, *sides: Side) -> Estimate:
@@ -205,7 +205,7 @@ def _widened_by_recordings(estimate: Estimate, *sides: Side) -> Estimate:
     return estimate.widened(Doubt("one_recording" if once else "recordings", math.fsum(margins)))
 
 
-def _recorded(comparison: Comparison, measured: Measured) -> Measured:
+def recorded_estimate(comparison: Comparison, measured: Measured) -> Measured:
     """Without the change where the recordings are no measure of one another, or one has no such figure."""
     unlike = _unlike_windows(comparison.a, comparison.b)
     if unlike is None:
@@ -238,48 +238,9 @@ def _exact(of: Callable[[Side], float | None], *, recorded: bool = False) -> Cal
             # A limit of the new side's own figure needs no base: eager code compiles nothing.
             own = replace(exactly(new), assumptions=_of_the_whole(comparison.b) if recorded else ())
             measured = Measured(base, new, exactly(new) if base is not None else None, own)
-        return _recorded(comparison, measured) if recorded else measured
+        return recorded_estimate(comparison, measured) if recorded else measured
 
     return measure
-
-
-def _of_ranks(of: Callable[[RankCall], float | None]) -> Callable[[Comparison], Measured]:
-    """What the rank with most of it has, by the recordings of all. These move who is late, and by how much nobody
-    knows: as much of it as GPU time moves is in doubt."""
-
-    def measure(comparison: Comparison) -> Measured:
-        job = comparison.job
-        a, b = (_most(job, of, side) if job else None for side in ("a", "b"))
-        if b is None:
-            return Measured(a[0] if a else None, None, unknown=NO_JOIN, own_unknown=NO_JOIN)
-        exact = replace(exactly(b[0]), basis="recordings", assumptions=(Statement("rank_with_most", {"rank": b[2]}),))
-        own = _above_0(exact.widened(Doubt("recordings", b[1])))
-        change = _above_0(exact.widened(Doubt("recordings", a[1] + b[1]))) if a else None
-        return _recorded(comparison, Measured(a[0] if a else None, b[0], change, own, NO_JOIN, NO_JOIN))
-
-    return measure
-
-
-def _most(job: JobChange, of: Callable[[RankCall], float | None], side: str) -> tuple[float, float, int] | None:
-    """The figure of the rank that has most of it, what is in doubt, and that rank; None where one has none."""
-    calls: list[tuple[int, RankCall | None]] = [(each.rank, getattr(each, side)) for each in job.ranks]
-    found = [
-        (figure, BUSY_MOVES * (call.compute_us + call.exposed_us) + _longer_us(call), rank)
-        for rank, call in calls
-        if call is not None and (figure := of(call)) is not None
-    ]
-    return max(found) if len(found) == len(calls) else None
-
-
-def _longer_us(call: RankCall) -> float:
-    """By how much the recorded call is longer than the unprofiled one: all of it may be communication."""
-    if call.recorded_us is None or call.wall_us is None:
-        return 0.0
-    return max(call.recorded_us - call.wall_us, 0.0)
-
-
-def _above_0(estimate: Estimate) -> Estimate:
-    return replace(estimate, low=max(estimate.low, 0.0))
 
 
 def _breaks(side: Side) -> float | None:
@@ -306,6 +267,19 @@ def _groups_lost(comparison: Comparison) -> Measured:
     return Measured(0.0, lost.seen, estimate, estimate)
 
 
+def _of_ranks(metric: Metric) -> Callable[[Comparison], Measured]:
+    """What the wing measures that compares the ranks of jobs."""
+
+    def measure(comparison: Comparison) -> Measured:
+        known = over_ranks()
+        if comparison.job is None or known is None:
+            return Measured(None, None, unknown=NO_JOIN, own_unknown=NO_JOIN)
+        measured: Measured = load(known.measures)[metric](comparison)
+        return measured
+
+    return measure
+
+
 MEASURES: dict[Metric, Callable[[Comparison], Measured]] = {
     "wall": lambda comparison: measure_wall(comparison.a, comparison.b, comparison.verdict),
     "busy": _busy,
@@ -316,6 +290,6 @@ MEASURES: dict[Metric, Callable[[Comparison], Measured]] = {
     "recompiles": _exact(lambda side: compilations_while_timed(side) if side.form and side.form.compilation else None),
     "breaks": _exact(_breaks),
     "groups_lost": _groups_lost,
-    "exposed": _of_ranks(lambda call: call.exposed_us),
-    "waiting": _of_ranks(lambda call: call.exposed_waiting_us),
+    "exposed": _of_ranks("exposed"),
+    "waiting": _of_ranks("waiting"),
 }

@@ -11,7 +11,6 @@ from tracekit.model.estimate import Statement
 from tracekit.model.note import Facts, Note, Noted, Severity
 from tracekit.model.numerics import Accuracy
 from tracekit.model.run import FormName, FormResult
-from tracekit.ranks.compared.nouns import JobChange
 
 #: Peaks of memory that are less apart than this share of the least, or than so many bytes, are alike.
 LEAST_MEMORY, LEAST_BYTES = 0.03, 2**20
@@ -142,14 +141,6 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
                 facts["failed_check"] = FailedGuard("", facts.pop("guard")).facts
             severity: Severity = "info" if noted.code == "rank_memory" else "warning"
             yield Note(noted.code, severity, side.label, facts)
-
-
-def note_uneven_collectives(b: Side, job: JobChange | None) -> Iterator[Note]:
-    """A note for each rank of B whose collectives are not those of the others, and were in A."""
-    for each in job.uneven if job else ():
-        facts = {"ranks": [each.rank], "of_ranks": len(b.ranks), "collective": each.name, "count": each.count}
-        facts |= {"usual_count": each.usual_count, "in_place_of": each.in_place_of}
-        yield Note("rank_collectives", "warning", b.label, facts)
 
 
 def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:

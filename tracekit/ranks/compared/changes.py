@@ -11,21 +11,19 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.comparison.waterfall import EXPOSED, change_by_cause
+from tracekit.comparison.waterfall import change_by_cause
 from tracekit.model.comparison import Side, comparable
 from tracekit.model.run import RecordingKind
 from tracekit.model.waterfall import Basis, Waterfall, WaterfallPart
 from tracekit.ranks.compared.nouns import (
     COMPUTE,
-    OVERLAP,
     OVERLAP_PRICE,
-    TRANSFER,
-    WAITING,
     CollectiveChange,
     JobChange,
     RankCall,
     RankChange,
     WaitsFor,
+    exposed_parts,
 )
 from tracekit.ranks.job_figures import CollectiveUse, LateRank, Ranks
 
@@ -162,32 +160,6 @@ def _waterfall(a: Side, b: Side, a_call: RankCall | None, b_call: RankCall | Non
     parts = [*parts, *exposed_parts(a_call, b_call), *causes]
     residual = b_us - a_us - math.fsum(part.delta_us for part in parts)
     return Waterfall(basis=basis, a_us=a_us, b_us=b_us, parts=tuple(parts), residual_us=residual)
-
-
-def exposed_parts(a: RankCall, b: RankCall) -> tuple[WaterfallPart, ...]:
-    """What changed exposed communication; they add up to its change. How much is transferred and how much of it is
-    exposed are held apart by the mean of both forms, so that neither is told before the other."""
-    transfers, waits = (a.exposed_transfer_us, b.exposed_transfer_us), (a.exposed_waiting_us, b.exposed_waiting_us)
-    if None in transfers or None in waits or a.transfer_us is None or b.transfer_us is None:
-        return (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),)
-    transfer = (b.exposed_transfer_us or 0.0) - (a.exposed_transfer_us or 0.0)
-    waiting = b.exposed_us - a.exposed_us - transfer
-    # A form without transfer has no share of it that is exposed.
-    shares = [1 - (each.overlapped_share or 0.0) if each.transfer_us else None for each in (a, b)]
-    overlap = 0.0
-    if shares[0] is not None and shares[1] is not None:
-        overlap = (shares[1] - shares[0]) * (a.transfer_us + b.transfer_us) / 2
-    return (
-        WaterfallPart("communication", TRANSFER, transfer - overlap),
-        WaterfallPart("communication", OVERLAP, overlap),
-        WaterfallPart("communication", WAITING, waiting),
-    )
-
-
-def told_exposed(job: JobChange | None) -> tuple[WaterfallPart, ...]:
-    """What changed exposed communication of the slowest rank; empty where waiting cannot be told from transfer."""
-    told = job.told if job else None
-    return exposed_parts(*told) if told else ()
 
 
 def _collectives(a: Ranks, b: Ranks) -> tuple[CollectiveChange, ...]:

@@ -90,9 +90,10 @@ class _Look(Struct, frozen=True):
         return _Form(Side(name, str(path), analyses[first], form, run.settings, run.environment, rich=rich), digests)
 
 
-def compare_job(a: FormOfRun, b: FormOfRun, reading: Reading) -> JobChange:
+def compare_job(of_a: tuple[Path, Run, FormName], of_b: tuple[Path, Run, FormName], reading: Reading) -> JobChange:
     """What changed over all ranks, of which both sides have as many. Raises TracekitError where a rank's recording
     cannot be read."""
+    a, b = FormOfRun(*of_a), FormOfRun(*of_b)
     both = list(zip(a.run.ranks, b.run.ranks, strict=True))
     question = Question(_Look((a, b), reading).at, named=lambda pair: f"rank {pair[0].rank}")
     looked = ask_each(question, both, _bytes_of(a) + _bytes_of(b))

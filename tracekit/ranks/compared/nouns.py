@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from tracekit.comparison.waterfall import EXPOSED
+from tracekit.model.comparison import Comparison
+from tracekit.model.job import Job
 from tracekit.model.run import RecordingKind
-from tracekit.model.waterfall import Waterfall
+from tracekit.model.waterfall import Waterfall, WaterfallPart
 from tracekit.ranks.job_figures import CauseShare, ClockBasis
 
 #: Parts of a rank's waterfall: kernels but communication; what these took longer beside communication; transfer that
@@ -58,6 +61,26 @@ class RankChange(Struct, frozen=True):
     waterfall: Waterfall | None  #: None where either is.
 
 
+def exposed_parts(a: RankCall, b: RankCall) -> tuple[WaterfallPart, ...]:
+    """What changed exposed communication; they add up to its change. How much is transferred and how much of it is
+    exposed are held apart by the mean of both forms, so that neither is told before the other."""
+    transfers, waits = (a.exposed_transfer_us, b.exposed_transfer_us), (a.exposed_waiting_us, b.exposed_waiting_us)
+    if None in transfers or None in waits or a.transfer_us is None or b.transfer_us is None:
+        return (WaterfallPart("communication", EXPOSED, b.exposed_us - a.exposed_us),)
+    transfer = (b.exposed_transfer_us or 0.0) - (a.exposed_transfer_us or 0.0)
+    waiting = b.exposed_us - a.exposed_us - transfer
+    # A form without transfer has no share of it that is exposed.
+    shares = [1 - (each.overlapped_share or 0.0) if each.transfer_us else None for each in (a, b)]
+    overlap = 0.0
+    if shares[0] is not None and shares[1] is not None:
+        overlap = (shares[1] - shares[0]) * (a.transfer_us + b.transfer_us) / 2
+    return (
+        WaterfallPart("communication", TRANSFER, transfer - overlap),
+        WaterfallPart("communication", OVERLAP, overlap),
+        WaterfallPart("communication", WAITING, waiting),
+    )
+
+
 class CollectiveChange(Struct, frozen=True):
     """All collectives of one kind, per rank: a mean over the ranks."""
 
@@ -90,10 +113,9 @@ class UnevenCollectives(Struct, frozen=True):
     in_place_of: str | None = None  #: What the first rank of the group issues there, where they are in another order.
 
 
-class JobChange(Struct, frozen=True):
+class JobChange(Job, frozen=True):
     """What compiling changed over all ranks of a job."""
 
-    slowest: int  #: The rank with most time of its own: its call of B less exposed waiting.
     ranks: tuple[RankChange, ...]
     recording: RecordingKind | None  #: What tells transfer from waiting; None where nothing does.
     clock: ClockBasis | None  #: How the ranks were put on one clock; `bound`: waiting is a lower bound.
@@ -115,5 +137,17 @@ class JobChange(Struct, frozen=True):
             return None
         return a, b
 
+    def exposed_parts(self) -> tuple[WaterfallPart, ...]:
+        return exposed_parts(*self.told) if self.told else ()
+
+    def waterfalls(self) -> tuple[Waterfall | None, ...]:
+        return tuple(each.waterfall for each in self.ranks)
+
     def collective(self, name: str) -> CollectiveChange | None:
         return next((each for each in self.collectives if each.name == name), None)
+
+
+def job_of(comparison: Comparison) -> JobChange | None:
+    """The job of a comparison, as this wing made it."""
+    assert comparison.job is None or isinstance(comparison.job, JobChange)
+    return comparison.job

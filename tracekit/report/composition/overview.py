@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from tracekit.model.comparison import Bound, Comparison, Finding, Side
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import duration, figure_change, scale_of, size, size_change, times_within
-from tracekit.ranks.compared.tables import rank_lines
 from tracekit.report.composition.overview_account import call_account, operator_table, slower_words
 from tracekit.report.document import Advice, Bar, Check, Overview
 from tracekit.report.sections.call import call_times
@@ -20,6 +19,7 @@ from tracekit.report.sections.timing import pays_after
 from tracekit.report.words import common as words
 from tracekit.report.words import short
 from tracekit.report.words.findings import finding_advice, is_code
+from tracekit.wings import load, over_ranks
 
 #: Notes below the headline, and things to try, that find room.
 MOST_NOTES, MOST_ADVICE = 3, 3
@@ -51,7 +51,8 @@ def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
         )
     account = call_account(comparison)
     is_open = comparison.verdict.established and comparison.verdict.in_this_process
-    ranks = rank_lines(comparison.job, (comparison.a.label, b.label)) if comparison.job else None
+    known = over_ranks() if comparison.job else None
+    ranks = load(known.table)(comparison.job, (comparison.a.label, b.label)) if known else None
     return Overview(
         subject=words.subjects(comparison),
         headline=headline,

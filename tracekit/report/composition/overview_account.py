@@ -10,7 +10,6 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.idle_estimate import NOTHING, Between, changes_between, sum_between
 from tracekit.names import clipped_within, printable
 from tracekit.numbers import MISSING, duration, figure_change, scale_of, times
-from tracekit.ranks.compared import words as job_words
 from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
 from tracekit.report.sections.kernels import times_by_family
@@ -19,6 +18,7 @@ from tracekit.report.sections.modules import main_child, main_parts, main_work, 
 from tracekit.report.sides import both_sides
 from tracekit.report.words import common as words
 from tracekit.report.words import short
+from tracekit.wings import load, over_ranks
 
 #: Families of kernels and causes of idle time that find room, the row of all other causes among them; beside ranks
 #: fewer parts and causes.
@@ -37,7 +37,6 @@ BEYOND, BEYOND_WHAT = "Traced beyond the call", "GPU time varies by recording"
 #: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
 KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
 #: What that consists of.
-TRANSFER, WAITING = "transfer", "waiting for late ranks"
 #: A cause of idle time has this share of B's idle time, or of the largest one's change.
 LEAST_CAUSE = 0.05
 #: Other causes that make less than this share of the idle time stand with the last one.
@@ -76,7 +75,7 @@ def call_account(comparison: Comparison) -> Account | None:
     rows = [AccountRow(whole, 0, compute, compute[1] - compute[0], half_us=half_us, within_us=noise_us or None), *parts]
     if parts:
         # Kernels that run beside each other take less together than each by itself.
-        rows.append(_row(REST if min(rest) >= 0 else LESS_THAN_NONE, rest[0], rest[1]))
+        rows.append(account_row(REST if min(rest) >= 0 else LESS_THAN_NONE, rest[0], rest[1]))
     if communicates:
         exposed = (a.exposed_us, b.exposed_us)
         rows += [AccountRow(EXPOSED, 0, exposed, exposed[1] - exposed[0], unjudged=not waits), *waits]
@@ -94,7 +93,7 @@ def call_account(comparison: Comparison) -> Account | None:
         if max(abs(one), abs(other)) >= LEAST_RESIDUAL * waterfall.a_us:
             what = EXCEEDED if min(one, other) < 0 else "" if a.idle_estimate else IN_NO_TRACE
             half_us = _half_us(*(side.idle_ranges() or {} for side in (a, b)))
-            rows.append(replace(_row(UNEXPLAINED, one, other, what, half_us=half_us), unjudged=True))
+            rows.append(replace(account_row(UNEXPLAINED, one, other, what, half_us=half_us), unjudged=True))
         ends = (waterfall.a_us, waterfall.b_us)
         # What the trace holds more than the call can.
         over = [end - gpu - idle for end, gpu, idle in zip(ends, (a.busy_us, b.busy_us), (a_idle, b_idle), strict=True)]
@@ -108,20 +107,16 @@ def call_account(comparison: Comparison) -> Account | None:
     return Account(title, (a.label, b.label), tuple(rows))
 
 
-def _communication(comparison: Comparison) -> Iterator[AccountRow]:
+def _communication(comparison: Comparison) -> Iterable[AccountRow]:
     """What exposed communication consists of, where other ranks' recordings tell."""
-    job = comparison.job
-    if job is None or job.told is None:
-        return
-    a, b = job.told
-    transfer, waiting = ((getattr(a, name), getattr(b, name)) for name in ("exposed_transfer_us", "exposed_waiting_us"))
-    yield _row(TRANSFER, *transfer, job_words.transfer_words(job, a, b))
-    longest = max((b, a), key=lambda call: call.exposed_waiting_us or 0.0)
-    is_much = max(waiting) >= LEAST_SLOWER * max(each.compute_us + each.exposed_us for each in (a, b))
-    yield _row(WAITING, *waiting, job_words.waits_words(longest) if is_much else "")
+    known = over_ranks()
+    if comparison.job is None or known is None:
+        return ()
+    rows: Iterable[AccountRow] = load(known.account)(comparison)
+    return rows
 
 
-def _row(
+def account_row(
     name: str,
     a_us: float,
     b_us: float,
@@ -138,10 +133,10 @@ def _modules(comparison: Comparison) -> tuple[AccountRow, ...]:
     for number, part in enumerate(main_parts(comparison, MOST_PARTS_OF_RANKS if comparison.job else MOST_PARTS)):
         # Of what no one submodule does alone: `layers.*, across parts`.
         name = f"{part.path}, across parts" if part.path and part.what else part.path or part.what
-        rows.append(_row(name, part.a_us, part.b_us, part_words(part, comparison.groups)))
+        rows.append(account_row(name, part.a_us, part.b_us, part_words(part, comparison.groups)))
         if not number and (child := main_child(part)) is not None:
             # Within the row above it.
-            row = _row(f"of which {child.path}", child.a_us, child.b_us, main_work(child, comparison.groups))
+            row = account_row(f"of which {child.path}", child.a_us, child.b_us, main_work(child, comparison.groups))
             rows.append(replace(row, level=2))
     return tuple(rows)
 
@@ -151,7 +146,7 @@ def _families(comparison: Comparison) -> tuple[AccountRow, ...]:
     times = {family: (a, b) for family, ((_, a), (_, b)) in times_by_family(both_sides(comparison)).items()}
     times.pop("communication", None)
     largest = sorted(times.items(), key=lambda item: -abs(item[1][1] - item[1][0]))[:MOST_FAMILIES]
-    return tuple(_row(family, *us) for family, us in largest)
+    return tuple(account_row(family, *us) for family, us in largest)
 
 
 def _causes(comparison: Comparison, b_idle: float, excess_us: Sequence[float]) -> Iterator[AccountRow]:
@@ -222,7 +217,7 @@ def _cause_row(
     within = sum_between(changes_between(of_a, of_b).values()).half_us + math.fsum(less)
     *halves, half = _half_us(of_a, of_b)
     half_us = (*(each + us for each, us in zip(halves, less, strict=True)), half + math.fsum(less))
-    return _row(name, before, after, what, half_us=half_us, within_us=within or None)
+    return account_row(name, before, after, what, half_us=half_us, within_us=within or None)
 
 
 def _half_us(a: dict[str, Between], b: dict[str, Between]) -> tuple[float, ...]:

@@ -7,7 +7,6 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
 from tracekit.numbers import counted
-from tracekit.ranks.compared import tables as job_section
 from tracekit.report import document as doc
 from tracekit.report.charts import module_chart, waterfall_bars, waterfall_chart
 from tracekit.report.composition import shared
@@ -30,6 +29,7 @@ from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled as why
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
+from tracekit.wings import load, over_ranks
 
 NOTES = "Notes"
 METHOD = "How this was measured"
@@ -182,18 +182,11 @@ def _waterfall(comparison: Comparison) -> doc.Section | None:
 
 def _ranks(comparison: Comparison) -> doc.Section | None:
     """All ranks of a run of several."""
-    job, names = comparison.job, (comparison.a.label, comparison.b.label)
-    if job is None:
+    known = over_ranks()
+    if comparison.job is None or known is None:
         return None
-    few = job_section.MOST_IN_TWIN
-    return doc.section(
-        "ranks",
-        "Ranks",
-        doc.Part(job_section.change_table(job, names), job_section.change_table(job, names, few), doc.FIRST),
-        doc.Part(job_section.call_table(job, names), job_section.call_table(job, names, few), doc.TABLES),
-        doc.both(job_section.collective_table(job, names), doc.TABLES),
-        doc.Part(job_section.idle_table(job), job_section.idle_table(job, few)),
-    )
+    section: doc.Section | None = load(known.section)(comparison)
+    return section
 
 
 def _icicle(comparison: Comparison) -> doc.Fold | None:

@@ -84,7 +84,7 @@ def reason_sentence(comparison: Comparison) -> str | None:
         said = f"{SHARES[share.kind]} {duration_change(share.delta_us)}"
         named = [f"{_part_words(part)} {_part_change(part)}" for part in share.parts]
         named += [f"the rest {duration_change(share.rest_us)}"] if share.rest_us else []
-        if share.kind == "communication" and (comparison.job is None or comparison.job.told is None):
+        if share.kind == "communication" and not (comparison.job and comparison.job.exposed_parts()):
             named = [WAITING_INCLUDED]
         if not named and share.kind == "gpu":
             named = [f"no kernel group accounts for {percent(NAMED_SHARE, 0)} of it"]

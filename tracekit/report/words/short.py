@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from tracekit.model.analysis import OF_LAUNCHING
 from tracekit.model.option import option_words
 from tracekit.names import clipped, clipped_within, printable
-from tracekit.numbers import count, counted, duration, percent, size, times
+from tracekit.numbers import count, duration, percent, size, times
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes.comparisons import (
@@ -23,6 +24,7 @@ from tracekit.report.words.notes.comparisons import (
     third,
 )
 from tracekit.report.words.saying import Sentence, say
+from tracekit.wings import load, wings
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Bound, Comparison, Finding, Side
@@ -97,14 +99,6 @@ HEADLINE: dict[str, Sentence] = {
     ),
     "rank_broke": lambda subject, ranks, of_ranks, where, function, reason: (
         f"{alone(ranks, of_ranks).lower()} has a graph break at {where or function or 'an unknown line'}"
-    ),
-    "rank_collectives": lambda subject, ranks, of_ranks, collective, count, usual_count, in_place_of: (
-        f"{alone(ranks, of_ranks).lower()} issues "
-        + (
-            f"{collective} where others issue {in_place_of}"
-            if in_place_of
-            else f"{counted(count, collective)}, others {usual_count:,}"
-        )
     ),
     "ranks_differ": "A is of {a:counted rank}, B of {b}: only rank 0 of each is compared",
     "waiting_untold": lambda subject, communication_us, rank, world_size, **_: (
@@ -183,14 +177,22 @@ IN_CODE = {
 }
 
 
+@cache
+def every_headline() -> dict[str, Sentence]:
+    """Those of wings and of the core, the gravest first."""
+    of_wings = [load(wing.headlines) for wing in wings() if wing.headlines]
+    return {code: words for notes in (*of_wings, HEADLINE) for code, words in notes.items()}
+
+
 def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B")) -> tuple[str, ...]:
     """A line each of the notes that bear on the headline, the gravest first; those of one text, and both sides' speeds,
     in one. `names` are what A and B are called."""
-    order = list(HEADLINE)
-    bearing = sorted((note for note in notes if note.code in HEADLINE), key=lambda note: order.index(note.code))
+    known = every_headline()
+    order = list(known)
+    bearing = sorted((note for note in notes if note.code in known), key=lambda note: order.index(note.code))
     said: dict[str, list[str]] = {}
     for note in bearing:
-        words = say(HEADLINE[note.code], note.facts, note.subject)
+        words = say(known[note.code], note.facts, note.subject)
         if note.code == "clocks_differ":
             words = clock_words(note.facts["clocks_mhz"], names)
             if note.facts["faster"] == note.facts["lower"]:

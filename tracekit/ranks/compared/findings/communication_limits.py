@@ -1,7 +1,7 @@
 """Does communication that nothing covers limit what compiling can gain? Faster kernels leave it as long as it is."""
 
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.ranks.compared.nouns import COMPUTE, WAITING
+from tracekit.ranks.compared.nouns import COMPUTE, WAITING, job_of
 
 #: Kernels became faster by this share at least; exposed communication makes this one of B's call.
 FASTER, LEAST_EXPOSED = 0.05, 0.1
@@ -10,7 +10,7 @@ FASTER, LEAST_EXPOSED = 0.05, 0.1
 def find_communication_limits(comparison: Comparison) -> Finding | None:
     """Found when the slowest rank's kernels take a twentieth less time in B, and exposed communication makes a tenth of
     its call. The saving is exposed transfer: what covering all of it saves."""
-    job = comparison.job
+    job = job_of(comparison)
     if job is None or job.told is None or (fall := job.of_slowest.waterfall) is None:
         return None
     a, b = job.told

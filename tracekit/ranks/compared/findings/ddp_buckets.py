@@ -6,7 +6,7 @@ split reduces all of them after its end.
 
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
-from tracekit.ranks.compared.nouns import OVERLAP
+from tracekit.ranks.compared.nouns import OVERLAP, job_of
 
 REDUCE = "all_reduce"
 #: A change of the number of buckets, and a loss of the share that compute covers, that is one.
@@ -18,7 +18,7 @@ WORTH_WARNING = 0.02
 def find_ddp_buckets(comparison: Comparison) -> Finding | None:
     """Found of `--parallel ddp` when B has a tenth more or fewer all-reduces, or when the share of their transfer that
     compute covers falls by ten points. The saving is what the lost overlap makes of the slowest rank's call."""
-    job, settings = comparison.job, comparison.b.settings
+    job, settings = job_of(comparison), comparison.b.settings
     reduces = job.collective(REDUCE) if job else None
     if job is None or reduces is None or settings is None or settings.parallel != "ddp" or not reduces.a_count:
         return None

@@ -6,6 +6,7 @@ do not run: its weights come with those of the whole model, before anything is c
 
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
+from tracekit.ranks.compared.nouns import job_of
 
 #: What gathers weights, and what shows that they are sharded.
 GATHER, SCATTER = "all_gather", "reduce_scatter"
@@ -16,7 +17,7 @@ LEAST_GATHERS, FEWER = 3, 0.7
 def find_fewer_gathers(comparison: Comparison) -> Finding | None:
     """Found when A gathers and scatters, and B gathers at most 70 % as often. The saving is what more of all-gathers is
     exposed in B."""
-    job = comparison.job
+    job = job_of(comparison)
     gathers = job.collective(GATHER) if job else None
     if job is None or gathers is None or job.collective(SCATTER) is None:
         return None

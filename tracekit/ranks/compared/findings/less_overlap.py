@@ -4,7 +4,7 @@ from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.ranks.compared.findings.ddp_buckets import find_ddp_buckets
 from tracekit.ranks.compared.findings.fewer_gathers import GATHER
-from tracekit.ranks.compared.nouns import OVERLAP
+from tracekit.ranks.compared.nouns import OVERLAP, job_of
 
 #: Of the slowest rank's call: less is not worth a line.
 WORTH_SAYING = 0.02
@@ -15,7 +15,7 @@ LEAST_GATHERS = 4
 def find_less_overlap(comparison: Comparison) -> Finding | None:
     """Found when lost overlap makes 2 % of the slowest rank's call, and DDP's buckets are not why. The saving is that
     time. Weights that are gathered can be gathered earlier."""
-    job = comparison.job
+    job = job_of(comparison)
     if job is None or job.told is None or (fall := job.of_slowest.waterfall) is None:
         return None
     a, b = job.told

@@ -3,7 +3,7 @@
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.ranks.compared.findings.ddp_buckets import REDUCE, find_ddp_buckets
 from tracekit.ranks.compared.findings.fewer_gathers import GATHER, find_fewer_gathers
-from tracekit.ranks.compared.nouns import CollectiveChange
+from tracekit.ranks.compared.nouns import CollectiveChange, job_of
 
 #: Changes of count and of bytes that are none.
 OTHER_COUNT, OTHER_BYTES = 0.1, 0.02
@@ -12,7 +12,7 @@ OTHER_COUNT, OTHER_BYTES = 0.1, 0.02
 def find_moved_collectives(comparison: Comparison) -> Finding | None:
     """Found when a kind of collective is a tenth more or less often in B than in A, or carries 2 % more or fewer bytes,
     and no other finding tells of it."""
-    job = comparison.job
+    job = job_of(comparison)
     told = {
         *([GATHER] if find_fewer_gathers(comparison) else []),
         *([REDUCE] if find_ddp_buckets(comparison) else []),

@@ -291,14 +291,6 @@ SENTENCES: dict[str, Sentence] = {
         f"{alone(ranks, of_ranks)} ran {function or 'a frame'}{f' ({where})' if where else ''} eager in {subject}:"
         f" {reason.rstrip('.')}."
     ),
-    "rank_collectives": lambda subject, ranks, of_ranks, collective, count, usual_count, in_place_of: (
-        f"{alone(ranks, of_ranks)} issues"
-        + (
-            f" its collectives in another order in {subject}: {collective} where other ranks issue {in_place_of}."
-            if in_place_of
-            else f" {counted(count, collective)} per step in {subject}, other ranks {usual_count:,}."
-        )
-    ),
     "rank_memory": lambda subject, ranks, of_ranks, peak_bytes, least_bytes: (
         f"{alone(ranks, of_ranks)}: peak memory of {subject} {size(peak_bytes)}, of the rank with least"
         f" {size(least_bytes)}."
