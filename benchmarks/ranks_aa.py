@@ -21,8 +21,8 @@ from tests.simulated import judged
 from benchmarks.planted_ranks import Job
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
-from tracekit.capture.lockstep import Lockstep, joined
 from tracekit.capture.timing import Timings, time_forms, time_one
+from tracekit.job.lockstep import Lockstep, joined
 from tracekit.model.progress import Silent
 from tracekit.model.timing import StoppingRule
 

@@ -309,7 +309,7 @@ def _warn(noted: Noted) -> None:
 def _places_in(folder: Path, *, force: bool) -> tuple[Path, Path]:
     """The trace that this process writes, and what the profiler writes before it, in a folder that is there. Raises
     TracekitError where something else is, or a recording that is not to be replaced."""
-    from tracekit.capture.lockstep import rank_of_job
+    from tracekit.capture.ranks import rank_of_job
 
     rank, size = rank_of_job()
     name, digest = (f"rank{rank}.json.gz", f"rank{rank}.digest") if size > 1 else (TRACE, DIGEST_OF_TRACE)

@@ -5,11 +5,13 @@ imported when it is used.
 """
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 #: A line a wing.
 WINGS: tuple[str, ...] = (
+    "tracekit.job",
     "tracekit.ranks",
     "tracekit.sweep",
 )  # fmt: skip
@@ -49,17 +51,27 @@ class OverRanks(NamedTuple):
     section: str  #: Given a comparison: the report's section on ranks.
 
 
+class Jobs(NamedTuple):
+    """What a wing does to run work in several ranks, each as `module:object`."""
+
+    measure: str  #: Given a plan, the run's folder and progress: starts the ranks, and returns the run.
+    join: str  #: As `walks.profiling.profile` does it, in a process that a launcher has started as a rank.
+    time_cell: str  #: Given a cell, how many ranks, an empty folder and patience: how it ended, and what failed.
+
+
 class Wing(NamedTuple):
     """What a wing adds to the core's commands."""
 
-    commands: dict[str, Command]  #: By name.
-    schemas: dict[str, str]  #: Of `tracekit schema`: by name the `report.schemas.Written` of a file.
+    commands: Mapping[str, Command] = MappingProxyType({})  #: By name.
+    #: Of `tracekit schema`: by name the `report.schemas.Written` of a file.
+    schemas: Mapping[str, str] = MappingProxyType({})
     notes: str | None = None  #: Sentences of its own notes, by code, where comparisons and single runs show them too.
     headlines: str | None = None  #: Of these notes those that the first screen has, in few words and before all others.
     #: Given a folder: where it is one of the wing's, that it holds no traces and what shows it.
     why_no_traces: str | None = None
     together: Together | None = None
     over_ranks: OverRanks | None = None
+    jobs: Jobs | None = None
     beside: str | None = None  #: Given a trace that was just recorded: writes beside it what the wing reads instead.
 
 
@@ -77,6 +89,11 @@ def load(place: str) -> Any:
 def over_ranks() -> OverRanks | None:
     """Of the wing that compares jobs rank by rank."""
     return next((wing.over_ranks for wing in wings() if wing.over_ranks), None)
+
+
+def jobs() -> Jobs | None:
+    """Of the wing that runs work in several ranks."""
+    return next((wing.jobs for wing in wings() if wing.jobs), None)
 
 
 def together(places: Sequence[str]) -> Together | None:

@@ -14,7 +14,6 @@ from torch import nn
 
 from tracekit.capture import output_check
 from tracekit.capture.forms import Form, compiled_form, eager_form
-from tracekit.capture.lockstep import OneProcess
 from tracekit.capture.output_check import (
     check_outputs,
     draw_difference,
@@ -24,6 +23,7 @@ from tracekit.capture.output_check import (
     with_files,
 )
 from tracekit.capture.outputs import keep_output
+from tracekit.capture.ranks import OneProcess
 from tracekit.comparison.judging.accuracy import judge_outputs
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics

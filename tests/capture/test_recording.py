@@ -22,7 +22,7 @@ from tracekit.capture import host_speed, recording, spans
 from tracekit.capture.compilation import watch_compilation
 from tracekit.capture.forms import compiled_form, eager_form, warm_up
 from tracekit.capture.garbage import collections_noted
-from tracekit.capture.lockstep import ALONE
+from tracekit.capture.ranks import ALONE
 from tracekit.capture.recording import SEEN, UNSEEN, Recorder, checked_meanwhile, export, record
 from tracekit.errors import TracekitError
 from tracekit.model.host_marks import HostMarks

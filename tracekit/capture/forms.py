@@ -26,7 +26,7 @@ from tracekit.capture.compilation import (
 )
 from tracekit.capture.compiled_autograd import compiled_backward
 from tracekit.capture.device import synchronize
-from tracekit.capture.lockstep import ALONE, Ranks
+from tracekit.capture.ranks import ALONE, Ranks
 from tracekit.errors import NothingCompiledError, TracekitError
 from tracekit.model.option import CUDA_GRAPH_MODES
 from tracekit.model.progress import Progress

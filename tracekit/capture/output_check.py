@@ -13,8 +13,8 @@ from torch import nn
 from tracekit.capture.compilation import drawing_as_eager
 from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form, compiled_form
-from tracekit.capture.lockstep import ALONE, Ranks
 from tracekit.capture.outputs import Output, compare_outputs, keep_output
+from tracekit.capture.ranks import ALONE, Ranks
 from tracekit.capture.reference import HIGHER, call_reference
 from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics, PictureFile

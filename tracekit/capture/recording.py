@@ -27,7 +27,7 @@ from tracekit.capture.device import pick_device, synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.garbage import collections_noted
 from tracekit.capture.host_speed import has_thread_clock, host_us
-from tracekit.capture.lockstep import ALONE, Ranks
+from tracekit.capture.ranks import ALONE, Ranks
 from tracekit.capture.sole_profiler import claim, is_active, is_active_here, release, watched_starts
 from tracekit.capture.spans import open_spans
 from tracekit.errors import TracekitError

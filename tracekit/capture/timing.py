@@ -18,7 +18,7 @@ from tracekit.capture.device import synchronize
 from tracekit.capture.forms import Form
 from tracekit.capture.garbage import collecting_us, collections_noted
 from tracekit.capture.host_speed import host_us
-from tracekit.capture.lockstep import ALONE, Ranks
+from tracekit.capture.ranks import ALONE, Ranks
 from tracekit.model.host_marks import Collection
 from tracekit.model.host_speed import HostTimes
 from tracekit.model.progress import Progress

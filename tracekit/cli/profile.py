@@ -183,8 +183,7 @@ def profile(
     """
     from tracekit.asked import ON_THE_COMMAND_LINE, check_asked
     from tracekit.model.workload import Request
-    from tracekit.walks.job import rank_here
-    from tracekit.walks.plan import RANKS_SECONDS, Plan, parse_warmup, plan_timing
+    from tracekit.walks.plan import RANKS_SECONDS, Plan, parse_warmup, plan_timing, rank_here
     from tracekit.workloads.own_function import parse_options
 
     typed = [name for name in COMPILE_OPTIONS if context.get_parameter_source(name) is COMMANDLINE]
@@ -220,8 +219,7 @@ def profile_workload(
     can mend; where `strict`, after the report, if torch.compile compiled nothing."""
     from tracekit.model.progress import Silent
     from tracekit.walks import profiling
-    from tracekit.walks.job import rank_here
-    from tracekit.walks.plan import place_of_run
+    from tracekit.walks.plan import place_of_run, rank_here
     from tracekit.walks.progress import console_of_its_own, shown
     from tracekit.walks.reports import reports_of
 

@@ -37,31 +37,3 @@ class ChildResult(Struct, frozen=True):
 
     load_seconds: float
     forms: Many[ChildForm]
-
-
-#: Beside a job of several ranks: what a rank says at its end, a RankFailure or null, and where one stood that was told
-#: to end.
-END_OF_RANK, STANDS_OF_RANK = "end-rank{}.json", "stands-rank{}.txt"
-
-
-class LaunchedJob(Struct, frozen=True):
-    """What the launcher must know of a job."""
-
-    nproc: int
-
-
-class RankFailure(Struct, frozen=True):
-    """What became of one rank of a job that failed."""
-
-    rank: int
-    message: str | None = None  #: Its error in one line; None where it raised none.
-    traceback: str = ""
-    below: tuple[str, ...] = ()
-    at: float = 0.0  #: When it failed, seconds since 1970.
-    exit_code: int | None = None  #: Negative: a signal; None: it ran on until the launcher stopped it.
-    out_of_memory: bool = False
-    timed_out: bool = False  #: It had waited for other ranks in vain.
-    waited_for: tuple[int, ...] = ()  #: For these, where that is known.
-    lost_another: bool = False  #: Its connection to another rank was lost.
-    stands: str = ""  #: Where it stood when it was told to end, as `faulthandler` writes it.
-    seconds: float = 0.0  #: How long the job had run.

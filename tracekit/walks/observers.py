@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tracekit.capture.diagnostics import DiagnosticLog
     from tracekit.capture.forms import Form
     from tracekit.capture.gpu_state import GpuWatch
-    from tracekit.capture.lockstep import Ranks
     from tracekit.capture.provenance import Collection
+    from tracekit.capture.ranks import Ranks
     from tracekit.capture.timing import Timings
     from tracekit.model.compilation import CompilingCall, FrameCompilation
 

@@ -1,6 +1,7 @@
 """What one `tracekit profile` is to do: of what, how long it times, where the run goes, at which sizes it warms up."""
 
 import difflib
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePath
@@ -14,6 +15,7 @@ from tracekit.model.option import OPTIONS
 from tracekit.model.run import FormName, Settings
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import Request, WorkloadInfo
+from tracekit.wings import Jobs, jobs
 from tracekit.workloads.registry import all_workloads, check_scope, find
 from tracekit.workloads.sizes import check_pixels, check_request
 
@@ -24,6 +26,9 @@ GPU_SECONDS = 30.0
 CPU_SECONDS = 3.0
 #: How long ranks wait for one that does not come: longer than compiling takes on one that finds nothing cached.
 RANKS_SECONDS = 600.0
+#: What ranks of a job started elsewhere have in their environment.
+RANK = "RANK"
+OF_A_JOB = ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 #: Of a scope, so much goes into a folder's name.
 SCOPE_CHARACTERS = 60
 
@@ -155,6 +160,26 @@ def refuse_warmup_beside_processes(plan: TimingPlan, *, verify: bool = False) ->
         raise TracekitError(
             f"--warmup and {given} cannot be combined: the other processes would warm up as usual; make two runs"
         )
+
+
+def rank_here() -> int | None:
+    """The rank that a launcher has given to this process; None where none has."""
+    text = os.environ.get(RANK, "")
+    return int(text) if text.isdecimal() and all(name in os.environ for name in OF_A_JOB) else None
+
+
+def jobs_wing() -> Jobs:
+    """Of the wing that runs work in several ranks. Raises TracekitError where there is none."""
+    found = jobs()
+    if found is None:
+        raise TracekitError("this tracekit runs one process alone: leave --nproc out, and start it without a launcher")
+    return found
+
+
+def refuse_alone(request: Request) -> None:
+    """Raises TracekitError for what is for several ranks where there is one process."""
+    if request.parallel and not request.nproc and rank_here() is None:
+        raise TracekitError(f"--parallel {request.parallel} is for several ranks: pass --nproc N")
 
 
 def refuse_processes_of_ranks(plan: Plan) -> None:

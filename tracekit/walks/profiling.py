@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import datetime
 import math
-import platform
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -18,12 +16,11 @@ from tracekit import __version__, store
 from tracekit.errors import CompileError, NothingCompiledError
 from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
-from tracekit.model.run import FormName, FormResult, RankForm, RankOfRun, Recording, RecordingKind, Run
+from tracekit.model.run import FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.report.words.noted import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
 from tracekit.walks.building import check_cache, choose_request_size, quiet_libraries
-from tracekit.walks.job import measure_job, rank_here, refuse_alone, refuse_unshared
 from tracekit.walks.observers import (
     CompilationObserver,
     FormObserver,
@@ -34,7 +31,10 @@ from tracekit.walks.observers import (
 )
 from tracekit.walks.plan import (
     Plan,
+    jobs_wing,
     place_of_run,
+    rank_here,
+    refuse_alone,
     refuse_processes_of_ranks,
     refuse_timed_sizes,
     refuse_warmup_beside_processes,
@@ -43,13 +43,13 @@ from tracekit.walks.plan import (
 )
 from tracekit.walks.reports import refuse_report_there
 from tracekit.walks.timing_process import STARTS, measure_in_processes, verify_advice
+from tracekit.wings import load
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import check_request, way_to_need_less
 
 if TYPE_CHECKING:
     from tracekit.capture import forms, timing
-    from tracekit.capture.lockstep import Ranks
-    from tracekit.comparison.judging.rank_differences import Differences
+    from tracekit.capture.ranks import Ranks
 
 #: What is recorded of each form, and how many steps of it.
 #: How many calls each recording holds at least and at most: of short ones, which differ most, as many as take so long.
@@ -81,7 +81,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     there is none, nothing is left. Raises TracekitError for whatever the user can mend.
     """
     info = find(plan.request.workload)
-    scope = check_scope(info, plan.request.scope)
+    asked = replace(plan.request, scope=check_scope(info, plan.request.scope))
     check_request(info, plan.request)
     refuse_alone(plan.request)
     if plan.warmup:
@@ -90,93 +90,20 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     if plan.request.nproc:
         refuse_processes_of_ranks(plan)
     if rank_here() is not None:
-        return _profile_with_others(plan, scope, progress, on_part)
+        joined: Path = load(jobs_wing().join)(replace(plan, request=asked), progress, on_part)
+        return joined
     folder = place_of_run(plan)
     if len(plan.forms) > 1:
         refuse_report_there(folder, force=plan.force)
-    plan = replace(plan, request=replace(plan.request, scope=scope))
+    plan = replace(plan, request=asked)
     with store.begun(folder, force=plan.force) as draft:
-        with _part_kept(draft, on_part):
+        with part_kept(draft, on_part):
             if plan.request.nproc:
-                run = measure_job(plan, draft, progress)
+                run = load(jobs_wing().measure)(plan, draft, progress)
             else:
-                run = _built_and_measured(plan, info, plan.request, draft, progress, None)
+                run = built_and_measured(plan, info, plan.request, draft, progress, None)
         store.finish(run, draft)
     return folder
-
-
-def _profile_with_others(plan: Plan, scope: str, progress: Progress, on_part: Callable[[Path], None]) -> Path:
-    """The same in one rank of a job that torchrun, or another launcher, has started: all ranks run this command, and
-    the first writes the run folder. It must be where all of them see it."""
-    from tracekit.capture.lockstep import joined
-
-    with ExitStack() as stack:
-        ranks = stack.enter_context(joined(plan.timeout_seconds))
-        plan = replace(plan, request=replace(plan.request, nproc=ranks.size))
-        check_request(find(plan.request.workload), plan.request)
-        refuse_processes_of_ranks(plan)
-        folder = place_of_run(plan)
-        if ranks.rank == 0:
-            if len(plan.forms) > 1:
-                refuse_report_there(folder, force=plan.force)
-            made = stack.enter_context(store.begun(folder, force=plan.force)).resolve()
-            stack.enter_context(_part_kept(made, on_part))
-        plan = replace(plan, request=replace(plan.request, scope=scope))
-        draft = ranks.decided(made if ranks.rank == 0 else None)
-        assert draft is not None
-        refuse_unshared(draft, ranks)
-        run, own = measure_rank(plan, draft, progress, ranks)
-        store.save(replace(run, status="complete") if ranks.rank else run, own)
-        # All have written what belongs to the folder.
-        ranks.begin()
-        if ranks.rank == 0:
-            store.finish(run, draft)
-        ranks.begin()
-    return folder
-
-
-def measure_rank(plan: Plan, draft: Path, progress: Progress, ranks: Ranks) -> tuple[Run, Path]:
-    """One rank's part of the run, and its folder: `draft` itself for rank 0, else one in it. Of rank 0 the run names
-    all ranks. Raises TracekitError for whatever the user can mend."""
-    own = draft / f"rank{ranks.rank}" if ranks.rank else draft
-    own.mkdir(exist_ok=True)
-    run = _built_and_measured(plan, find(plan.request.workload), plan.request, own, progress, ranks)
-    return replace(run, ranks=_ranks_of_run(run, own.name, ranks)), own
-
-
-def _ranks_of_run(run: Run, folder: str, ranks: Ranks) -> tuple[RankOfRun, ...]:
-    """Every rank with its forms; of any rank but the first none."""
-    from tracekit.comparison.judging.rank_differences import find_rank_differences
-
-    found = ranks.gathered((platform.node(), run.environment.gpu, folder, run.forms))
-    if ranks.rank:
-        return ()
-    by_name = [{form.name: form for form in forms} for *_, forms in found]
-    slowest: dict[FormName, Counter[int]] = {}
-    differ: dict[FormName, Differences] = {}
-    for name in by_name[0]:
-        own_us = (forms[name].own_wall_us for forms in by_name)
-        slowest[name] = Counter(each.index(max(each)) for each in zip(*own_us, strict=True))
-        differ[name] = find_rank_differences(by_name, name)
-
-    def of_form(rank: int, form: FormResult) -> RankForm:
-        facts = form.compilation
-        told = facts.diagnostics if facts else None
-        return RankForm(
-            name=form.name,
-            wall_us=median(form.own_wall_us) if form.own_wall_us else 0.0,
-            times_slowest=slowest[form.name][rank],
-            graphs=facts.graphs if facts else None,
-            graph_breaks=facts.graph_breaks if facts else None,
-            peak_memory_bytes=form.own_peak_memory_bytes,
-            compiling_calls=tuple(each.call for each in told.timed_calls()) if told else (),
-            differs=tuple(differ[form.name][rank]),
-        )
-
-    return tuple(
-        RankOfRun(rank, host, gpu, folder if rank else None, tuple(of_form(rank, form) for form in forms))
-        for rank, (host, gpu, folder, forms) in enumerate(found)
-    )
 
 
 def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Path:
@@ -188,7 +115,7 @@ def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Pa
     progress.stages(stages_of(plan)[1:])
     progress.stage("build")
     with store.begun(plan.out, force=plan.force, ways=store.IN_A_PROGRAM) as draft:
-        with _part_kept(draft, lambda _part: None):
+        with part_kept(draft, lambda _part: None):
             with _output_kept(draft) as warned:
                 with checked_meanwhile(workload.settings.device):
                     progress.phase(ASKING_WHETHER_KERNELS_ARE_SEEN)
@@ -200,7 +127,7 @@ def profile_built(plan: Plan, workload: BuiltWorkload, progress: Progress) -> Pa
 
 
 @contextmanager
-def _part_kept(draft: Path, on_part: Callable[[Path], None]) -> Iterator[None]:
+def part_kept(draft: Path, on_part: Callable[[Path], None]) -> Iterator[None]:
     """What was measured until an error is kept, and nothing where nothing was."""
     try:
         yield
@@ -228,7 +155,7 @@ def _output_kept(draft: Path) -> Iterator[list[Noted]]:
     warned += [Noted("warned", {"line": line}) for line in lines]
 
 
-def _built_and_measured(
+def built_and_measured(
     plan: Plan, info: WorkloadInfo, request: Request, draft: Path, progress: Progress, ranks: Ranks | None
 ) -> Run:
     """Builds, warms up, times and records; the manifest in `draft` is rewritten after every part. `ranks` are those
@@ -291,8 +218,8 @@ def _measure_forms(
 ) -> Run:
     from tracekit.capture.compilation import idle_mode
     from tracekit.capture.device import read_environment
-    from tracekit.capture.lockstep import ALONE
     from tracekit.capture.process import call_in_one_chunk
+    from tracekit.capture.ranks import ALONE
     from tracekit.workloads.scopes import repeated_parts
 
     run = Run(

@@ -28,7 +28,7 @@ from tracekit.workloads.sources import read_sources
 
 if TYPE_CHECKING:
     from tracekit.capture.forms import Form
-    from tracekit.capture.lockstep import Ranks
+    from tracekit.capture.ranks import Ranks
 
 
 @dataclass
@@ -72,8 +72,8 @@ def measure_cell(
     builder, scope = load_builder(info), check_scope(info, job.request.scope)
     from tracekit.capture import device as devices
     from tracekit.capture import failures
-    from tracekit.capture.lockstep import ALONE
     from tracekit.capture.process import call_in_one_chunk
+    from tracekit.capture.ranks import ALONE
     from tracekit.workloads.own_errors import their_calls
     from tracekit.workloads.scopes import build_scoped
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.uneven_ranks import MODEL
 
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
@@ -10,8 +11,6 @@ from tracekit.sweep.running.folder import SweepFolder
 from tracekit.sweep.running.matrix import make_cell
 from tracekit.sweep.running.sweeping import SweepPlan, find_left, run_cell
 from tracekit.walks.plan import TimingPlan
-
-from ...walks.test_job import MODEL
 
 pytest.importorskip("torch")
 

@@ -16,9 +16,8 @@ import pytest
 from msgspec.structs import replace
 from tests.sweep.sweeps import CALL, Children, answered, compiled_cell, eager_cell, make_failure, make_result
 
-from tracekit.errors import TracekitError
+from tracekit.errors import KilledRankError, TracekitError
 from tracekit.model.cell import Source
-from tracekit.model.child import RankFailure
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
 from tracekit.sweep.cells import Cell, CellAnswer, CellFailure, CellResult
@@ -35,8 +34,6 @@ from tracekit.sweep.running.sweeping import (
     run_cells,
     seconds_left,
 )
-from tracekit.walks.job import MODULE as LAUNCHER
-from tracekit.walks.job import decoded
 from tracekit.walks.plan import TimingPlan
 from tracekit.walks.processes import Ended, start_fresh
 from tracekit.workloads.registry import find
@@ -71,30 +68,27 @@ def run(
     return list(run_cells(plan, left, folder, lambda: nullcontext(Silent()), server))
 
 
-def test_a_cell_of_several_ranks_is_a_job_of_the_launcher_and_a_rank_that_fails_is_its_failure(
+def test_a_cell_of_several_ranks_is_timed_by_the_wing_that_runs_them_and_a_rank_that_fails_is_its_failure(
     folder: SweepFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell, jobs = compiled_cell("gpt", nproc=2, parallel="ddp"), []
+    cell, asked = compiled_cell("gpt", nproc=2, parallel="ddp"), []
     found = make_result(cell).run
-    full = (RankFailure(1, "CUDA out of memory", at=1.0, exit_code=1, out_of_memory=True), RankFailure(0))
-    killed = (RankFailure(0, "Connection closed by peer", at=1.0, exit_code=1), RankFailure(1, exit_code=-9))
-    ends = [(), full, killed]
+    full = TracekitError("rank 1 of 2: CUDA out of memory")
+    ends = [(None, False), (full, True), (KilledRankError("rank 1 of 2 ended"), False)]
 
-    def launched(module: str, job: bytes, _draft: Path, environment: dict[str, str], **_: Any) -> Ended:
-        jobs.append(decoded(job))
-        assert module == LAUNCHER and {"OMP_NUM_THREADS", "TORCHINDUCTOR_CACHE_DIR"} <= {*environment}
-        return Ended(0, msgspec.json.encode(ends.pop(0)), (), part=msgspec.json.encode(found))
+    def time_cell(*given: Any, **_: Any) -> tuple[Ended, TracekitError | None, bool]:
+        asked.append(given)
+        return (Ended(0, b"[]", (), part=msgspec.json.encode(found)), *ends.pop(0))
 
-    monkeypatch.setattr(sweeping, "run_module", launched)
+    monkeypatch.setattr(sweeping, "load", lambda _: time_cell)
     ((_, done),) = run(make_plan(cell, rank_timeout_seconds=20.0), folder)
     assert done is not None and (done.outcome, done.run) == ("done", found)
-    assert [(job.nproc, job.cell.request.parallel, job.timeout_seconds) for job in jobs] == [(2, "ddp", 20.0)]
+    assert [(job.request.parallel, nproc, patience) for job, nproc, _, patience in asked] == [("ddp", 2, 20.0)]
     ((_, failed),) = run(make_plan(cell, again=True), folder, (ToDo(cell, 1, done.started, "anew"),))
     assert failed is not None and (failed.outcome, failed.run) == ("out_of_memory", found)
-    assert failed.failure is not None and failed.failure.message == "rank 1 of 2: CUDA out of memory"
+    assert failed.failure is not None and failed.failure.message == str(full)
     ((_, ended),) = run(make_plan(cell, again=True), folder, (ToDo(cell, 1, failed.started, "anew"),))
-    assert ended is not None and ended.failure is not None and ended.outcome == "killed"
-    assert "out of memory" in ended.failure.message
+    assert ended is not None and ended.outcome == "killed"
 
 
 def measured(cell: Cell) -> Cell:

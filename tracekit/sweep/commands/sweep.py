@@ -173,7 +173,7 @@ def sweep(
     from tracekit.sweep.commands.measuring import sweep_and_show
     from tracekit.sweep.commands.showing import show_sweep
     from tracekit.walks.engines import LOCAL, RAY, RAY_CLIENT, is_ray
-    from tracekit.walks.job import rank_here
+    from tracekit.walks.plan import rank_here
 
     check_output_path("--json", json_path)
     options: tuple[str, ...] = context.meta[OWN_OPTIONS]

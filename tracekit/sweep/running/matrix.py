@@ -12,7 +12,7 @@ from tracekit.model.option import OPTIONS, words_of
 from tracekit.model.run import FormName
 from tracekit.model.workload import Request
 from tracekit.sweep.cells import Cell
-from tracekit.walks.job import refuse_alone
+from tracekit.walks.plan import refuse_alone
 from tracekit.workloads.registry import check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request
 

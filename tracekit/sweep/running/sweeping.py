@@ -22,7 +22,6 @@ from tracekit import __version__
 from tracekit.errors import KilledRankError, TracekitError
 from tracekit.model.bounded import Calls, Patience, Processes, Whole
 from tracekit.model.cell import CellJob, CellRun
-from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.sweep.cells import Asked, Cell, CellAnswer, CellFailure, CellOutcome, CellResult
 from tracekit.sweep.running.cell_process import describe_failure
@@ -30,10 +29,9 @@ from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outda
 from tracekit.sweep.running.fork_server import ForkServer
 from tracekit.sweep.running.locks import NoLocksError, locked
 from tracekit.sweep.running.progress_words import cell_timed_out, cell_without_answer, cell_words
-from tracekit.walks.job import MODULE as LAUNCHER
-from tracekit.walks.job import RankJob, encoded, failure_of, threads_of_rank
-from tracekit.walks.plan import RANKS_SECONDS, TimingPlan
+from tracekit.walks.plan import RANKS_SECONDS, TimingPlan, jobs_wing
 from tracekit.walks.processes import Ended, caches_in, run_module
+from tracekit.wings import load
 from tracekit.workloads.registry import find
 
 MODULE = "tracekit.sweep.running.cell_process"
@@ -200,21 +198,19 @@ def _run_ranks(
     job: CellJob, nproc: int, limit: float | None, place: Path, progress: Progress, timeout_seconds: float
 ) -> tuple[CellRun | None, CellFailure | None]:
     """What came of a cell of several ranks, which rank 0 tells; and what failed, on the rank where it did."""
-    asked, surroundings = (
-        encoded(RankJob(nproc, cell=job, timeout_seconds=timeout_seconds)),
-        caches_in(place) | threads_of_rank(),
+    ended: Ended
+    error: TracekitError | None
+    ended, error, out_of_memory = load(jobs_wing().time_cell)(
+        job, nproc, place, timeout_seconds, limit_seconds=limit, on_word=progress.detail
     )
-    ended = run_module(LAUNCHER, asked, place, surroundings, limit_seconds=limit, on_word=progress.detail)
     run = _until_then(ended)
     if ended.answer is None:
         return run, _without_answer(ended, limit)
-    failures = msgspec.json.decode(ended.answer, type=tuple[RankFailure, ...])
-    if not failures:
+    if error is None:
         return run, None
-    error = failure_of(failures, nproc, timeout_seconds)
     failure = describe_failure(error, ended.word)
     kind: CellOutcome = "killed" if isinstance(error, KilledRankError) else failure.kind
-    kind = "out_of_memory" if any(each.out_of_memory for each in failures) else kind
+    kind = "out_of_memory" if out_of_memory else kind
     return run, replace(failure, kind=kind, last_lines=failure.last_lines or ended.lines[-LAST_LINES:])
 
 

@@ -8,8 +8,9 @@ from tests.comparison.judging.test_accuracy import SAME, numerics, tensor
 from tests.sides import make_form, make_side
 
 from tracekit.comparison.comparing import compare
-from tracekit.comparison.judging.rank_differences import find_rank_differences, note_rank_differences, with_worst_rank
+from tracekit.comparison.judging.rank_differences import note_rank_differences, with_worst_rank
 from tracekit.comparison.judging.timed import calls_that_count
+from tracekit.job.differences import find_rank_differences
 from tracekit.model.compilation import (
     CompilingCall,
     Diagnostics,

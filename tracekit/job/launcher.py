@@ -1,5 +1,5 @@
-"""Starts the ranks of a job on this machine: `python -m tracekit.walks.launcher JOB ANSWER`. Each rank is
-`python -m tracekit.walks.rank_process JOB`; the answer is how those ended that failed.
+"""Starts the ranks of a job on this machine: `python -m tracekit.job.launcher JOB ANSWER`. Each rank is
+`python -m tracekit.job.rank_process JOB`; the answer is how those ended that failed.
 
 Not by torch's elastic agent: it counts ranks that it ended itself among those that failed, it cannot say which rank was
 first, and it gives the others 30 s to end.
@@ -18,11 +18,11 @@ from types import FrameType
 import msgspec
 from msgspec.structs import replace
 
-from tracekit.capture.lockstep import meeting_place
-from tracekit.model.child import END_OF_RANK, STANDS_OF_RANK, LaunchedJob, RankFailure
+from tracekit.job.lockstep import meeting_place
+from tracekit.job.nouns import END_OF_RANK, STANDS_OF_RANK, LaunchedJob, RankFailure
 from tracekit.walks.processes import end_groups, tied_command
 
-MODULE = "tracekit.walks.rank_process"
+MODULE = "tracekit.job.rank_process"
 #: How long ranks may take to end when they are told to: shorter than the launcher has itself (`walks/processes.py`).
 PATIENCE_SECONDS = 3.0
 #: A rank that has ended, its exit code and when that was.

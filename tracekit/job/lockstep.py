@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -25,54 +25,6 @@ T = TypeVar("T")
 LOOPBACK = "127.0.0.1"
 #: A call begins so long after all ranks have come to it: longer than the word of it travels between processes.
 AHEAD_NS = 500_000
-
-
-class Ranks(Protocol):
-    """The ranks that make the calls; of a run of one process, that one."""
-
-    rank: int
-    size: int
-
-    def begin(self) -> int:
-        """Waits until all ranks have come to the next call; returns the moment it begins, by `perf_counter_ns`. Raises
-        LateRankError with the ranks that did not come in time."""
-
-    def took(self, began_ns: int, ended_ns: int) -> tuple[float, float]:
-        """Microseconds of a call until the slowest rank has ended it, and until this one has. `began_ns` and `ended_ns`
-        are this rank's."""
-
-    def most(self, *values: float) -> tuple[float, ...]:
-        """Each value of the rank where it is largest."""
-
-    def decided(self, value: T) -> T:
-        """What the first rank says."""
-
-    def gathered(self, value: T) -> list[T]:
-        """What each rank says, in their order."""
-
-
-class OneProcess:
-    """No other ranks."""
-
-    rank, size = 0, 1
-
-    def begin(self) -> int:
-        return time.perf_counter_ns()
-
-    def took(self, began_ns: int, ended_ns: int) -> tuple[float, float]:
-        return (ended_ns - began_ns) / 1e3, (ended_ns - began_ns) / 1e3
-
-    def most(self, *values: float) -> tuple[float, ...]:
-        return values
-
-    def decided(self, value: T) -> T:
-        return value
-
-    def gathered(self, value: T) -> list[T]:
-        return [value]
-
-
-ALONE = OneProcess()
 
 
 class Lockstep:
@@ -141,15 +93,6 @@ def _not_joined(said: str) -> str:
         return f"{failed}: the port is in use; pass another one (MASTER_PORT, or torchrun --master-port)"
     why = said.partition("\n")[0].rstrip(".")
     return f"{failed} ({why}): start all ranks, with the same MASTER_ADDR and MASTER_PORT"
-
-
-def rank_of_job() -> tuple[int, int]:
-    """This process's rank and how many there are: those of its process group, or else what its launcher has told it."""
-    if dist.is_available() and dist.is_initialized():
-        return dist.get_rank(), dist.get_world_size()
-    told = [os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE")]
-    rank, size = map(int, told) if all(each.isdecimal() for each in told) else (0, 1)
-    return rank, size
 
 
 @contextmanager

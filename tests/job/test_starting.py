@@ -8,65 +8,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.cli.runs import ROOT, assert_refused, invoke, tracekit
+from tests.uneven_ranks import MODEL
 
 from tracekit import store
 from tracekit.errors import KilledRankError, TheirCodeError, TracekitError
-from tracekit.model.child import RankFailure
+from tracekit.job import starting
+from tracekit.job.measuring import refuse_unshared
+from tracekit.job.nouns import RankFailure, RankJob, decoded, encoded
+from tracekit.job.starting import failure_of
+from tracekit.model.cell import CellJob
 from tracekit.model.workload import Request
 from tracekit.nvml import Driver, NoDriver
 from tracekit.tracefile.read import read_trace
-from tracekit.walks.job import RankJob, decoded, encoded, failure_of, refuse_unshared
 from tracekit.walks.plan import Plan
+from tracekit.walks.processes import Ended
 from tracekit.walks.sides import compare_forms
 from tracekit.workloads import sizes
 
-#: A layer whose outputs are all-reduced; compiled it needs no C++. Rank 1 comes late, or has a graph break
-#: and compiles again, once in a timed call, when it is told to.
-MODEL = """
-import time
-
-import torch
-import torch.distributed as dist
-from torch import nn
-
-import tracekit
-
-#: More calls than warm-up makes, and fewer than are made until the last timed one.
-TIMED = 20
-
-
-class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer, self.times, self.breaks = nn.Linear(8, 8).requires_grad_(False), 1, False
-
-    def forward(self, x):
-        if self.breaks:
-            torch._dynamo.graph_break()
-        for _ in range(self.times):
-            x = self.layer(x)
-        return x
-
-
-def build(rank: int, world_size: int, late_ms: float = 0.0, uneven: bool = False):
-    assert (world_size, rank in (0, 1)) == (2, True)
-    model, calls = Model(), []
-    model.breaks = uneven and rank == 1
-
-    def step():
-        calls.append(1)
-        if rank == 1:
-            time.sleep(late_ms / 1000)
-            if uneven:
-                model.times = 1 if len(calls) < 5 else 2 if len(calls) < TIMED else 3
-        out = model(torch.ones(4, 8))
-        dist.all_reduce(out)
-        return out
-
-    return tracekit.Workload(call=step, modules={"model": model})
-"""
 #: Short, and of ranks that share two cores.
 SHORT = ("--iterations", 6, "--no-provenance", "--no-numerics")
 profile = partial(tracekit, "profile", "model.py:build", CUDA_VISIBLE_DEVICES="", OMP_NUM_THREADS="1")
@@ -163,7 +124,7 @@ def test_what_cannot_be_asked_of_ranks_is_refused(folder: Path, monkeypatch: pyt
 
 def test_a_port_in_use_and_ranks_that_do_not_come_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    from tracekit.capture.lockstep import joined
+    from tracekit.job.lockstep import joined
 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -181,7 +142,7 @@ def test_a_port_in_use_and_ranks_that_do_not_come_are_one_line(monkeypatch: pyte
 
 def test_a_rank_without_a_gpu_is_told_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
-    from tracekit.capture.lockstep import joined
+    from tracekit.job.lockstep import joined
 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     for name, value in {"RANK": "5", "LOCAL_RANK": "2"}.items():
@@ -192,7 +153,7 @@ def test_a_rank_without_a_gpu_is_told_how_many_there_are(monkeypatch: pytest.Mon
 
 def test_all_ranks_refuse_a_folder_that_one_host_does_not_see(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from tracekit.capture.lockstep import OneProcess
+    from tracekit.capture.ranks import OneProcess
 
     class OfThree(OneProcess):
         def gathered(self, value: Any) -> list[Any]:
@@ -248,3 +209,29 @@ def test_a_job_goes_through_a_file_whole() -> None:
     plan = Plan(Request("model.py:build", nproc=2), ("eager",), Path("there"), force=False, command="tracekit")
     job = RankJob(2, plan, Path("/draft"))
     assert decoded(encoded(job)) == job
+
+
+def test_a_cell_is_timed_by_ranks_of_the_launcher_and_the_rank_that_failed_is_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = (RankFailure(1, "CUDA out of memory", at=1.0, exit_code=1, out_of_memory=True), RankFailure(0))
+    killed = (RankFailure(0, "Connection closed by peer", at=1.0, exit_code=1), RankFailure(1, exit_code=-9))
+    ends, jobs = [(), full, killed, None], []
+
+    def launched(module: str, job: bytes, _place: Path, environment: dict[str, str], **_: Any) -> Ended:
+        jobs.append(decoded(job))
+        assert module == starting.MODULE and {"OMP_NUM_THREADS", "TORCHINDUCTOR_CACHE_DIR"} <= {*environment}
+        answer = ends.pop(0)
+        return Ended(0, msgspec.json.encode(answer) if answer is not None else None, ())
+
+    monkeypatch.setattr(starting, "run_module", launched)
+    cell = CellJob(Request("gpt", nproc=2, parallel="ddp"), ("eager",), None, None, 7)
+    told = [
+        starting.time_cell(cell, 2, tmp_path, 20.0, limit_seconds=None, on_word=lambda _: None)[1:] for _ in range(4)
+    ]
+    assert [(job.nproc, job.cell, job.timeout_seconds) for job in jobs] == [(2, cell, 20.0)] * 4
+    assert [(str(error) if error else None, full) for error, full in told[:2]] == [
+        (None, False),
+        ("rank 1 of 2: CUDA out of memory", True),
+    ]
+    assert isinstance(told[2][0], KilledRankError) and told[3] == (None, False)

@@ -1,4 +1,4 @@
-"""One rank of a run: `python -m tracekit.walks.rank_process JOB`, started by `walks/launcher.py`."""
+"""One rank of a run: `python -m tracekit.job.rank_process JOB`, started by `job/launcher.py`."""
 
 import faulthandler
 import os
@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from tracekit import store
 from tracekit.errors import LateRankError, TheirCodeError, TracekitError
 from tracekit.files import write_replaced
-from tracekit.model.child import END_OF_RANK, STANDS_OF_RANK, RankFailure
+from tracekit.job.measuring import measure_rank
+from tracekit.job.nouns import END_OF_RANK, STANDS_OF_RANK, RankFailure, RankJob, decoded
 from tracekit.model.progress import Progress, Silent
-from tracekit.walks.job import RANK, RankJob, decoded
+from tracekit.walks.plan import RANK
 from tracekit.walks.processes import WORD, caches_in
-from tracekit.walks.profiling import measure_rank
 from tracekit.walks.relayed_progress import Relaying
 from tracekit.walks.timed_cell import ProgressFile, in_one_line, keeping, measure_cell, ran_out_of_memory
 
@@ -41,7 +41,7 @@ def work(job: RankJob, place: Path, rank: int) -> None:
             # Empty for each rank: another's compiled code would shorten what it takes to compile.
             os.environ[name] += f"/rank{rank}"
     # Imports torch, which looks at them.
-    from tracekit.capture.lockstep import joined
+    from tracekit.job.lockstep import joined
 
     if job.cell is not None:
         with joined(job.timeout_seconds) as ranks:

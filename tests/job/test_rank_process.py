@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from tracekit.errors import LateRankError
-from tracekit.model.child import END_OF_RANK, RankFailure
-from tracekit.walks import rank_process
-from tracekit.walks.job import RANK, RankJob, encoded
+from tracekit.job import rank_process
+from tracekit.job.nouns import END_OF_RANK, RankFailure, RankJob, encoded
+from tracekit.walks.plan import RANK
 
 
 def test_an_error_of_several_lines_is_told_in_one_and_its_traceback_kept(
@@ -44,7 +44,7 @@ def test_an_error_of_several_lines_is_told_in_one_and_its_traceback_kept(
     ],
 )
 def test_a_rank_says_how_it_ends_but_when_it_is_told_to(does: str, code: int, said: str | None, tmp_path: Path) -> None:
-    script = "import os, signal, sys, time; from pathlib import Path; from tracekit.walks import rank_process\n"
+    script = "import os, signal, sys, time; from pathlib import Path; from tracekit.job import rank_process\n"
     script += f"def work(*_):\n    {does}\n"
     script += "rank_process.work = work; rank_process.main(Path(sys.argv[1]))"
     (tmp_path / "job").write_bytes(encoded(RankJob(2)))
@@ -59,7 +59,7 @@ def test_a_rank_that_has_failed_is_not_told_to_end_before_it_has_said_so(tmp_pat
     script = """
 import os, signal, sys
 from pathlib import Path
-from tracekit.walks import rank_process
+from tracekit.job import rank_process
 
 class Failure(Exception):
     def __str__(self):

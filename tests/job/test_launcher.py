@@ -12,12 +12,12 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tracekit.capture.lockstep import meeting_place
-from tracekit.model.child import END_OF_RANK, LaunchedJob, RankFailure
-from tracekit.walks import launcher
-from tracekit.walks.job import failure_of
+from tests.walks.test_processes import gone, wait_for
 
-from .test_processes import gone, wait_for
+from tracekit.job import launcher
+from tracekit.job.lockstep import meeting_place
+from tracekit.job.nouns import END_OF_RANK, LaunchedJob, RankFailure
+from tracekit.job.starting import failure_of
 
 #: Notes its number; rank 1 then ends as it is told to, when all are there, and the others wait.
 RANK = """
@@ -93,9 +93,7 @@ def test_what_befalls_a_rank_while_it_is_stopped_is_its_own(tmp_path: Path, monk
 def test_a_launcher_that_is_told_to_end_stops_its_ranks_first(tmp_path: Path) -> None:
     (tmp_path / "rank_of_a_test.py").write_text(RANK.replace("ENDS", "pass").replace("OTHER", DEAF))
     (tmp_path / "job").write_bytes(msgspec.json.encode(LaunchedJob(2)))
-    script = (
-        "import sys; from pathlib import Path; from tracekit.walks import launcher as it; it.PATIENCE_SECONDS = 0.2"
-    )
+    script = "import sys; from pathlib import Path; from tracekit.job import launcher as it; it.PATIENCE_SECONDS = 0.2"
     script += "; it.MODULE = 'rank_of_a_test'; it.main(*map(Path, sys.argv[1:]))"
     command = [sys.executable, "-c", script, str(tmp_path / "job"), str(tmp_path / "answer")]
     paths = f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}"

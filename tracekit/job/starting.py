@@ -3,78 +3,26 @@
 from __future__ import annotations
 
 import os
-import platform
+from collections.abc import Callable
 from pathlib import Path
 from signal import Signals
-from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 from tracekit import store
 from tracekit.errors import KilledRankError, TheirCodeError, TracekitError
+from tracekit.job.nouns import RankFailure, RankJob, encoded
 from tracekit.model.cell import CellJob
-from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
-from tracekit.model.workload import Request
 from tracekit.report.words.noted import exit_words
-from tracekit.walks.plan import RANKS_SECONDS, Plan
-from tracekit.walks.processes import run_module
+from tracekit.walks.plan import Plan
+from tracekit.walks.processes import Ended, caches_in, run_module
 from tracekit.walks.relayed_progress import shown_on
 
-if TYPE_CHECKING:
-    from tracekit.capture.lockstep import Ranks
-
-MODULE = "tracekit.walks.launcher"
+MODULE = "tracekit.job.launcher"
 #: So many of the lines in which a rank says where it stands.
 STANDS_LINES = 6
-#: What ranks of a job started elsewhere have in their environment.
-RANK = "RANK"
-OF_A_JOB = ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-
-
-class RankJob(Struct, frozen=True):
-    """What each rank is to do: to measure a run by its plan into `draft`, or to time a cell."""
-
-    nproc: int
-    plan: Plan | None = None
-    draft: Path | None = None
-    cell: CellJob | None = None
-    timeout_seconds: float = RANKS_SECONDS
-
-
-def encoded(job: RankJob) -> bytes:
-    return msgspec.json.encode(job, enc_hook=str)
-
-
-def decoded(content: bytes) -> RankJob:
-    def path(kind: type[Any], text: Any) -> Any:
-        return kind(text)
-
-    return msgspec.json.decode(content, type=RankJob, dec_hook=path)
-
-
-def rank_here() -> int | None:
-    """The rank that a launcher has given to this process; None where none has."""
-    text = os.environ.get(RANK, "")
-    return int(text) if text.isdecimal() and all(name in os.environ for name in OF_A_JOB) else None
-
-
-def refuse_alone(request: Request) -> None:
-    """Raises TracekitError for what is for several ranks where there is one process."""
-    if request.parallel and not request.nproc and rank_here() is None:
-        raise TracekitError(f"--parallel {request.parallel} is for several ranks: pass --nproc N")
-
-
-def refuse_unshared(folder: Path, ranks: Ranks) -> None:
-    """Raises TracekitError, in all ranks alike, where a rank does not see the folder: hosts share no file system."""
-    seen = ranks.gathered((platform.node(), folder.is_dir()))
-    blind = [f"{rank} ({host})" for rank, (host, sees) in enumerate(seen) if not sees]
-    if blind:
-        raise TracekitError(
-            f"rank {', '.join(blind)} does not see {folder}: pass --out with a folder that all hosts share"
-        )
 
 
 def measure_job(plan: Plan, draft: Path, progress: Progress) -> Run:
@@ -149,3 +97,22 @@ def _hanging_error(
             f" for rank {which}, or by an error of its own (output.log)"
         )
     return TheirCodeError(message, "\n".join(lines))
+
+
+def time_cell(
+    job: CellJob,
+    nproc: int,
+    place: Path,
+    timeout_seconds: float,
+    *,
+    limit_seconds: float | None,
+    on_word: Callable[[str], None],
+) -> tuple[Ended, TracekitError | None, bool]:
+    """Times a cell in so many ranks, whose caches are below `place`: how that ended, what rank 0 found out so far with
+    it; the error of the rank that failed, if one did; and whether any had too little memory."""
+    asked = encoded(RankJob(nproc, cell=job, timeout_seconds=timeout_seconds))
+    surroundings = caches_in(place) | threads_of_rank()
+    ended = run_module(MODULE, asked, place, surroundings, limit_seconds=limit_seconds, on_word=on_word)
+    failures = msgspec.json.decode(ended.answer, type=tuple[RankFailure, ...]) if ended.answer is not None else ()
+    error = failure_of(failures, nproc, timeout_seconds) if failures else None
+    return ended, error, any(each.out_of_memory for each in failures)

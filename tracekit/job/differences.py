@@ -1,0 +1,114 @@
+"""What did some ranks of a job do that others did not? Ranks with the same work compile alike and hold as much."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from tracekit.comparison.judging.accuracy import judge_outputs
+from tracekit.comparison.judging.rank_differences import JUDGED, OUTPUTS, severity_of
+from tracekit.model.compilation import Diagnostics, FailedGuard, FrameCompilation
+from tracekit.model.note import Facts, Noted
+from tracekit.model.numerics import Accuracy
+from tracekit.model.run import FormName, FormResult
+
+#: Peaks of memory that are less apart than this share of the least, or than so many bytes, are alike.
+LEAST_MEMORY, LEAST_BYTES = 0.03, 2**20
+#: Of each rank, what it did that not all did.
+Differences = tuple[list[Noted], ...]
+
+
+def find_rank_differences(ranks: Sequence[Mapping[FormName, FormResult]], name: FormName) -> Differences:
+    """What each rank's form of that name did that not all ranks' did; `ranks` have the forms of one rank each."""
+    forms = [forms[name] for forms in ranks]
+    found: Differences = tuple([] for _ in ranks)
+    told = [form.compilation.diagnostics if form.compilation else None for form in forms]
+    if all(told):
+        diagnostics = [each for each in told if each]
+        for question in (_recompiled, _broke, _ran_eager):
+            for rank, noted in question(diagnostics):
+                found[rank].append(noted)
+    for question_of_forms in (_held_more(forms), _returned_worse(ranks) if name == "compiled" else ()):
+        for rank, noted in question_of_forms:
+            found[rank].append(noted)
+    return found
+
+
+def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted]]:
+    """Functions that a rank compiled again more often than the rank that did so least."""
+    counts = [Counter(map(_key, told.recompiles)) for told in diagnostics]
+    for key in dict.fromkeys(key for count in counts for key in count):
+        least = min(count[key] for count in counts)
+        # Checks at which the rank with fewest failed too are not what another is alone with.
+        fewest = next(told for told, count in zip(diagnostics, counts, strict=True) if count[key] == least)
+        usual = {_text(guard) for guard in _guards(fewest, key)}
+        for rank, count in enumerate(counts):
+            if count[key] > least:
+                again = [each for each in diagnostics[rank].recompiles if _key(each) == key]
+                guards = _guards(diagnostics[rank], key)
+                own = [each for each in guards if _text(each) not in usual] or guards
+                # A size, a type or a function says more than what torch alone has words for.
+                known = [each for each in own if each.facts["kind"] != "other"] or own
+                facts: Facts = {
+                    "function": key[0],
+                    "where": key[1],
+                    "times": count[key],
+                    "least": least,
+                    "timed": sum(each.phase == "timed" for each in again),
+                    "guard": _text(known[0]),
+                }
+                yield rank, Noted("rank_recompiled", facts)
+
+
+def _key(recompile: FrameCompilation) -> tuple[str | None, str | None]:
+    return recompile.function, recompile.where
+
+
+def _guards(told: Diagnostics, key: tuple[str | None, str | None]) -> list[FailedGuard]:
+    """The checks that failed before that function was compiled again, the latest first."""
+    return [guard for each in reversed(told.recompiles) if _key(each) == key for guard in each.because]
+
+
+def _text(guard: FailedGuard) -> str:
+    return guard.text.partition("\n")[0].partition("  #")[0].strip()
+
+
+def _broke(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted]]:
+    """Lines at which the graph breaks in some ranks only."""
+    lines = [{(each.line, each.function): each for each in told.breaks} for told in diagnostics]
+    for rank, own in enumerate(lines):
+        for key, each in own.items():
+            if not all(key in others for others in lines):
+                yield rank, Noted("rank_broke", {"where": each.line, "function": each.function, "reason": each.reason})
+
+
+def _ran_eager(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted]]:
+    """Functions that run eager, though they were to be compiled, in some ranks only."""
+    parts = [{(each.kind, each.function, each.where): each for each in told.fallbacks} for told in diagnostics]
+    for rank, own in enumerate(parts):
+        for key, each in own.items():
+            if not all(key in others for others in parts):
+                facts: Facts = {"where": each.where, "function": each.function, "reason": each.reason}
+                yield rank, Noted("rank_ran_eager", facts)
+
+
+def _held_more(forms: Sequence[FormResult]) -> Iterator[tuple[int, Noted]]:
+    """Ranks whose calls hold more memory than those of the rank that holds least."""
+    peaks = [form.own_peak_memory_bytes for form in forms]
+    least = min((peak for peak in peaks if peak is not None), default=0)
+    for rank, peak in enumerate(peaks):
+        if peak is not None and peak - least >= max(LEAST_MEMORY * least, LEAST_BYTES):
+            yield rank, Noted("rank_memory", {"peak_bytes": peak, "least_bytes": least})
+
+
+def _returned_worse(ranks: Sequence[Mapping[FormName, FormResult]]) -> Iterator[tuple[int, Noted]]:
+    """Ranks whose compiled form returns what is less like eager's than on the rank that is most like it."""
+    judged = [_judged(forms) for forms in ranks]
+    best = max((severity_of(each) for each in judged if each), default=0)
+    for rank, each in enumerate(judged):
+        if each is not None and each.result in ("less_accurate", "undecided") and severity_of(each) < best:
+            judged_as = dict(zip(JUDGED, (each.result, each.basis, each.reason.code), strict=True))
+            yield rank, Noted(OUTPUTS, judged_as | each.reason.facts)
+
+
+def _judged(forms: Mapping[FormName, FormResult]) -> Accuracy | None:
+    eager, compiled = (form.numerics if form else None for form in (forms.get("eager"), forms.get("compiled")))
+    return judge_outputs(eager, compiled, same_work=True) if compiled else None
