@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracekit.model.timeline import Counter, Panel, Picture, Track
+from tracekit.model.picture import Counter, Panel, Picture, Track
 from tracekit.slices import ARROWS, SCHEMA, in_order
 
 

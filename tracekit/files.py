@@ -19,6 +19,8 @@ from tracekit.errors import TracekitError
 
 #: zlib's window bits for gzip framing.
 GZIP_FRAME = 31
+#: How a file of either begins.
+GZIP_MAGIC, ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 #: How large a log may become before it is cut, how much of each of its ends is kept then, and how often that is looked
 #: at.
 MOST_LOG_BYTES, LOG_END_BYTES = 4 << 20, 1 << 20

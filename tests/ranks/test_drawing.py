@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.ranks.jobs import make_digest, simulate
 
-from tracekit.model.timeline import Panel, Picture
+from tracekit.model.picture import Panel, Picture
 from tracekit.ranks.drawing import arrival, draw_ranks, release
 from tracekit.ranks.joining import join_ranks, match_ranks
 from tracekit.tracefile.slimming import MOST_BYTES, estimate_bytes, slimmed

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracekit.errors import TracekitError
-from tracekit.model.timeline import Picture
+from tracekit.model.picture import Picture
 from tracekit.tracefile.perfetto import nested, side_by_side, write_picture
 from tracekit.tracefile.read import read_trace
 

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from msgspec.structs import replace
 
-from tracekit.model.timeline import Picture
+from tracekit.model.picture import Picture
 from tracekit.tracefile.perfetto import write_picture
 from tracekit.tracefile.slimming import estimate_bytes, slimmed
 

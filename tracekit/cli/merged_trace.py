@@ -13,7 +13,7 @@ from tracekit.analysis import holds_window
 from tracekit.analysis.drawing import ARROWS_ARE, draw_arrows, draw_panel, known_of
 from tracekit.cli.output import check_output_path
 from tracekit.comparison.matching.groups import match_work
-from tracekit.model.timeline import Picture
+from tracekit.model.picture import Picture
 from tracekit.printing import echo
 from tracekit.report.words.groups import label_words
 from tracekit.tracefile.perfetto import write_picture
@@ -24,8 +24,9 @@ from tracekit.walks.sides import raise_if_damaged
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Side
+    from tracekit.model.matching import Matching
+    from tracekit.model.picture import Panel
     from tracekit.model.run import FormName, RecordingKind
-    from tracekit.model.timeline import Matching, Panel
     from tracekit.walks.reading import Reading
 
 NOT_MATCHED = "kernels could not be matched one by one: no groups, no arrows"

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.timeline import Panel, Picture, Track
+from tracekit.model.picture import Panel, Picture, Track
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.listing import parts_of_ranks

@@ -17,7 +17,7 @@ import msgspec
 
 from tracekit.errors import TracekitError
 from tracekit.files import replaced, written
-from tracekit.model.timeline import Picture, Track
+from tracekit.model.picture import Picture, Track
 
 SCHEMA = "tracekit.perfetto/1"
 #: Threads of a process are numbered from its own number times this.

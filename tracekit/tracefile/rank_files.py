@@ -1,4 +1,4 @@
-"""Which rank of a job is each trace in a folder of? Told by the beginning of the recording, else by the file's name."""
+"""Traces in a folder, and which rank of a job each is of: by the beginning of the recording, else by its name."""
 
 import re
 import zlib
@@ -8,10 +8,11 @@ from pathlib import Path
 import zstandard
 
 from tracekit.errors import TracekitError
+from tracekit.files import GZIP_MAGIC, ZSTD_MAGIC
 from tracekit.shell import quoted
-from tracekit.tracefile.source import traces_in
-from tracekit.tracefile.unpack import GZIP_MAGIC, ZSTD_MAGIC
 
+#: How the names of trace files end, for those in a folder.
+ENDINGS = (".json", ".json.gz", ".json.zst", ".json.zstd")
 #: A rank's number in a file's name, as recorders write it: `rank3`, `rank_3`, `worker3_step_12`, `gpu-3`.
 RANK_IN_NAME = re.compile(r"(?:rank|worker|gpu|device)[-_.]?(\d{1,6})(?!\d)", re.IGNORECASE)
 #: The same as torch.profiler writes it before the events.
@@ -21,6 +22,16 @@ BEGINNING_BYTES = 1 << 16
 MOST_BYTES = 1 << 20
 #: Ranks, and files of one, that are named.
 MOST_NAMED = 8
+
+
+def holds_traces(folder: Path) -> bool:
+    """Whether some file in the folder is called like a trace."""
+    return bool(traces_in(folder))
+
+
+def traces_in(folder: Path) -> list[Path]:
+    """What is called like a trace, by name."""
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(ENDINGS))
 
 
 def rank_in_name(path: Path) -> int | None:

@@ -5,7 +5,7 @@ import json
 import polars as pl
 from msgspec.structs import replace
 
-from tracekit.model.timeline import Panel, Picture
+from tracekit.model.picture import Panel, Picture
 
 #: Perfetto's page reads JSON up to some 150 MB well; sizes are estimated, so there is some room.
 MOST_BYTES = 140_000_000

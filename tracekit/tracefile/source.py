@@ -10,12 +10,10 @@ from msgspec import Struct
 
 from tracekit.errors import TracekitError
 from tracekit.tracefile.places import is_url, open_url, refusal, said_in_one_line
+from tracekit.tracefile.rank_files import refuse_ranks, traces_in
 
 #: What stands for standard input on the command line.
 STDIN = "-"
-
-#: How the names of trace files end, for those in a folder.
-ENDINGS = (".json", ".json.gz", ".json.zst", ".json.zstd")
 
 
 class Source(Struct, frozen=True):
@@ -60,25 +58,12 @@ def raise_if_absent(place: str) -> None:
         raise refusal(place, FileNotFoundError())
 
 
-def holds_traces(folder: Path) -> bool:
-    """Whether some file in the folder is called like a trace."""
-    return bool(traces_in(folder))
-
-
-def traces_in(folder: Path) -> list[Path]:
-    """What is called like a trace, by name."""
-    return sorted(path for path in folder.iterdir() if path.is_file() and path.name.endswith(ENDINGS))
-
-
 def _only_trace_in(folder: Path) -> Path:
     traces = traces_in(folder)
     if len(traces) == 1:
         return traces[0]
     if not traces:
         raise TracekitError(f"{folder} holds no trace and no run.json; pass a trace file or a run folder")
-    # Only for who needs it.
-    from tracekit.tracefile.rank_files import refuse_ranks
-
     refuse_ranks(folder)
     names = ", ".join(path.name for path in traces[:5]) + (", ..." if len(traces) > 5 else "")
     raise TracekitError(f"{folder} holds {len(traces)} traces: pass one of them ({names})")

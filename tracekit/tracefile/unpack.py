@@ -21,12 +21,9 @@ from isal import igzip_lib, isal_zlib
 from msgspec import Struct
 
 from tracekit.errors import TracekitError
-from tracekit.files import GZIP_FRAME
+from tracekit.files import GZIP_FRAME, GZIP_MAGIC, ZSTD_MAGIC
 from tracekit.tracefile.places import READ_BYTES, WEB, refusal
 from tracekit.tracefile.source import Source
-
-GZIP_MAGIC = b"\x1f\x8b"
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 #: Bytes of the pieces that are handed on.
 PIECE_BYTES = 1 << 20

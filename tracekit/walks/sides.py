@@ -14,7 +14,8 @@ from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import BUSY_MOVES, Side
 from tracekit.names import encodable
 from tracekit.shell import quoted
-from tracekit.tracefile.source import holds_traces, raise_if_absent
+from tracekit.tracefile.rank_files import holds_traces
+from tracekit.tracefile.source import raise_if_absent
 from tracekit.walks.model_code import read_model_code
 from tracekit.walks.reading import Reading
 from tracekit.wings import load, over_ranks, wings

@@ -8,7 +8,8 @@ from tests.traces import Json, analyze, make_call, make_kernel, make_op, make_sp
 from tracekit.analysis.drawing import draw_arrows, draw_panel, known_of
 from tracekit.analysis.sequence import list_work
 from tracekit.model.comparison import GroupMember, KernelGroup
-from tracekit.model.timeline import MatchedWork, Matching, Panel
+from tracekit.model.matching import MatchedWork, Matching
+from tracekit.model.picture import Panel
 from tracekit.model.trace import Trace
 
 

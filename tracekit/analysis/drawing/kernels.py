@@ -12,8 +12,9 @@ from msgspec import Struct
 from tracekit.analysis.kernels import in_launch_order
 from tracekit.analysis.window import Scope
 from tracekit.model.groups import Label
+from tracekit.model.matching import MatchedWork, Matching
+from tracekit.model.picture import Panel, Track
 from tracekit.model.sequence import Sequence
-from tracekit.model.timeline import MatchedWork, Matching, Panel, Track
 from tracekit.slices import ARROWS, Row, as_slices, details
 
 #: What they are called in a viewer's list.

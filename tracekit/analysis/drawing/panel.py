@@ -11,7 +11,7 @@ from tracekit.analysis.idle import list_gaps, main_cause
 from tracekit.analysis.queue import waiting_over_time
 from tracekit.analysis.window import Scope, Span, WindowKind, find_named_or_steps, find_scope
 from tracekit.model.analysis import StepUse
-from tracekit.model.timeline import Counter, Panel, Track
+from tracekit.model.picture import Counter, Panel, Track
 from tracekit.model.trace import Trace
 from tracekit.slices import Row, as_slices, details, in_order
 

@@ -28,8 +28,8 @@ from tracekit.comparison.matching.operators import without_number
 from tracekit.comparison.matching.pairing import Cell, check_partition
 from tracekit.model.comparison import GroupKind, GroupMember, KernelGroup, Side, comparable
 from tracekit.model.groups import label_order
+from tracekit.model.matching import MatchedWork, Matching
 from tracekit.model.sequence import Activity, Peak, Rates, Sequence, Traffic
-from tracekit.model.timeline import MatchedWork, Matching
 
 #: Of the devices that A and B ran on.
 Peaks = tuple[Peak | None, Peak | None]
