@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 from tests import browser
 from tests.traces import ROOT
 
@@ -26,6 +27,10 @@ os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
 
 # Ray would put a `print` of its own in place of Python's, and tests of graph breaks at a `print` find its.
 os.environ.setdefault("RAY_TQDM_PATCH_PRINT", "0")
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # Collecting the tests imports torch and libraries of models, of which nothing is garbage.
 gc.disable()

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.fuzzing import fuzzed
 from tests.sides import make_analysis, make_form, make_side
 
 from tracekit.model.analysis import shrink_idle
@@ -52,7 +51,6 @@ def test_recorded_idle_time_shrinks_to_the_call_s(true_us: float, left: tuple[fl
     assert shrink_idle(RECORDED, true_us) == dict(zip(RECORDED, left, strict=True))
 
 
-@fuzzed(100)
 @given(CAUSES, st.floats(0, 1e6))
 def test_causes_add_up_to_the_call_s_idle_time_or_to_what_was_recorded(causes: dict[str, float], true_us: float):
     left = shrink_idle(causes, true_us)
