@@ -13,6 +13,8 @@ from tracekit.model.run import FormName
 
 #: The fact that a rank's outputs are worse, and what of it is no fact of the reason.
 OUTPUTS, JUDGED = "rank_outputs", ("result", "basis", "reason")
+#: What a run says that some ranks did alone. Anything else there has no words.
+DIFFERENCES = ("rank_recompiled", "rank_broke", "rank_ran_eager", "rank_memory", OUTPUTS)
 
 
 def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
@@ -26,7 +28,7 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
                     found.append((noted, [each.rank]))
                 else:
                     ranks.append(each.rank)
-        for noted, ranks in found:
+        for noted, ranks in ((noted, ranks) for noted, ranks in found if noted.code in DIFFERENCES):
             facts: dict[str, Any] = {"ranks": ranks, "of_ranks": len(side.ranks), **noted.facts}
             if "guard" in facts:
                 facts["failed_check"] = FailedGuard("", facts.pop("guard")).facts
