@@ -55,7 +55,7 @@ class Jobs(NamedTuple):
     """What a wing does to run work in several ranks, each as `module:object`."""
 
     measure: str  #: Given a plan, the run's folder and progress: starts the ranks, and returns the run.
-    join: str  #: As `walks.profiling.profile` does it, in a process that a launcher has started as a rank.
+    join: str  #: Given a plan, its request in full, progress and `on_part`: the run of the ranks a launcher started.
     time_cell: str  #: Given a cell, how many ranks, an empty folder and patience: how it ended, and what failed.
 
 

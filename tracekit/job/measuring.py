@@ -17,6 +17,7 @@ from tracekit.errors import TracekitError
 from tracekit.job.differences import Differences, find_rank_differences
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, RankForm, RankOfRun, Run
+from tracekit.model.workload import Request
 from tracekit.walks.plan import Plan, place_of_run, refuse_processes_of_ranks
 from tracekit.walks.profiling import built_and_measured, part_kept
 from tracekit.walks.reports import refuse_report_there
@@ -27,14 +28,15 @@ if TYPE_CHECKING:
     from tracekit.capture.ranks import Ranks
 
 
-def profile_with_others(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> Path:
-    """The same in one rank of a job that torchrun, or another launcher, has started: all ranks run this command, and
+def profile_with_others(plan: Plan, asked: Request, progress: Progress, on_part: Callable[[Path], None]) -> Path:
+    """As `profile` does it, in one rank of a job that torchrun, or another launcher, has started: all ranks run this command, and
     the first writes the run folder. It must be where all of them see it."""
     # Imports torch.
     from tracekit.job.lockstep import joined
 
     with ExitStack() as stack:
         ranks = stack.enter_context(joined(plan.timeout_seconds))
+        asked = replace(asked, nproc=ranks.size)
         plan = replace(plan, request=replace(plan.request, nproc=ranks.size))
         check_request(find(plan.request.workload), plan.request)
         refuse_processes_of_ranks(plan)
@@ -44,6 +46,7 @@ def profile_with_others(plan: Plan, progress: Progress, on_part: Callable[[Path]
                 refuse_report_there(folder, force=plan.force)
             made = stack.enter_context(store.begun(folder, force=plan.force)).resolve()
             stack.enter_context(part_kept(made, on_part))
+        plan = replace(plan, request=asked)
         draft = ranks.decided(made if ranks.rank == 0 else None)
         assert draft is not None
         refuse_unshared(draft, ranks)

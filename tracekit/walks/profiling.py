@@ -90,7 +90,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
     if plan.request.nproc:
         refuse_processes_of_ranks(plan)
     if rank_here() is not None:
-        joined: Path = load(jobs_wing().join)(replace(plan, request=asked), progress, on_part)
+        joined: Path = load(jobs_wing().join)(plan, asked, progress, on_part)
         return joined
     folder = place_of_run(plan)
     if len(plan.forms) > 1:
