@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 def profile_with_others(plan: Plan, asked: Request, progress: Progress, on_part: Callable[[Path], None]) -> Path:
-    """As `profile` does it, in one rank of a job that torchrun, or another launcher, has started: all ranks run this command, and
-    the first writes the run folder. It must be where all of them see it."""
+    """As `profile` does it, in one rank of a job that torchrun, or another launcher, has started: all ranks run this
+    command, and the first writes the run folder. It must be where all of them see it."""
     # Imports torch.
     from tracekit.job.lockstep import joined
 

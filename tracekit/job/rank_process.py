@@ -18,10 +18,10 @@ from tracekit.errors import LateRankError, TheirCodeError, TracekitError
 from tracekit.files import write_replaced
 from tracekit.job.measuring import measure_rank
 from tracekit.job.nouns import END_OF_RANK, STANDS_OF_RANK, RankFailure, RankJob, decoded
+from tracekit.job.relayed_progress import Relaying
 from tracekit.model.progress import Progress, Silent
 from tracekit.walks.plan import RANK
 from tracekit.walks.processes import WORD, caches_in
-from tracekit.walks.relayed_progress import Relaying
 from tracekit.walks.timed_cell import ProgressFile, in_one_line, keeping, measure_cell, ran_out_of_memory
 
 #: What gloo and NCCL say of a rank that did not come.

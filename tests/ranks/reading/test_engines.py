@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from tests.cli.runs import invoke
+from tests.ranks.reading.test_many_files import my_engines as my_engines
 from tests.ranks.recorded import DATA
-from tests.walks.test_many_files import my_engines as my_engines
 
 from tracekit.ranks.reading.recordings import find_recordings
 

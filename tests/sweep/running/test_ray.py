@@ -19,6 +19,7 @@ from tests.sweep.sweeps import Children, answered
 from tests.traces import DATA
 
 from tracekit.errors import TracekitError
+from tracekit.ranks.reading.many_files import Question, ask_each
 from tracekit.sweep.cells import CellAnswer, CellResult, CheckAnswer
 from tracekit.sweep.running import cluster as cluster_sweep
 from tracekit.sweep.running import requirements, sweeping
@@ -26,7 +27,6 @@ from tracekit.sweep.running.cluster import measure_here
 from tracekit.sweep.running.folder import SweepFolder
 from tracekit.walks import ray_engine
 from tracekit.walks.engines import opened_engine
-from tracekit.walks.many_files import Question, ask_each
 from tracekit.walks.processes import Ended
 
 from ...walks.test_processes import wait_for

@@ -17,11 +17,11 @@ from tracekit.ranks.compared.changes import RankSides, compare_ranks
 from tracekit.ranks.fault import checked
 from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.reading.loading import UNPACKED_TO_PACKED
+from tracekit.ranks.reading.many_files import Question, ask_each
 from tracekit.ranks.reading.rank_digest import digest_rank
 from tracekit.ranks.uneven_collectives import find_uneven_collectives
 from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.read import read_trace
-from tracekit.walks.many_files import Question, ask_each
 
 if TYPE_CHECKING:
     from tracekit.model.analysis import Analysis

@@ -13,9 +13,9 @@ from tracekit.files import write_replaced
 from tracekit.ranks.digest_file import digest_bytes
 from tracekit.ranks.digests import DigestsMade
 from tracekit.ranks.reading.loading import RanksReading, unpacked_bytes
+from tracekit.ranks.reading.many_files import Question, ask_each
 from tracekit.ranks.reading.recordings import DIGEST, digest_beside, find_recordings, recording_name
 from tracekit.tracefile.places import is_url, put
-from tracekit.walks.many_files import Question, ask_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,6 +21,7 @@ from tracekit.ranks.digest_file import (
 )
 from tracekit.ranks.digests import DigestOrigin
 from tracekit.ranks.fault import checked
+from tracekit.ranks.reading.many_files import Found, Question, ask_each
 from tracekit.ranks.reading.recordings import DIGEST, digest_beside
 from tracekit.ranks.summary import summarise
 from tracekit.ranks.world import Recorded
@@ -29,7 +30,6 @@ from tracekit.tracefile.cache import default_folder
 from tracekit.tracefile.rank_files import rank_in_name
 from tracekit.tracefile.read import read_trace
 from tracekit.tracefile.source import STDIN
-from tracekit.walks.many_files import Found, Question, ask_each
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

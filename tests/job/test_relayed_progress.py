@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from tracekit.walks.relayed_progress import Relaying, shown_on
+from tracekit.job.relayed_progress import Relaying, shown_on
 
 
 class Heard:
