@@ -105,25 +105,24 @@ def account_of(digest: RankDigest, waiting_ns: Ints) -> Account:
     transfers = interval.union(starts[known] + waiting_ns[known], ends[known])
     communication = interval.union(starts, ends)
 
-    def within(some: Intervals) -> int:
-        return int(interval.covered_within(some, window).sum())
-
     def alone(some: Intervals, *others: Intervals) -> int:
         """Of `some` what none of the others covers."""
         edges = np.concatenate([others_.reshape(-1, 2) for others_ in others])
         covered = interval.union(edges[:, 0], edges[:, 1])
         return int(interval.covered_within(interval.complement(covered, some), window).sum())
 
-    span, busy_ns, exposed = interval.length(window), within(compute), alone(communication, compute)
+    span, exposed = interval.length(window), alone(communication, compute)
     exposed_waiting = alone(waits, compute)
     exposed_transfer = alone(transfers, compute, waits)
     causes = {cause: int(digest.gaps[cause].sum()) for cause in IDLE_CAUSES}
+    idle = sum(causes.values())
     return Account(
         span_ns=span,
-        compute_ns=busy_ns,
+        # With what was launched outside of the window and runs in it, which is no activity of the digest.
+        compute_ns=span - idle - exposed,
         communication_ns=int((ends - starts).sum()),
         exposed_ns=exposed,
-        idle_ns=span - busy_ns - exposed,
+        idle_ns=idle,
         waiting_ns=int(waiting_ns[known].sum()),
         transfer_ns=int((ends - starts - waiting_ns)[known].sum()),
         unknown_ns=int((ends - starts)[~known].sum()),
