@@ -1,3 +1,6 @@
+import functools
+
+import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -57,9 +60,16 @@ def test_every_note_is_said_in_a_sentence(code: str, snapshot: SnapshotAssertion
         Noted("provenance_incomplete", {"what": "a sentence"}),
         Noted("graph_without_sites", {"graph": 0, "why": ("a",)}),
         Noted("never_called", {"parts": (1, None), "more": 0}),
+        functools.reduce(lambda noted, _: Noted("provenance_incomplete", {"what": noted}), range(900), Noted("warned")),
     ],
+    ids=lambda noted: noted.code,
 )
 def test_a_note_that_no_run_has_is_one_line(noted: Noted) -> None:
     with pytest.raises(TracekitError, match="record the run again") as error:
         noted_sentence(noted)
     assert str(error.value).isprintable()
+
+
+def test_a_note_may_hold_another_one() -> None:
+    noted = Noted("rank_outputs", {"path": "", "no_reference": Noted("reference_of_ranks"), "allowed": 0.5})
+    assert msgspec.json.decode(msgspec.json.encode(noted), type=Noted) == noted

@@ -24,7 +24,7 @@ def noted_briefly(noted: Noted) -> str:
 def _said(sentences: Mapping[str, Sentence], noted: Noted) -> str:
     try:
         return say(sentences[noted.code], noted.facts)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         code = clipped(printable(noted.code), 60)
         raise TracekitError(f'a note "{code}" of the run cannot be read; record the run again') from None
 
