@@ -291,7 +291,7 @@ def check_run(folder: Path, name: str, *, provenance: bool) -> None:
     numerics = run.forms[1].numerics
     assert numerics is not None and numerics.against_eager is not None
     for output in numerics.against_eager.tensors:
-        assert output.problem is None
+        assert output.mismatch is None
         if output.max_abs is None or output.other_max is None:
             # Tokens, the first of which are the prompt.
             assert output.equal_share is not None and output.equal_share > 0.5
@@ -302,7 +302,8 @@ def check_run(folder: Path, name: str, *, provenance: bool) -> None:
         assert len(form.recordings) == 2
         for recording in form.recordings:
             assert read_trace(folder / recording.path).host.height > 0
-    assert not [note for note in run.notes if "provenance" in note or "not compared" in note]
+    codes = {"provenance_failed", "provenance_incomplete", "outputs_not_compared"}
+    assert codes.isdisjoint(each.code for each in run.noted)
 
 
 @pytest.mark.slow

@@ -45,16 +45,13 @@ def test_the_next_command_draws_the_same_from_the_same_seed():
 
 
 def test_what_repeats_in_a_model_decides_whether_its_blocks_can_be_compiled_one_by_one():
-    def known(repeated: tuple[str, ...] | None, **changes: object) -> bool:
+    def known(repeated: tuple[str, ...], **changes: object) -> bool:
         settings = make_settings(**{"scope": "model", **changes})
         return can_be_regional(make_side("compiled", settings=settings, repeated_parts=repeated))
 
     assert known(("model.vit.layers.*",), workload="vit") and not known((), workload="hf:org/name")
     assert not known(("model.layers.*",), workload="vit", scope="regional")
     assert not can_be_regional(make_side())
-    # Of older runs it is known for the workloads of the list alone.
-    assert known(None, workload="vit")
-    assert not known(None, workload="hf:org/name") and not known(None, workload="Net", own=UserModel())
 
 
 def test_a_model_of_ones_own_is_asked_for_with_its_options_and_what_it_takes():

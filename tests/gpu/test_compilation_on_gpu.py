@@ -25,7 +25,7 @@ def test_all_of_a_compiled_models_gpu_time_is_launched_from_compiled_code(tmp_pa
     phases = {each.phase for each in side.diagnostics.phases}
     assert {"dynamo", "aot_autograd", "inductor"} <= phases
     assert side.diagnostics.timed_calls() == ()
-    assert side.diagnostics.notes == ()
+    assert side.diagnostics.noted == ()
 
 
 def test_recorded_cuda_graphs_are_counted_and_none_in_timed_calls(tmp_path: Path) -> None:

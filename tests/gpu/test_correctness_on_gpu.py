@@ -24,15 +24,15 @@ def test_compiled_code_is_as_accurate_as_eager_code(tmp_path: Path, dtype: str) 
         place.mkdir()
         folder, run = profile(place, workload, *TINY, "--iterations", "20", "--dtype", dtype)
         found = accuracy(folder, run)
-        assert found is not None, run.notes
+        assert found is not None, run.noted
         assert found.result in ("equal", "as_accurate"), found
-        assert found.basis != "tolerance", [form.numerics.no_reference for form in run.forms if form.numerics]
+        assert found.basis != "tolerance", [form.numerics.reference_missing for form in run.forms if form.numerics]
 
 
 def test_a_pipeline_runs_in_the_higher_precision_from_the_same_noise(flux: Ran) -> None:
     eager, compiled = (form.numerics for form in flux[1].forms)
-    assert eager is not None, flux[1].notes
-    assert (eager.no_reference, eager.reference_dtype) == (None, "float32")
+    assert eager is not None, flux[1].noted
+    assert (eager.reference_missing, eager.reference_dtype) == (None, "float32")
     # Other noise would be another image: a cosine near that of strangers.
     assert eager.against_reference.tensors[0].cosine > 0.99
     assert accuracy(*flux) is not None

@@ -147,7 +147,7 @@ class Children:
     found: sweep.CheckAnswer = field(default_factory=sweep.CheckAnswer)
     ends: list[Ended] = field(default_factory=list)
     no_memory: str | None = None
-    sources: tuple[Source, ...] | None = ()
+    sources: tuple[Source, ...] = ()
     interrupt_at: int | None = None
     jobs: list[CellJob] = field(default_factory=list)
     checked: list[sweep.CheckJob] = field(default_factory=list)

@@ -18,9 +18,7 @@ from tracekit.capture import gpu_state
 from tracekit.capture.forms import Form
 from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
 from tracekit.model.note import Noted
-from tracekit.model.numerics import FormNumerics, OutputDifference, TensorDifference
-from tracekit.report.words.noted import noted_sentence
-from tracekit.walks.observers import FormObserver, numerics_in_words, with_notes
+from tracekit.walks.observers import FormObserver, with_notes
 
 from .small_runs import BARE, profile
 
@@ -51,26 +49,10 @@ def test_every_form_has_its_memory_at_hand_when_timing_begins(monkeypatch: pytes
     assert events == ["measure eager", "measure compiled", "call eager"]
 
 
-def test_a_run_keeps_a_note_as_facts_and_in_words(tmp_path: Path) -> None:
+def test_a_run_keeps_a_note_as_facts(tmp_path: Path) -> None:
     folder = make_run_folder(tmp_path)
     run = replace(store.load(folder), notes=("of the workload",))
     noted = (Noted("never_called", {"parts": ("model.spare",), "more": 0}), Noted("no_advice"))
     store.save(with_notes(run, *noted), folder)
     found = store.load(folder)
-    assert found.noted == noted
-    assert found.notes == ("of the workload", *map(noted_sentence, noted))
-
-
-def test_what_could_not_be_compared_is_kept_as_facts_and_in_words() -> None:
-    missing, mismatch = Noted("modules_not_named"), Noted("in_one_output_only")
-    tensors = (
-        TensorDifference("[0]", "float32", (2,), 2, mismatch=mismatch),
-        TensorDifference("[1]", "float32", (), 1),
-    )
-    told = FormNumerics(
-        "float32", None, OutputDifference("eager", tensors), None, None, None, reference_missing=missing
-    )
-    found = numerics_in_words(told)
-    assert (found.no_reference, found.reference_missing) == (noted_sentence(missing), missing)
-    assert found.against_eager is not None
-    assert [each.problem for each in found.against_eager.tensors] == [noted_sentence(mismatch), None]
+    assert (found.notes, found.noted) == (("of the workload",), noted)

@@ -23,7 +23,6 @@ from tracekit.model.provenance import CompiledSites, EagerOps  # noqa: E402
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost  # noqa: E402
 from tracekit.model.run import CompileFacts, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
-from tracekit.report.words.noted import noted_sentence  # noqa: E402
 from tracekit.walks.plan import TimingPlan  # noqa: E402
 from tracekit.walks.profiling import stages_of  # noqa: E402
 from tracekit.walks.reading import Reading  # noqa: E402
@@ -92,7 +91,7 @@ def test_a_run_tells_what_was_compiled_when_and_that_no_timed_call_did(whole: Pa
     assert found is not None
     assert [(frame.id, frame.phase, frame.call) for frame in found.frames] == [("0/0", "warm-up", 1)]
     assert [(call.phase, call.call, call.wall_us) for call in found.calls] == [("warm-up", 1, compiled.warmup_us[0])]
-    assert (found.warmed_up_at, found.notes) == (None, ())
+    assert (found.warmed_up_at, found.noted) == (None, ())
 
 
 def test_a_run_tells_where_the_work_of_both_forms_came_from(whole: Path) -> None:
@@ -172,7 +171,7 @@ def test_a_torch_without_provenance_is_noted_and_everything_else_is_measured(
     run = profile(tmp_path / "run", kernels=False)
     assert [form.provenance for form in run.forms] == ["eager-ops.json.gz", None]
     assert all(form.wall_us and len(form.recordings) == 2 for form in run.forms)
-    assert lacking in run.noted and noted_sentence(lacking) in run.notes
+    assert lacking in run.noted
 
 
 def test_asking_that_fails_is_noted_and_nothing_measured_is_lost(
@@ -334,7 +333,7 @@ def test_of_named_parts_one_has_its_kernels_and_one_that_no_call_comes_to_is_not
     sites = store.load_provenance(tmp_path / "run", run.forms[1])
     assert isinstance(sites, CompiledSites)
     assert [graph.root for graph in sites.graphs] == ["model.blocks.1"]
-    assert not [note for note in run.notes if "provenance" in note]
+    assert "provenance_incomplete" not in [each.code for each in run.noted]
     numerics = run.forms[1].numerics
     assert numerics is not None and numerics.against_eager is not None
     (output,) = numerics.against_eager.tensors

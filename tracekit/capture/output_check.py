@@ -149,7 +149,6 @@ def _checked(
         against_eager=compare_outputs(output, beside, "eager", device) if beside else None,
         against_reference=compare_outputs(output, truth, "reference", device) if truth else None,
         reference_dtype=str(high).removeprefix("torch.") if truth else None,
-        no_reference=None,
         skipped=output.skipped,
         reference_missing=missing,
     )

@@ -29,12 +29,7 @@ Changes = Mapping[str, str]
 def can_be_regional(side: Side) -> bool:
     """Whether the model has repeated blocks that can be compiled one by one, and was compiled otherwise."""
     settings = side.settings
-    if settings is None or settings.scope == "regional":
-        return False
-    if side.repeated_parts is not None:
-        return bool(side.repeated_parts)
-    # In runs made before blocks were looked for: every workload with a name of its own has some.
-    return settings.own is None and not {*":/"} & {*settings.workload}
+    return settings is not None and settings.scope != "regional" and bool(side.repeated_parts)
 
 
 def scope_changes(side: Side) -> dict[str, str]:

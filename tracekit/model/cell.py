@@ -35,7 +35,7 @@ class CellRun(Struct, frozen=True):
     load_seconds: Seconds  #: Importing, also where it was forked from, and building the model.
     rule: StoppingRule
     forms: Many[ChildForm]  #: After a failure those that were warm until then, without times.
-    sources: Many[Source] | None = None  #: What the model was made of; None where nobody noted it.
+    sources: Many[Source] = ()  #: The user's files that the model was made of.
     gpu_uuid: Text | None = None  #: Which GPU of the host; None without one.
 
     def form(self, name: FormName) -> ChildForm | None:

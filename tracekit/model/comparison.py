@@ -67,7 +67,7 @@ class Side(Struct, frozen=True):
     timeline: StepTimeline | None = None  #: One step of the recording, to be drawn.
     rich_timeline: StepTimeline | None = None  #: One step of the rich recording; None where `timeline` is of that.
     pictures: tuple[Picture, ...] = ()  #: Of the images that the form made.
-    repeated_parts: tuple[str, ...] | None = None  #: Blocks that repeat; None where not looked for.
+    repeated_parts: tuple[str, ...] = ()  #: Blocks that repeat.
     kernel_sources: KernelSources | None = None  #: Of its Triton kernels; None where not kept.
     code: dict[str, SourceLines] = field(default_factory=dict)  #: Of the user's model, by `file:line`.
     ranks: tuple[RankOfRun, ...] = ()  #: All ranks of a run of several.

@@ -248,8 +248,7 @@ class Diagnostics(Struct, frozen=True):
     cuda_graphs_recorded: Count = 0  #: How many CUDA graphs were recorded.
     autotuned: Count = 0  #: How many choices of kernel were benchmarked.
     warmed_up_at: dict[Text, Count] | None = None  #: Sizes of warm-up calls that had their own.
-    notes: Many[Text] = ()  #: What this torch did not tell.
-    noted: Many[Noted] = ()  #: The facts of `notes`; empty in runs of older versions.
+    noted: Many[Noted] = ()  #: What this torch did not tell.
 
     @property
     def unmeant_fallbacks(self) -> tuple[EagerFallback, ...]:

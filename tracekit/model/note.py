@@ -9,14 +9,16 @@ from tracekit.model.bounded import Each, Many, Real, Text, Whole
 
 Severity = Literal["info", "warning", "error"]
 Scalar = Text | bool | Whole | Real | None
-Facts = dict[Text, Scalar | Many[Scalar]]
 
 
 class Noted(Struct, frozen=True):
     """Something that was noted while a run was made."""
 
     code: Text  #: The kind of fact.
-    facts: Facts = field(default_factory=dict)  #: Its figures and names.
+    facts: "Facts" = field(default_factory=dict)  #: Its figures and names, or another noted fact.
+
+
+Facts = dict[Text, Scalar | Many[Scalar] | Noted]
 
 
 class Note(Struct, frozen=True):

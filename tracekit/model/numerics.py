@@ -33,8 +33,7 @@ class TensorDifference(Struct, frozen=True):
     equal_share: Amount | None = None  #: The share of all elements that are the same, 0 to 1.
     nonfinite: Count = 0  #: Elements that are NaN or infinite on one side and not the same on the other.
     first_divergence: Count | None = None  #: Along the last axis, of integers.
-    problem: Text | None = None  #: Why nothing could be compared: it is missing, or has another shape.
-    mismatch: Noted | None = None  #: The facts of `problem`.
+    mismatch: Noted | None = None  #: Why nothing could be compared: it is missing, or has another shape.
 
     @property
     def counts(self) -> bool:
@@ -72,10 +71,9 @@ class FormNumerics(Struct, frozen=True):
     against_eager: OutputDifference | None
     against_reference: OutputDifference | None
     reference_dtype: Text | None  #: What the reference was computed in.
-    no_reference: Text | None  #: Why there is none.
     pictures: Many[PictureFile] = ()
     skipped: Many[Text] = ()  #: The kinds of things in the output that are no tensors.
-    reference_missing: Noted | None = None  #: The facts of `no_reference`.
+    reference_missing: Noted | None = None  #: Why there is none.
     drawn_as_eager: bool = False  #: Of code compiled anew to draw eager's random numbers, not of the code timed.
     #: What another seed changes; None of compiled, and where eager draws no random numbers.
     against_another_seed: OutputDifference | None = None

@@ -106,7 +106,7 @@ class CompiledGraph(Struct, frozen=True):
     """One graph's generated code. `sites` are in the order in which it launches them.
 
     `key` is how a recording names the graph. `root` is the module it was traced for, which nodes without a module
-    belong to; None where nobody knows. `without` says in words why there are no sites.
+    belong to; None where nobody knows. `without` is the code of why there are no sites.
     """
 
     key: Text
@@ -144,15 +144,13 @@ class CompiledActivity(Struct, frozen=True):
 
 class CompiledSites(Struct, frozen=True):
     """The compiled form's graphs, and the calls of them in one step, in order. `activities` are those of that step in
-    the order of their launch; empty without a GPU. `notes` say what is missing, `noted` are their facts; empty in runs
-    of older versions."""
+    the order of their launch; empty without a GPU. `noted` is what is missing."""
 
     version: Count
     torch: Text
     graphs: tuple[CompiledGraph, ...]
     calls: tuple[GraphCall, ...] = ()
     activities: tuple[CompiledActivity, ...] = ()
-    notes: tuple[Text, ...] = ()
     noted: tuple[Noted, ...] = ()
 
     def __post_init__(self) -> None:

@@ -140,13 +140,13 @@ class CompileFacts(Struct, frozen=True):
     seconds: Seconds  #: Wall time of the calls that compiled.
     cache_hits: Count  #: Graphs from caches on disk, backward and all, which make `seconds` short.
     during_timing: Count  #: Must be 0 for the timing to be of compiled code alone.
-    diagnostics: Diagnostics | None = None  #: What torch said of it all; None in older runs.
-    cache_was_empty: bool | None = None  #: Nothing was in the cache's folder before.
+    diagnostics: Diagnostics | None = None  #: What torch said of it all; None in a process that only times.
+    cache_was_empty: bool | None = None  #: Nothing was in the cache's folder before; None where torch hides it.
 
 
 class FormResult(Struct, frozen=True):
     """One form (eager or compiled): its unprofiled times, memory and recordings. None: not asked for, without a GPU, or
-    in runs of older versions."""
+    not yet there when the run was cut off."""
 
     name: FormName
     warmup_us: Many[Microseconds]  #: The calls before the timed ones.
@@ -156,7 +156,7 @@ class FormResult(Struct, frozen=True):
     compilation: CompileFacts | None
     recordings: Many[Recording]
     provenance: FileName | None = None  #: The file that tells where its work came from.
-    timing: FormTiming | None = None  #: How the timed calls were made; None in runs of older versions.
+    timing: FormTiming | None = None  #: How the timed calls were made; None before they were.
     startups: Many[Startup] = ()  #: Its starts in fresh processes, where they were asked for.
     numerics: FormNumerics | None = None  #: What it returns beside what it should return.
     memory: FormMemory | None = None  #: Its GPU memory in full; None where not asked.
@@ -166,12 +166,9 @@ class FormResult(Struct, frozen=True):
         CallMicroseconds
     ] = ()  #: Of several ranks: this one's time of each call; `wall_us` is the slowest's.
     own_peak_memory_bytes: Count | None = None  #: Of several ranks: this one's; `peak_memory_bytes` is the largest.
-    host: HostTimes | None = (
-        None  #: How fast this rank's host was while it was timed; None on a CPU, and in older runs.
-    )
-    collecting: Quartiles | None = (
-        None  #: How long this rank's Python collected garbage in a timed call; None on a CPU, and in older runs.
-    )
+    host: HostTimes | None = None  #: How fast this rank's host was while it was timed; None on a CPU.
+    #: How long this rank's Python collected garbage in a timed call; None on a CPU.
+    collecting: Quartiles | None = None
 
     def __post_init__(self) -> None:
         refuse_no_times(self.wall_us)
@@ -232,7 +229,7 @@ class RankOfRun(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """The manifest of one `tracekit profile`. None and empty are also of what runs of older versions did not note."""
+    """The manifest of one `tracekit profile`."""
 
     schema: Literal["tracekit.run/1"]
     status: Literal["complete", "incomplete"]  #: Incomplete while it runs and after an interrupt.
@@ -245,11 +242,11 @@ class Run(Struct, frozen=True):
     components: Many[Component]
     forms: Many[FormResult]
     order: Many[FormName]  #: The form of each timed call in the order they ran, control calls left out.
-    notes: Many[Text]  #: What a reader must know, in words.
+    notes: Many[Text]  #: What the workload says of itself, in words.
     verified: VerifiedAdvice | None = None  #: What came of the run's own advice (`--verify-advice`).
-    repeated_parts: Many[Text] | None = None  #: What `--scope regional` compiles one by one.
+    repeated_parts: Many[Text] = ()  #: What `--scope regional` compiles one by one.
     failure: Text | None = None  #: The error that ended an incomplete run, if one did.
-    noted: Many[Noted] = ()  #: The facts of those `notes` that tracekit itself made.
+    noted: Many[Noted] = ()  #: What else a reader must know.
     ranks: Many[RankOfRun] = ()  #: All ranks of a run of several; what the rest of the manifest says is rank 0's.
     not_compiled: Many[NotCompiled] | None = None  #: Why torch.compile made no graph: there is no compiled form then.
     recording_cost: RecordingCost | None = None  #: Of several ranks, each measures its own. None without a GPU.

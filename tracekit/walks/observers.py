@@ -15,13 +15,11 @@ from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model.compilation import CallPhase
 from tracekit.model.gpu import FormMemory
-from tracekit.model.note import Noted
-from tracekit.model.numerics import FormNumerics, OutputDifference
+from tracekit.model.note import Noted, distinct
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.run import FormName, FormResult, Run
 from tracekit.model.workload import BuiltWorkload, Request
-from tracekit.report.words.noted import noted_sentence, noted_sentences
 
 if TYPE_CHECKING:
     from tracekit.capture.diagnostics import DiagnosticLog
@@ -37,8 +35,8 @@ NAMED = 5
 
 
 def with_notes(run: Run, *noted: Noted) -> Run:
-    """The run, with these behind whatever it notes already, and the sentences that older versions read."""
-    return replace(run, notes=(*run.notes, *noted_sentences(noted)), noted=(*run.noted, *noted))
+    """The run, with these behind whatever it notes already."""
+    return replace(run, noted=(*run.noted, *noted))
 
 
 def with_form(run: Run, name: FormName, **changes: Any) -> Run:
@@ -109,7 +107,6 @@ class CompilationObserver(Struct):
 
         found = replace(
             found,
-            notes=noted_sentences(found.noted),
             calls=tuple(replace(each, call=number(each)) for each in found.calls),
             frames=tuple(replace(each, call=number(each)) for each in found.frames),
         )
@@ -194,13 +191,9 @@ class ProvenanceObserver(Struct):
             else:
                 note = Noted("graph_calls_differ", {"recorded": len(keys), "made": len(called)})
                 sites = replace(sites, noted=(*sites.noted, note))
-        notes = tuple(dict.fromkeys(noted_sentences(sites.noted)))
-        self.notes += [Noted("provenance_incomplete", {"what": note}) for note in notes]
-        told = (
-            replace(each, without=noted_sentence(Noted(each.without))) if each.without else each
-            for each in sites.graphs
-        )
-        return replace(sites, graphs=tuple(told), notes=notes)
+        sites = replace(sites, noted=distinct(sites.noted))
+        self.notes += [Noted("provenance_incomplete", {"what": note}) for note in sites.noted]
+        return sites
 
 
 class FormObserver(Struct):
@@ -266,28 +259,5 @@ class FormObserver(Struct):
         for name in (form.name for form in run.forms):
             found = checked[name]
             paths = tuple(store.save_picture(each.png, name, each.kind, draft) for each in found.drawings)
-            run = with_form(run, name, numerics=numerics_in_words(with_files(found, paths)))
+            run = with_form(run, name, numerics=with_files(found, paths))
         return run
-
-
-def numerics_in_words(found: FormNumerics) -> FormNumerics:
-    """What one form returns, with what could not be compared and why also in words, which older versions read."""
-
-    def in_words(difference: OutputDifference | None) -> OutputDifference | None:
-        if difference is None:
-            return None
-        tensors = (
-            replace(each, problem=noted_sentence(each.mismatch)) if each.mismatch else each
-            for each in difference.tensors
-        )
-        return replace(difference, tensors=tuple(tensors))
-
-    missing = found.reference_missing
-    return replace(
-        found,
-        against_itself=in_words(found.against_itself),
-        against_eager=in_words(found.against_eager),
-        against_reference=in_words(found.against_reference),
-        against_another_seed=in_words(found.against_another_seed),
-        no_reference=noted_sentence(missing) if missing else None,
-    )

@@ -23,11 +23,6 @@ CONFIGURATIONS = (
 INSTALLED = ("site-packages", "dist-packages")
 
 
-def has_sources(workload: str) -> bool:
-    """Whether the workload is made of somebody's files."""
-    return workload.startswith(tuple(ANY)) or is_own(workload)
-
-
 def read_sources(workload: str) -> tuple[Source, ...]:
     """What the workload built in this process is made of: its user's loaded files, or the configuration."""
     if workload.startswith(tuple(ANY)):

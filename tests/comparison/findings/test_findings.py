@@ -68,9 +68,12 @@ def test_attention_lost_to_products_is_found_with_its_cost():
         assert ("lost_attention" in found(eager(), compiled(kernels))) is lost
 
 
+BLOCKS = ("transformer.transformer_blocks.*",)
+
+
 def with_attention(us: float, count: int = 4, name: str = "flash_fprop") -> Side:
     others = {key: each for key, each in COMPILED.items() if each[0] != "attention"}
-    return compiled({**others, name: ("attention", count, us)})
+    return replace(compiled({**others, name: ("attention", count, us)}), repeated_parts=BLOCKS)
 
 
 def test_attention_that_is_kept_and_takes_longer_is_found_with_its_cost():
@@ -220,7 +223,7 @@ WARM = BreakEven("compiled_warm_cache", "fresh_process", 2e7, 2e7, 1e6, 1500.0, 
 
 def started(*starts: BreakEven, scope: str = "transformer") -> Comparison:
     comparison = compare(*make_pair(STEADY, scaled(0.8)), ORDER)
-    side = replace(comparison.b, settings=make_settings(scope=scope))
+    side = replace(comparison.b, settings=make_settings(scope=scope), repeated_parts=BLOCKS)
     return replace(comparison, b=side, break_even=starts)
 
 

@@ -7,7 +7,11 @@ from tests.sides import ORDER, command_of, make_pair, make_settings, scaled
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.model.comparison import Side
+from tracekit.model.note import Noted
 from tracekit.model.numerics import Accuracy, FormNumerics, Other, OutputDifference, TensorDifference
+
+DOES_NOT_FIT = Noted("reference_does_not_fit", {"dtype": "float32", "needs_bytes": 90.0, "free_bytes": 40})
+SHAPES_DIFFER = Noted("shapes_differ", {"shape": (1,), "other_shape": (2,)})
 
 
 def tensor(relative: float | None = 0.0, **changes: Any) -> TensorDifference:
@@ -30,7 +34,7 @@ def numerics(reference=None, eager=None, itself: TensorDifference = SAME, dtype:
         against_eager=beside("eager", eager) if eager else None,
         against_reference=beside("reference", reference) if reference else None,
         reference_dtype="float32" if reference else None,
-        no_reference=None if reference else "it does not fit: float32 needs 90.0 GiB more, 40.0 GiB are free",
+        reference_missing=None if reference else DOES_NOT_FIT,
     )
 
 
@@ -132,7 +136,7 @@ def test_a_model_that_amplifies_rounding_is_undecided_but_zeros_never_pass_and_n
 
 
 def test_a_missing_tensor_is_found_and_the_worst_tensor_decides():
-    found = by_reference(tensor(0.01), tensor(None, problem="has shape (1,) here and (2,) there"))
+    found = by_reference(tensor(0.01), tensor(None, mismatch=SHAPES_DIFFER))
     assert (found.result, found.reason.code) == ("less_accurate", "not_comparable")
 
     one, other = (
@@ -154,7 +158,7 @@ def test_without_a_reference_forms_may_be_apart_by_what_the_dtype_tolerates(dtyp
     assert result(tolerated + 0.99 * floor).result == "as_accurate"
     found = result(tolerated + 1.01 * floor)
     assert (found.result, found.basis) == ("less_accurate", "tolerance")
-    assert found.reason.facts["no_reference"] == "it does not fit: float32 needs 90.0 GiB more, 40.0 GiB are free"
+    assert found.reason.facts["no_reference"] == DOES_NOT_FIT
 
 
 def test_tokens_that_diverge_are_undecided_unless_they_are_nearer_to_the_reference_than_eager_s():
@@ -191,7 +195,7 @@ def test_sampled_tokens_and_shapes_that_another_seed_changes_too_are_random():
 
     tokens = tensor(None, dtype="int64", equal_share=0.4)
     assert (drawn(tokens, tokens), drawn(tokens, SAME)) == ("random", "undecided")
-    longer = tensor(problem="has shape (2,), the other (3,)")
+    longer = tensor(mismatch=SHAPES_DIFFER)
     assert (drawn(longer, longer), drawn(longer, tensor(0.97))) == ("random", "less_accurate")
 
 

@@ -17,7 +17,7 @@ from tracekit.comparison.matching.pairing import Cell, check_partition
 from tracekit.comparison.matching.provenance_links import link
 from tracekit.model import provenance as prov
 from tracekit.model.comparison import Side
-from tracekit.model.note import Note
+from tracekit.model.note import Note, Noted
 from tracekit.model.sequence import Activity, Operator, Sequence
 
 FAMILIES = {"gemm": "gemm", "nvjet": "gemm", "flash": "attention", "Memset": "memset", "splitk": "gemm_part"}
@@ -255,11 +255,12 @@ def test_what_runs_between_two_graphs_of_a_broken_model_is_not_taken_for_work_sa
 
 
 def test_a_graph_without_provenance_leaves_its_kernels_to_others_and_says_so() -> None:
-    why = "it came from a cache that was filled without provenance"
-    compiled = replace(make_compiled(RUN, [], [], without=why), notes=(f"graph 0: {why}",))
+    why = "cached_without_provenance"
+    noted = Noted("graph_without_sites", {"graph": 0, "why": why})
+    compiled = replace(make_compiled(RUN, [], [], without=why), noted=(noted,))
     cells, notes = linked(BLOCK, compiled)
     assert not [cell for cell in cells if cell.b]
-    assert Note("provenance_noted", facts={"message": f"graph 0: {why}"}) in notes
+    assert Note("provenance_noted", facts={"noted": noted}) in notes
 
 
 def test_without_gpu_work_nothing_is_linked() -> None:

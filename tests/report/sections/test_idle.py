@@ -103,8 +103,8 @@ def test_the_note_says_whether_what_recording_adds_was_measured() -> None:
     assert ALIGNED_NOTE in note_of(*(replace(side, rich=make_analysis()) for side in measured))
     assert ASSUMED in note_of(*estimated(replace(A, cost_measured=True)))
     # One side alone was estimated so.
-    older = note_of(estimated()[0], make_side("b", form=make_form()))
-    assert ASSUMED not in older and "scaled alike" in older
+    half = note_of(estimated()[0], make_side("b", form=make_form()))
+    assert ASSUMED not in half and "scaled alike" in half
 
 
 def test_what_follows_a_call_that_waited_is_told_with_its_place_from_a_tenth_of_idle_time_on() -> None:

@@ -35,7 +35,6 @@ def numerics(relative: float, *, eager: float | None = None) -> FormNumerics:
         against_eager=OutputDifference("eager", (tensor(eager),)) if eager is not None else None,
         against_reference=OutputDifference("reference", (tensor(relative),)),
         reference_dtype="float32",
-        no_reference=None,
         pictures=(PictureFile("output", "eager-output.png"),),
         skipped=("DynamicCache",),
     )

@@ -1,6 +1,10 @@
+import functools
+
+import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from tracekit.errors import TracekitError
 from tracekit.model.note import Facts, Noted
 from tracekit.report.words.noted import SENTENCES, noted_sentence
 
@@ -13,7 +17,9 @@ FACTS: dict[str, tuple[Facts, ...]] = {
     "no_digest": ({"error": "rank0.json.digest: Permission denied"},),
     "advice_failed": ({"error": "no GPU memory"},),
     "provenance_failed": ({"form": "eager", "error": "RuntimeError: gone"},),
-    "provenance_incomplete": ({"what": "graph 0: it came from a cache"},),
+    "provenance_incomplete": (
+        {"what": Noted("graph_without_sites", {"graph": 0, "why": "cached_without_provenance"})},
+    ),
     "graph_calls_differ": ({"recorded": 3, "made": 4},),
     "provenance_unreadable": ({"what": "a graph", "error": "KeyError: 'postToPre'"},),
     "graph_without_sites": ({"graph": 0, "why": "no_launches_marked"},),
@@ -41,3 +47,29 @@ FACTS: dict[str, tuple[Facts, ...]] = {
 @pytest.mark.parametrize("code", SENTENCES)
 def test_every_note_is_said_in_a_sentence(code: str, snapshot: SnapshotAssertion) -> None:
     assert [noted_sentence(Noted(code, facts)) for facts in FACTS.get(code, ({},))] == snapshot
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        Noted("\x1b[2Jnone"),
+        Noted("warned"),
+        Noted("reference_does_not_fit", {"dtype": "float32", "needs_bytes": "a", "free_bytes": 1}),
+        Noted("shapes_differ", {"shape": 3, "other_shape": ()}),
+        Noted("fewer_steps", {"recorded": 1, "steps": "a", "folder": "b"}),
+        Noted("provenance_incomplete", {"what": "a sentence"}),
+        Noted("graph_without_sites", {"graph": 0, "why": ("a",)}),
+        Noted("never_called", {"parts": (1, None), "more": 0}),
+        functools.reduce(lambda noted, _: Noted("provenance_incomplete", {"what": noted}), range(900), Noted("warned")),
+    ],
+    ids=lambda noted: noted.code,
+)
+def test_a_note_that_no_run_has_is_one_line(noted: Noted) -> None:
+    with pytest.raises(TracekitError, match="record the run again") as error:
+        noted_sentence(noted)
+    assert str(error.value).isprintable()
+
+
+def test_a_note_may_hold_another_one() -> None:
+    noted = Noted("rank_outputs", {"path": "", "no_reference": Noted("reference_of_ranks"), "allowed": 0.5})
+    assert msgspec.json.decode(msgspec.json.encode(noted), type=Noted) == noted

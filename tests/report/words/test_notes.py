@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tracekit
-from tracekit.model.note import Note, distinct
+from tracekit.model.note import Note, Noted, distinct
 from tracekit.report.words.notes import SENTENCES, grave_sentences, note_sentence, other_sentences
 
 SIDES, WAITS = ["eager", "compiled"], (False, True)
@@ -122,7 +122,7 @@ MATCHING = (
     note("matched_by_elimination", shares={"A": 0.79}, no_provenance="two_runs", advise_profile=False),
     note("provenance_unused", why="other_forms"),
     note("provenance_unused", why="steps_differ"),
-    note("provenance_noted", message="graph 0: it came from a cache"),
+    note("provenance_noted", noted=Noted("graph_without_sites", {"graph": 0, "why": "cached_without_provenance"})),
     note("provenance_without_work"),
     note("not_in_provenance", "eager", activities=1, of_activities=4),
     note("only_in_provenance", "eager", activities=1),

@@ -16,7 +16,6 @@ EVERY = (
     note("cells_outdated", cells=1, of_cells=4, since="2026-11-21T19:00:00+00:00"),
     note("cells_of_another_version", cells=1, workload="vit", files=["vit.py"]),
     note("cells_of_another_version", cells=2, workload="vit", files=["vit.py", "inputs.py"]),
-    note("cells_of_unknown_version", cells=2, workload="vit"),
     note("several_seeds", seeds=[0, 1]),
     note("several_machines", machines=["NVIDIA H200", "NVIDIA A100"]),
     note("several_torches", versions=["2.11.0", "2.12.0"]),

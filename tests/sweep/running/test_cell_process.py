@@ -130,7 +130,7 @@ def test_every_form_is_settled_before_any_is_timed(words: ProgressFile, monkeypa
 
 def test_an_own_model_says_what_it_was_made_of(own: Path, words: ProgressFile) -> None:
     answer = attempt(make_job(Request("my_model.py:build", iterations=3)), words)
-    assert answer.run is not None and answer.run.sources is not None
+    assert answer.run is not None
     assert [each.name for each in answer.run.sources] == ["my_model.py", "neighbour.py"]
 
 

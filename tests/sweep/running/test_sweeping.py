@@ -22,7 +22,7 @@ from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
 from tracekit.sweep.cells import Cell, CellAnswer, CellFailure, CellResult
 from tracekit.sweep.running import sweeping
-from tracekit.sweep.running.folder import SweepFolder, cells_of_other_versions
+from tracekit.sweep.running.folder import SweepFolder
 from tracekit.sweep.running.fork_server import ForkServer
 from tracekit.sweep.running.matrix import make_cell
 from tracekit.sweep.running.sweeping import (
@@ -257,9 +257,6 @@ def test_a_cell_of_another_version_is_run_anew(
     assert whys(make_plan(own), folder) == {}
     (tmp_path / "my_model.py").write_text("two")
     assert whys(make_plan(own), folder) == {own: "changed"}
-    folder.save(found)
-    assert whys(make_plan(own), folder) == {}, "of what nobody noted nothing is known"
-    assert [note.code for note in cells_of_other_versions([found])] == ["cells_of_unknown_version"]
 
 
 def test_another_matrix_extends_the_folder_and_the_order_is_as_asked(folder: SweepFolder) -> None:

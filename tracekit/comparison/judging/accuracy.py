@@ -89,7 +89,7 @@ def judge_outputs(one: FormNumerics | None, other: FormNumerics, *, same_work: b
     if one and one.against_reference and referenced and same_work and not _drew_others(one):
         worst = _worst(_unless_random(_by_reference(one, other), one, other))
         return Accuracy(worst.result, "reference", worst.reason)
-    worst, missing = _worst(_unless_random(_by_tolerance(one, other), one, other)), other.no_reference
+    worst, missing = _worst(_unless_random(_by_tolerance(one, other), one, other)), other.reference_missing
     facts = {**worst.reason.facts, **({"no_reference": missing} if missing else {})}
     return Accuracy(worst.result, "tolerance", Statement(worst.reason.code, facts))
 
@@ -120,8 +120,8 @@ def _drew_others(eager: FormNumerics) -> bool:
 
 def _as_of_another_seed(each: TensorDifference, other: TensorDifference) -> bool:
     """Whether outputs are as far apart as those of two seeds."""
-    if other.problem or each.problem:
-        return bool(other.problem)
+    if other.mismatch or each.mismatch:
+        return bool(other.mismatch)
     if each.counts:
         return (other.equal_share or 0.0) < 1
     if each.nonfinite > other.nonfinite or not other.relative:
@@ -130,7 +130,7 @@ def _as_of_another_seed(each: TensorDifference, other: TensorDifference) -> bool
 
 
 def _equal(each: TensorDifference) -> bool:
-    return each.problem is None and each.equal_share == 1
+    return each.mismatch is None and each.equal_share == 1
 
 
 def _by_reference(eager: FormNumerics, compiled: FormNumerics) -> Iterator[_Judged]:
@@ -138,9 +138,9 @@ def _by_reference(eager: FormNumerics, compiled: FormNumerics) -> Iterator[_Judg
     of_eager = _by_path(eager.against_reference)
     for each in compiled.against_reference.tensors if compiled.against_reference else ():
         base = of_eager.get(each.path)
-        if each.problem and not (base and base.problem):
+        if each.mismatch and not (base and base.mismatch):
             yield _broken(each)
-        elif base is None or each.problem:
+        elif base is None or each.mismatch:
             statement = Statement("not_held_against_reference", {"path": each.path, "reference": reference})
             yield _Judged("undecided", 0.0, statement)
         elif each.counts:
@@ -198,7 +198,7 @@ def _by_tolerance(eager: FormNumerics | None, compiled: FormNumerics) -> Iterato
     step = UNIT_ROUNDOFF.get(compiled.dtype, 0.0)
     for each in compiled.against_eager.tensors if compiled.against_eager else ():
         share = each.equal_share or 0.0
-        if each.problem:
+        if each.mismatch:
             yield _broken(each)
         elif each.counts:
             reason = Statement("integers_beside_eager", {"path": each.path, "share": share})
@@ -223,7 +223,7 @@ def _by_path(difference: OutputDifference | None) -> dict[str, TensorDifference]
 
 
 def _broken(each: TensorDifference) -> _Judged:
-    reason = Statement("not_comparable", {"path": each.path, "problem": each.problem})
+    reason = Statement("not_comparable", {"path": each.path, "mismatch": each.mismatch})
     return _Judged("less_accurate", math.inf, reason)
 
 

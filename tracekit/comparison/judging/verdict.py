@@ -129,7 +129,7 @@ def find_noise_floor(every: Sequence[Pairs]) -> float:
     The A/A control: both calls of one form in one round, compared as the sides are; what comes back is the 95th
     percentile of |ratio - 1| over block bootstrap resamples. In each process those of both forms together, one pair for
     two rounds; and of each form those of all processes, where there are enough. So it errs on the side of a higher
-    floor. Without controls (runs of older versions, few rounds) the odd and even calls of each form are compared.
+    floor. Without enough controls (few rounds) the odd and even calls of each form are compared.
     """
     floors = []
     by_form: tuple[list[float], list[float]] = ([], [])

@@ -35,7 +35,7 @@ def link(
     A cell without positions in b is work that the compiled form does not need, one without positions in a is work that
     the compiler added. `where` are modules and lines of user code. `exact`: every piece of it was identified.
     """
-    noted = [Note("provenance_noted", facts={"message": message}) for message in compiled.notes]
+    noted = [Note("provenance_noted", facts={"noted": each}) for each in compiled.noted]
     if not eager.activities or not compiled.activities:
         return (), (*noted, Note("provenance_without_work"))
     places: list[Places] = []

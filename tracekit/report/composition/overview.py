@@ -19,6 +19,7 @@ from tracekit.report.sections.timing import pays_after
 from tracekit.report.words import common as words
 from tracekit.report.words import short
 from tracekit.report.words.findings import finding_advice, is_code
+from tracekit.report.words.noted import noted_briefly
 from tracekit.wings import load, over_ranks
 
 #: Notes below the headline, and things to try, that find room.
@@ -214,7 +215,7 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         figures += f", tolerance {facts['allowed']:.2g}" if figures and "allowed" in facts else ""
         # What several ranks run is called in no higher precision, whatever it is.
         if (missing := facts.get("no_reference")) and comparison.job is None:
-            figures += f"; no higher precision: {printable(missing.partition(' (')[0])}"
+            figures += f"; no higher precision: {printable(noted_briefly(missing))}"
         fine = accuracy.result in short.OUTPUTS
         told = short.OUTPUTS.get(accuracy.result, OUTPUTS[accuracy.result]) + on_rank(accuracy)
         if fine and accuracy.basis == "tolerance":
@@ -239,10 +240,9 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         pays = f"; pays off{words.where_measured(comparison)} {even}" if even else ""
         if paid and math.isinf(paid[0].calls or 0.0):
             pays = "; never pays off"
-        cached = compilation.cache_hits is not None and compilation.graphs is not None
         cache = ""
-        if cached and compilation.cache_hits == 0 and compilation.cache_was_empty is not False:
+        if compilation.cache_hits:
+            cache = f" ({words.cached_words(compilation.cache_hits, compilation.graphs)})"
+        elif compilation.cache_was_empty is not False:
             cache = " (cold cache)"
-        elif cached and compilation.cache_hits:
-            cache = f" ({words.cached_words(compilation.cache_hits, compilation.graphs or 0)})"
         yield Check("", f"Compile time {duration(compilation.seconds * 1e6)}{cache}{pays}")

@@ -28,6 +28,7 @@ from tracekit.report.sides import both_sides, with_letters
 from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled as why
+from tracekit.report.words.noted import noted_sentences
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 from tracekit.wings import load, over_ranks
 
@@ -201,9 +202,10 @@ def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) 
 
 def notes_section(run: Run | None, notes: tuple[str, ...]) -> doc.Section | None:
     """What must be known to rely on the figures, the gravest first."""
-    every = (*notes, *(run.notes if run else ()), *([f"Size chosen: {run.size_reason}."] if run else []))
-    bullets = doc.Bullets(NOTES, every)
-    return shared.folded("notes", NOTES, f"{len(every)}", doc.Part(bullets, bullets, doc.WARNINGS)) if every else None
+    if run:
+        notes = (*notes, *run.notes, *noted_sentences(run.noted), f"Size chosen: {run.size_reason}.")
+    bullets = doc.Bullets(NOTES, notes)
+    return shared.folded("notes", NOTES, f"{len(notes)}", doc.Part(bullets, bullets, doc.WARNINGS)) if notes else None
 
 
 def _method(measured: Iterable[tuple[str, str]], drawn: str | None) -> doc.Part:

@@ -10,6 +10,7 @@ from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import scope
 from tracekit.report.words.findings.compiling import check_sentence
+from tracekit.report.words.noted import noted_sentences
 
 PHASES = {
     "dynamo": "Dynamo (tracing)",
@@ -178,6 +179,6 @@ def compilation_sentences(side: Side) -> tuple[str, ...]:
             f"{side.label}: {share}{calls}; guards {duration(regions.guards_us / steps)}, entry"
             f" {duration(regions.entry_us / steps)} (profiled)."
         )
-    if side.diagnostics and side.diagnostics.notes:
-        sentences += [f"{side.label}: {note}." for note in side.diagnostics.notes]
+    if side.diagnostics:
+        sentences += [f"{side.label}: {note}." for note in noted_sentences(side.diagnostics.noted)]
     return tuple(sentences)

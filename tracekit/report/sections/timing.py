@@ -7,7 +7,7 @@ from statistics import median
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timing import BreakEven, FormTiming
 from tracekit.names import clipped, printable
-from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times
+from tracekit.numbers import MISSING, calls_span, count, duration, percent, size, times
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import STOPPED, extent, ratio_span
@@ -44,7 +44,7 @@ RECORDING: dict[str, Callable[[Side], str]] = {
 
 
 def timing_table(sides: Sides) -> Table | None:
-    """How the sides were timed; None when one was not, or by an older version that did not say."""
+    """How the sides were timed; None when one was not."""
     forms = [side.form for _, side in sides if side.form and side.wall_us is not None]
     timings = [form.timing for form in forms]
     if len(forms) < len(sides) or not any(timings):
@@ -154,9 +154,6 @@ def startup_table(comparison: Comparison) -> Table | None:
     rows = [("eager", duration(first_us), duration(starts[0].eager_startup_us), MISSING, "")]
     for each in starts:
         cached = MISSING if each.cache_hits is None else f"{each.cache_hits} of {each.graphs}"
-        if (each.cache_hits or 0) > (each.graphs or 0):
-            # Older runs of training count the backward apart.
-            cached = f"{each.cache_hits}, {counted(each.graphs or 0, 'graph')}"
         times = (duration(each.first_call_us), duration(each.startup_us))
         rows.append((KINDS[each.kind], *times, cached, pays_after(each)))
     spread = ""

@@ -135,10 +135,8 @@ def made_at_words(place: Place | None, lines: Mapping[str, int], *, in_eager_cod
 
 
 def cached_words(hits: int, graphs: int) -> str:
-    """`3 of 4 graphs from a cache`. Older runs of training count a graph's backward apart."""
-    if hits <= graphs:
-        return f"{hits} of {counted(graphs, 'graph')} from a cache"
-    return f"{counted(graphs, 'graph')}; {hits} cache hits, backward counted apart"
+    """`3 of 4 graphs from a cache`."""
+    return f"{hits} of {counted(graphs, 'graph')} from a cache"
 
 
 def cause_words(cause: str) -> str:

@@ -1,17 +1,32 @@
 """What is said and noted while a run is made, in English."""
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from tracekit.errors import TracekitError
 from tracekit.model.note import Noted
+from tracekit.names import clipped, printable
 from tracekit.report.words.saying import Sentence, say
 
 INSTEAD = "kernels are matched by name and order"
 
 
 def noted_sentence(noted: Noted) -> str:
-    """The note in English."""
-    return say(SENTENCES[noted.code], noted.facts)
+    """The note in English. Raises TracekitError for one of a file that has no words."""
+    return _said(SENTENCES, noted)
+
+
+def noted_briefly(noted: Noted) -> str:
+    """The same for a line of the terminal."""
+    return _said(SENTENCES | BRIEF, noted)
+
+
+def _said(sentences: Mapping[str, Sentence], noted: Noted) -> str:
+    try:
+        return say(sentences[noted.code], noted.facts)
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        code = clipped(printable(noted.code), 60)
+        raise TracekitError(f'a note "{code}" of the run cannot be read; record the run again') from None
 
 
 def noted_sentences(noted: Iterable[Noted]) -> tuple[str, ...]:
@@ -28,7 +43,7 @@ SENTENCES: dict[str, Sentence] = {
     "no_advice": "No advice to verify: no finding names another run to try.",
     "advice_failed": "The advised run failed: {error}.",
     "provenance_failed": f"No provenance of {{form}} ({{error}}): {INSTEAD}.",
-    "provenance_incomplete": "Kernel provenance: {what}.",
+    "provenance_incomplete": lambda what: f"Kernel provenance: {noted_sentence(what)}.",
     "graph_calls_differ": "the trace has {recorded} of {made} compiled graph calls",
     "compiled_after_timing": "recompiles after timing: the order of graphs may differ",
     "provenance_unreadable": "{what} could not be read ({error})",
@@ -71,6 +86,8 @@ SENTENCES: dict[str, Sentence] = {
     "in_one_output_only": "is in only one of the two outputs",
     "shapes_differ": lambda shape, other_shape: f"has shape {tuple(shape)}, the other {tuple(other_shape)}",
 }
+#: What is shorter where a line is all there is.
+BRIEF: dict[str, Sentence] = {"reference_failed": "the model failed in it"}
 
 
 LOADING = "importing torch and the model's libraries"

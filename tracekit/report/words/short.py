@@ -71,7 +71,11 @@ STARTS = {"compiled_warm_cache": "with a warm cache "}
 
 
 def throttled(*, limit: str, share: float, sides: Sequence[str]) -> str:
-    return f"{limit} limit active {percent(share, 0)} of the time: {' and '.join(sides)} throttled"
+    return f"{limit_words(limit, share)}: {' and '.join(sides)} throttled"
+
+
+def limit_words(limit: str, share: float) -> str:
+    return f"{limit} limit active {percent(share, 0)} of the time"
 
 
 #: Notes without which the headline is read wrong, the gravest first.
@@ -197,8 +201,8 @@ def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B"))
             words = clock_words(note.facts["clocks_mhz"], names)
             if note.facts["faster"] == note.facts["lower"]:
                 words += " (gain larger at equal clocks)"
-            if "throttled" in said:
-                said["throttled"] = [f"{said['throttled'][0].partition(':')[0]}; {words}"]
+            if held := next((each.facts for each in bearing if each.code == "throttled"), None):
+                said["throttled"] = [f"{limit_words(held['limit'], held['share'])}; {words}"]
                 continue
         said.setdefault(note.code, []).append(words)
     if drifts := said.get("drifted"):

@@ -40,7 +40,6 @@ SENTENCES: dict[str, Sentence] = {
         "{cells:counted cell} of {workload} {cells:is|are} of another version ({files:list} changed); the sweep's"
         " command runs {cells:it|them} again."
     ),
-    "cells_of_unknown_version": "{cells:counted cell} of {workload} {cells:does|do} not record the model's version.",
     "several_seeds": "Cells have several seeds ({seeds:list}): weights and inputs differ.",
     "several_machines": "Cells are of several machines ({machines:list}): one row each.",
     "several_torches": "Cells are of several torch versions ({versions:list}): one row each.",

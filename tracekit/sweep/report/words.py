@@ -115,11 +115,7 @@ def seconds(value: float | None) -> str:
 def compiling(cell: CellFigures) -> str:
     """`21.3` seconds of compiling; `3.1, 2 of 3 cached` where a cache of compiled code had a part."""
     told = seconds(cell.compile_seconds)
-    if not cell.cache_hits:
-        return told
-    # Older runs of training count the backward apart.
-    of = f" of {cell.graphs}" if cell.cache_hits <= (cell.graphs or 0) else ""
-    return f"{told}, {cell.cache_hits}{of} cached"
+    return f"{told}, {cell.cache_hits} of {cell.graphs} cached" if cell.cache_hits else told
 
 
 def both_medians(cell: CellFigures) -> str:

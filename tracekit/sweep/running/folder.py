@@ -25,7 +25,7 @@ from tracekit.model.note import Note
 from tracekit.shell import quoted
 from tracekit.sweep.cells import CONFIRMING, Asked, AskedCall, Cell, CellResult
 from tracekit.sweep.running.locks import NoLocksError, locked
-from tracekit.workloads.sources import find_changed, has_sources
+from tracekit.workloads.sources import find_changed
 
 ASKED = "sweep.json"
 CELLS = "cells"
@@ -243,7 +243,7 @@ def is_due(found: CellResult, since: str | None) -> bool:
 
 def changed_sources(found: CellResult) -> tuple[str, ...]:
     """What of the files that the cell's model was made of is otherwise now."""
-    sources = found.run.sources if found.run else None
+    sources = found.run.sources if found.run else ()
     return find_changed(found.cell.request.workload, sources) if sources else ()
 
 
@@ -270,19 +270,16 @@ def unreadable_cells(folder: SweepFolder) -> Iterator[Note]:
 
 
 def cells_of_other_versions(results: Sequence[CellResult]) -> Iterator[Note]:
-    """Which cells were made of files that are otherwise now, and of which nobody knows."""
+    """Which cells were made of files that are otherwise now."""
     cells: dict[str, list[CellResult]] = {}
     for found in results:
         cells.setdefault(found.cell.key, []).append(found)
-    changed, unknown = Counter[tuple[str, tuple[str, ...]]](), Counter[str]()
+    changed = Counter[tuple[str, tuple[str, ...]]]()
     for processes in cells.values():
         workload = processes[0].cell.request.workload
         changed.update((workload, names) for names in set(map(changed_sources, processes)) if names)
-        unknown[workload] += any(each.run and each.run.sources is None for each in processes)
     for (workload, names), number in changed.items():
         yield Note("cells_of_another_version", facts={"cells": number, "workload": workload, "files": list(names)})
-    for workload in filter(has_sources, +unknown):
-        yield Note("cells_of_unknown_version", facts={"cells": unknown[workload], "workload": workload})
 
 
 def _encoded(noun: Asked | CellResult) -> bytes:
