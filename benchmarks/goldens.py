@@ -5,7 +5,7 @@
 The code of either commit (of the working tree where AFTER is not given) reads four runs, a sweep and three jobs, in
 folders of the same names, and what it says is compared line by line: JSON, the text of the page, the markdown twin, and
 the terminal in short and in full. Prints the differences; the exit status is 1 where there are any. The recordings are
-those of the working tree.
+those of either commit: the same ones, unless what is beside them in a run folder was written anew.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ def commands() -> Iterator[tuple[str, list[str]]]:
         yield f"{job}-short", ["ranks", place, "--no-cache"]
 
 
-def unpack_inputs(place: Path) -> None:
-    """Everything that is read, so that paths in what is said are the same for both."""
+def unpack_inputs(code: Path, place: Path) -> None:
+    """Everything that is read, as it lies beside the code; paths in what is said are the same for both."""
     for kind, names in (("traces", RUNS), ("sweeps", (SWEEP,))):
         for name in names:
-            shutil.copytree(ROOT / kind / name, place / kind / name)
+            shutil.copytree(code / kind / name, place / kind / name)
     for job in JOBS:
-        packed = (ROOT / "tests" / "data" / "ranks" / f"{job}.tar.zst").read_bytes()
+        packed = (code / "tests" / "data" / "ranks" / f"{job}.tar.zst").read_bytes()
         with tarfile.open(fileobj=io.BytesIO(zstandard.ZstdDecompressor().decompress(packed))) as archive:
             archive.extractall(place / "jobs" / job, filter="data")
 
 
 def read_all(code: Path, place: Path) -> dict[str, str]:
     """What this code says of everything, by name. Raises CalledProcessError where a command fails."""
-    unpack_inputs(place)
+    unpack_inputs(code, place)
     own = {"PYTHONPATH": str(code), "COLUMNS": "100", "HOME": str(place), "XDG_CACHE_HOME": str(place / "cache")}
     told = {}
     for name, words in commands():
