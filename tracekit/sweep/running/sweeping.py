@@ -26,9 +26,8 @@ from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
 from tracekit.sweep.cells import Asked, Cell, CellAnswer, CellFailure, CellOutcome, CellResult
 from tracekit.sweep.running.cell_process import describe_failure
-from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outdated
+from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outdated, process_lock
 from tracekit.sweep.running.fork_server import ForkServer
-from tracekit.sweep.running.locks import NoLocksError, locked
 from tracekit.sweep.running.progress_words import cell_timed_out, cell_without_answer, cell_words
 from tracekit.walks.job import MODULE as LAUNCHER
 from tracekit.walks.job import RankJob, encoded, failure_of, threads_of_rank
@@ -252,8 +251,8 @@ def cell_place() -> Iterator[Path]:
     the next sweep clears it away."""
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as text, ExitStack() as held:
         place = Path(text)
-        with suppress(NoLocksError):
-            held.enter_context(locked(place / f".{LOCK}", blocking=False))
+        with suppress(OSError):
+            held.enter_context(process_lock(place / f".{LOCK}"))
             # Under its name only now: nobody finds it unlocked while its owner lives.
             (place / f".{LOCK}").rename(place / LOCK)
         yield place
@@ -263,9 +262,8 @@ def clear_dead_places() -> None:
     """Removes what killed sweeps of this user left: folders whose lock nobody holds any more. Where that cannot be
     known they stay."""
     for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(NoLocksError, OSError):
+        with suppress(OSError):
             if place.is_symlink() or place.stat().st_uid != os.getuid() or not (place / LOCK).is_file():
                 continue
-            with locked(place / LOCK, blocking=False) as dead:
-                if dead:
-                    shutil.rmtree(place, ignore_errors=True)
+            with process_lock(place / LOCK).acquire(blocking=False):
+                shutil.rmtree(place, ignore_errors=True)
