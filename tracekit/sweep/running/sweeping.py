@@ -20,11 +20,11 @@ from msgspec.structs import replace
 
 from tracekit import __version__
 from tracekit.errors import KilledRankError, TracekitError
-from tracekit.model.bounded import Calls, Patience, Processes, Whole
+from tracekit.model.bounded import Calls, Patience, Whole
 from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.child import RankFailure
 from tracekit.model.progress import Progress
-from tracekit.sweep.cells import Asked, Cell, CellAnswer, CellFailure, CellOutcome, CellResult
+from tracekit.sweep.cells import Asked, Cell, CellAnswer, CellFailure, CellOutcome, CellResult, Processes
 from tracekit.sweep.running.cell_process import describe_failure
 from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outdated, process_lock
 from tracekit.sweep.running.fork_server import ForkServer
