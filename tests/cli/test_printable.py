@@ -1,7 +1,9 @@
 """What steers a terminal reaches it from no command, wherever it stands: in traces, names of files, a run's manifest,
 what was typed."""
 
+import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,10 @@ from tests.cli.runs import ROOT, edited, make_run_folder
 from tests.cli.runs import invoke as run
 from tests.traces import make_call, make_kernel, make_span, write_trace
 
+from tracekit.cli.output import say
+from tracekit.console import PrintableConsole
 from tracekit.errors import TheirCodeError
+from tracekit.walks.progress import shown
 
 EVIL = "a\x1b]0;x\x07b\x1b[2Jc\u202ed\x9be\r"
 SHOWN = "\N{REPLACEMENT CHARACTER}"
@@ -30,7 +35,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def assert_harmless(result: Result, *, shows: bool = True) -> None:
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    for line in result.output.split("\n"):
+    # Figures stay on one line with their ranges.
+    for line in result.output.replace("\N{NO-BREAK SPACE}", " ").split("\n"):
         assert line.isprintable(), ascii(line)
     # Shown with a stand-in, or quoted as Python would.
     assert not shows or SHOWN in result.output or "\\x1b" in result.output, result.output
@@ -62,7 +68,7 @@ def evil_run(folder: Path, *, failed: bool = False) -> Path:
     "options",
     [
         *(("--window", name) for name in ("nope", "mine", f"nope{EVIL}")),
-        *((), ("--html",), ("--html", "page.html"), ("--json", f"{EVIL}/x"), ("--steps", EVIL)),
+        *((), ("-v",), ("--html",), ("--html", "page.html"), ("--json", f"{EVIL}/x"), ("--steps", EVIL)),
     ],
 )
 def test_analyze(folder: Path, options: tuple[str, ...]) -> None:
@@ -86,8 +92,8 @@ def test_places_that_are_not_there_or_hold_something_else(folder: Path, command:
 @pytest.mark.parametrize(
     ("command", "more"),
     [
-        *(("analyze", options) for options in ((), ("--html",))),
-        *(("compare", options) for options in ((), ("--gate", "wall<=-90%"))),
+        *(("analyze", options) for options in ((), ("-v",), ("--html",))),
+        *(("compare", options) for options in ((), ("-v",), ("-q",), ("--gate", "wall<=-90%"))),
         ("open", ("--timeout", "0.01", "--no-browser")),
         *(("export", options) for options in (("--kernels", "k.csv"), ("--benchmark", "b.json", "--groups", "g.csv"))),
     ],
@@ -102,6 +108,8 @@ def test_a_run_beside_another_one_and_beside_itself(folder: Path) -> None:
     place, trace = evil_run(folder), evil_trace(folder)
     plain, other = (make_run_folder(folder, name) for name in ("plain", "other"))
     for words in (
+        (place, plain, "-v"),
+        (place, plain, other, "-v"),
         (place, plain, "--gate", f"wall<={EVIL}"),
         (place, plain, "--gate", "wall<=+3%"),
         (trace, place),
@@ -124,6 +132,23 @@ def test_a_run_beside_another_one_and_beside_itself(folder: Path) -> None:
 )
 def test_what_was_typed(words: tuple[str, ...]) -> None:
     assert_harmless(run(*words), shows=words != ("analyze",))
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_lines_of_progress_and_of_a_command(is_terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: is_terminal)
+    console = PrintableConsole(file=out)
+    with shown(console) as progress:
+        progress.phase(f"phase {EVIL}")
+        progress.detail(f"detail {EVIL}")
+        progress.tick()  # type: ignore[attr-defined]
+    say(console, f"line {EVIL}")
+    # What the live bars are drawn with.
+    said = re.sub(r"\x1b\[[\d;?]*[A-Za-z]|\r", "", out.getvalue())
+    assert all(line.isprintable() for line in said.split("\n")), ascii(said)
+    assert all(f"{word} a{SHOWN}" in said for word in ("phase", "detail", "line"))
 
 
 def test_a_merged_trace_is_named_harmlessly(folder: Path) -> None:

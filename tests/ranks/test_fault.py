@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tests.ranks.jobs import simulate
 
 from tracekit.errors import TracekitError
-from tracekit.model.bounded import MOST, MOST_RANKS, MOST_STEPS
-from tracekit.ranks.digests import RankDigest, RankSummary
+from tracekit.model.bounded import MOST, MOST_RANKS
+from tracekit.ranks.digests import MOST_STEPS, RankDigest, RankSummary
 from tracekit.ranks.fault import checked, checked_summary
 from tracekit.ranks.summary import summarise
 

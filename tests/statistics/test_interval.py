@@ -138,18 +138,6 @@ def test_the_interval_between_runs_holds_the_truth_as_often_as_it_says(base: int
     assert 0.93 <= held / 1000 <= 0.995
 
 
-@pytest.mark.parametrize(("interval", "middle"), [(estimator.median_time, 3.0), (estimator.mean_time, 20.0)])
-def test_the_interval_of_times_is_above_nothing_and_of_many_that_of_any_values(interval, middle: float):
-    few = np.array([1.0, 2.0, 3.0, 4.0, 90.0])
-    assert estimator.median_interval(few).low < 0
-    found = interval(few)
-    assert 0 < found.low < found.middle < found.high and found.middle == middle
-    times_us = np.random.default_rng(5).normal(1000, 5, 300)
-    found, plain = interval(times_us), estimator.median_interval(times_us)
-    assert found.low == pytest.approx(plain.low, rel=1e-3)
-    assert found.high == pytest.approx(plain.high, rel=1e-3)
-
-
 def normal(seed: int, n: int = 60, spread: float = 0.01) -> np.ndarray:
     return 1000 * np.exp(np.random.default_rng(seed).normal(0, spread, n))
 

@@ -6,12 +6,10 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from tests.workloads.configurations import save
 
 from tracekit.errors import TracekitError
-from tracekit.model.workload import Request
 from tracekit.workloads import registry
-from tracekit.workloads.registry import FLUX, check_buildable
+from tracekit.workloads.registry import FLUX
 from tracekit.workloads.unlisted import check_module, is_own
 
 OWN = """
@@ -39,11 +37,11 @@ def test_a_package_that_is_missing_is_named(name: str, package: str, monkeypatch
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.delitem(sys.modules, "tracekit.workloads.flux", raising=False)
     with pytest.raises(TracekitError, match=rf"{name} needs the package {package}, .*constraints.txt '\.\[profile\]'"):
-        check_buildable(Request(name))
+        registry.load_builder(registry.find(name))
     raised = Mock(side_effect=ModuleNotFoundError("no sound\nwithout it"))
     monkeypatch.setattr(registry.importlib, "import_module", raised)
     with pytest.raises(TracekitError, match=r"needs a package \(ModuleNotFoundError: no sound without it\), which"):
-        check_buildable(Request(name))
+        registry.load_builder(registry.find(name))
 
 
 def test_listing_imports_no_torch() -> None:
@@ -103,36 +101,6 @@ def test_a_prefix_stands_for_any_model(name: str) -> None:
 def test_the_docs_name_every_workload() -> None:
     text = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
     assert [info.name for info in registry.all_workloads() if f"`{info.name}`" not in text] == []
-
-
-def test_what_can_be_built_passes(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    configuration = save("BertForMaskedLM", tmp_path)
-    for request in (
-        Request("mlp"),
-        Request("mlp", scope="all"),
-        Request(configuration, seq_length=8, scope="model.bert.encoder"),
-        Request("my_model.py:build", options=("layers=3",)),
-    ):
-        check_buildable(request)
-
-
-@pytest.mark.parametrize(
-    ("request_", "message"),
-    [
-        (Request("mlp", scope="nonsense"), "'nonsense'"),
-        (Request("hf:nobody/has-this"), "pass --download to fetch it"),
-        (Request("hf:bert", seq_length=8, scope="bert.encodr"), r"did you mean model\.bert\.encoder"),
-        (Request("my_model.py:build", options=("layerz=3",)), "did you mean layers"),
-        (Request("my_model.py:make"), "no function 'make'"),
-    ],
-)
-def test_what_keeps_it_from_being_built_is_an_error(request_: Request, message: str) -> None:
-    pytest.importorskip("transformers")
-    if request_.workload == "hf:bert":
-        save("BertForMaskedLM", Path("bert"))
-    with pytest.raises(TracekitError, match=message):
-        check_buildable(request_)
 
 
 def test_a_module_that_is_not_here_is_found_without_importing_anything() -> None:

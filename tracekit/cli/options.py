@@ -1,4 +1,4 @@
-"""What several commands' options share: lists of values, numbers in a range, places, and what models take."""
+"""What several commands' options share: numbers in a range, places, and what models take."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import functools
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from tracekit.model.option import MOST_CALLS, MOST_PROCESSES, OWN_WEIGHTS
-
-if TYPE_CHECKING:
-    Kind = click.ParamType[Any]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -53,18 +50,13 @@ SECONDS = FiniteRange(min=0, min_open=True)
 WIDE_HELP = {"max_content_width": 110}
 
 
-def _engine(text: str) -> Callable[[Function], Function]:
-    return click.option("--engine", default="local", metavar="ENGINE", help=text)
-
-
-def _repeat_process(metavar: str, text: str) -> Callable[[Function], Function]:
-    return click.option(
-        "--repeat-process", "repeats", type=click.IntRange(1, MOST_PROCESSES), metavar=metavar, help=text
-    )
-
-
-with_repeat_process = _repeat_process("K", "Repeat timing in K more processes.")
-with_processes = _repeat_process("N", "Measure each cell in N processes; ray: on N hosts.")
+with_repeat_process = click.option(
+    "--repeat-process",
+    "repeats",
+    type=click.IntRange(1, MOST_PROCESSES),
+    metavar="K",
+    help="Repeat timing in K more processes.",
+)
 with_pretrained = click.option(
     "--pretrained",
     is_flag=False,
@@ -79,8 +71,6 @@ with_window = click.option(
     help="What to analyze: marked steps, the whole trace, or spans by name or regular expression.",
 )
 with_steps = click.option("--steps", metavar="N|N-M", help="Analyze only these marked steps.")
-with_engine = _engine("What reads: local, ray, or MODULE:FUNCTION.")
-with_cluster = _engine("What runs cells: local, or ray, one cell a GPU of the cluster.")
 with_rank = click.option(
     "--rank", type=click.IntRange(min=0), metavar="N", help="Analyze this rank of a folder with the traces of many."
 )
@@ -133,19 +123,6 @@ def with_detail(command: Function) -> Function:
         click.option("-q", "--quiet", is_flag=True, help="Print only the verdict and the path of the report."),
     )
     return functools.reduce(lambda made, flag: flag(made), reversed(flags), with_one)  # type: ignore[return-value]
-
-
-def several(option: str, one: Kind, metavar: str, text: str) -> Callable[[Function], Function]:
-    """An option of values between commas, each as `one` reads it; one that is named twice counts once. None where the
-    option is not given."""
-
-    def split(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[Any, ...] | None:
-        if value is None:
-            return None
-        parts = (part.strip() for part in value.split(","))
-        return tuple(dict.fromkeys(one.convert(part, parameter, context) for part in parts))
-
-    return click.option(option, callback=split, metavar=metavar, help=text)
 
 
 def complete_workload(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:

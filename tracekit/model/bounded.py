@@ -13,32 +13,16 @@ from tracekit.model.option import MOST_CALLS, MOST_PROCESSES
 
 #: Exact as a double, as all of JSON's readers take it.
 MOST = 2**53
-#: In nanoseconds the year 2116.
-MOST_ORIGIN = 2**62
 #: 115 days.
 LONGEST_SECONDS = 1e7
 #: Of a job; the largest have had a hundred thousand GPUs. What is known of missing ranks is listed rank by rank.
 MOST_RANKS = 1 << 20
-#: Of the steps of one recording: a thousand ranks' tables of steps fit in memory.
-MOST_STEPS = 1 << 13
 
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 #: Of a loop, to be recorded.
 Steps = Annotated[int, Meta(ge=1, le=MOST)]
-Rank = Annotated[int, Meta(ge=0, lt=MOST_RANKS)]
-#: Of a job, or of a group of its ranks.
-Ranks = Annotated[int, Meta(ge=1, le=MOST_RANKS)]
-#: Nanoseconds since a recording's origin: the 104 days that a double holds exactly, so that a thousand ranks' sums fit
-#: 64 bits.
-Moment = Annotated[int, Meta(ge=-MOST, le=MOST)]
-#: Nanoseconds of a clock since its own origin: moments can be added.
-Origin = Annotated[int, Meta(ge=-MOST_ORIGIN, le=MOST_ORIGIN)]
-#: Of processes that time a form, how many or which.
-Processes = Annotated[int, Meta(ge=1, le=MOST_PROCESSES)]
-#: The same beside a run's own.
+#: Of processes that time a form, beside a run's own.
 Repeats = Annotated[int, Meta(ge=0, le=MOST_PROCESSES)]
-#: Which process of a cell, from 1; 0 for one more that measured the best of a work again.
-ProcessNumber = Annotated[int, Meta(ge=0, le=MOST_PROCESSES)]
 #: A whole number that may be negative: a seed, a temperature.
 Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Real = Annotated[float, Meta(ge=-1e300, le=1e300)]

@@ -18,9 +18,9 @@ from msgspec import Meta, Struct
 from tracekit.errors import TracekitError
 from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.bounded import Count, Rank, Ranks, Text, Whole
+from tracekit.model.bounded import Count, Text, Whole
 from tracekit.ranks.digest_packing import MOMENTS, REST, packed, unpacked
-from tracekit.ranks.digests import DigestOrigin, Exchange, RankDigest, RankRecording, RankSummary
+from tracekit.ranks.digests import DigestOrigin, Exchange, Rank, RankDigest, RankRecording, Ranks, RankSummary
 from tracekit.ranks.fault import checked, checked_summary
 from tracekit.ranks.summary import pack, summarise, unpack, unzipped
 

@@ -8,10 +8,24 @@ import numpy as np
 from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
 
-from tracekit.model.bounded import MOST_STEPS, Count, Moment, Origin, Rank, Ranks, Text, Whole
+from tracekit.model.bounded import MOST, MOST_RANKS, Count, Text, Whole
 
 if TYPE_CHECKING:
     import polars as pl
+
+#: In nanoseconds the year 2116.
+MOST_ORIGIN = 2**62
+#: Of the steps of one recording: a thousand ranks' tables of steps fit in memory.
+MOST_STEPS = 1 << 13
+
+Rank = Annotated[int, Meta(ge=0, lt=MOST_RANKS)]
+#: Of a job, or of a group of its ranks.
+Ranks = Annotated[int, Meta(ge=1, le=MOST_RANKS)]
+#: Nanoseconds since a recording's origin: the 104 days that a double holds exactly, so that a thousand ranks' sums fit
+#: 64 bits.
+Moment = Annotated[int, Meta(ge=-MOST, le=MOST)]
+#: Nanoseconds of a clock since its own origin: moments can be added.
+Origin = Annotated[int, Meta(ge=-MOST_ORIGIN, le=MOST_ORIGIN)]
 
 Ints = NDArray[np.int64]
 

@@ -8,8 +8,8 @@ from tracekit import interval
 from tracekit.errors import TracekitError
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
-from tracekit.model.bounded import MOST, MOST_ORIGIN, MOST_RANKS, MOST_STEPS
-from tracekit.ranks.digests import RankDigest, RankRecording, RankSummary
+from tracekit.model.bounded import MOST, MOST_RANKS
+from tracekit.ranks.digests import MOST_ORIGIN, MOST_STEPS, RankDigest, RankRecording, RankSummary
 
 
 def checked(digest: RankDigest, place: str) -> RankDigest:

@@ -158,7 +158,7 @@ def _unfolded(block: doc.Block, rank: int) -> Iterator[str | Piece]:
                     saving = f" ({finding.saving})" if finding.saving else ""
                     yield _detail(f"info: {finding.title}{saving}", _finding_body(finding))
         case doc.Bullets() if block.items:
-            yield f"## {block.title}\n\n"
+            yield f"## {escaped(block.title)}\n\n"
             yield from (Piece(each, f"- {escaped(each)}\n", doc.WARNINGS) for each in block.items)
             yield "\n"
         case doc.Table():
@@ -190,7 +190,7 @@ def _text(block: doc.Block) -> str:
         case doc.Bullets():
             return "".join(f"- {escaped(each)}\n" for each in block.items)
         case doc.Definitions():
-            return "".join(f"- **{term}.** {escaped(text)}\n" for term, text in block.terms)
+            return "".join(f"- **{escaped(term)}.** {escaped(text)}\n" for term, text in block.terms)
         case doc.Findings():
             return "".join(map(_finding, block.findings))
         case doc.Output():
@@ -237,7 +237,7 @@ def stacked(block: doc.StackedBars) -> str:
 
 
 def _finding(finding: doc.FindingText) -> str:
-    saving = f" ({finding.saving})" if finding.saving else ""
+    saving = f" ({escaped(finding.saving)})" if finding.saving else ""
     return f"**{escaped(f'{finding.severity}: {finding.title}')}**{saving}\n\n{_finding_body(finding)}"
 
 

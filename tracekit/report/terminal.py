@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tracekit.console import recording_console
 from tracekit.names import clipped_within, printable
+from tracekit.printing import printable_lines
 from tracekit.report.document import Cell, Commands, GroupedTable, Line, Name, Styled, Summary, Table
 
 #: Characters of a line before a command is continued on the next.
@@ -33,7 +34,7 @@ def shown(summary: Summary) -> RenderableType:
                 head = None if not part.caption else box.SIMPLE_HEAD
                 table = RichTable(box=head, pad_edge=False, show_edge=False, header_style="bold")
                 for at, column in enumerate(part.columns):
-                    label = "\n".join(map(printable, column.label.split("\n")))
+                    label = printable_lines(column.label)
                     label = clipped_within(label, 24) if part.caption else label
                     justify: JustifyMethod = "right" if column.numeric else "left"
                     # Names and figures stay whole, and a head's words.
@@ -44,8 +45,8 @@ def shown(summary: Summary) -> RenderableType:
                     table.add_column(Text(label), justify=justify, overflow="fold", min_width=least, no_wrap=first)
                 for row in part.rows:
                     table.add_row(*map(_cell, row))
-                drawn += [Text(part.caption, style="bold"), table] if part.caption else [table]
-                drawn += [Text(part.note, style="dim")] if part.note else []
+                drawn += [Text(printable(part.caption), style="bold"), table] if part.caption else [table]
+                drawn += [Text(printable_lines(part.note), style="dim")] if part.note else []
             case GroupedTable():
                 # The columns of all groups stand in one line, and each name has the whole line. A heading may take two
                 # lines, a figure not.
@@ -86,13 +87,13 @@ def _line(part: Line) -> RenderableType:
     lined = RichTable.grid()
     lined.add_column(no_wrap=True)
     lined.add_column(overflow="fold")
-    lined.add_row(Text(part.lead or " " * indent, part.lead_style), text[indent:] if indent else text)
+    lined.add_row(Text(printable(part.lead) or " " * indent, part.lead_style), text[indent:] if indent else text)
     return lined
 
 
 def _cell(cell: Cell) -> Text:
     if isinstance(cell, Styled):
-        return Text.assemble(*cell.pieces)
+        return Text.assemble(*((printable_lines(text), style) for text, style in cell.pieces))
     text = printable(cell.short if isinstance(cell, Name) else cell)
     # Justifying to the right would drop the blanks at its end.
     return Text(text, justify="left" if text.endswith(" ") else None)
@@ -105,17 +106,18 @@ def _rows(
     drawn = RichTable(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=heads, header_style="dim")
     first = INDENT + widths[0]
     # Columns with a width of their own never give way; these are as wide as their text.
-    drawn.add_column((" " * INDENT + table.columns[0]).ljust(first), overflow="fold")
-    for at, (head, width) in enumerate(zip(table.columns[1:], widths[1:], strict=True), 1):
+    head, *figure_heads = map(printable_lines, table.columns)
+    drawn.add_column((" " * INDENT + head).ljust(first), overflow="fold")
+    for at, (head, width) in enumerate(zip(figure_heads, widths[1:], strict=True), 1):
         if at == table.parted:
             drawn.add_column(" " * (width - len(head.split("\n")[0])) + head, justify="right", overflow="fold")
         else:
             drawn.add_column(head, justify="right", width=width, no_wrap=True)
     for (name, _), *cells in rows:
-        figures = [Text(text, style) for text, style in cells]
+        figures = [Text(printable(text), style) for text, style in cells]
         parted = figures[table.parted - 1]
         parted.pad_left(widths[table.parted] - parted.cell_len)
-        drawn.add_row(Text((" " * INDENT + name).ljust(first)), *figures)
+        drawn.add_row(Text((" " * INDENT + printable(name)).ljust(first)), *figures)
     return drawn
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tracekit.names import clipped, clipped_within, printable
+from tracekit.names import clipped, clipped_within
 from tracekit.numbers import counted
 from tracekit.report.accounts import NO_DIGIT, ShownRow, shown_account
 from tracekit.report.advised import advised
@@ -168,7 +168,7 @@ def _gate(overview: Overview) -> Iterator[Line]:
 
 def _account(account: Account, width: int) -> Table:
     shown = shown_account(account)
-    heads = [clipped_within(printable(each), LONGEST_HEAD) for each in shown.heads if shown.is_compared]
+    heads = [clipped_within(each, LONGEST_HEAD) for each in shown.heads if shown.is_compared]
     heads = heads or ["", *shown.heads[1:]]
     widths = [max(len(head), *(len(row.figures[at]) for row in shown.rows)) for at, head in enumerate(heads)]
     beside = sum(BETWEEN + width for width in widths)
@@ -178,7 +178,7 @@ def _account(account: Account, width: int) -> Table:
     longest = max(2 * (row.level + 1) + len(row.name) for row in shown.rows)
     below = words > width - beside - max(_least_name(width), min(longest, KEPT_NAME))
     room = max(width - beside - (0 if below else words), _least_name(width))
-    names = [clipped_within(f"{'  ' * (row.level + 1)}{printable(row.name)}", room) for row in shown.rows]
+    names = [clipped_within(f"{'  ' * (row.level + 1)}{row.name}", room) for row in shown.rows]
     left = width - max(map(len, (*names, shown.title))) - beside - (0 if below else words) - 2 * BETWEEN
     bar = min(BAR, left) if shown.is_compared and left >= LEAST_BAR else 0
     told = words and not below

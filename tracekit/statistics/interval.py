@@ -92,31 +92,13 @@ def median_interval(values: Values, resamples: int = RESAMPLES) -> Interval:
     than the normal distribution, with one degree of freedom less than there are blocks (after Hesterberg, 2015).
     """
     block = block_length(values)
-    return _percentiles(float(np.median(values)), resampled_medians(values, block, resamples), len(values), block)
+    return percentile_interval(
+        float(np.median(values)), resampled_medians(values, block, resamples), len(values), block
+    )
 
 
-def median_time(times_us: Values, resamples: int = RESAMPLES) -> Interval:
-    """The same of times, whose ends are above 0: the stretching is on logarithms. Percentiles may be taken on any scale
-    that keeps the order (Efron and Tibshirani, 1993, chapter 13)."""
-    block = block_length(times_us)
-    return _above_zero(float(np.median(times_us)), resampled_medians(times_us, block, resamples), len(times_us), block)
-
-
-def mean_time(times_us: Values, resamples: int = RESAMPLES) -> Interval:
-    """The same of the times' mean, which outliers move."""
-    block = block_length(times_us)
-    means = np.concatenate([picked.mean(axis=1) for picked in _resampled(times_us, block, resamples)])
-    return _above_zero(float(times_us.mean()), means, len(times_us), block)
-
-
-def _above_zero(middle: float, resampled: Values, n: int, block: int) -> Interval:
-    found = _percentiles(math.log(middle), np.log(resampled), n, block)
-    # Of as many values as one block holds there is no t, and no end.
-    with np.errstate(over="ignore"):
-        return Interval(middle, float(np.exp(found.low)), float(np.exp(found.high)), block)
-
-
-def _percentiles(middle: float, resampled: Values, n: int, block: int) -> Interval:
+def percentile_interval(middle: float, resampled: Values, n: int, block: int) -> Interval:
+    """Of a figure of `n` values, by the same figure of each of their resampled series."""
     low, high = np.percentile(resampled, (2.5, 97.5))
     blocks = n / block
     stretch = math.sqrt(blocks / (blocks - 1)) * t_quantile(blocks - 1) / NORMAL
@@ -133,13 +115,13 @@ def resampled_medians(values: Values, block: int, resamples: int = RESAMPLES) ->
     ranks[order] = np.arange(n)
     ordered, middle = values[order], ((n - 1) // 2, n // 2)
     medians = []
-    for picked in _resampled(ranks, block, resamples):
+    for picked in resampled_series(ranks, block, resamples):
         picked.partition(middle, axis=1)
         medians.append(ordered[picked[:, middle]].mean(axis=1))
     return np.concatenate(medians)
 
 
-def _resampled(values: NDArray[Number], block: int, resamples: int) -> Iterator[NDArray[Number]]:
+def resampled_series(values: NDArray[Number], block: int, resamples: int) -> Iterator[NDArray[Number]]:
     """The series, some at a time, a row each."""
     n, random = len(values), np.random.default_rng(SEED)
     blocks, steps, around = math.ceil(n / block), np.arange(block), np.concatenate((values, values[: block - 1]))

@@ -1,25 +1,29 @@
 """A sweep: many settings of a workload, each measured in a process of its own. What a sweep's folder holds."""
 
 import shlex
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from tracekit.model.bounded import (
     Amount,
     Count,
     FileName,
     Many,
-    Processes,
-    ProcessNumber,
     Seconds,
     Text,
     Whole,
     refuse_no_moment,
 )
 from tracekit.model.cell import CellRun
+from tracekit.model.option import MOST_PROCESSES
 from tracekit.model.run import FormName
 from tracekit.model.workload import Request
+
+#: Of processes that time a form, how many or which.
+Processes = Annotated[int, Meta(ge=1, le=MOST_PROCESSES)]
+#: Which process of a cell, from 1; 0 for one more that measured the best of a work again.
+ProcessNumber = Annotated[int, Meta(ge=0, le=MOST_PROCESSES)]
 
 
 class Published(Struct, frozen=True):

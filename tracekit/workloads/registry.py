@@ -199,27 +199,6 @@ def load_builder(info: WorkloadInfo) -> Builder:
     return builder
 
 
-def check_buildable(request: Request) -> None:
-    """Raises TracekitError for what would keep the workload from being built, before anything of it is. What real
-    weights are made of, and what a user's own `build()` returns, is known only once they are there."""
-    info = find(request.workload)
-    builder = load_builder(info)
-    if is_own(request.workload):
-        importlib.import_module(info.module).prepared(request, "cpu")
-        return
-    info = look_into(info, request)
-    if request.pretrained:
-        return
-    from tracekit.workloads.scopes import build_nowhere, compile_targets
-
-    size = next(iter(info.sizes)) if request.size == "auto" else request.size
-    part = None if request.scope in info.scopes else request.scope
-    if info in WORKLOADS or part:
-        found = build_nowhere(builder, request, size)
-        if part:
-            compile_targets(found, part)
-
-
 def check_scope(info: WorkloadInfo, scope: str | None) -> str:
     """The scope to compile, by default the workload's first. Names of modules are checked where there is a model.
     Raises TracekitError for what is no list of names."""

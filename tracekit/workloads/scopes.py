@@ -30,7 +30,7 @@ from tracekit.workloads.parts import (
     shortened,
     top_parts,
 )
-from tracekit.workloads.registry import Builder, all_workloads, load_builder
+from tracekit.workloads.registry import Builder, all_workloads
 
 ALL = "all"
 REGIONAL = "regional"
@@ -52,13 +52,6 @@ def build_scoped(
     if info in all_workloads() and not request.pretrained:
         compile_targets(build_nowhere(builder, request, size), request.scope)
     return narrowed(builder(replace(request, scope=None), size, device, progress), request.scope)
-
-
-def check_parts(info: WorkloadInfo, request: Request) -> None:
-    """Raises TracekitError for a scope that a workload of the list has not; others are looked at once built."""
-    if request.scope and request.scope not in info.scopes and info in all_workloads() and not request.pretrained:
-        size = next(iter(info.sizes)) if request.size == "auto" else request.size
-        compile_targets(build_nowhere(load_builder(info), request, size), request.scope)
 
 
 def build_nowhere(builder: Builder, request: Request, size: str) -> BuiltWorkload:

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 import zstandard
 from tests.cli.runs import ROOT, assert_refused, invoke
+from tests.cli.test_printable import EVIL, assert_harmless
 from tests.ranks.commands.test_fuzz_ranks import Document, closed, file_of, opened
 from tests.ranks.jobs import simulate
 from tests.traces import make_kernel
@@ -40,6 +41,24 @@ def test_a_world_size_that_no_job_has_is_left_out(tmp_path: Path) -> None:
     assert "1,000,000,000 ranks" in note["facts"]["reason"]
     for command in (("ranks",), ("digest", "--out", str(tmp_path / "out.digest"))):
         assert_refused(invoke(*command, tmp_path / "rank2.json"), "1,000,000,000 ranks")
+
+
+def test_what_steers_a_terminal_reaches_it_from_no_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / f"job{EVIL}"
+    place.mkdir()
+    for rank in (0, 1):
+        path = place / f"rank{rank}{EVIL}.json"
+        record(path, rank, 3)
+        told = json.loads(path.read_text())
+        slow = [make_kernel(1000, 1500 + 400 * rank, name=f"kernel{EVIL}", correlation=9)]
+        path.write_text(json.dumps({**told, "hostName": EVIL, "traceEvents": [*told["traceEvents"], *slow]}))
+    for words in ((), ("-v",), ("--html", f"page{EVIL}.html")):
+        assert_harmless(invoke("ranks", place, *words), shows="--html" in words)
+    (page,) = tmp_path.glob("page*.html")
+    (twin,) = tmp_path.glob("page*.md")
+    assert not {"\x1b", "\u202e"} & {*page.read_text(), *twin.read_text()}
+    assert_harmless(invoke("digest", place, "--out", tmp_path / f"digests{EVIL}"))
 
 
 def test_missing_ranks_are_listed_and_are_rows_from_the_first_to_the_last(tmp_path: Path) -> None:

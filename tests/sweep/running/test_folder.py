@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from tests.sweep.sweeps import CALL, compiled_cell, eager_cell, make_result
 
 from tracekit.errors import TracekitError
-from tracekit.sweep.running.folder import SweepFolder, is_outdated
-from tracekit.sweep.running.locks import locked
+from tracekit.sweep.running.folder import SweepFolder, is_outdated, process_lock
 
 CELL = eager_cell()
 
@@ -194,19 +193,17 @@ def test_a_lock_is_made_and_held_through_no_link(tmp_path: Path, target: str) ->
     (tmp_path / "victim").write_text("precious")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "a.lock").symlink_to(tmp_path / target)
-    with pytest.raises(OSError, match=r"a\.lock"), locked(tmp_path / "a.lock", blocking=False):
+    with pytest.raises(OSError, match=r"a\.lock"), process_lock(tmp_path / "a.lock"):
         raise AssertionError("it was locked")
     assert not (tmp_path / "absent").exists()
-    # Nor is anybody else kept from locking the victim.
-    with locked(tmp_path / "victim", blocking=False) as ours:
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_a_pipe_in_place_of_a_lock_is_not_waited_for(folder: SweepFolder) -> None:
+    (folder.path / ".locks").mkdir()
+    os.mkfifo(folder.path / ".locks" / f"{CELL.key}.lock")
+    with folder.claimed(CELL.key) as ours:
         assert ours
-
-
-@pytest.mark.parametrize("blocking", [True, False])
-def test_a_pipe_in_place_of_a_lock_is_neither_locked_nor_waited_for(tmp_path: Path, blocking: bool) -> None:
-    os.mkfifo(tmp_path / "a.lock")
-    with pytest.raises(OSError, match="regular file"), locked(tmp_path / "a.lock", blocking=blocking):
-        raise AssertionError("it was locked")
 
 
 def test_each_process_of_a_cell_has_a_file_and_a_lock(folder: SweepFolder) -> None:

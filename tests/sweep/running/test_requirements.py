@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 from tests.sweep.sweeps import Children, compiled_cell, eager_cell, make_environment, make_failure, make_result
+from tests.workloads.configurations import save
 
 from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
 from tracekit.sweep.cells import CheckAnswer, CheckJob
 from tracekit.sweep.running import requirements
-from tracekit.sweep.running.requirements import check_first
+from tracekit.sweep.running.requirements import check_buildable, check_first
 from tracekit.walks.processes import WORD, Ended
 
 
@@ -96,3 +97,41 @@ def test_a_real_look_says_what_is_wrong_in_its_own_process() -> None:
     pytest.importorskip("torch")
     with pytest.raises(TracekitError, match="'nonsense'"):
         check_first([compiled_cell("mlp", scope="nonsense")], Silent())
+
+
+@pytest.fixture
+def own_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my_model.py").write_text("def build(layers: int = 2):\n    raise AssertionError('nobody builds it')\n")
+
+
+@pytest.mark.usefixtures("own_model")
+def test_what_can_be_built_passes(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    configuration = save("BertForMaskedLM", tmp_path)
+    for request in (
+        Request("mlp"),
+        Request("mlp", scope="all"),
+        Request(configuration, seq_length=8, scope="model.bert.encoder"),
+        Request("my_model.py:build", options=("layers=3",)),
+    ):
+        check_buildable(request)
+
+
+@pytest.mark.usefixtures("own_model")
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (Request("mlp", scope="nonsense"), "'nonsense'"),
+        (Request("hf:nobody/has-this"), "pass --download to fetch it"),
+        (Request("hf:bert", seq_length=8, scope="bert.encodr"), r"did you mean model\.bert\.encoder"),
+        (Request("my_model.py:build", options=("layerz=3",)), "did you mean layers"),
+        (Request("my_model.py:make"), "no function 'make'"),
+    ],
+)
+def test_what_keeps_it_from_being_built_is_an_error(request_: Request, message: str) -> None:
+    pytest.importorskip("transformers")
+    if request_.workload == "hf:bert":
+        save("BertForMaskedLM", Path("bert"))
+    with pytest.raises(TracekitError, match=message):
+        check_buildable(request_)

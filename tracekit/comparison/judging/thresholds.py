@@ -23,10 +23,6 @@ LEAST_IN_ONE_PROCESS = 0.02
 LEAST_IN_SEVERAL = 0.01
 #: Between processes of one form, and between forms of different processes: as in one process.
 LEAST_BETWEEN_PROCESSES = 0.02
-#: Between starts, of which each is measured once: another one differs by so much.
-LEAST_OF_STARTS = 0.1
-#: Between sizes of memory: torch takes it from the driver in pieces of 2 MiB or more.
-LEAST_OF_MEMORY = 0.01
 #: Between eager forms of several runs: from here on it is worth a word.
 EAGER_DIFFERS = 0.05
 #: Beyond a gate's limit by less than the larger of these, a share of the base's time and microseconds, passes: chosen.
@@ -52,8 +48,6 @@ KINDS_APART = 7.0
 #: By how much logarithms of speed-ups differ between processes, as a standard deviation, and its degrees of freedom:
 #: pooled over sixteen settings that wait for the host, and over two that keep the GPU busy.
 NEXT_WAITING, NEXT_BUSY = (0.0575, 44), (0.0134, 3)
-#: In this share of a sweep's works, none of whose cells differs from eager, one is called faster or slower: as usual.
-FALSE_CELLS = 0.05
 #: Added to intervals that know one process of each side: 1.96 standard deviations of the difference of two processes
 #: that keep the GPU busy, 0.9 % each, by eager forms of eight works of two sweeps; 93 of 100 pairs keep to it.
 PROCESS_FLOOR = 0.024

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from tracekit.cli.options import WIDE_HELP, with_engine, with_steps, with_window
+from tracekit.cli.options import WIDE_HELP, with_steps, with_window
 from tracekit.cli.output import check_output_path, console_beside, is_stream, say
 from tracekit.errors import TracekitError
 from tracekit.printing import echo
+from tracekit.ranks.commands.engine import with_engine
 
 
 @click.command(epilog="Example: tracekit digest s3://bucket/job --out digests", context_settings=WIDE_HELP)

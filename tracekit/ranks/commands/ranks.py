@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tracekit.cli.options import FORMS, WIDE_HELP, with_detail, with_engine, with_json, with_steps, with_window
+from tracekit.cli.options import FORMS, WIDE_HELP, with_detail, with_json, with_steps, with_window
 from tracekit.cli.output import check_output_path, console_beside, destination, write_json
 from tracekit.errors import TracekitError
+from tracekit.ranks.commands.engine import with_engine
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName

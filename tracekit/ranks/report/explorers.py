@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from statistics import fmean
 
-from tracekit.names import clipped_within, printable
+from tracekit.names import clipped_within
 from tracekit.numbers import MISSING, counted, duration, scale_of, size
 from tracekit.ranks.job_figures import LateRank, OneCollective, Ranks, RankUse, WaitedFor
 from tracekit.ranks.report import words
@@ -142,7 +142,7 @@ def _facts(use: RankUse, longest: list[WaitedFor], late: LateRank | None) -> Ite
         yield "Others wait for it", f"{duration(late.waited_for_us)}{waiter}"
         yield "Late because of", words.causes_told(late.causes, MOST_NAMED) or NO_CAUSE
         if late.where:
-            yield "Mostly at", ", ".join(clipped_within(printable(each), 2 * PLACE) for each in late.where)
+            yield "Mostly at", ", ".join(clipped_within(each, 2 * PLACE) for each in late.where)
     causes = sorted(use.idle_causes, key=lambda each: -each.us)
     if causes:
         yield "Idle", ", ".join(f"{words.cause_name(each.cause)} {duration(each.us)}" for each in causes)
@@ -151,7 +151,7 @@ def _facts(use: RankUse, longest: list[WaitedFor], late: LateRank | None) -> Ite
         yield "Overlap price", f"{duration(use.overlap_price_us)} (95 % CI {low} to {high})"
     if use.start_skew_us:
         yield "Waited for others to start recording", f"{duration(use.start_skew_us)}, in no figure"
-    yield "Recording", printable(use.path)
+    yield "Recording", use.path
 
 
 def matrix(told: Ranks, rows: int = MOST_WAITERS, heads: int = MOST_LATES) -> HeatMap | None:
@@ -228,7 +228,7 @@ def _collective_facts(each: OneCollective) -> Iterator[tuple[str, str]]:
     if each.causes:
         yield "Late because of", words.causes_told(each.causes, MOST_NAMED)
     if each.where:
-        yield "Mostly at", printable(each.where)
+        yield "Mostly at", each.where
     if each.step is not None:
         yield "Step", str(each.step)
     yield "Group", f"{each.group or MISSING}, {counted(len(each.ranks), 'rank')}"
@@ -242,7 +242,7 @@ def lateness_account(told: Ranks) -> Account | None:
     late = told.late[0]
     kept = [each for each in late.causes[:MOST_CAUSES] if each.us >= LEAST_CAUSE * late.waited_for_us]
     rest = sum(each.us for each in late.causes[len(kept) :])
-    where = clipped_within(printable(late.where[0]), PLACE) if late.where else ""
+    where = clipped_within(late.where[0], PLACE) if late.where else ""
     rows = [
         AccountRow(words.cause_name(each.cause), 0, (each.us,), what=where if at == 0 else "")
         for at, each in enumerate(kept)

@@ -5,7 +5,6 @@ from itertools import pairwise
 from statistics import fmean
 from typing import TypeVar
 
-from tracekit.names import printable
 from tracekit.numbers import MINUS, MISSING, duration, percent
 from tracekit.ranks.job_figures import Ranks
 from tracekit.ranks.report import words
@@ -45,7 +44,7 @@ def axis_table(told: Ranks) -> Table | None:
             continue
         slow, fast = (pick(some, key=lambda each: each.excess or 0.0) for pick in (max, min))
         ranks = f"{len(some):,} of {len(max(some, key=lambda each: len(each.ranks)).ranks):,} ranks"
-        rows.append((f" {axis}", ranks, *(f"{printable(each.name)}: {_signed(each.excess)}" for each in (slow, fast))))
+        rows.append((f" {axis}", ranks, *(f"{each.name}: {_signed(each.excess)}" for each in (slow, fast))))
     return filled_table("", columns("Groups", "", "most own time", "least own time"), rows)
 
 
@@ -55,7 +54,7 @@ def group_table(told: Ranks, axis: str, most: int) -> Table | None:
     chosen = {each.name for each in sorted(every, key=lambda each: -abs(each.excess or 0.0))[:most]}
     rows = (
         (
-            printable(each.name),
+            each.name,
             words.ranges(each.ranks, 3),
             *map(duration, (each.span_us, each.compute_us, each.exposed_transfer_us, each.exposed_waiting_us)),
             duration(each.idle_us),
@@ -107,7 +106,7 @@ def step_map(told: Ranks) -> HeatMap | None:
             known = [share for share in some if share is not None]
             cells.append(_step_cell(fmean(known)) if known else HeatCell(MISSING, "missing"))
         # Narrow: their head says what they are.
-        rows.append((printable(row.name.removeprefix("ranks ").removeprefix("rank ")), tuple(cells)))
+        rows.append((row.name.removeprefix("ranks ").removeprefix("rank "), tuple(cells)))
     return HeatMap(
         caption="Own time beyond peers', by step, %",
         columns=tuple(heads),

@@ -1,6 +1,6 @@
 """What is found in the recordings of many ranks, on what it rests, and what to do about it."""
 
-from tracekit.names import clipped_within, printable
+from tracekit.names import clipped_within
 from tracekit.numbers import counted, duration, percent, size
 from tracekit.ranks.job_figures import RankFinding
 from tracekit.ranks.report.words import cause_name, listed
@@ -26,7 +26,7 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     ),
     "straggler_host": (
         lambda name, ranks, excess, steps, steps_slower, **_: (
-            f"Host {printable(name)} is slow: its {counted(len(ranks), 'rank')} take {percent(excess, 1)} longer than"
+            f"Host {name} is slow: its {counted(len(ranks), 'rank')} take {percent(excess, 1)} longer than"
             f" others in {steps_slower} of {counted(steps, 'step')}"
         ),
         lambda **facts: _straggler(**facts),
@@ -54,7 +54,7 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
             f"Rank {rank}'s host is held up for {duration(more_us)} in each step: {cause_name(cause)}{_at(where)}"
         ),
         lambda own_us, usual_us, steps, kernel, **_: (
-            f"{duration(own_us)} before {clipped_within(printable(kernel), NAME)}, on other ranks {duration(usual_us)}."
+            f"{duration(own_us)} before {clipped_within(kernel, NAME)}, on other ranks {duration(usual_us)}."
             f" Median of {counted(steps, 'step')}."
         ),
     ),
@@ -72,7 +72,7 @@ FINDINGS: dict[str, tuple[Sentence, Sentence]] = {
     "uneven_work": (
         "Rank {rank} runs {more_us:duration} of kernels that other ranks do not, {share:percent 1} of the window",
         lambda kernel, count, usual_count, kernels, **_: (
-            f"{clipped_within(printable(kernel), NAME)}: {count:,} times, usually {usual_count:,.0f}"
+            f"{clipped_within(kernel, NAME)}: {count:,} times, usually {usual_count:,.0f}"
             + (f"; {counted(kernels - 1, 'more kernel')}." if kernels > 1 else ".")
         ),
     ),
@@ -227,4 +227,4 @@ def _by_chance(chance: float) -> str:
 
 
 def _at(where: str | None) -> str:
-    return f" ({clipped_within(printable(where), NAME)})" if where else ""
+    return f" ({clipped_within(where, NAME)})" if where else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tracekit.names import clipped_within, printable
+from tracekit.names import clipped_within
 from tracekit.numbers import MISSING, duration, scale_of, size
 from tracekit.ranks.job_figures import CollectiveClass, CollectiveUse, OneCollective, Ranks, RankTimes, RankUse
 from tracekit.ranks.report import words
@@ -126,7 +126,7 @@ def late_table(told: Ranks, most: int) -> Table | None:
             f" rank {each.rank}",
             duration(each.waited_for_us),
             words.causes_told(each.causes, 2) or NO_CAUSE,
-            clipped_within(printable(each.where[0]), PLACE) if each.where else MISSING,
+            clipped_within(each.where[0], PLACE) if each.where else MISSING,
         )
         for each in told.late[:most]
     )
@@ -286,7 +286,7 @@ def uneven_table(told: Ranks, most: int = 20) -> Table | None:
     rows = (
         (
             f"rank {each.rank}",
-            printable(each.name),
+            each.name,
             f"{each.count:,}",
             f"{each.usual_count:,.0f}",
             duration(each.more_us),

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tracekit.model.note import Note
-from tracekit.names import printable
 from tracekit.numbers import MISSING, counted, duration, percent, size
 from tracekit.ranks.digests import DigestsMade
 from tracekit.ranks.job_figures import (
@@ -227,7 +226,7 @@ def ranges(ranks: Sequence[int], most: int = MOST_RANGES) -> str:
 def straggler_name(each: Straggler) -> str:
     if each.kind == "rank":
         return f"rank {each.ranks[0]}"
-    return f"{'host' if each.kind == 'host' else 'link of'} {printable(each.name or MISSING)}"
+    return f"{'host' if each.kind == 'host' else 'link of'} {each.name or MISSING}"
 
 
 def straggler_cause(each: Straggler) -> str:
@@ -246,7 +245,7 @@ def rule_words(rule: StragglerRule) -> str:
 
 
 def note_sentence(note: Note) -> str:
-    return say(NOTES[note.code], note.facts, printable(note.subject) if note.subject else None)
+    return say(NOTES[note.code], note.facts, note.subject or None)
 
 
 def note_sentences(notes: Sequence[Note]) -> Iterator[str]:

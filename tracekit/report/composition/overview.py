@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from tracekit.model.comparison import Bound, Comparison, Finding, Side
-from tracekit.names import clipped_within, printable
+from tracekit.names import clipped_within
 from tracekit.numbers import duration, figure_change, scale_of, size, size_change, times_within
 from tracekit.report.composition.overview_account import call_account, operator_table, slower_words
 from tracekit.report.document import Advice, Bar, Check, Overview
@@ -34,7 +34,7 @@ LABEL = 40
 
 def comparison_overview(comparison: Comparison, repeat: str = "") -> Overview:
     """`repeat` is the command that measures both sides again; empty where there is none."""
-    a, b = (replace(side, label=clipped_within(printable(side.label), LABEL)) for side in (comparison.a, comparison.b))
+    a, b = (replace(side, label=clipped_within(side.label, LABEL)) for side in (comparison.a, comparison.b))
     comparison = replace(comparison, a=a, b=b)
     notes = short.headline_notes(comparison.notes, (comparison.a.label, comparison.b.label))
     bound = comparison.b_bound
@@ -147,7 +147,7 @@ def _bottleneck(side: Side, bound: Bound) -> str:
 
 def _measured_with(side: Side) -> str:
     version = side.environment.packages.get("torch") if side.environment else None
-    return f"torch {printable(version)}" if version else ""
+    return f"torch {version}" if version else ""
 
 
 def bars(comparisons: Sequence[Comparison], sides: Sequence[Side]) -> tuple[Bar, ...]:
@@ -215,7 +215,7 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         figures += f", tolerance {facts['allowed']:.2g}" if figures and "allowed" in facts else ""
         # What several ranks run is called in no higher precision, whatever it is.
         if (missing := facts.get("no_reference")) and comparison.job is None:
-            figures += f"; no higher precision: {printable(noted_briefly(missing))}"
+            figures += f"; no higher precision: {noted_briefly(missing)}"
         fine = accuracy.result in short.OUTPUTS
         told = short.OUTPUTS.get(accuracy.result, OUTPUTS[accuracy.result]) + on_rank(accuracy)
         if fine and accuracy.basis == "tolerance":

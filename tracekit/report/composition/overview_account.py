@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tracekit.model.analysis import NOT_THE_HOST
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.idle_estimate import NOTHING, Between, changes_between, sum_between
-from tracekit.names import clipped_within, printable
+from tracekit.names import clipped_within
 from tracekit.numbers import MISSING, duration, figure_change, scale_of, times
 from tracekit.report.document import Account, AccountRow, Table, columns
 from tracekit.report.sections.idle import UNEXPLAINED, idle_causes
@@ -252,7 +252,7 @@ def operator_table(comparison: Comparison) -> Table | None:
         return (name, *told, figure_change(((after or 0.0) - (before or 0.0)) / scale, decimals))
 
     rows = [row(WINDOWS[kind], *wholes), row("operators", *operators)]
-    shown = {name: f"  {clipped_within(printable(name), OPERATOR)}" for name in largest}
+    shown = {name: f"  {clipped_within(name, OPERATOR)}" for name in largest}
     rows += [row(name, *(each.get(operator) for each in own)) for operator, name in shown.items()]
     rows += [row("  other operators", *others)] if max(others) >= ROUNDING else []
     # C++ kernels that record no events are in it.

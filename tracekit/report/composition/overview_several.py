@@ -4,7 +4,7 @@ import math
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
-from tracekit.names import clipped_within, printable
+from tracekit.names import clipped_within
 from tracekit.numbers import MISSING, calls_span, percent, scale_of, times_within
 from tracekit.report.composition.overview import MOST_NOTES, bars
 from tracekit.report.document import Check, Column, Overview, Table, columns
@@ -25,12 +25,12 @@ def comparisons_overview(compared: Comparisons) -> Overview:
     every = (*compared.notes, *(note for each in compared.comparisons for note in each.notes))
     notes = short.headline_notes(every)
     wrong = [
-        Check("!!", f"{printable(each.b.label)}: {OUTPUTS[each.accuracy.result]}")
+        Check("!!", f"{each.b.label}: {OUTPUTS[each.accuracy.result]}")
         for each in ways
         if each.accuracy and each.accuracy.result == "less_accurate"
     ]
     found = [
-        (printable(each.b.label), finding_title(each.findings[0]))
+        (each.b.label, finding_title(each.findings[0]))
         for each in ways
         if each.findings and each.findings[0].severity != "info"
     ][:MOST_FINDINGS]
@@ -60,7 +60,7 @@ def _row(each: Comparison, scale: float, decimals: int) -> tuple[str, ...]:
     span = even.span if even else None
     times = ("" if us is None else f"{us / scale:,.{decimals}f}" for us in (each.a.wall_us, side.wall_us, side.busy_us))
     return (
-        f" {clipped_within(printable(side.label), NAME)}",
+        f" {clipped_within(side.label, NAME)}",
         times_within(verdict.speedup, verdict.ci95)
         if verdict.speedup and verdict.result != "inconclusive"
         else words.result_word(each).lower(),

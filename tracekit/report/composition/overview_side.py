@@ -7,7 +7,7 @@ from pathlib import PurePath
 from tracekit.model.comparison import Bound, Side
 from tracekit.model.idle_estimate import Between
 from tracekit.model.single_run import NothingCompiled, Remedy, SingleRun
-from tracekit.names import clipped, clipped_within, printable
+from tracekit.names import clipped, clipped_within
 from tracekit.numbers import count, counted, duration, percent
 from tracekit.report.composition.overview import MOST_NOTES, advice_of, hidden
 from tracekit.report.composition.overview_account import (
@@ -41,7 +41,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     """`top` is how many kernels are listed."""
     side, nothing = single.side, single.nothing_compiled
     headline, *figures = _answer(side)
-    found = [clipped_within(printable(health_sentence(each)), NOTE) for each in side.health]
+    found = [clipped_within(health_sentence(each), NOTE) for each in side.health]
     notes = (*short.headline_notes(single.notes), *found)
     if nothing is not None:
         return Overview(
@@ -56,7 +56,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
         )
     advice = tuple(advice_of(single.findings, side, single.bound))
     return Overview(
-        subject=f"{clipped_within(printable(PurePath(side.path).name), FILE)} · {words.subject(side)}",
+        subject=f"{clipped_within(PurePath(side.path).name, FILE)} · {words.subject(side)}",
         headline=headline,
         walls=" · ".join(figures),
         notes=notes[:MOST_NOTES],
@@ -76,7 +76,7 @@ def _why(nothing: NothingCompiled) -> Iterator[Line]:
         yield Line(f"  {clipped(not_compiled.torch_words(first), NOTE)}")
         yield Line(f"  {clipped_within(not_compiled.place(first), NOTE)}")
         code = not_compiled.code_lines(nothing.source) if nothing.source else filter(None, (first.line,))
-        yield from (Line(f"    {clipped(printable(line), NOTE - 2)}", "cyan") for line in code)
+        yield from (Line(f"    {clipped(line, NOTE - 2)}", "cyan") for line in code)
     more = nothing.reasons[1:]
     for each in more[:MOST_REASONS]:
         yield Line(f"  also {clipped_within(f'{not_compiled.place(each)}: {not_compiled.what(each)}', NOTE - 5)}")
@@ -181,7 +181,7 @@ def _operators(side: Side, top: int) -> Table | None:
     if (cpu := side.analysis.cpu) is None:
         return None
     rows = (
-        (clipped(printable(each.name), NAME), count(each.count / side.steps), duration(each.self_us / side.steps))
+        (clipped(each.name, NAME), count(each.count / side.steps), duration(each.self_us / side.steps))
         for each in cpu.top[:top]
     )
     return filled_table("", columns(f"Operators, {words.scope(side)}", figures=("count", "self time")), rows)

@@ -9,7 +9,7 @@ from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
-from tracekit.names import clipped, printable
+from tracekit.names import clipped
 from tracekit.numbers import count, counted, duration, duration_change
 from tracekit.report.document import (
     BLANK,
@@ -51,7 +51,7 @@ def analysis_details(single: SingleRun) -> Summary:
     window, idle, late = side.analysis.window, headline.idle_sentence(side), compiled_too_late(side)
     steps, spans = counted(window.steps, "step"), counted(window.steps, "span")
     over = {"steps": steps, "span": spans, "whole": words.extent(side)}[window.kind]
-    caption = f"{clipped(printable(PurePath(side.path).name), 40)}: {over}, {duration(window.span_us)}"
+    caption = f"{clipped(PurePath(side.path).name, 40)}: {over}, {duration(window.span_us)}"
     heads = columns(words.scope(side).capitalize(), figures=("",))
     return (
         *lines(grave_sentences(single.notes), lead="warning: "),
@@ -77,7 +77,7 @@ def interrupted_summary(run: Run) -> Summary:
     )
     heads = columns("Form", figures=("warm-up calls", "timed calls", "median", "recordings"))
     caption = f"Interrupted run, not complete: {run.settings.workload} at size {run.settings.size}"
-    return Table(printable(caption), heads, rows), BLANK
+    return Table(caption, heads, rows), BLANK
 
 
 def comparison_details(comparison: Comparison) -> Summary:
@@ -133,7 +133,7 @@ def _parted(parts: Sequence[Line | Table]) -> tuple[Line | Table, ...]:
 
 
 def _health(findings: Iterable[HealthFinding]) -> tuple[Line, ...]:
-    said = dict.fromkeys((finding.severity, printable(health_sentence(finding))) for finding in findings)
+    said = dict.fromkeys((finding.severity, health_sentence(finding)) for finding in findings)
     return tuple(
         Line(clipped(message, 300), "", f"{severity}: ", SEVERITY_STYLES[severity]) for severity, message in said
     )
@@ -163,7 +163,7 @@ def _waterfall(comparison: Comparison) -> tuple[Table, ...]:
     if waterfall is None:
         return ()
     basis = "unprofiled wall time" if waterfall.basis == "unprofiled" else "recorded window"
-    a, b = (clipped(printable(side.label), 40) for side in (comparison.a, comparison.b))
+    a, b = (clipped(side.label, 40) for side in (comparison.a, comparison.b))
     parts = zip(part_labels(comparison), waterfall.parts, strict=True)
     changes = [*((name, part.delta_us) for name, part in parts), ("residual, not explained", waterfall.residual_us)]
     longest = max(abs(us) for _, us in changes)
@@ -195,9 +195,7 @@ def _groups(comparison: Comparison) -> tuple[Table, ...]:
         change = duration_change(group.delta_us)
         rows.append((Styled(((name, ""), (below, "dim"))), words.became(group), " → ".join(numbers), change))
     evidence = [
-        f"{group_label(group)}: {printable(' '.join(evidence_sentences(group.evidence)))}"
-        for group in groups
-        if group.evidence
+        f"{group_label(group)}: {' '.join(evidence_sentences(group.evidence))}" for group in groups if group.evidence
     ]
     caption = f"Kernel groups with the largest change, {words.shared_scope(comparison)}"
     note = "\n".join((*evidence, words.legend(words.kinds_and_ways(groups)[0])))

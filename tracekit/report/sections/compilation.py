@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import CompiledRegions
-from tracekit.names import clipped, printable
+from tracekit.names import clipped
 from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
@@ -60,7 +60,7 @@ def _run_rows(side: Side) -> Iterator[tuple[str, str]]:
     if found.cuda_graphs_recorded:
         yield "CUDA graphs recorded", count(found.cuda_graphs_recorded)
     for skip in found.cuda_graph_skips:
-        reason = clipped(printable(skip.reason), 120) if skip.reason else "no reason"
+        reason = clipped(skip.reason, 120) if skip.reason else "no reason"
         yield "CUDA graphs skipped", f"{skip.count}: {reason}"
 
 
@@ -113,9 +113,9 @@ def break_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     on_gpu = any(each.idle_per_step_us is not None for each in breaks)
     rows = tuple(
         (
-            printable(each.line or MISSING),
-            clipped(printable(each.reason), 160) + (f" ({each.code})" if each.code else ""),
-            clipped(printable(each.hint or each.explanation or MISSING), 240),
+            each.line or MISSING,
+            clipped(each.reason, 160) + (f" ({each.code})" if each.code else ""),
+            clipped(each.hint or each.explanation or MISSING, 240),
             duration(each.per_step_us),
             *((duration(each.idle_per_step_us),) if on_gpu else ()),
         )
@@ -141,8 +141,8 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
     for frame in found.recompiles[:limit]:
         older = len(frame.because) - 1
         others = f"; {counted(older, 'older version')} failed too" if older else ""
-        what = printable(f"{frame.function or MISSING} ({frame.where or MISSING})")
-        failed = clipped(printable(check_sentence(frame.because[0].facts)), 240) + others
+        what = f"{frame.function or MISSING} ({frame.where or MISSING})"
+        failed = clipped(check_sentence(frame.because[0].facts), 240) + others
         took = duration(frame.seconds * 1e6 if frame.seconds is not None else None)
         call_took = duration(walls.get((frame.phase, frame.call)))
         rows.append((f"{WHEN[frame.phase]} {frame.call}", what, failed, took, call_took))
@@ -154,10 +154,7 @@ def recompile_table(side: Side, letter: str, limit: int = 20) -> Table | None:
 def fallback_table(side: Side, letter: str) -> Table | None:
     """What runs eager though it was to be compiled; None where nothing does."""
     parts = side.diagnostics.fallbacks if side.diagnostics else ()
-    rows = (
-        (*map(printable, (part.function or MISSING, part.where or MISSING)), clipped(printable(part.reason), 240))
-        for part in parts
-    )
+    rows = ((part.function or MISSING, part.where or MISSING, clipped(part.reason, 240)) for part in parts)
     return filled_table(f"Fallbacks to eager in {side_name(letter, side)}", columns("Function", "Line", "Why"), rows)
 
 

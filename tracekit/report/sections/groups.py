@@ -7,7 +7,7 @@ from itertools import islice
 from tracekit.model.comparison import Comparison, GroupMember, KernelGroup
 from tracekit.model.provenance import SourceLines
 from tracekit.model.sequence import Rates
-from tracekit.names import clipped, clipped_within, printable, short_kernel_name
+from tracekit.names import clipped, clipped_within, short_kernel_name
 from tracekit.numbers import MISSING, count, duration, duration_change, percent, size
 from tracekit.report.document import Excerpt, Explorer, ExplorerRow, Figure, Member, Name, Table, columns, filled_table
 from tracekit.report.sections.kernel_code import CodeOf, kernel_code
@@ -130,9 +130,7 @@ def evidence_table(comparison: Comparison, limit: int = 12) -> Table | None:
 
 def evidence_shown(group: KernelGroup) -> tuple[str, ...]:
     """The first of the sentences, so that a row stays readable."""
-    return tuple(
-        clipped(printable(each), LONGEST_EVIDENCE) for each in evidence_sentences(group.evidence[:MOST_EVIDENCE])
-    )
+    return tuple(clipped(each, LONGEST_EVIDENCE) for each in evidence_sentences(group.evidence[:MOST_EVIDENCE]))
 
 
 def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
@@ -144,7 +142,7 @@ def origin_table(comparison: Comparison, limit: int = 12) -> Table | None:
         a = traffic.eager_bytes if traffic and not traffic.eager_missing else None
         b = traffic.compiled_bytes if traffic and not traffic.compiled_missing else None
         removed = size(a - b) if a is not None and b is not None else MISSING
-        where = ", ".join(clipped_within(printable(place), 60) for place in group.where[:MOST_PLACES]) or MISSING
+        where = ", ".join(clipped_within(place, 60) for place in group.where[:MOST_PLACES]) or MISSING
         rates = bandwidth(group.rates) if group.b else MISSING
         rows.append((group_label(group), where, size(a), size(b), removed, rates))
     figures = ("Traffic A", "Traffic B", "Traffic removed", "Bandwidth B")
@@ -169,7 +167,7 @@ def bandwidth(rates: Rates | None) -> str:
 def group_label(group: KernelGroup) -> str:
     """An unchanged group is called by its kernel's name; the others have labels made of words."""
     label = label_words(group.label)
-    return short_kernel_name(label) if group.kind == "unchanged" else clipped(printable(label), 64)
+    return short_kernel_name(label) if group.kind == "unchanged" else clipped(label, 64)
 
 
 def every_group(comparison: Comparison) -> Explorer | None:
@@ -230,7 +228,7 @@ def _group_row(
         ),
         members=tuple(kernels),
         left_out=sum(max(len(members) - MOST_MEMBERS, 0) for _, members in sides),
-        where=tuple(clipped(printable(each), 120) for each in group.where[:MOST_PLACES_UNFOLDED]),
+        where=tuple(clipped(each, 120) for each in group.where[:MOST_PLACES_UNFOLDED]),
         facts=tuple(_facts(group)),
         evidence=evidence_shown(group),
         excerpts=_excerpts(group, lines or {}),
@@ -242,7 +240,7 @@ def _facts(group: KernelGroup) -> Iterator[tuple[str, str]]:
     """Sizes, roofline and memory traffic, as far as they are known."""
     rates, traffic = group.rates, group.traffic
     if group.sizes:
-        yield "Input sizes", clipped(printable(group.sizes), 120)
+        yield "Input sizes", clipped(group.sizes, 120)
     shares = []
     if rates and rates.gb_per_s is not None:
         shares.append(f"memory {bandwidth(rates)}")
@@ -262,7 +260,7 @@ def _excerpts(group: KernelGroup, lines: Mapping[str, SourceLines]) -> tuple[Exc
     there = [(place, lines[place]) for place in group.where if place in lines][:MOST_EXCERPTS]
     return tuple(
         Excerpt(
-            printable(place) + (", changed since the run" if found.changed else ""),
+            place + (", changed since the run" if found.changed else ""),
             found.first,
             found.line,
             tuple(each.expandtabs() for each in found.lines),
@@ -273,10 +271,10 @@ def _excerpts(group: KernelGroup, lines: Mapping[str, SourceLines]) -> tuple[Exc
 
 def group_place(group: KernelGroup) -> str:
     """`blocks.*.attn.norm_q, .norm_k`: the innermost modules, else the first line; empty where neither is known."""
-    modules = list(map(printable, group.modules))
+    modules = group.modules
     leaves = [each for each in modules if not any(other.startswith(f"{each}.") for other in modules)]
     if not leaves:
-        return next(map(printable, group.where), "")
+        return next(iter(group.where), "")
     first, *others = leaves
     parent = first.rpartition(".")[0]
     near = [f".{each.rpartition('.')[2]}" if each.rpartition(".")[0] == parent else each for each in others]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tracekit.model.analysis import IDLE_CAUSES, DeviceQueue, Percentiles
 from tracekit.model.comparison import Side
 from tracekit.model.idle_estimate import MOST_SLOWED, NOTHING, Between, change_between
-from tracekit.names import clipped, printable
+from tracekit.names import clipped
 from tracekit.numbers import MISSING, count, duration, duration_within, percent
 from tracekit.report.document import Cell, Table, columns, filled_table
 from tracekit.report.sections.kernels import kernel_name
@@ -147,7 +147,7 @@ def _told_of_estimate(letter: str, side: Side) -> Iterator[str]:
     made_at = ""
     if longest:
         place = made_at_words(longest.place, longest.lines, in_eager_code=longest.in_eager_code)
-        made_at = f" ({clipped(printable(', '.join(filter(None, (longest.call, place)))), 240)})"
+        made_at = f" ({clipped(', '.join(filter(None, (longest.call, place))), 240)})"
     for cause, us in estimate.after_sync_us.items():
         if us >= LEAST_AFTER_SYNC * idle_us:
             yield f"{of} {cause_words(cause)} {duration(us)} follow a synchronising call{made_at}."
@@ -169,7 +169,7 @@ def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
         whole_us = sum(gap.causes.values())
         cause = max(gap.causes, key=gap.causes.__getitem__) if whole_us else None
         work = ", ".join(
-            f"{clipped(printable(each.name), 40) if each.name else 'nothing recorded'} {duration(each.us)}"
+            f"{clipped(each.name, 40) if each.name else 'nothing recorded'} {duration(each.us)}"
             for each in gap.host[:MOST_WORK]
         )
         ended = (gap.launched_by, f"after {gap.sync}" if gap.sync else None, gap.where.words if gap.where else None)
@@ -178,7 +178,7 @@ def gap_table(side: Side, letter: str, limit: int = 8) -> Table | None:
             work or MISSING,
             kernel_name(gap.after, 40) if gap.after else "start of the window",
             kernel_name(gap.before, 40) if gap.before else "end of the window",
-            clipped(printable("; ".join(filter(None, ended))), 120) or MISSING,
+            clipped("; ".join(filter(None, ended)), 120) or MISSING,
         )
         rows.append((duration(gap.start_us), duration(gap.duration_us), *told))
     words = columns("Cause", "Host meanwhile", "After", "Before", "Ended by")
@@ -200,10 +200,10 @@ def sync_table(side: Side, letter: str, limit: int = 8) -> Table | None:
     for sync in idle.syncs[:limit]:
         # tracekit's own wait ends each step that it records.
         own = side.form is not None and "DeviceSynchronize" in sync.call and not (sync.drained or sync.idle_after_us)
-        known = clipped(printable(made_at_words(sync.place, sync.lines, in_eager_code=sync.in_eager_code)), 240)
+        known = clipped(made_at_words(sync.place, sync.lines, in_eager_code=sync.in_eager_code), 240)
         where = known or ("end of a step, by tracekit" if own else "not recorded")
         figures = (count(sync.count / steps), count(sync.drained / steps), duration(sync.idle_after_us / steps))
-        rows.append((printable(sync.call), *figures, where))
+        rows.append((sync.call, *figures, where))
     heads = (*columns("Call", figures=("Count", "Queue drained", "Idle behind it")), *columns("Where"))
     caption = f"Synchronising calls of {side_name(letter, side)}, {scope(side)}"
     return filled_table(caption, heads, rows, f"Idle time is profiled{_in_which(side)}.")

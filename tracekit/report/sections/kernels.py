@@ -8,7 +8,7 @@ from markupsafe import escape
 from tracekit.model.analysis import KernelTime
 from tracekit.model.comparison import Side
 from tracekit.model.sequence import Operator
-from tracekit.names import clipped, printable, short_kernel_name
+from tracekit.names import clipped, short_kernel_name
 from tracekit.numbers import count, count_change, counted, duration, duration_change, percent
 from tracekit.report.document import Explorer, ExplorerRow, Figure, Name, Table, columns, filled_table
 from tracekit.report.sections.kernel_code import CodeOf, kernel_code
@@ -29,7 +29,7 @@ MOST_OPERATORS = 6
 
 
 def kernel_name(name: str, limit: int = 64) -> Name:
-    return Name(full=printable(name), short=short_kernel_name(name, limit))
+    return Name(full=name, short=short_kernel_name(name, limit))
 
 
 def times_by_family(sides: Sides) -> dict[str, list[tuple[float, float]]]:
@@ -129,11 +129,11 @@ def _kernel_row(
     number: int, each: KernelTime, steps: int, whole_us: float, calls: Counter[Operator], code: CodeOf
 ) -> ExplorerRow:
     share = each.total_us / whole_us if whole_us else 0.0
-    name, short, where = printable(each.name), short_kernel_name(each.name, 90), []
+    name, short, where = each.name, short_kernel_name(each.name, 90), []
     for operator, times in calls.most_common(MOST_OPERATORS):
         sizes = ", ".join("x".join(map(str, shape)) for shape in operator.dims if shape)
         called = f"{operator.name} ({sizes})" if sizes else operator.name
-        where.append(clipped(printable(f"{times}\N{MULTIPLICATION SIGN} {called}"), 160))
+        where.append(clipped(f"{times}\N{MULTIPLICATION SIGN} {called}", 160))
     if len(calls) > MOST_OPERATORS:
         where.append(f"{len(calls) - MOST_OPERATORS} other calls")
     return ExplorerRow(
@@ -182,7 +182,7 @@ def operator_table(side: Side, letter: str, limit: int = 15) -> Table | None:
         return None
     rows = tuple(
         (
-            Name(full=printable(each.name), short=clipped(printable(each.name), 64)),
+            Name(full=each.name, short=clipped(each.name, 64)),
             count(each.count / side.steps),
             duration(each.self_us / side.steps),
             percent(each.self_us / cpu.operator_us if cpu.operator_us else None),

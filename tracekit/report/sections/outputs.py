@@ -6,7 +6,7 @@ from collections.abc import Callable
 from tracekit.model.comparison import Comparison
 from tracekit.model.gpu import FormMemory
 from tracekit.model.numerics import Accuracy, TensorDifference
-from tracekit.names import clipped, printable
+from tracekit.names import clipped
 from tracekit.numbers import MINUS, MISSING, count, percent, size, size_change
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
@@ -72,17 +72,17 @@ def numerics_table(comparison: Comparison) -> Table | None:
         differences = list(filter(None, beside))
         for difference in differences:
             for each in difference.tensors[:MOST_TENSORS]:
-                name = clipped(printable(f"{side.label} {each.path}".strip()), 60)
+                name = clipped(f"{side.label} {each.path}".strip(), 60)
                 rows.append((name, *_errors(each, others[difference.other])))
         if found.drawn_as_eager:
             notes.append(f"{side.label}: compiled anew to draw eager's random numbers; the code timed draws others.")
         if found.reference_missing:
-            notes.append(f"No reference: {printable(noted_sentence(found.reference_missing))}.")
+            notes.append(f"No reference: {noted_sentence(found.reference_missing)}.")
         longest = max((len(each.tensors) for each in differences), default=0)
         if longest > MOST_TENSORS:
             notes.append(f"{longest - MOST_TENSORS} more tensors of each output are in the JSON.")
         if found.skipped:
-            notes.append(f"Not compared, no tensors: {printable(', '.join(found.skipped))}.")
+            notes.append(f"Not compared, no tensors: {', '.join(found.skipped)}.")
     return filled_table("Outputs compared", COLUMNS, rows, " ".join(dict.fromkeys(notes)))
 
 

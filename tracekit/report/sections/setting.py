@@ -7,7 +7,7 @@ import msgspec
 
 from tracekit.model.gpu import GpuState
 from tracekit.model.run import Run
-from tracekit.names import clipped, printable
+from tracekit.names import clipped
 from tracekit.numbers import MISSING, duration, percent, size
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
@@ -83,7 +83,7 @@ def _compared(caption: str, sides: Sides, values: list[dict[str, object]]) -> Ta
     words = {True: "yes", False: "no"}
     found = [
         {
-            name: words[value] if isinstance(value, bool) else clipped(printable(str(value)), 300)
+            name: words[value] if isinstance(value, bool) else clipped(str(value), 300)
             for name, value in each.items()
             if value is not None
         }
@@ -112,9 +112,9 @@ def component_table(run: Run) -> Table | None:
             how = "compiled"
         else:
             more = f" and {len(part.compiled_parts) - NAMED} more" if len(part.compiled_parts) > NAMED else ""
-            named = clipped(printable(f"{', '.join(part.compiled_parts[:NAMED])}{more}"), 300)
+            named = clipped(f"{', '.join(part.compiled_parts[:NAMED])}{more}", 300)
             how = f"{percent(part.compiled_parameters / part.parameters)} compiled: {named}"
-        rows.append((printable(part.name), f"{part.parameters / 1e6:,.1f} million", how))
+        rows.append((part.name, f"{part.parameters / 1e6:,.1f} million", how))
     heads = (*columns("Component", figures=("Parameters",)), *columns("Compiled"))
     return filled_table("Model components", heads, rows)
 

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.note import distinct
-from tracekit.names import printable
 from tracekit.numbers import MISSING, count, duration, percent, times
 from tracekit.report.document import Table, columns
 from tracekit.report.sections.figures import compilation_time, figures_note, memory_figures, time_figures, work_figures
@@ -39,20 +38,20 @@ def headline(compared: Comparisons) -> str:
     """Which is fastest over its own eager form, and which were not judged, for what has nothing to do with speed."""
     if compared.leader is None:
         slower = all(each.verdict.result == "slower" for each in compared.comparisons)
-        unknown = [printable(each.b.label) for each in compared.comparisons if is_open(each.verdict)]
+        unknown = [each.b.label for each in compared.comparisons if is_open(each.verdict)]
         fastest = "All are slower than eager." if slower else "None is faster than eager."
         if unknown:
             fastest = f"Not enough to tell whether {' or '.join(unknown)} is faster than eager."
     else:
         leader = compared.comparisons[compared.leader]
-        name, speedup = printable(leader.b.label), times(leader.verdict.speedup)
-        others = [printable(compared.comparisons[at].b.label) for at in compared.fastest if at != compared.leader]
+        name, speedup = leader.b.label, times(leader.verdict.speedup)
+        others = [compared.comparisons[at].b.label for at in compared.fastest if at != compared.leader]
         fastest = f"{name} is fastest: {speedup} faster than eager."
         if others:
             fastest = f"{name} is {speedup} faster than eager; nothing tells {' and '.join(others)} from it."
     for why, late in (("compilation inside timed calls", True), ("too few timed calls", False)):
         unjudged = (compared.comparisons[at] for at in compared.not_judged)
-        names = [printable(each.b.label) for each in unjudged if bool(each.compiled_while_timed) == late]
+        names = [each.b.label for each in unjudged if bool(each.compiled_while_timed) == late]
         fastest += f" No verdict, {why}: {', '.join(names)}." if names else ""
     return fastest
 
@@ -61,9 +60,9 @@ def sentences(compared: Comparisons) -> tuple[str, ...]:
     """What stands below the figures: why each form is as fast as it is, why several are called fastest, whose intervals
     need not meet, and what a speed-up is worth."""
     why = ((each.b.label, reason_sentence(each)) for each in compared.comparisons)
-    lines = [f"{printable(name)}: {reason}" for name, reason in why if reason]
+    lines = [f"{name}: {reason}" for name, reason in why if reason]
     if len(compared.fastest) > 1 and compared.told_apart_by is not None:
-        names = " and ".join(printable(compared.comparisons[at].b.label) for at in compared.fastest)
+        names = " and ".join(compared.comparisons[at].b.label for at in compared.fastest)
         lines.append(
             f"{names} are not told apart: their intervals are less than {percent(compared.told_apart_by)} apart, the"
             " process spread of their eager calls (2 % at least)."
@@ -82,7 +81,7 @@ def _shortest(compared: Comparisons) -> Iterator[str]:
     if at in (compared.leader, *compared.not_judged) or None in speedups or None in walls:
         return
     if (speedups[0] or 0.0) < (speedups[1] or 0.0) and (walls[0] or 0.0) < (walls[1] or 0.0):
-        ends = f"{printable(shortest.b.label)} has the shortest calls ({duration(timed[at])})"
+        ends = f"{shortest.b.label} has the shortest calls ({duration(timed[at])})"
         yield f"{ends} but a smaller speed-up: eager was faster in the same process."
 
 

@@ -5,7 +5,7 @@ from statistics import median
 
 from tracekit.model.comparison import Side
 from tracekit.model.single_run import NothingCompiled, SingleRun
-from tracekit.names import clipped, clipped_within, printable
+from tracekit.names import clipped, clipped_within
 from tracekit.numbers import MISSING, count, counted, duration, mean_count, percent, size
 from tracekit.report import document as doc
 from tracekit.report.document import Table, columns, filled_table
@@ -22,7 +22,7 @@ MOST_REASONS, MOST_WORDS = 20, 240
 def headline(side: Side) -> str:
     """What one call takes; of a bare trace how busy it shows the GPU, or how long its operators took."""
     name = f"{side.settings.workload}, {side.label}" if side.settings else side.label
-    label = clipped_within(printable(name), LONGEST_LABEL)
+    label = clipped_within(name, LONGEST_LABEL)
     if side.wall_us is not None:
         return f"{label}: {duration(side.wall_us)} per call."
     if side.analysis.gpu is not None:
@@ -95,17 +95,17 @@ def nothing_section(nothing: NothingCompiled) -> doc.Section:
     rows = tuple(
         (
             why.place(each),
-            clipped(printable(each.function or MISSING), LONGEST_LABEL),
+            clipped(each.function or MISSING, LONGEST_LABEL),
             why.what(each),
             why.torch_words(each),
-            clipped(printable(each.explanation or each.hint or MISSING), MOST_WORDS),
+            clipped(each.explanation or each.hint or MISSING, MOST_WORDS),
         )
         for each in nothing.reasons[:MOST_REASONS]
     )
     first = next(iter(nothing.reasons), None)
     code = tuple(why.code_lines(nothing.source)) if nothing.source else ()
     if not code and first and first.line:
-        code = (clipped(printable(first.line), MOST_WORDS),)
+        code = (clipped(first.line, MOST_WORDS),)
     heads = columns("Line", "Function", "What", "Dynamo's reason", "Explanation")
     note = f"{len(rows)} of {counted(len(nothing.reasons), 'reason')}, in the order Dynamo reached them."
     commands = "\n".join(each.command for each in nothing.remedies if each.command)

@@ -6,7 +6,7 @@ from statistics import median
 
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.timing import BreakEven, FormTiming
-from tracekit.names import clipped, printable
+from tracekit.names import clipped
 from tracekit.numbers import MISSING, calls_span, count, duration, percent, size, times
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
@@ -37,8 +37,7 @@ RECORDING: dict[str, Callable[[Side], str]] = {
     "Events": lambda side: count(side.analysis.trace.events),
     "File size": lambda side: size(side.analysis.trace.bytes),
     "Events skipped": lambda side: (
-        clipped(", ".join(f"{n:,} {printable(reason)}" for reason, n in side.analysis.trace.skipped.items() if n), 200)
-        or "none"
+        clipped(", ".join(f"{n:,} {reason}" for reason, n in side.analysis.trace.skipped.items() if n), 200) or "none"
     ),
 }
 
@@ -118,7 +117,7 @@ def recording_table(sides: Sides) -> Table:
 def health_table(sides: Sides) -> Table | None:
     """What was noticed about the recordings; None when nothing was."""
     rows = [
-        (letter, finding.severity, clipped(printable(health_sentence(finding)), 300), count(finding.count))
+        (letter, finding.severity, clipped(health_sentence(finding), 300), count(finding.count))
         for letter, side in sides
         for finding in side.health
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tracekit.model.analysis import FAMILIES
-from tracekit.names import is_triton, printable
+from tracekit.names import is_triton
 from tracekit.numbers import count, counted, duration, percent, times, times_within
 from tracekit.report.sides import Sides
 from tracekit.report.words.reasons import reason_words
@@ -430,7 +430,7 @@ def subject(side: Side) -> str:
         return machine(side)
     model, work = work_words(settings)
     weights = f"weights of {settings.pretrained}" if settings.pretrained else "random weights"
-    steered = [printable(variable_words(settings.variables))] if settings.variables else []
+    steered = [variable_words(settings.variables)] if settings.variables else []
     compiled = compiling_words(settings)
     return " · ".join([*model, machine(side), *work, *compiled, *([] if settings.own else [weights]), *steered])
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from tracekit.model.compilation import NotCompiled, NotCompiledCode
 from tracekit.model.provenance import SourceLines
 from tracekit.model.single_run import Remedy, RemedyCode
-from tracekit.names import clipped, clipped_within, printable
+from tracekit.names import clipped, clipped_within
 
 HEADLINE = "torch.compile compiled nothing: no verdict"
 UNTOLD = "Torch did not say why"
@@ -45,7 +45,7 @@ WITH_OPTION: dict[RemedyCode, str] = {"compile_body": "compiles the blocks that 
 
 def title(reason: NotCompiled) -> str:
     """`Dynamo skipped forward: graph break in a loop, a tensor's value is read on the host`."""
-    return f"Dynamo skipped {clipped_within(printable(reason.function or 'a function'), 40)}: {what(reason)}"
+    return f"Dynamo skipped {clipped_within(reason.function or 'a function', 40)}: {what(reason)}"
 
 
 def what(reason: NotCompiled) -> str:
@@ -55,7 +55,7 @@ def what(reason: NotCompiled) -> str:
 def place(reason: NotCompiled) -> str:
     """`helper.py:12, called from model.py:40`."""
     called = f", called from {reason.called_from}" if reason.called_from else ""
-    return clipped_within(printable(f"{reason.where or 'unknown line'}{called}"), MOST)
+    return clipped_within(f"{reason.where or 'unknown line'}{called}", MOST)
 
 
 def because(reasons: Sequence[NotCompiled]) -> str:
@@ -67,7 +67,7 @@ def because(reasons: Sequence[NotCompiled]) -> str:
 
 
 def torch_words(reason: NotCompiled) -> str:
-    return clipped(printable(reason.reason), MOST)
+    return clipped(reason.reason, MOST)
 
 
 def remedy_words(remedy: Remedy) -> str:
@@ -85,4 +85,4 @@ def code_lines(source: SourceLines) -> Iterator[str]:
     digits = len(str(source.first + len(source.lines)))
     for number, line in enumerate(source.lines, source.first):
         mark = ">" if number == source.line else " "
-        yield clipped(f"{mark} {number:>{digits}}  {printable(line.expandtabs(4))}", MOST)
+        yield clipped(f"{mark} {number:>{digits}}  {line.expandtabs(4)}", MOST)

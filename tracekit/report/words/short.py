@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracekit.model.analysis import OF_LAUNCHING
 from tracekit.model.option import option_words
-from tracekit.names import clipped, clipped_within, printable
+from tracekit.names import clipped, clipped_within
 from tracekit.numbers import count, duration, percent, size, times
 from tracekit.report.words.common import cause_words
 from tracekit.report.words.findings.compiling import check_sentence
@@ -240,7 +240,7 @@ def advice_words(finding: Finding) -> tuple[str, str]:
 def _break_place(facts: Mapping[str, Any]) -> str:
     """`model.py:20, +1 more`: the line of the costliest break, without its folder."""
     first, more = facts["longest"][0], facts["lines"] - 1
-    line = clipped_within(printable(PurePath(first["where"] or "an unknown line").name), BREAK)
+    line = clipped_within(PurePath(first["where"] or "an unknown line").name, BREAK)
     return f"{line}, +{more} more" if more else line
 
 
@@ -248,10 +248,10 @@ def costly_breaks(findings: Iterable[Finding]) -> str:
     """The graph break that costs most and what it costs, and how many more there are; empty where they cost little."""
     for facts in (each.facts for each in findings if each.code == "broken_graphs" and each.facts["costly"]):
         first, more = facts["longest"][0], facts["lines"] - 1
-        line = clipped_within(printable(first["line"] or "an unknown line"), 2 * BREAK)
+        line = clipped_within(first["line"] or "an unknown line", 2 * BREAK)
         cost = f"at most {duration(first['cost_us'])} {'GPU idle' if facts['on_gpu'] else 'of host time'}"
         more = f", +{more} more" if more else ""
-        return f"Graph break at {line}: {cost}{more} ({clipped(printable(first['reason']), REASON)})"
+        return f"Graph break at {line}: {cost}{more} ({clipped(first['reason'], REASON)})"
     return ""
 
 

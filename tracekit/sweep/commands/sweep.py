@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,8 @@ from tracekit.cli.options import (
     PHASES,
     SECONDS,
     WIDE_HELP,
-    several,
+    Function,
     with_checkpoint,
-    with_cluster,
     with_compiled_autograd,
     with_detail,
     with_download,
@@ -27,7 +27,6 @@ from tracekit.cli.options import (
     with_iterations,
     with_json,
     with_pretrained,
-    with_processes,
     with_prompt,
     with_rank_timeout,
     with_target,
@@ -35,10 +34,12 @@ from tracekit.cli.options import (
 )
 from tracekit.cli.output import check_output_path
 from tracekit.errors import TracekitError
-from tracekit.model.option import MODES
+from tracekit.model.option import MODES, MOST_PROCESSES
 
 if TYPE_CHECKING:
     from tracekit.report.thirty_lines import Detail
+
+    Kind = click.ParamType[Any]
 
 WHOLE = click.IntRange(min=1)
 #: Every option that spans the matrix, by the field of a Request that it is.
@@ -55,6 +56,19 @@ FIXED = (
 SHOWING = ("verbose", "quiet", "show", "suite", "calls", "out", "force", "json_path")
 #: Where the words after -- are, beside the parameters.
 OWN_OPTIONS = "tracekit.own_options"
+
+
+def several(option: str, one: Kind, metavar: str, text: str) -> Callable[[Function], Function]:
+    """An option of values between commas, each as `one` reads it; one that is named twice counts once. None where the
+    option is not given."""
+
+    def split(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[Any, ...] | None:
+        if value is None:
+            return None
+        parts = (part.strip() for part in value.split(","))
+        return tuple(dict.fromkeys(one.convert(part, parameter, context) for part in parts))
+
+    return click.option(option, callback=split, metavar=metavar, help=text)
 
 
 class WithOwnOptions(click.Command):
@@ -125,10 +139,21 @@ class WithOwnOptions(click.Command):
     metavar="SECONDS",
     help="Stop timing a cell after SECONDS (default 30; CPU 3).",
 )
-@with_processes
+@click.option(
+    "--repeat-process",
+    "repeats",
+    type=click.IntRange(1, MOST_PROCESSES),
+    metavar="N",
+    help="Measure each cell in N processes; ray: on N hosts.",
+)
 @click.option("--cell-timeout", type=SECONDS, metavar="SECONDS", help="Stop a cell that takes longer, go to the next.")
 @with_rank_timeout
-@with_cluster
+@click.option(
+    "--engine",
+    default="local",
+    metavar="ENGINE",
+    help="What runs cells: local, or ray, one cell a GPU of the cluster.",
+)
 @click.option("--again", is_flag=True, help="Measure existing cells again.")
 @click.option("--retry-failed", is_flag=True, help="Run failed cells again.")
 @click.option(

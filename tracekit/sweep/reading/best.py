@@ -9,13 +9,15 @@ from tracekit.comparison.judging.thresholds import (
     ENOUGH_PROCESSES,
     LEAST_IN_ONE_PROCESS,
     LEAST_IN_SEVERAL,
-    LEAST_OF_MEMORY,
-    LEAST_OF_STARTS,
 )
 from tracekit.comparison.judging.verdict import speedup_of
 from tracekit.model.estimate import Estimate, Order, compare_estimates, exactly
 from tracekit.sweep.figures import Best, Candidate, CellFigures, EagerPool, Goal, Standing
 
+#: Between starts, of which each is measured once: another one differs by so much.
+LEAST_OF_STARTS = 0.1
+#: Between sizes of memory: torch takes it from the driver in pieces of 2 MiB or more.
+LEAST_OF_MEMORY = 0.01
 #: What a cell's result establishes of it beside the eager form.
 BY_RESULT: dict[str | None, Standing] = {"faster": "better", "slower": "worse"}
 #: What beats eager takes less.

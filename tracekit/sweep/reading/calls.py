@@ -8,7 +8,16 @@ import numpy as np
 
 from tracekit.comparison.judging.thresholds import ENOUGH_PROCESSES, FEWEST_CALLS
 from tracekit.model.child import ChildForm
-from tracekit.statistics.interval import Interval, Values, interval_of_processes, mean_time, median_time
+from tracekit.statistics.interval import (
+    RESAMPLES,
+    Interval,
+    Values,
+    block_length,
+    interval_of_processes,
+    percentile_interval,
+    resampled_medians,
+    resampled_series,
+)
 from tracekit.sweep.figures import CallFigures
 
 
@@ -59,6 +68,27 @@ def _interval_of_all(forms: Sequence[ChildForm], interval: Callable[[Values], In
     logs = (Interval(math.log(each.middle), math.log(each.low), math.log(each.high), each.block) for each in within)
     pooled = interval_of_processes(tuple(logs))
     return (math.exp(pooled.low), math.exp(pooled.high)) if math.isfinite(pooled.high) else None
+
+
+def median_time(times_us: Values, resamples: int = RESAMPLES) -> Interval:
+    """The 95 % interval of the times' median, with ends above 0: the stretching is on logarithms. Percentiles may be
+    taken on any scale that keeps the order (Efron and Tibshirani, 1993, chapter 13)."""
+    block = block_length(times_us)
+    return _above_zero(float(np.median(times_us)), resampled_medians(times_us, block, resamples), len(times_us), block)
+
+
+def mean_time(times_us: Values, resamples: int = RESAMPLES) -> Interval:
+    """The same of the times' mean, which outliers move."""
+    block = block_length(times_us)
+    means = np.concatenate([picked.mean(axis=1) for picked in resampled_series(times_us, block, resamples)])
+    return _above_zero(float(times_us.mean()), means, len(times_us), block)
+
+
+def _above_zero(middle: float, resampled: Values, n: int, block: int) -> Interval:
+    found = percentile_interval(math.log(middle), np.log(resampled), n, block)
+    # Of as many values as one block holds there is no t, and no end.
+    with np.errstate(over="ignore"):
+        return Interval(middle, float(np.exp(found.low)), float(np.exp(found.high)), block)
 
 
 def ends(interval: Interval | None) -> tuple[float, float] | None:

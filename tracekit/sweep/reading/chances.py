@@ -13,13 +13,15 @@ from statistics import variance
 from msgspec.structs import replace
 
 from tracekit.comparison.judging.processes import next_within
-from tracekit.comparison.judging.thresholds import FALSE_CELLS, NEXT_WAITING
+from tracekit.comparison.judging.thresholds import NEXT_WAITING
 from tracekit.model.comparison import Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.statistics.chance import by_chance, holm
 from tracekit.statistics.interval import NORMAL, t_quantile
 from tracekit.sweep.figures import CellFigures
 
+#: In this share of a sweep's works, none of whose cells differs from eager, one is called faster or slower: as usual.
+FALSE_CELLS = 0.05
 #: Of the interval of one process, which is made of many rounds.
 MANY = 1e6
 #: By how much logarithms of speed-ups differ between processes, and its degrees of freedom.

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from tracekit.names import printable
 from tracekit.report.composition.summaries import lines
 from tracekit.report.document import BLANK, Commands, GroupedTable, Line, Summary
 from tracekit.report.thirty_lines import WIDTH, Detail, shown_overview
@@ -60,7 +59,7 @@ def sweep_details(sweep: Sweep) -> Summary:
 def _cell(cell: CellFigures, labels: Labels) -> tuple[tuple[str, str], ...]:
     style = "red" if cell.failure else TONES.get(cell.result or "", "")
     return (
-        (printable(labels.way(cell.cell)), ""),
+        (labels.way(cell.cell), ""),
         (sweeping.milliseconds(cell.eager.median_us if cell.eager else None), ""),
         (sweeping.milliseconds(cell.compiled.median_us if cell.compiled else None), ""),
         (sweeping.speedup(cell), style),

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tracekit.names import clipped, clipped_within, printable
+from tracekit.names import clipped, clipped_within
 from tracekit.numbers import MISSING, counted
 from tracekit.report.composition.overview import MOST_NOTES
 from tracekit.report.document import Cell, Check, Column, Overview, Styled, Table
@@ -26,7 +26,7 @@ def sweep_overview(sweep: Sweep) -> Overview:
     for work in sweep.works[:MOST_WORKS]:
         by_way = {labels.way(cell.cell): cell for cell in work.cells}
         eager = sweeping.milliseconds(work.eager.median_us if work.eager else None)
-        name = f"  {clipped_within(printable(labels.of(work)), NAME)}"
+        name = f"  {clipped_within(labels.of(work), NAME)}"
         rows.append((name, eager, *(_speedup(by_way.get(way)) for way in ways)))
     left = len(sweep.works) - len(rows)
     margins = sweeping.MARGIN_NOTE if any(map(sweeping.margin, sweep.cells)) else ""
@@ -39,7 +39,7 @@ def sweep_overview(sweep: Sweep) -> Overview:
         notes=notes[:MOST_NOTES],
         tables=(Table("", heads, tuple(rows), "\n".join(said)),),
         checks=tuple(
-            Check("!!", clipped(printable(f"{counted(works, 'work')}: {why}"), FAILURE))
+            Check("!!", clipped(f"{counted(works, 'work')}: {why}", FAILURE))
             for why, works in failed.most_common(MOST_FAILURES)
         ),
         hidden=max(len(notes) - MOST_NOTES, 0) + max(len(failed) - MOST_FAILURES, 0),

@@ -7,15 +7,18 @@ and what is shown is made of whatever cells are there.
 """
 
 import datetime
+import errno
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from glob import escape
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from filelock import FileLock, Timeout
 from msgspec.structs import replace
 
 from tracekit import store
@@ -24,7 +27,6 @@ from tracekit.files import read_bounded, write_replaced
 from tracekit.model.note import Note
 from tracekit.shell import quoted
 from tracekit.sweep.cells import CONFIRMING, Asked, AskedCall, Cell, CellResult
-from tracekit.sweep.running.locks import NoLocksError, locked
 from tracekit.workloads.sources import find_changed
 
 ASKED = "sweep.json"
@@ -33,6 +35,8 @@ CELLS = "cells"
 AGAIN = ".confirm"
 #: Locks lie with what they lock: whoever sees the cells sees them, whatever its folder for temporary files.
 LOCKS = ".locks"
+#: What a file system says that has no locks, as some that are mounted over a network.
+NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL})
 #: What reading a file says that is not whole, not ours, or not to be read.
 UNREADABLE = (*store.UNDECODABLE, TracekitError, OSError)
 Keys = Collection[str]
@@ -179,27 +183,45 @@ class SweepFolder:
 
     @contextmanager
     def turn(self, *, alone: bool) -> Iterator[None]:
-        """Waits until a cell may run: one that runs alone until all others of the folder have ended, any until that
-        one has, in the order in which they came."""
+        """Waits until a cell may run: one that runs alone until all others of the folder have ended, and none begins
+        before it has ended."""
         with ExitStack() as held:
             with self._lock("queue", blocking=True):
-                held.enter_context(self._lock("running", blocking=True, shared=not alone))
+                if alone:
+                    for path in (self.path / LOCKS).glob("running.*.lock"):
+                        with self._lock(path.stem, blocking=True):
+                            pass
+                    yield
+                    return
+                numbers = count()
+                while not held.enter_context(self._lock(f"running.{next(numbers)}", blocking=False)):
+                    pass
             yield
 
     @contextmanager
-    def _lock(self, what: str, *, blocking: bool, shared: bool = False) -> Iterator[bool]:
-        """Where there are no locks everything is everybody's (`unlocked`)."""
+    def _lock(self, what: str, *, blocking: bool) -> Iterator[bool]:
+        """Whether it is this block's alone; with `blocking` that is waited for. Where there are no locks everything is
+        everybody's (`unlocked`)."""
         place = self.path / LOCKS
         with ExitStack() as held:
+            ours = True
             try:
                 place.mkdir(parents=True, exist_ok=True)
-                ours = held.enter_context(locked(place / f"{what}.lock", blocking=blocking, shared=shared))
-            except NoLocksError as error:
-                ours, self._no_locks = True, str(error)
+                held.enter_context(process_lock(place / f"{what}.lock").acquire(blocking=blocking))
+            except Timeout:
+                ours = False
             except OSError as error:
-                why = f"cannot lock {self.path}: {error.strerror}; remove {place}, or name another place"
-                raise TracekitError(why) from None
+                if error.errno not in NO_LOCKS:
+                    why = f"cannot lock {self.path}: {error.strerror}; remove {place}, or name another place"
+                    raise TracekitError(why) from None
+                self._no_locks = error.strerror
             yield ours
+
+
+def process_lock(path: Path) -> FileLock:
+    """A lock that goes with the process that holds it. A file whose mere existence locks would stay where that process
+    was killed, and hold a cell for ever."""
+    return FileLock(path, fallback_to_soft=False)
 
 
 def _name_of(key: str, process: int) -> str:

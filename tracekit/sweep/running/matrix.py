@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from tracekit.model.option import OPTIONS, words_of
 from tracekit.model.run import FormName
-from tracekit.model.workload import Request
+from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.sweep.cells import Cell
 from tracekit.walks.plan import refuse_alone
-from tracekit.workloads.registry import check_scope, find, load_builder
+from tracekit.workloads.registry import all_workloads, check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request
 
 #: The order of a table's rows: what is named last changes from row to row.
@@ -58,13 +58,20 @@ def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: M
                 if scope not in info.scopes:
                     # Its packages may be missing, which it says itself.
                     load_builder(info)
-                    from tracekit.workloads.scopes import check_parts
-
                     check_parts(info, whose)
                 checked.add(whose)
             cell = make_cell(form, replace(request, scope=scope) if form == "compiled" else request)
             cells.setdefault(cell.key, cell)
     return tuple(cells.values())
+
+
+def check_parts(info: WorkloadInfo, request: Request) -> None:
+    """Raises TracekitError for a scope that a workload of the list has not; others are looked at once built."""
+    from tracekit.workloads.scopes import build_nowhere, compile_targets
+
+    if request.scope and request.scope not in info.scopes and info in all_workloads() and not request.pretrained:
+        size = next(iter(info.sizes)) if request.size == "auto" else request.size
+        compile_targets(build_nowhere(load_builder(info), request, size), request.scope)
 
 
 def make_cell(form: FormName, request: Request) -> Cell:

@@ -4,6 +4,7 @@ It is looked at in a process of its own (`python -m tracekit.sweep.running.requi
 large, and a user's own code is run in it.
 """
 
+import importlib
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -20,7 +21,8 @@ from tracekit.sweep.cells import Cell, CellResult, CheckAnswer, CheckJob
 from tracekit.sweep.running.progress_words import CHECKING_A_SWEEP, unchecked_sweep
 from tracekit.walks.building import quiet_libraries
 from tracekit.walks.processes import WORD, Ended, Start, caches_in, run_module
-from tracekit.workloads.registry import all_workloads, check_buildable, check_scope, find
+from tracekit.workloads.registry import WORKLOADS, all_workloads, check_scope, find, load_builder, look_into
+from tracekit.workloads.unlisted import is_own
 
 MODULE = "tracekit.sweep.running.requirements"
 
@@ -98,6 +100,27 @@ def check(job: CheckJob, word: Path) -> CheckAnswer:
     except TracekitError as error:
         return CheckAnswer(str(error), error.below, error.traceback if isinstance(error, TheirCodeError) else None)
     return CheckAnswer()
+
+
+def check_buildable(request: Request) -> None:
+    """Raises TracekitError for what would keep the workload from being built, before anything of it is. What real
+    weights are made of, and what a user's own `build()` returns, is known only once they are there."""
+    info = find(request.workload)
+    builder = load_builder(info)
+    if is_own(request.workload):
+        importlib.import_module(info.module).prepared(request, "cpu")
+        return
+    info = look_into(info, request)
+    if request.pretrained:
+        return
+    from tracekit.workloads.scopes import build_nowhere, compile_targets
+
+    size = next(iter(info.sizes)) if request.size == "auto" else request.size
+    part = None if request.scope in info.scopes else request.scope
+    if info in WORKLOADS or part:
+        found = build_nowhere(builder, request, size)
+        if part:
+            compile_targets(found, part)
 
 
 def main(job_path: Path, answer_path: Path) -> None:

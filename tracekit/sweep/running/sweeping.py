@@ -20,14 +20,13 @@ from msgspec.structs import replace
 
 from tracekit import __version__
 from tracekit.errors import KilledRankError, TracekitError
-from tracekit.model.bounded import Calls, Patience, Processes, Whole
+from tracekit.model.bounded import Calls, Patience, Whole
 from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.progress import Progress
-from tracekit.sweep.cells import Asked, Cell, CellAnswer, CellFailure, CellOutcome, CellResult
+from tracekit.sweep.cells import Asked, Cell, CellAnswer, CellFailure, CellOutcome, CellResult, Processes
 from tracekit.sweep.running.cell_process import describe_failure
-from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outdated
+from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outdated, process_lock
 from tracekit.sweep.running.fork_server import ForkServer
-from tracekit.sweep.running.locks import NoLocksError, locked
 from tracekit.sweep.running.progress_words import cell_timed_out, cell_without_answer, cell_words
 from tracekit.walks.plan import RANKS_SECONDS, TimingPlan, jobs_wing
 from tracekit.walks.processes import Ended, caches_in, run_module
@@ -248,8 +247,8 @@ def cell_place() -> Iterator[Path]:
     the next sweep clears it away."""
     with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as text, ExitStack() as held:
         place = Path(text)
-        with suppress(NoLocksError):
-            held.enter_context(locked(place / f".{LOCK}", blocking=False))
+        with suppress(OSError):
+            held.enter_context(process_lock(place / f".{LOCK}"))
             # Under its name only now: nobody finds it unlocked while its owner lives.
             (place / f".{LOCK}").rename(place / LOCK)
         yield place
@@ -259,9 +258,8 @@ def clear_dead_places() -> None:
     """Removes what killed sweeps of this user left: folders whose lock nobody holds any more. Where that cannot be
     known they stay."""
     for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(NoLocksError, OSError):
+        with suppress(OSError):
             if place.is_symlink() or place.stat().st_uid != os.getuid() or not (place / LOCK).is_file():
                 continue
-            with locked(place / LOCK, blocking=False) as dead:
-                if dead:
-                    shutil.rmtree(place, ignore_errors=True)
+            with process_lock(place / LOCK).acquire(blocking=False):
+                shutil.rmtree(place, ignore_errors=True)
