@@ -25,7 +25,6 @@ from .conftest import (
     bare_comparison,
     cpu_comparison,
     hostile_comparison,
-    matched_comparison,
     timed_comparison,
 )
 
@@ -34,16 +33,8 @@ def html_of(text: str) -> str:
     return MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
 
 
-def test_a_comparison_is_told_in_full(markdown_file):
-    assert comparison_markdown(timed_comparison(), make_run(), "tracekit profile flux --compiled") == markdown_file
-
-
 def test_bare_traces_are_told_without_a_verdict(markdown_file):
     assert comparison_markdown(bare_comparison()) == markdown_file
-
-
-def test_groups_of_two_real_traces_are_told_with_their_evidence(markdown_file):
-    assert comparison_markdown(matched_comparison()) == markdown_file
 
 
 def test_a_cpu_comparison_is_told_without_gpu_figures(markdown_file):

@@ -13,11 +13,7 @@ from tracekit.report.document import Commands
 from tracekit.report.words.notes import note_sentence
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
-from .conftest import bare_comparison, cpu_comparison, hostile_comparison, matched_comparison, timed_comparison
-
-
-def test_a_comparison_reads_well_at_80_columns(snapshot):
-    assert told_in_full(timed_comparison()) == snapshot
+from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed_comparison
 
 
 def test_a_note_that_fills_its_lines_is_told_whole():
@@ -30,10 +26,6 @@ def test_a_note_that_fills_its_lines_is_told_whole():
 
 def test_bare_traces_are_compared_without_a_verdict(snapshot):
     assert told_in_full(bare_comparison()) == snapshot
-
-
-def test_groups_of_two_real_traces_come_with_repeats_and_evidence(snapshot):
-    assert told_in_full(matched_comparison()) == snapshot
 
 
 def test_a_cpu_comparison_says_what_it_cannot_show(snapshot):

@@ -71,14 +71,6 @@ def rendered(sweep: Sweep, width: int = 100) -> str:
     return sweep_in_full(sweep, width)
 
 
-def test_the_terminal_shows_every_cell_and_what_is_best(snapshot):
-    assert rendered(vision()) == snapshot
-
-
-def test_the_markdown_twin_is_told_in_full(markdown_file):
-    assert sweep_markdown(vision(), COMMAND) == markdown_file
-
-
 def test_the_json_keeps_to_its_schema():
     told = json.loads(sweep_json(vision()))
     assert faults("sweep", sweep_json(vision())) == []

@@ -1,1 +1,0 @@
-from ...report.conftest import markdown_file as markdown_file
