@@ -11,15 +11,11 @@ from msgspec.structs import replace
 
 from tracekit import store
 from tracekit.analysis.listing import list_activities, list_idle
-from tracekit.cli.merged_trace import merge
 from tracekit.cli.output import check_apart, check_output_path, console_beside, say
-from tracekit.comparison.comparing import compare
 from tracekit.errors import TracekitError
 from tracekit.files import write_named
 from tracekit.printing import echo, hand_over
-from tracekit.report.exports import GROUP_COLUMNS, benchmark_json, group_rows
 from tracekit.tracefile.hta import export_for_hta
-from tracekit.walks.pairs import load_sides
 from tracekit.walks.reading import Reading, parse_steps
 from tracekit.walks.sides import choose_form, load_side, raise_if_damaged
 from tracekit.wings import load, together, together_of_run
@@ -100,6 +96,8 @@ def export_all(
     if groups is not None or benchmark is not None:
         _export_sides(trace, other, reading, groups, benchmark, console)
     if perfetto is not None:
+        from tracekit.cli.merged_trace import merge
+
         merge(Path(trace), Path(other) if other else None, None, None, reading, perfetto)
     if kernels is not None or gaps is not None:
         _export_one(trace, form, reading, kernels, gaps, console)
@@ -109,6 +107,10 @@ def _export_sides(
     a: str, b: str | None, reading: Reading, groups: str | None, benchmark: str | None, console: Console
 ) -> None:
     """What takes two sides, or all there is of a run."""
+    from tracekit.comparison.comparing import compare
+    from tracekit.report.exports import GROUP_COLUMNS, benchmark_json, group_rows
+    from tracekit.walks.pairs import load_sides
+
     reading = replace(reading, shapes=True)
     forms = store.load(Path(a)).forms if b is None and store.is_run(Path(a)) else ()
     sides: list[Side]

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracekit import store
-from tracekit.cli.merged_trace import merge
 from tracekit.errors import TracekitError
 from tracekit.printing import echo
 from tracekit.serving import perfetto
@@ -58,6 +57,8 @@ def merge_and_serve(
     if of_ranks:
         path = load(of_ranks.merge)(places, form, window, steps, out)
     elif of_two:
+        from tracekit.cli.merged_trace import merge
+
         path = merge(trace, other, form, recording, Reading(window, parse_steps(steps)), out)
     elif trace.exists() and (no_serve or out is not None or steps is not None or window != "auto"):
         raise TracekitError("--window, --steps, --out and --no-serve need several traces: leave them out")

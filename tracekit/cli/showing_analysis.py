@@ -13,13 +13,10 @@ from tracekit.cli.publishing import commands_of_page, destination
 from tracekit.comparison.looking import look_at
 from tracekit.errors import TracekitError
 from tracekit.report.composition.detail import analysis_text
-from tracekit.report.composition.reports import side_report
-from tracekit.report.composition.summaries import interrupted_summary
 from tracekit.report.contract import analysis_json
 from tracekit.report.terminal import shown
 from tracekit.report.words.not_compiled import because
 from tracekit.shell import joined
-from tracekit.walks.pairs import name_side
 from tracekit.walks.reading import Reading, parse_steps
 from tracekit.walks.reports import identity_of_report, write_report
 from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, of_rank, raise_if_damaged
@@ -54,11 +51,15 @@ def show_analysis(
     console = console_beside(json_path)
     interrupted = interrupted_run(trace)
     if interrupted:
+        from tracekit.report.composition.summaries import interrupted_summary
+
         console.print(shown(interrupted_summary(interrupted)))
         if not any(each.recordings for each in interrupted.forms) and json_path is None:
             return
     there = None
     if html_path is not None:
+        from tracekit.walks.pairs import name_side
+
         named = name_side(trace, form)
         name = f"{Path(trace).resolve().name}-{named.label}" if named.run else named.label
         identity = identity_of_report("analysis", (named.identity,))
@@ -69,6 +70,8 @@ def show_analysis(
     )
     side = single.side
     if there is not None:
+        from tracekit.report.composition.reports import side_report
+
         write_report(side_report(single, run, commands_of_page(run)), there)
     page = there.page if there else None
     figures = replace(single, nothing_compiled=None)

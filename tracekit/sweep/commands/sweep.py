@@ -35,7 +35,6 @@ from tracekit.cli.options import (
 from tracekit.cli.output import check_output_path
 from tracekit.errors import TracekitError
 from tracekit.model.option import MODES, MOST_PROCESSES
-from tracekit.walks.engines import LOCAL, RAY, RAY_CLIENT, is_ray
 
 if TYPE_CHECKING:
     from tracekit.report.thirty_lines import Detail
@@ -198,6 +197,7 @@ def sweep(
     from tracekit.sweep.commands.asking import Ask, plan_sweep
     from tracekit.sweep.commands.measuring import sweep_and_show
     from tracekit.sweep.commands.showing import show_sweep
+    from tracekit.walks.engines import LOCAL, RAY, RAY_CLIENT, is_ray
     from tracekit.walks.job import rank_here
 
     check_output_path("--json", json_path)
