@@ -16,7 +16,8 @@ from tests.sides import make_run, make_settings
 from tracekit import __version__
 from tracekit.cli import main as main_file
 from tracekit.cli.main import COMMANDS, main
-from tracekit.cli.output import command_line, commands_of_page, measuring_command_line
+from tracekit.cli.output import command_line, measuring_command_line
+from tracekit.cli.publishing import commands_of_page
 from tracekit.cli.schema import NAMES
 from tracekit.errors import TracekitError
 from tracekit.model.run import UserModel

@@ -111,7 +111,7 @@ def test_giving_up_says_so(trace: Path) -> None:
 
 
 def test_a_page_that_is_long_in_coming_is_told_of_once(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.cli.open.HINT_SECONDS", 0.1)
+    monkeypatch.setattr("tracekit.cli.opening.HINT_SECONDS", 0.1)
     lines = serve(trace, "--no-browser", seconds=0.7).stdout.splitlines()
     assert [line.startswith("not fetched for 0.1 s") for line in lines].count(True) == 1
 

@@ -14,7 +14,8 @@ import pytest
 from tests.cli.runs import ROOT, edited, invoke, make_run_folder, tracekit
 
 from tracekit import store
-from tracekit.cli.profile import profile_workload, report_run
+from tracekit.cli.reporting_run import report_run
+from tracekit.cli.running_workload import profile_workload
 from tracekit.model.run import FormName
 from tracekit.model.workload import Request
 from tracekit.tracefile.read import read_trace

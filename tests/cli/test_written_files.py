@@ -11,7 +11,7 @@ import pytest
 from tests.cli.runs import ROOT, assert_refused, edited, make_run_folder
 from tests.cli.runs import invoke as run
 
-from tracekit.cli.profile import report_run
+from tracekit.cli.reporting_run import report_run
 from tracekit.errors import TracekitError
 
 KINDS = ("analyze", "compare", "traces", "several")

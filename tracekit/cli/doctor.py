@@ -1,6 +1,8 @@
 """`tracekit doctor`: can this machine profile?"""
 
 import click
+import msgspec
+from msgspec.structs import asdict
 
 from tracekit.cli.options import WIDE_HELP
 from tracekit.cli.output import console_beside, write_json
@@ -24,8 +26,6 @@ def doctor(ctx: click.Context, json_path: str | None) -> None:
     Checks Python, torch, driver, GPU, triton, compilers, the permission to record kernels, and model libraries. Exit
     code: 0 without problems, else 1.
     """
-    import msgspec
-    from msgspec.structs import asdict
     from rich.text import Text
 
     from tracekit.doctor.checks import CHECKS, answer

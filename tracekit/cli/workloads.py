@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tracekit.cli.options import WIDE_HELP
-from tracekit.cli.output import check_output_path, console_beside, write_json
-from tracekit.errors import TracekitError
-from tracekit.numbers import count, parameter_count, percent
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from tracekit.model.workload import WorkloadInfo
-#: Keys stay when a field gets another name.
-KEYS = {"needs_only_torch": "torch_alone"}
+    pass
 
 
 @click.command(epilog="Example: tracekit workloads flux", context_settings=WIDE_HELP)
@@ -30,95 +23,6 @@ def workloads(names: tuple[str, ...], parts: bool, json_path: str | None) -> Non
     listed is the default. --scope also takes regional (each repeated block by itself) and the module names that --parts
     lists.
     """
-    import msgspec
+    from tracekit.cli.listing_workloads import list_workloads
 
-    from tracekit.workloads import registry
-    from tracekit.workloads.unlisted import ANY
-
-    found = tuple(registry.find(name) for name in names) or registry.all_workloads()
-    if parts and (json_path or not names):
-        raise TracekitError("--parts needs the names of workloads and takes no --json: tracekit workloads vit --parts")
-    check_output_path("--json", json_path)
-    unnamed = () if names else tuple(ANY.values())
-    console = console_beside(json_path)
-    for info in (*found, *unnamed):
-        console.print(_parts(info) if parts else _described(info))
-    if not parts:
-        document = {"schema": "tracekit.workloads/1", "workloads": _entries(found), "any": _entries(unnamed)}
-        write_json(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n", json_path)
-
-
-def _entries(infos: tuple[WorkloadInfo, ...]) -> list[dict[str, object]]:
-    """The workloads as they are, without where their code lies."""
-    import msgspec
-
-    return [
-        {KEYS.get(name, name): value for name, value in msgspec.to_builtins(info).items() if name != "module"}
-        for info in infos
-    ]
-
-
-def _described(info: WorkloadInfo) -> RenderableType:
-    from rich.console import Group
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
-    heading = Text.assemble((info.name, "bold"), f"  {info.title}")
-    # Of a model of the user's own nothing is known, and nothing computed.
-    sizes = dict(info.sizes)
-    if "options" not in info.takes:
-        for name, what in info.sizes.items():
-            known = info.memory_gib.get(name)
-            sizes[name] = (
-                f"{what}; {known:g} GiB" if known is not None else f"{what}; memory computed from the configuration"
-            )
-    facts = {
-        "inputs": info.inputs,
-        "parameters": count(info.parameters) if info.parameters else None,
-        "checkpoints": ", ".join(info.checkpoints.values()),
-        "--parallel": ", ".join(info.parallel),
-        "graph breaks": info.breaks or "unknown before compilation",
-    }
-    table = Table.grid(padding=(0, 2))
-    for name, text in facts.items():
-        if text:
-            table.add_row(Text(name, "dim"), Text(text))
-    tables = _pairs("--size", sizes), _pairs("--scope", info.scopes), table
-    return Group(heading, *(Padding(each, (0, 0, 0, 2)) for each in tables), Text())
-
-
-def _parts(info: WorkloadInfo) -> RenderableType:
-    """The modules at the largest size, built without weights."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    from tracekit.walks.building import quiet_libraries
-    from tracekit.workloads.registry import load_builder
-
-    quiet_libraries()
-    builder = load_builder(info)
-    from tracekit.workloads.scopes import read_parts
-
-    size = next(iter(info.sizes))
-    whole, found = read_parts(builder, info.name, size)
-    table = Table.grid(padding=(0, 2))
-    # Names are there to be copied, so they stay in one piece.
-    table.add_column(style="cyan", no_wrap=True)
-    for justify in ("right", "right", "left"):
-        table.add_column(justify=justify)
-    for part in found:
-        table.add_row(part.name, parameter_count(part.parameters), percent(part.parameters / whole, 0), part.kind)
-    heading = Text.assemble((info.name, "bold"), f"  {size}: {parameter_count(whole)} parameters")
-    return Group(heading, table, Text())
-
-
-def _pairs(option: str, meanings: dict[str, str]) -> RenderableType:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table.grid(padding=(0, 2))
-    for number, (name, what) in enumerate(meanings.items()):
-        table.add_row(Text(option if number == 0 else "", "dim"), Text(name, "cyan"), Text(what))
-    return table
+    list_workloads(names, json_path, parts=parts)

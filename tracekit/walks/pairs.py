@@ -10,10 +10,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit import store
+from tracekit.comparison.comparing import compare
+from tracekit.comparison.judging import alternatives
+from tracekit.comparison.judging.alternatives import MOST_RUNS
+from tracekit.comparison.judging.fairness import find_other_work, refuse_other_sizes
+from tracekit.comparison.judging.gate import of_ranks
+from tracekit.comparison.matching.cells import lacks_operators
 from tracekit.errors import TracekitError
 from tracekit.model.note import Note
+from tracekit.report.words.notes import note_sentences
 from tracekit.shell import quoted
 from tracekit.tracefile.rank_files import refuse_ranks
+from tracekit.tracefile.read import check_is_trace
 from tracekit.tracefile.source import raise_if_absent
 from tracekit.walks.reports import digest, identity_of_form, identity_of_report
 from tracekit.walks.sides import (
@@ -78,8 +86,6 @@ def name_sides(a: str, b: str | None, forms: tuple[FormName | None, FormName | N
         raise_if_absent(a)
         refuse_place_of_wing(a)
         if not Path(a).is_dir():
-            from tracekit.tracefile.read import check_is_trace
-
             check_is_trace(Path(a))
             raise TracekitError(f"{a} is one trace: pass a second one to compare it with")
         refuse_ranks(Path(a))
@@ -127,8 +133,6 @@ def load_job(pair: Pair, reading: Reading) -> Job | None:
 
 def refuse_gate_of_ranks(pair: Pair, conditions: tuple[Condition, ...]) -> None:
     """Raises TracekitError where a condition is for runs over ranks alone, and the sides are none of as many."""
-    from tracekit.comparison.judging.gate import of_ranks
-
     condition, sides = of_ranks(conditions), (pair.one, pair.other)
     if condition is None:
         return
@@ -153,9 +157,6 @@ def load_pair(pair: Pair, reading: Reading, job: Job | None = None) -> tuple[Sid
 def with_operators_of(place: str, one: Side, other: Side, reading: Reading) -> tuple[Side, Side]:
     """Both sides, with the operators of the trace at `place` where they lack their own. Raises TracekitError where
     it has none to lend, or is of other work."""
-    from tracekit.comparison.judging.fairness import refuse_other_sizes
-    from tracekit.comparison.matching.cells import lacks_operators
-
     lender = load_side(place, reading=reading)
     if lender.sequence is None or lender.sequence.operators == "none":
         raise TracekitError(
@@ -183,9 +184,6 @@ def with_interrupts(comparison: Comparison, runs: int) -> Comparison:
 def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
     """Each run's eager form with its compiled one, side by side. Raises what `refuse_unpaired_runs` does, and
     TracekitError for runs that are not of the same work."""
-    from tracekit.comparison.comparing import compare
-    from tracekit.comparison.judging import alternatives
-
     refuse_unpaired_runs(places)
     runs = [store.load(Path(place)) for place in places]
     pairs = [[load_side(place, form=form, reading=reading) for form in ("eager", "compiled")] for place in places]
@@ -202,8 +200,6 @@ def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
 
 def refuse_unpaired_runs(places: tuple[str, ...]) -> None:
     """Raises TracekitError for what holds no two forms, and for a run that is named twice or was interrupted."""
-    from tracekit.comparison.judging.alternatives import MOST_RUNS
-
     if len(places) > MOST_RUNS:
         raise TracekitError(f"{len(places)} runs are too many to compare: pass {MOST_RUNS} at most")
     folders = [Path(place).resolve() for place in places]
@@ -251,7 +247,4 @@ def refuse_side_by_side(sides: Sequence[Side], paths: Sequence[str]) -> None:
 
 
 def _differences(a: Side, b: Side) -> tuple[str, ...]:
-    from tracekit.comparison.judging.fairness import find_other_work
-    from tracekit.report.words.notes import note_sentences
-
     return note_sentences(find_other_work(a, b))

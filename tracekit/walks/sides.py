@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from tracekit import store
 from tracekit.analysis import holds_window
 from tracekit.analysis.regions import with_break_costs
+from tracekit.analysis.unprofiled_idle import Host, estimate_idle, estimate_recorded_idle, rules_of
 from tracekit.errors import StrictError, TracekitError
 from tracekit.model.comparison import BUSY_MOVES, Side
 from tracekit.names import encodable
 from tracekit.shell import quoted
-from tracekit.tracefile.rank_files import holds_traces
+from tracekit.tracefile.rank_files import holds_traces, trace_of_rank
 from tracekit.tracefile.source import raise_if_absent
 from tracekit.walks.model_code import read_model_code
 from tracekit.walks.reading import Reading
@@ -100,8 +101,6 @@ def _with_idle_estimate(side: Side, light: Trace, rich: Trace | None, cost: Reco
     """With the causes of the unprofiled call's idle time, where that is known."""
     if side.unprofiled_idle_us is None:
         return side
-    from tracekit.analysis.unprofiled_idle import Host, estimate_idle, rules_of
-
     busy_differs_us = BUSY_MOVES * (side.busy_us or 0.0) if side.busy_differs_us is None else side.busy_differs_us
     doubt_us = busy_differs_us + (side.form.calls_differ_us if side.form else 0.0)
     timed, collecting = (side.form.host, side.form.collecting) if side.form else (None, None)
@@ -121,8 +120,6 @@ def _with_recorded_idle_estimate(side: Side, trace: Trace, reading: Reading) -> 
     """With what its causes of idle time may be without what recording adds. What Python stacks add nobody knows."""
     if not side.reads_calls or side.has_stacks:
         return side
-    from tracekit.analysis.unprofiled_idle import estimate_recorded_idle
-
     estimate = estimate_recorded_idle(trace, side.idle_by_cause(), reading.window, reading.steps)
     return replace(side, recorded_idle_estimate=estimate)
 
@@ -202,8 +199,6 @@ def of_rank(places: PySequence[str], rank: int | None) -> tuple[str, ...]:
     folders = {place for place in places if place and Path(place).is_dir() and not is_run_folder(place)}
     if not folders:
         raise TracekitError(f"--rank {rank} chooses a trace in a folder of many ranks' traces: name that folder")
-    from tracekit.tracefile.rank_files import trace_of_rank
-
     return tuple(str(trace_of_rank(Path(place), rank)) if place in folders else place for place in places)
 
 

@@ -89,7 +89,7 @@ def test_beside_its_trace_a_digest_is_read_as_long_as_it_agrees(
     read: list[str] = []
     monkeypatch.setattr("tracekit.ranks.reading.loading.read_digest", lambda content, place: read.append(place))
     monkeypatch.setattr("tracekit.ranks.reading.loading.read_trace", lambda place, **_: read.append(place))
-    monkeypatch.setattr("tracekit.ranks.reading.rank_digest.digest_rank", lambda *_, **__: None)
+    monkeypatch.setattr("tracekit.ranks.reading.loading.digest_rank", lambda *_, **__: None)
     monkeypatch.setattr("tracekit.ranks.reading.loading.checked", lambda digest, place: digest)
     monkeypatch.setattr("tracekit.ranks.reading.loading._with_rank_of_name", lambda digest, place: digest)
     for reading, kind in ((RanksReading(), "digest"), (RanksReading(steps=(1, 1)), "json")):

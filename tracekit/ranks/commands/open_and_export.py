@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracekit.cli.export import write_table
+from tracekit.cli.exporting import write_table
 from tracekit.cli.output import check_apart, check_output_path, console_beside
 from tracekit.printing import echo
 from tracekit.ranks.commands.merged_ranks import merge_ranks, write_ranks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from tracekit.ranks.digest_file import (
 from tracekit.ranks.digests import DigestOrigin
 from tracekit.ranks.fault import checked
 from tracekit.ranks.reading.many_files import Found, Question, ask_each
+from tracekit.ranks.reading.rank_digest import digest_rank
 from tracekit.ranks.reading.recordings import DIGEST, digest_beside
 from tracekit.ranks.summary import summarise
 from tracekit.ranks.world import Recorded
@@ -73,8 +75,6 @@ class RanksReading(Struct, frozen=True):
     def made(self, place: str) -> RankDigest:
         """The digest of a trace. Raises TracekitError for one whose figures cannot be."""
         # Digests are read in less time than this takes to load.
-        from tracekit.ranks.reading.rank_digest import digest_rank
-
         folder = default_folder() if self.cached else None
         trace = read_trace(place, cache_folder=folder, collectives=True)
         digest = checked(digest_rank(trace, window=self.window, steps=self.steps), place)
@@ -158,8 +158,6 @@ def _ask_each_place(
     errors: list[TracekitError] = []
     question = Question(look, refused=errors.append) if refused else Question(look)
     if executor is None and len(places) > 1 and all(files.is_url(each) and each.endswith(DIGEST) for each in places):
-        from concurrent.futures import ThreadPoolExecutor
-
         with ThreadPoolExecutor(FETCHED_AT_ONCE) as threads:
             found = ask_each(question, places, 0, threads)
     else:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
+from multiprocessing import active_children, get_context
 from signal import Signals
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
@@ -144,9 +147,6 @@ def _answer_at(look: Callable[[T], Found], at: int, item: T) -> Found | Tracekit
 def _ask_processes(question: Question[T, Found], items: Sequence[T], workers: int) -> Generator[Found | TracekitError]:
     """In the order of the items. Where a process dies, nobody says what it read: what was being read is read again,
     each alone, then the rest. An error for one whose process dies then too."""
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
-
     # Forked processes would inherit polars' threads in the middle of their work.
     context = get_context("spawn")
     known: dict[int, Found | TracekitError] = {}
@@ -184,10 +184,6 @@ def _pool(
 ) -> Iterator[Callable[..., Future[Any]]]:
     """Gives what submits a call to processes; these go into `children`, and end with the block, at once after an
     error."""
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import active_children
-
     others = {each.pid for each in active_children()}
     with ProcessPoolExecutor(workers, context, _begin, (being_read,)) as pool:
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
+from tracekit.ranks.collectives import list_collectives
+from tracekit.ranks.joining import match_ranks, tell_ranks
 from tracekit.ranks.reading.loading import MOST_IN_FULL, RanksReading, memory_to_read, read_fleet, read_ranks
 from tracekit.ranks.world import notes_of_unread
 from tracekit.walks.engines import opened_engine
@@ -32,9 +34,6 @@ def tell_recordings(
 
             return reduce_fleet(summaries, notes_of_unread(unread)), None
         joined = join_recordings(found, reading, executor)
-    from tracekit.ranks.collectives import list_collectives
-    from tracekit.ranks.joining import tell_ranks
-
     return tell_ranks(joined, drawn=drawn), list_collectives(joined) if each_alone else None
 
 
@@ -42,6 +41,4 @@ def join_recordings(found: Sequence[str], reading: RanksReading, executor: Execu
     """All ranks on one clock. What cannot be read is a note. Raises TracekitError where nothing can."""
     unread: list[TracekitError] = []
     digests = read_ranks(found, reading, executor, unread.append)
-    from tracekit.ranks.joining import match_ranks
-
     return match_ranks(digests, notes_of_unread(unread))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tracekit.cli.output import destination, measuring_command_line, say
+from tracekit.cli.output import measuring_command_line, say
+from tracekit.cli.publishing import destination
 from tracekit.errors import TracekitError
 from tracekit.model.workload import Request
 from tracekit.numbers import counted
@@ -26,6 +27,8 @@ from tracekit.sweep.commands.showing import (
     show_command,
     show_sweep,
 )
+from tracekit.sweep.reading.cell_figures import read_cell
+from tracekit.sweep.report.words import OUTCOMES, milliseconds, seconds, speedup
 from tracekit.sweep.running.cluster import Reserved, reserve_gpus, run_cells_on
 from tracekit.sweep.running.confirming import find_unconfirmed
 from tracekit.sweep.running.folder import cells_of_other_versions, unreadable_cells
@@ -237,9 +240,6 @@ def _minutes(seconds: float) -> str:
 
 def outcome_line(result: CellResult) -> str:
     """What came of a cell, in one line."""
-    from tracekit.sweep.reading.cell_figures import read_cell
-    from tracekit.sweep.report.words import OUTCOMES, milliseconds, seconds, speedup
-
     took = f"{seconds(result.seconds)} s"
     if result.failure is not None:
         return f"{OUTCOMES[result.outcome]} after {took}: {result.failure.message}"

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tracekit.cli.output import console_beside, destination, publish, write_json
+from tracekit.cli.output import console_beside, write_json
+from tracekit.cli.publishing import destination, publish
 from tracekit.errors import TracekitError
 from tracekit.shell import joined, retyped, split, split_variables, with_variables
 from tracekit.sweep.cells import Asked, CellResult
 from tracekit.sweep.figures import Sweep
 from tracekit.sweep.reading.works import read_sweep
+from tracekit.sweep.report.as_json import sweep_json
+from tracekit.sweep.report.details import sweep_text
+from tracekit.sweep.report.sections import sweep_report
+from tracekit.sweep.report.words import spread_notes
 from tracekit.sweep.running.folder import SweepFolder, find_doubts, is_due, is_sweep
 from tracekit.sweep.suites import find_suite
 from tracekit.walks.engines import LOCAL
@@ -36,10 +41,6 @@ def show_sweep(
 ) -> None:
     """Shows and writes what the folder holds; `suite` is the one it is of where it does not say itself. Raises
     TracekitError for a folder that is no sweep's, or is empty, and for what `destination` refuses."""
-    from tracekit.sweep.report.as_json import sweep_json
-    from tracekit.sweep.report.details import sweep_text
-    from tracekit.sweep.report.sections import sweep_report
-
     console = console_beside(json_path)
     folder, asked, results = _read(path)
     identity = identity_of_sweep(asked, results)
@@ -89,8 +90,6 @@ def _read(path: Path) -> tuple[SweepFolder, Asked | None, tuple[CellResult, ...]
 def _figures(
     folder: SweepFolder, asked: Asked | None, results: tuple[CellResult, ...], calls: int, suite: str | None
 ) -> Sweep:
-    from tracekit.sweep.report.words import spread_notes
-
     name = (asked.suite if asked else None) or suite
     found = read_sweep(folder.name, asked, results, find_suite(name) if name else None, calls, folder.load_again())
     doubts = find_doubts(folder, asked, results)

@@ -1,0 +1,38 @@
+"""What is shown and written of a run of which torch.compile compiled nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracekit.cli.publishing import publish
+from tracekit.errors import TracekitError
+from tracekit.report.composition.detail import analysis_text
+from tracekit.report.composition.reports import side_report
+from tracekit.report.words.not_compiled import because
+from tracekit.shell import joined
+from tracekit.walks.single_run import look_at_run
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tracekit.model.run import Run
+    from tracekit.model.single_run import SingleRun
+    from tracekit.report.thirty_lines import Detail
+    from tracekit.walks.reading import Reading
+    from tracekit.walks.reports import Destination
+
+
+def report_nothing_compiled(
+    folder: Path, run: Run, reading: Reading, there: Destination, command: str, console: Console, detail: Detail
+) -> SingleRun:
+    """Publishes the page of a run of which torch.compile compiled nothing: eager's, with the reason on top. `command`
+    makes it anew. Raises TracekitError, with the reason, where eager's recording cannot be read."""
+    try:
+        single = look_at_run(folder, run, reading)
+    except TracekitError as error:
+        raise TracekitError(f"torch.compile compiled nothing: {because(run.not_compiled or ())}; {error}") from error
+    timeline = f"Timeline: {joined(('tracekit', 'open', str(folder)))}"
+    summary = analysis_text(single, there.page, (timeline,), detail, width=console.width)
+    publish(side_report(single, run, command), there, summary, console)
+    return single

@@ -1,0 +1,56 @@
+"""What commands write of a run or a trace: page, twin, and the summary that says where they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracekit.cli.output import check_apart, command_line, refuse_option
+from tracekit.comparison.commands import measuring_command
+from tracekit.report.terminal import shown
+from tracekit.store import Ways
+from tracekit.walks.reports import Destination, place_of_report, write_report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tracekit.model.run import Run
+    from tracekit.report.document import Report, Summary
+
+
+def destination(
+    name: str,
+    identity: str | None,
+    out: Path | None,
+    json_path: str | None,
+    *inputs: str | None,
+    force: bool,
+    option: str = "--out",
+) -> Destination:
+    """Where a report of this name goes, as `option` says; `identity` is None for one that is yet to begin. Raises
+    TracekitError, before anything is read, where the JSON would replace the page or its twin, or they an input or
+    anything but a report of the same."""
+    refuse_option(option, str(out or ""))
+    ways = Ways("--force", f"another path to {option}")
+    there = Destination(*place_of_report(out, name), identity, force, ways=ways)
+    check_apart({"--json": json_path, "the page": there.page, "its twin": there.twin})
+    there.check(*inputs)
+    return there
+
+
+def publish(report: Report, there: Destination, summary: Summary, console: Console) -> None:
+    """Writes the page and its twin, and shows the summary, which says where they are."""
+    write_report(report, there)
+    # Paths and commands may be longer than a line.
+    console.print(shown(summary), crop=False)
+
+
+def commands_of_page(run: Run | None) -> str:
+    """The command, below the one that measured the run that its page shows, where there is one."""
+    here = command_line()
+    if run is None or run.command == here:
+        return here
+
+    measured = measuring_command(run)
+    heading = "" if measured.startswith("#") else "# measure\n"
+    return f"{heading}{measured}\n# write this page\n{here}"

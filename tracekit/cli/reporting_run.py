@@ -1,0 +1,77 @@
+"""What `tracekit profile` reports of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracekit import store
+from tracekit.cli.nothing_compiled import report_nothing_compiled
+from tracekit.cli.output import console_beside, say, write_json
+from tracekit.cli.publishing import publish
+from tracekit.comparison.commands import measuring_command, profile_command
+from tracekit.comparison.looking import look_at
+from tracekit.errors import TracekitError
+from tracekit.report.composition.detail import analysis_text, comparison_text
+from tracekit.report.composition.reports import comparison_report
+from tracekit.report.contract import analysis_json, comparison_json
+from tracekit.report.terminal import shown
+from tracekit.report.words.noted import noted_sentence
+from tracekit.shell import joined
+from tracekit.walks.reading import Reading
+from tracekit.walks.reports import Destination, command_to_repeat, identity_of_report_on, reports_of
+from tracekit.walks.sides import compare_forms, load_side
+from tracekit.walks.timing_process import ADVICE_FAILED, NO_ADVICE
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tracekit.model.run import Run
+    from tracekit.report.thirty_lines import Detail
+
+#: Where runs lie that were given no other place.
+TRACES = Path("traces")
+
+
+def report_run(
+    folder: Path, json_path: str | None, detail: Detail = "brief", *, force: bool, strict: bool = False
+) -> None:
+    """Analyses the run: compares its two forms if it has both, else describes the one. Writes reports and JSON; `force`
+    is whether the report replaces whatever has its name. Raises TracekitError in the end where `strict` and nothing was
+    compiled."""
+    run = store.load(folder)
+    console = console_beside(json_path)
+    if len(run.forms) == 2:
+        written = _report_comparison(folder, run, console, detail, force=force)
+    elif run.not_compiled is None:
+        written = _report_form(folder, run, console, detail)
+    else:
+        there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
+        command, reading = measuring_command(run), Reading(shapes=True)
+        written = analysis_json(report_nothing_compiled(folder, run, reading, there, command, console, detail))
+    write_json(written, json_path)
+    if strict and run.not_compiled is not None:
+        raise TracekitError(f"torch.compile compiled nothing of {run.settings.workload} (--strict)")
+
+
+def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail, *, force: bool) -> str:
+    comparison = compare_forms(folder, run)
+    there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
+    open_it, repeat = joined(("tracekit", "open", str(folder))), command_to_repeat(folder, run)
+    summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
+    publish(comparison_report(comparison, run, measuring_command(run), repeat), there, summary, console)
+    for noted in run.noted:
+        if noted.code in (NO_ADVICE, ADVICE_FAILED):
+            say(console, noted_sentence(noted))
+    return comparison_json(comparison)
+
+
+def _report_form(folder: Path, run: Run, console: Console, detail: Detail) -> str:
+    (form,) = run.forms
+    single = look_at(load_side(folder, form=form.name, reading=Reading(shapes=True)))
+    # Both forms of the same work, in a folder of its own where this run has the name it would take.
+    taken = folder != TRACES / folder.name or form.name != "eager"
+    out = ("--out", str(folder.with_name(f"{folder.name}-compared"))) if taken else ()
+    commands = (f"Run {folder}", f"Compare: {profile_command(run.settings, more=out)}")
+    console.print(shown(analysis_text(single, None, commands, detail, width=console.width)), crop=False)
+    return analysis_json(single)

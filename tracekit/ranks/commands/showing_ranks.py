@@ -1,0 +1,67 @@
+"""What `tracekit ranks` reads, shows and writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from tracekit.cli.output import check_output_path, console_beside, write_json
+from tracekit.cli.publishing import destination
+from tracekit.errors import TracekitError
+from tracekit.model.note import Note
+from tracekit.ranks.reading.loading import RanksReading
+from tracekit.ranks.reading.recordings import find_recordings, with_operators
+from tracekit.ranks.reading.telling import tell_recordings
+from tracekit.ranks.report.overview import ranks_text
+from tracekit.report.terminal import shown
+from tracekit.walks.reading import parse_steps
+from tracekit.walks.reports import identity_of_report, write_report
+
+if TYPE_CHECKING:
+    from tracekit.model.run import FormName
+    from tracekit.report.thirty_lines import Detail
+
+
+def show_ranks(
+    places: tuple[str, ...],
+    form: FormName | None,
+    window: str,
+    steps: str | None,
+    html_path: str | None,
+    force: bool,
+    json_path: str | None,
+    collectives: str,
+    no_cache: bool,
+    engine: str,
+    detail: Detail,
+) -> None:
+    """Of the recordings of all ranks."""
+    if collectives == "all" and json_path is None:
+        raise TracekitError("--collectives all applies only to the JSON: pass --json PATH; -v prints the worst")
+    check_output_path("--json", json_path, *places)
+    console = console_beside(json_path)
+    found = find_recordings(places, form)
+    there = None
+    if html_path is not None:
+        name = f"{Path(places[0]).resolve().name.partition('.')[0]}-ranks"
+        identity = identity_of_report("ranks", found)
+        asked = Path(html_path) if html_path else None
+        there = destination(name, identity, asked, json_path, force=force, option="--html PATH")
+    reading = RanksReading(window, parse_steps(steps), cached=not no_cache)
+    told, each_alone = tell_recordings(found, reading, engine, drawn=there is not None, each_alone=collectives == "all")
+
+    if with_operators(places, form):
+        told = replace(told, notes=(*told.notes, Note("with_operators", "info")))
+    if there is not None:
+        from tracekit.ranks.report.ranks_page import ranks_report
+
+        write_report(ranks_report(told), there)
+    page = there.page if there else None
+    console.print(shown(ranks_text(told, page, (), detail, console.width)), crop=False)
+    if json_path is not None:
+        # What it needs takes as long to load as eight small traces to read.
+        from tracekit.ranks.report.as_json import ranks_json
+
+        write_json(ranks_json(told, each_alone), json_path)
