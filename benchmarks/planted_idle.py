@@ -46,8 +46,8 @@ from torch import nn
 
 import tracekit
 from benchmarks.planted_idle_score import Expected, Shown, compact, row, score, summary
-from tracekit.capture import recording
-from tracekit.capture.timing import CallTime, Timings
+from tracekit.measure import recording
+from tracekit.measure.timing import CallTime, Timings
 from tracekit.model.run import FormName, FormResult
 from tracekit.report.contract import comparison_json
 

@@ -19,10 +19,10 @@ from statistics import median
 from tests.simulated import judged
 
 from benchmarks.planted_ranks import Job
-from tracekit.capture.device import synchronize
-from tracekit.capture.forms import Form
-from tracekit.capture.timing import Timings, time_forms, time_one
 from tracekit.job.lockstep import Lockstep, joined
+from tracekit.measure.device import synchronize
+from tracekit.measure.forms import Form
+from tracekit.measure.timing import Timings, time_forms, time_one
 from tracekit.model.progress import Silent
 from tracekit.model.timing import StoppingRule
 

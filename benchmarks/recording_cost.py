@@ -16,8 +16,8 @@ from statistics import median
 import torch
 from torch.autograd import DeviceType
 
-from tracekit.capture.recording import begin_session, profiler_of
-from tracekit.capture.recording_cost import measure_recording_cost
+from tracekit.measure.recording import begin_session, profiler_of
+from tracekit.measure.recording_cost import measure_recording_cost
 from tracekit.model.progress import Silent
 from tracekit.model.recording_cost import EventCosts
 

@@ -18,7 +18,7 @@ from tests.traces import ROOT
 
 from tracekit import store
 from tracekit.model.comparison import Comparison
-from tracekit.walks.sides import compare_forms
+from tracekit.reading.sides import compare_forms
 
 # Inductor would build and load six programs for each new cache, and in each new process, to learn which vectors this
 # machine has. Without vectors it need not ask, its C++ compiles in less time, and is as right. Read where torch is

@@ -11,9 +11,9 @@ import numpy as np
 from msgspec.structs import replace
 from tests.sides import make_form, make_side
 
-from tracekit.capture.forms import Form
-from tracekit.capture.timing import CallTime, Timings, time_forms
 from tracekit.comparison.judging.verdict import judge
+from tracekit.measure.forms import Form
+from tracekit.measure.timing import CallTime, Timings, time_forms
 from tracekit.model.comparison import Verdict
 from tracekit.model.note import Note
 from tracekit.model.progress import Silent

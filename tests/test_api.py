@@ -23,9 +23,9 @@ from torch import nn  # noqa: E402
 import tracekit  # noqa: E402
 from tracekit.errors import TracekitError  # noqa: E402
 from tracekit.model.run import Run  # noqa: E402
+from tracekit.reading.sides import load_side  # noqa: E402
+from tracekit.reading.traces import Reading  # noqa: E402
 from tracekit.tracefile.read import read_trace  # noqa: E402
-from tracekit.walks.reading import Reading  # noqa: E402
-from tracekit.walks.sides import load_side  # noqa: E402
 
 TRACES = Path(__file__).parents[1] / "traces"
 

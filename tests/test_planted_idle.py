@@ -11,8 +11,8 @@ from tests.sides import make_form
 
 from benchmarks.planted_idle import Ledger, fixed_work
 from benchmarks.planted_idle_score import Expected, Shown, compact, row, score, summary
-from tracekit.capture.forms import Form
-from tracekit.capture.timing import Timings, time_forms
+from tracekit.measure.forms import Form
+from tracekit.measure.timing import Timings, time_forms
 from tracekit.model.progress import Silent
 from tracekit.model.run import FormName
 from tracekit.model.timing import StoppingRule

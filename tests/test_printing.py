@@ -20,7 +20,7 @@ STEERING = ("\x1b]0;x\x07", "\x1b[2J", "\u202e", "\x9b2J", "\r", "\x08")
 
 #: The two files that print, and what prints elsewhere: into the log of a process that is never a terminal.
 PRINTERS = {"printing.py", "console.py"}
-INTO_A_LOG = {("walks/timing_process.py", "print"), ("sweep/running/fork_server.py", "sys.stderr.write")}
+INTO_A_LOG = {("measure/timing_process.py", "print"), ("sweep/running/fork_server.py", "sys.stderr.write")}
 FORBIDDEN = {
     *("print", "click.echo", "click.secho", "click.echo_via_pager", "click.confirm", "click.prompt"),
     *("Console", "rich.print", "rich.console.Console", "warnings.showwarning"),
@@ -86,7 +86,7 @@ def test_a_terminal_gets_richs_colours_and_no_others(steering: str, monkeypatch:
 
 
 def test_a_line_of_a_live_display_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracekit.walks import progress
+    from tracekit.measure import progress
 
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")

@@ -12,9 +12,9 @@ from docs.making.trimming import trimmed, unpacked
 from tracekit import store
 from tracekit.comparison.comparing import compare
 from tracekit.model.comparison import Comparison
+from tracekit.reading.sides import load_side
+from tracekit.reading.traces import Reading
 from tracekit.report.contract import comparison_json
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
 
 from .traces import FLUX, PRIVATE, ROOT, RUNS, recording
 

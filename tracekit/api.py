@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from tracekit import __version__, store
 from tracekit.asked import IN_A_PROGRAM, check_asked, check_value, without_numpy
-from tracekit.capture.spans import region
 from tracekit.errors import TracekitError
+from tracekit.measure.spans import region
 from tracekit.model.bounded import Count, PlaceName, Steps
 from tracekit.model.comparison import Comparison
 from tracekit.model.option import MODES
@@ -29,7 +29,7 @@ from tracekit.report.words.noted import noted_sentence
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from tracekit.capture.recording import Recorder
+    from tracekit.measure.recording import Recorder
     from tracekit.model.host_marks import HostMarks
     from tracekit.model.note import Noted
     from tracekit.model.progress import Progress
@@ -57,7 +57,7 @@ class ProfiledRun(Run, frozen=True, kw_only=True):
     def compare(self) -> ProfiledComparison:
         """What torch.compile did: verdict, waterfall, kernel groups, findings. Reads the recordings, which takes
         seconds. Raises TracekitError unless the run has both forms."""
-        from tracekit.walks.sides import compare_forms
+        from tracekit.reading.sides import compare_forms
 
         made = compare_forms(self.folder, self)
         return ProfiledComparison(**{each: getattr(made, each) for each in Comparison.__struct_fields__})
@@ -83,8 +83,8 @@ class ProfiledRun(Run, frozen=True, kw_only=True):
         return overview_html(side_overview(self._single()))
 
     def _single(self) -> SingleRun:
-        from tracekit.walks.reading import Reading
-        from tracekit.walks.single_run import look_at_run
+        from tracekit.reading.single_run import look_at_run
+        from tracekit.reading.traces import Reading
 
         return look_at_run(self.folder, self, Reading(shapes=True))
 
@@ -93,8 +93,8 @@ class ProfiledRun(Run, frozen=True, kw_only=True):
         run of one form it is that form's own page. It replaces reports of this run, and of the one that this run
         replaced. Raises TracekitError where anything else is there and `force` is not set."""
         from tracekit.comparison.commands import measuring_command
+        from tracekit.reading.reports import Destination, command_to_repeat, identity_of_report_on, write_report
         from tracekit.report.composition.reports import comparison_report, side_report
-        from tracekit.walks.reports import Destination, command_to_repeat, identity_of_report_on, write_report
 
         identity, ways = identity_of_report_on(self), store.Ways("force=True", "another folder")
         there = Destination(Path(folder), self.folder.name, identity, force, self.replaces, ways)
@@ -164,12 +164,12 @@ def profile(
     what the model raises comes as it is.
     """
     _check_torch()
-    from tracekit.capture.sole_profiler import sole_profiler
+    from tracekit.measure.plan import Plan, folder_name, plan_timing
+    from tracekit.measure.profiling import profile_built
+    from tracekit.measure.progress import console_of_its_own, shown
+    from tracekit.measure.sole_profiler import sole_profiler
     from tracekit.model.progress import Silent
-    from tracekit.walks.plan import Plan, folder_name, plan_timing
-    from tracekit.walks.profiling import profile_built
-    from tracekit.walks.progress import console_of_its_own, shown
-    from tracekit.walks.reports import reports_of_run
+    from tracekit.reading.reports import reports_of_run
     from tracekit.workloads.own import hand_over, random_state_kept
     from tracekit.workloads.scopes import narrowed
 
@@ -251,7 +251,7 @@ def record(
         yield Unrecorded()
         return
     _check_torch()
-    from tracekit.capture.recording import Recorder
+    from tracekit.measure.recording import Recorder
 
     steps, skip = map(without_numpy, (steps, skip))
     check_value("steps=", steps, Steps | None)
@@ -286,7 +286,7 @@ def record(
 
 def _digest(trace: Path) -> None:
     """Writes the digest beside the trace; where there is none to make, the trace is there all the same."""
-    from tracekit.capture.recording import cause
+    from tracekit.measure.recording import cause
     from tracekit.model.note import Noted
     from tracekit.wings import load, wings
 
@@ -309,7 +309,7 @@ def _warn(noted: Noted) -> None:
 def _places_in(folder: Path, *, force: bool) -> tuple[Path, Path]:
     """The trace that this process writes, and what the profiler writes before it, in a folder that is there. Raises
     TracekitError where something else is, or a recording that is not to be replaced."""
-    from tracekit.capture.ranks import rank_of_job
+    from tracekit.measure.ranks import rank_of_job
 
     rank, size = rank_of_job()
     name, digest = (f"rank{rank}.json.gz", f"rank{rank}.digest") if size > 1 else (TRACE, DIGEST_OF_TRACE)

@@ -18,9 +18,9 @@ from tracekit.cli.profile import profile
 from tracekit.model.comparison import Comparison
 from tracekit.model.option import option_words
 from tracekit.model.workload import Request
+from tracekit.reading.sides import compare_forms
 from tracekit.report.contract import comparison_json
 from tracekit.shell import split_variables, with_variables
-from tracekit.walks.sides import compare_forms
 from tracekit.workloads.registry import find
 
 ROOT = Path(__file__).parents[2]

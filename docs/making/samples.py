@@ -17,9 +17,9 @@ from tests.traces import ROOT, RUNS, SWEEP
 from tracekit import store
 from tracekit.comparison.commands import measuring_command
 from tracekit.model.comparison import Comparison
+from tracekit.reading.reports import Destination, command_to_repeat, identity_of_report_on, write_report
+from tracekit.reading.sides import compare_forms
 from tracekit.report.composition.reports import comparison_report
-from tracekit.walks.reports import Destination, command_to_repeat, identity_of_report_on, write_report
-from tracekit.walks.sides import compare_forms
 
 SAMPLES = ROOT / "samples"
 

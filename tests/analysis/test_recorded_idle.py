@@ -10,8 +10,8 @@ from tests.traces import Json, launched, make_event, make_kernel, make_op, make_
 from tracekit.analysis import unprofiled_idle
 from tracekit.model.comparison import Side
 from tracekit.model.idle_estimate import MOST_SLOWED, Between
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
+from tracekit.reading.sides import load_side
+from tracekit.reading.traces import Reading
 
 
 def side_of(folder: Path, events: list[Json], **asked: object) -> Side:

@@ -21,8 +21,8 @@ from tracekit.errors import TracekitError
 from tracekit.model import provenance
 from tracekit.model.compilation import EagerFallback, FailedGuard, GraphBreak, NotCompiled
 from tracekit.model.note import Noted
+from tracekit.reading.traces import Reading
 from tracekit.statistics import interval
-from tracekit.walks.reading import Reading
 
 REAL = Path(__file__).parents[2] / "traces" / "h100-vit" / "run.json"
 SHAPE = provenance.TensorShape((2, 2), "float32")

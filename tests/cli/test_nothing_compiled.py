@@ -64,7 +64,7 @@ def test_a_model_of_which_nothing_is_compiled_is_a_run_and_a_page(
     kind: str, code: str, line: str, options: tuple[str, ...], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch")
-    monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cpu")
+    monkeypatch.setattr("tracekit.measure.device.pick_device", lambda: "cpu")
     (here / "my_model.py").write_text(MODEL)
     asked = ("--compiled", "--iterations", 3, "--json", "found.json", *options, "--", f"kind={kind}")
     found = invoke("profile", "my_model.py:build", *asked)

@@ -17,7 +17,7 @@ from tests.traces import make_call, make_kernel, make_span, write_trace
 from tracekit.cli.output import say
 from tracekit.console import PrintableConsole
 from tracekit.errors import TheirCodeError
-from tracekit.walks.progress import shown
+from tracekit.measure.progress import shown
 
 EVIL = "a\x1b]0;x\x07b\x1b[2Jc\u202ed\x9be\r"
 SHOWN = "\N{REPLACEMENT CHARACTER}"

@@ -16,10 +16,10 @@ from tests.cli.runs import ROOT, edited, invoke, make_run_folder, tracekit
 from tracekit import store
 from tracekit.cli.reporting_run import report_run
 from tracekit.cli.running_workload import profile_workload
+from tracekit.measure.plan import Plan
 from tracekit.model.run import FormName
 from tracekit.model.workload import Request
 from tracekit.tracefile.read import read_trace
-from tracekit.walks.plan import Plan
 from tracekit.workloads import registry
 
 #: In a process of its own, without a GPU even where there is one: what is tested here is the CPU's path.
@@ -89,7 +89,7 @@ def test_a_wrong_request_is_one_line_before_anything_is_loaded(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # Whatever is built or measured would be asked of it.
-    monkeypatch.setattr("tracekit.walks.profiling.load_builder", None)
+    monkeypatch.setattr("tracekit.measure.profiling.load_builder", None)
     make_run_folder(tmp_path, "there")
     before = sorted(tmp_path.rglob("*"))
     found = invoke("profile", *options)
@@ -144,7 +144,7 @@ def test_ctrl_c_while_timing_keeps_the_calls_that_were_timed(tmp_path: Path) -> 
 def on_a_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """In this process, in a folder of the test's own, without a GPU even where there is one."""
     pytest.importorskip("torch")
-    monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cpu")
+    monkeypatch.setattr("tracekit.measure.device.pick_device", lambda: "cpu")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.chdir(tmp_path)
 
@@ -154,7 +154,7 @@ def test_a_size_that_does_not_fit_is_one_error_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("diffusers")
-    monkeypatch.setattr("tracekit.capture.device.free_memory_bytes", lambda _device: 8 * 2**30)
+    monkeypatch.setattr("tracekit.measure.device.free_memory_bytes", lambda _device: 8 * 2**30)
     found = invoke("profile", "flux", "--size", "full")
     (error,) = [line for line in found.stderr.splitlines() if line.startswith("error: ")]
     assert found.exit_code == 1 and "needs about 76 GiB of memory" in error
@@ -252,7 +252,7 @@ LESS: dict[str, dict[str, Any]] = {
 def without_inductor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled by Dynamo alone, which finds every break: from an empty cache Inductor's C++ takes up to a minute for
     each of these models. With TRACEKIT_TEST_EVERY_KERNEL in the environment it is Inductor, as it is for mlp."""
-    from tracekit.capture import forms
+    from tracekit.measure import forms
 
     options = forms.compile_options
     if not os.environ.get("TRACEKIT_TEST_EVERY_KERNEL"):

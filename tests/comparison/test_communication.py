@@ -13,8 +13,8 @@ from tracekit.comparison.looking import look_at
 from tracekit.comparison.matching.groups import group_kernels, match_work
 from tracekit.comparison.waterfall import build_waterfall, find_reason
 from tracekit.model.comparison import Comparison, Side, Verdict
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
+from tracekit.reading.sides import load_side
+from tracekit.reading.traces import Reading
 
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 JOB = {"distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 2}}

@@ -200,8 +200,8 @@ def test_the_benchmark_step_writes_the_file_that_the_next_step_reads(place: Path
 def test_the_ten_line_example_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cpu")
-    from tests.walks.small_runs import without_kernels
+    monkeypatch.setattr("tracekit.measure.device.pick_device", lambda: "cpu")
+    from tests.measure.small_runs import without_kernels
 
     # Those of the same model in Python have them.
     without_kernels(monkeypatch)

@@ -7,8 +7,8 @@ import pytest
 from tests.gpu.conftest import TINY, profile
 
 from tracekit import store
-from tracekit.capture.diagnostics import DiagnosticLog, watched
-from tracekit.walks.sides import load_side
+from tracekit.measure.diagnostics import DiagnosticLog, watched
+from tracekit.reading.sides import load_side
 
 
 def profiled(place: Path, *options: str) -> Any:
@@ -49,9 +49,9 @@ def test_a_warm_up_of_another_batch_compiles_in_a_timed_call(tmp_path: Path, mod
 
 def test_a_cuda_graph_that_is_skipped_comes_with_torchs_reason() -> None:
     torch: Any = pytest.importorskip("torch")
-    from tests.capture.conftest import make_workload
+    from tests.measure.conftest import make_workload
 
-    from tracekit.capture.forms import compiled_form
+    from tracekit.measure.forms import compiled_form
     from tracekit.model.workload import CompileTarget
 
     class OnBoth(torch.nn.Module):  # type: ignore[misc, name-defined]

@@ -8,7 +8,7 @@ import pytest
 from tests.gpu.conftest import TINY, profile, profile_in_a_process
 
 from tracekit.comparison.comparing import compare
-from tracekit.walks.sides import load_side
+from tracekit.reading.sides import load_side
 
 Ran = tuple[Path, Any]
 
@@ -98,9 +98,9 @@ def test_no_warning_is_made_of_our_own_process() -> None:
 def test_graphs_replay_after_the_reference_as_before() -> None:
     import torch
 
-    from tracekit.capture.forms import compiled_form, warm_up
-    from tracekit.capture.outputs import keep_output
-    from tracekit.capture.reference import call_reference
+    from tracekit.measure.forms import compiled_form, warm_up
+    from tracekit.measure.outputs import keep_output
+    from tracekit.measure.reference import call_reference
     from tracekit.model.progress import Silent
     from tracekit.model.workload import Request
     from tracekit.workloads.transformers_forward import build

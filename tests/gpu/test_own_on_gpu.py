@@ -9,8 +9,8 @@ from click.testing import CliRunner
 import tracekit
 from tracekit import store
 from tracekit.cli.main import main
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
+from tracekit.reading.sides import load_side
+from tracekit.reading.traces import Reading
 
 MODEL = """
 import torch

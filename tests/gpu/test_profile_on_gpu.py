@@ -12,7 +12,7 @@ from tests.gpu.conftest import TINY, analysis_of, profile, profile_in_a_process
 from tracekit import store
 from tracekit.cli.main import main
 from tracekit.comparison.comparing import compare
-from tracekit.walks.sides import load_side
+from tracekit.reading.sides import load_side
 
 Ran = tuple[Path, Any]
 

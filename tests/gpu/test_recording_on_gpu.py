@@ -11,7 +11,7 @@ from tests.gpu.conftest import analysis_of
 import tracekit
 from tracekit import store
 from tracekit.analysis.window import find_steps
-from tracekit.capture import recording_cost
+from tracekit.measure import recording_cost
 from tracekit.model.progress import Silent
 from tracekit.model.recording_cost import EventCosts
 from tracekit.tracefile.read import read_trace

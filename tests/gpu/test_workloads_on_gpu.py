@@ -42,7 +42,7 @@ def outputs(found: Any) -> tuple[Any, ...]:
 
 
 def compiled_call(workload: BuiltWorkload) -> Any:
-    from tracekit.capture.forms import compiled_form
+    from tracekit.measure.forms import compiled_form
 
     form = compiled_form(workload)
     with form.ready():
@@ -106,7 +106,7 @@ def test_the_published_3b_is_drawn_on_the_gpu_in_seconds() -> None:
 
 @pytest.mark.parametrize(("scope", "graphs"), [("regional", 1), ("vit.layers.0,classifier", 2), ("all", 1)])
 def test_parts_of_a_model_are_compiled_by_name_on_the_gpu(scope: str, graphs: int) -> None:
-    from tracekit.capture.compilation import watch_compilation
+    from tracekit.measure.compilation import watch_compilation
     from tracekit.workloads.scopes import build_scoped
 
     info = registry.find("vit")

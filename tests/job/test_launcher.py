@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tests.walks.test_processes import gone, wait_for
+from tests.measure.test_processes import gone, wait_for
 
 from tracekit.job import launcher
 from tracekit.job.lockstep import meeting_place

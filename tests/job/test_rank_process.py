@@ -12,7 +12,7 @@ import pytest
 from tracekit.errors import LateRankError
 from tracekit.job import rank_process
 from tracekit.job.nouns import END_OF_RANK, RankFailure, RankJob, encoded
-from tracekit.walks.plan import RANK
+from tracekit.measure.plan import RANK
 
 
 def test_an_error_of_several_lines_is_told_in_one_and_its_traceback_kept(

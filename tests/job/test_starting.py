@@ -19,13 +19,13 @@ from tracekit.job import starting
 from tracekit.job.measuring import refuse_unshared
 from tracekit.job.nouns import RankFailure, RankJob, decoded, encoded
 from tracekit.job.starting import failure_of
+from tracekit.measure.plan import Plan
+from tracekit.measure.processes import Ended
 from tracekit.model.cell import CellJob
 from tracekit.model.workload import Request
 from tracekit.nvml import Driver, NoDriver
+from tracekit.reading.sides import compare_forms
 from tracekit.tracefile.read import read_trace
-from tracekit.walks.plan import Plan
-from tracekit.walks.processes import Ended
-from tracekit.walks.sides import compare_forms
 from tracekit.workloads import sizes
 
 #: Short, and of ranks that share two cores.
@@ -153,7 +153,7 @@ def test_a_rank_without_a_gpu_is_told_how_many_there_are(monkeypatch: pytest.Mon
 
 def test_all_ranks_refuse_a_folder_that_one_host_does_not_see(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from tracekit.capture.ranks import OneProcess
+    from tracekit.measure.ranks import OneProcess
 
     class OfThree(OneProcess):
         def gathered(self, value: Any) -> list[Any]:

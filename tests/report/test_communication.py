@@ -12,6 +12,8 @@ from tests.traces import DATA
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison, Side
+from tracekit.reading.sides import load_side
+from tracekit.reading.traces import Reading
 from tracekit.report.accounts import shown_account
 from tracekit.report.charts import call_chart, waterfall_chart
 from tracekit.report.composition.detail import analysis_text, comparison_text
@@ -19,8 +21,6 @@ from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_side import side_overview
 from tracekit.report.document import Account
 from tracekit.report.sections.call import call_time
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
 
 
 @pytest.fixture(scope="module")

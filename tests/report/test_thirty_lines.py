@@ -27,6 +27,9 @@ from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.comparison.looking import look_at
 from tracekit.model.comparison import Comparison
 from tracekit.numbers import MISSING, duration
+from tracekit.reading.pairs import load_comparisons
+from tracekit.reading.reports import command_to_repeat
+from tracekit.reading.traces import Reading
 from tracekit.report.accounts import shown_account
 from tracekit.report.advised import advised
 from tracekit.report.composition.detail import analysis_text, comparison_text, comparisons_text
@@ -37,9 +40,6 @@ from tracekit.report.document import Overview, Table, columns
 from tracekit.report.sections.idle import UNEXPLAINED
 from tracekit.report.thirty_lines import overview_lines
 from tracekit.shell import split_variables
-from tracekit.walks.pairs import load_comparisons
-from tracekit.walks.reading import Reading
-from tracekit.walks.reports import command_to_repeat
 
 
 def lines(text: str, width: int = 100, most: int = 30) -> list[str]:

@@ -18,6 +18,8 @@ from tracekit.model.comparison import Comparison
 from tracekit.model.timeline import Bars, Label, StepTimeline
 from tracekit.names import short_kernel_name
 from tracekit.numbers import duration
+from tracekit.reading.sides import load_side
+from tracekit.reading.traces import Reading
 from tracekit.report import timelines as drawing
 from tracekit.report.sections.idle import cause_table
 from tracekit.report.sides import with_letters
@@ -32,8 +34,6 @@ from tracekit.report.timelines import (
     timelines,
     timelines_by_name,
 )
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
 
 from ..browser import opened, settle
 from .conftest import HOSTILE_NAMES, matched_comparison, three_times_matched, timed_comparison

@@ -11,9 +11,9 @@ from tests.cli.runs import ROOT
 from tests.traces import DATA, analyze
 
 from tracekit.cli.merged_trace import merge
+from tracekit.reading.traces import Reading
 from tracekit.serving.perfetto import PAGE, TraceServer, offered
 from tracekit.tracefile.read import read_trace
-from tracekit.walks.reading import Reading
 
 from ..browser import chromium, find_chromium
 from ..perfetto import Loaded, find_ui, show

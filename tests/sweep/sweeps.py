@@ -11,6 +11,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from tracekit.measure.plan import TimingPlan, stopping_rule
+from tracekit.measure.processes import Ended
 from tracekit.model.cell import CellJob, CellRun, Source
 from tracekit.model.child import ChildForm
 from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
@@ -20,8 +22,6 @@ from tracekit.model.workload import Request
 from tracekit.sweep import cells as sweep
 from tracekit.sweep.running import requirements, sweeping
 from tracekit.sweep.running.matrix import make_cell
-from tracekit.walks.plan import TimingPlan, stopping_rule
-from tracekit.walks.processes import Ended
 
 from ..sides import make_settings
 

@@ -15,9 +15,9 @@ from tracekit.cli.output import check_apart, check_output_path, console_beside, 
 from tracekit.errors import TracekitError
 from tracekit.files import write_named
 from tracekit.printing import echo, hand_over
+from tracekit.reading.sides import choose_form, load_side, raise_if_damaged
+from tracekit.reading.traces import Reading, parse_steps
 from tracekit.tracefile.hta import export_for_hta
-from tracekit.walks.reading import Reading, parse_steps
-from tracekit.walks.sides import choose_form, load_side, raise_if_damaged
 from tracekit.wings import load, together, together_of_run
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def _export_sides(
 ) -> None:
     """What takes two sides, or all there is of a run."""
     from tracekit.comparison.comparing import compare
+    from tracekit.reading.pairs import load_sides
     from tracekit.report.exports import GROUP_COLUMNS, benchmark_json, group_rows
-    from tracekit.walks.pairs import load_sides
 
     reading = replace(reading, shapes=True)
     forms = store.load(Path(a)).forms if b is None and store.is_run(Path(a)) else ()

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from tracekit.cli.output import check_output_path, console_beside, write_json
 from tracekit.errors import TracekitError
+from tracekit.measure.building import quiet_libraries
 from tracekit.numbers import count, parameter_count, percent
-from tracekit.walks.building import quiet_libraries
 from tracekit.workloads import registry
 from tracekit.workloads.registry import load_builder
 from tracekit.workloads.unlisted import ANY

@@ -13,21 +13,21 @@ from tracekit.analysis import holds_window
 from tracekit.analysis.drawing import ARROWS_ARE, draw_arrows, draw_panel, known_of
 from tracekit.cli.output import check_output_path
 from tracekit.comparison.matching.groups import match_work
+from tracekit.measure.progress import console_of_its_own, shown
 from tracekit.model.picture import Picture
 from tracekit.printing import echo
+from tracekit.reading.pairs import load_sides
+from tracekit.reading.sides import raise_if_damaged
 from tracekit.report.words.groups import label_words
 from tracekit.tracefile.perfetto import write_picture
 from tracekit.tracefile.slimming import slimmed
-from tracekit.walks.pairs import load_sides
-from tracekit.walks.progress import console_of_its_own, shown
-from tracekit.walks.sides import raise_if_damaged
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Side
     from tracekit.model.matching import Matching
     from tracekit.model.picture import Panel
     from tracekit.model.run import FormName, RecordingKind
-    from tracekit.walks.reading import Reading
+    from tracekit.reading.traces import Reading
 
 NOT_MATCHED = "kernels could not be matched one by one: no groups, no arrows"
 

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 from tracekit.cli.publishing import publish
 from tracekit.errors import TracekitError
+from tracekit.reading.single_run import look_at_run
 from tracekit.report.composition.detail import analysis_text
 from tracekit.report.composition.reports import side_report
 from tracekit.report.words.not_compiled import because
 from tracekit.shell import joined
-from tracekit.walks.single_run import look_at_run
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tracekit.model.run import Run
     from tracekit.model.single_run import SingleRun
+    from tracekit.reading.reports import Destination
+    from tracekit.reading.traces import Reading
     from tracekit.report.thirty_lines import Detail
-    from tracekit.walks.reading import Reading
-    from tracekit.walks.reports import Destination
 
 
 def report_nothing_compiled(

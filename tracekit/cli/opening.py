@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.printing import echo
+from tracekit.reading.sides import choose_form
+from tracekit.reading.traces import Reading, parse_steps
 from tracekit.serving import perfetto
 from tracekit.tracefile.places import is_url
 from tracekit.tracefile.read import check_is_trace
-from tracekit.walks.reading import Reading, parse_steps
-from tracekit.walks.sides import choose_form
 from tracekit.wings import load, together, together_of_run
 
 if TYPE_CHECKING:

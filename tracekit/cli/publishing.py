@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tracekit.cli.output import check_apart, command_line, refuse_option
 from tracekit.comparison.commands import measuring_command
+from tracekit.reading.reports import Destination, place_of_report, write_report
 from tracekit.report.terminal import shown
 from tracekit.store import Ways
-from tracekit.walks.reports import Destination, place_of_report, write_report
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,16 +12,16 @@ from tracekit.cli.publishing import publish
 from tracekit.comparison.commands import measuring_command, profile_command
 from tracekit.comparison.looking import look_at
 from tracekit.errors import TracekitError
+from tracekit.measure.timing_process import ADVICE_FAILED, NO_ADVICE
+from tracekit.reading.reports import Destination, command_to_repeat, identity_of_report_on, reports_of
+from tracekit.reading.sides import compare_forms, load_side
+from tracekit.reading.traces import Reading
 from tracekit.report.composition.detail import analysis_text, comparison_text
 from tracekit.report.composition.reports import comparison_report
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.terminal import shown
 from tracekit.report.words.noted import noted_sentence
 from tracekit.shell import joined
-from tracekit.walks.reading import Reading
-from tracekit.walks.reports import Destination, command_to_repeat, identity_of_report_on, reports_of
-from tracekit.walks.sides import compare_forms, load_side
-from tracekit.walks.timing_process import ADVICE_FAILED, NO_ADVICE
 
 if TYPE_CHECKING:
     from rich.console import Console

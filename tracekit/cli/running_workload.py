@@ -10,13 +10,13 @@ import click
 from tracekit.asked import ON_THE_COMMAND_LINE, check_asked
 from tracekit.cli.output import check_apart, check_output_path, measuring_command_line, say
 from tracekit.errors import TracekitError
+from tracekit.measure import profiling
+from tracekit.measure.plan import RANKS_SECONDS, Plan, parse_warmup, place_of_run, plan_timing, rank_here
+from tracekit.measure.progress import console_of_its_own, shown
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
+from tracekit.reading.reports import reports_of
 from tracekit.shell import joined
-from tracekit.walks import profiling
-from tracekit.walks.plan import RANKS_SECONDS, Plan, parse_warmup, place_of_run, plan_timing, rank_here
-from tracekit.walks.progress import console_of_its_own, shown
-from tracekit.walks.reports import reports_of
 from tracekit.workloads.own_function import parse_options
 
 if TYPE_CHECKING:

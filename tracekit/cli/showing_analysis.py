@@ -12,15 +12,15 @@ from tracekit.cli.output import check_output_path, console_beside, say, write_js
 from tracekit.cli.publishing import commands_of_page, destination
 from tracekit.comparison.looking import look_at
 from tracekit.errors import TracekitError
+from tracekit.reading.reports import identity_of_report, write_report
+from tracekit.reading.sides import interrupted_run, is_run_folder, load_side, of_rank, raise_if_damaged
+from tracekit.reading.single_run import look_at_run
+from tracekit.reading.traces import Reading, parse_steps
 from tracekit.report.composition.detail import analysis_text
 from tracekit.report.contract import analysis_json
 from tracekit.report.terminal import shown
 from tracekit.report.words.not_compiled import because
 from tracekit.shell import joined
-from tracekit.walks.reading import Reading, parse_steps
-from tracekit.walks.reports import identity_of_report, write_report
-from tracekit.walks.sides import interrupted_run, is_run_folder, load_side, of_rank, raise_if_damaged
-from tracekit.walks.single_run import look_at_run
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName
@@ -58,7 +58,7 @@ def show_analysis(
             return
     there = None
     if html_path is not None:
-        from tracekit.walks.pairs import name_side
+        from tracekit.reading.pairs import name_side
 
         named = name_side(trace, form)
         name = f"{Path(trace).resolve().name}-{named.label}" if named.run else named.label

@@ -16,13 +16,7 @@ from tracekit.comparison.comparing import compare as compare_sides
 from tracekit.comparison.judging.alternatives import with_verified
 from tracekit.comparison.judging.gate import check
 from tracekit.errors import TracekitError
-from tracekit.report.composition.detail import comparison_text, comparisons_text
-from tracekit.report.composition.reports import comparison_report, comparisons_report
-from tracekit.report.composition.summaries import interrupted_summary
-from tracekit.report.contract import analysis_json, comparison_json, comparisons_json
-from tracekit.report.terminal import shown
-from tracekit.shell import joined
-from tracekit.walks.pairs import (
+from tracekit.reading.pairs import (
     load_comparisons,
     load_job,
     load_pair,
@@ -33,16 +27,22 @@ from tracekit.walks.pairs import (
     with_interrupts,
     with_operators_of,
 )
-from tracekit.walks.reading import Reading, parse_steps
-from tracekit.walks.reports import command_to_repeat, identity_of_report, identity_of_report_on, identity_of_run
-from tracekit.walks.sides import interrupted_run, of_rank, raise_if_damaged, run_without_compiled
+from tracekit.reading.reports import command_to_repeat, identity_of_report, identity_of_report_on, identity_of_run
+from tracekit.reading.sides import interrupted_run, of_rank, raise_if_damaged, run_without_compiled
+from tracekit.reading.traces import Reading, parse_steps
+from tracekit.report.composition.detail import comparison_text, comparisons_text
+from tracekit.report.composition.reports import comparison_report, comparisons_report
+from tracekit.report.composition.summaries import interrupted_summary
+from tracekit.report.contract import analysis_json, comparison_json, comparisons_json
+from tracekit.report.terminal import shown
+from tracekit.shell import joined
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Comparison
     from tracekit.model.gate import Condition, Outcome
     from tracekit.model.run import FormName
+    from tracekit.reading.pairs import Pair
     from tracekit.report.thirty_lines import Detail
-    from tracekit.walks.pairs import Pair
 
 #: Options that ask something of two sides.
 OF_TWO = ("form_a", "form_b", "ops", "gate", "inconclusive")

@@ -20,10 +20,10 @@ from msgspec.structs import replace
 
 from tracekit.job.lockstep import meeting_place
 from tracekit.job.nouns import END_OF_RANK, STANDS_OF_RANK, LaunchedJob, RankFailure
-from tracekit.walks.processes import end_groups, tied_command
+from tracekit.measure.processes import end_groups, tied_command
 
 MODULE = "tracekit.job.rank_process"
-#: How long ranks may take to end when they are told to: shorter than the launcher has itself (`walks/processes.py`).
+#: How long ranks may take to end when they are told to: shorter than the launcher has itself (`measure/processes.py`).
 PATIENCE_SECONDS = 3.0
 #: A rank that has ended, its exit code and when that was.
 End = tuple[int, int, float]

@@ -15,17 +15,17 @@ from msgspec.structs import replace
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.job.differences import Differences, find_rank_differences
+from tracekit.measure.plan import Plan, place_of_run, refuse_processes_of_ranks
+from tracekit.measure.profiling import built_and_measured, part_kept
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName, FormResult, RankForm, RankOfRun, Run
 from tracekit.model.workload import Request
-from tracekit.walks.plan import Plan, place_of_run, refuse_processes_of_ranks
-from tracekit.walks.profiling import built_and_measured, part_kept
-from tracekit.walks.reports import refuse_report_there
+from tracekit.reading.reports import refuse_report_there
 from tracekit.workloads.registry import find
 from tracekit.workloads.sizes import check_request
 
 if TYPE_CHECKING:
-    from tracekit.capture.ranks import Ranks
+    from tracekit.measure.ranks import Ranks
 
 
 def profile_with_others(plan: Plan, asked: Request, progress: Progress, on_part: Callable[[Path], None]) -> Path:

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from tracekit.measure.plan import RANKS_SECONDS, Plan
 from tracekit.model.cell import CellJob
-from tracekit.walks.plan import RANKS_SECONDS, Plan
 
 #: Beside a job of several ranks: what a rank says at its end, a RankFailure or null, and where one stood that was told
 #: to end.

@@ -19,10 +19,10 @@ from tracekit.files import write_replaced
 from tracekit.job.measuring import measure_rank
 from tracekit.job.nouns import END_OF_RANK, STANDS_OF_RANK, RankFailure, RankJob, decoded
 from tracekit.job.relayed_progress import Relaying
+from tracekit.measure.plan import RANK
+from tracekit.measure.processes import WORD, caches_in
+from tracekit.measure.timed_cell import ProgressFile, in_one_line, keeping, measure_cell, ran_out_of_memory
 from tracekit.model.progress import Progress, Silent
-from tracekit.walks.plan import RANK
-from tracekit.walks.processes import WORD, caches_in
-from tracekit.walks.timed_cell import ProgressFile, in_one_line, keeping, measure_cell, ran_out_of_memory
 
 #: What gloo and NCCL say of a rank that did not come.
 TIMED_OUT = re.compile("timed? ?-?out", re.IGNORECASE)

@@ -13,12 +13,12 @@ from tracekit import store
 from tracekit.errors import KilledRankError, TheirCodeError, TracekitError
 from tracekit.job.nouns import RankFailure, RankJob, encoded
 from tracekit.job.relayed_progress import shown_on
+from tracekit.measure.plan import Plan
+from tracekit.measure.processes import Ended, caches_in, run_module
 from tracekit.model.cell import CellJob
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
 from tracekit.report.words.noted import exit_words
-from tracekit.walks.plan import Plan
-from tracekit.walks.processes import Ended, caches_in, run_module
 
 MODULE = "tracekit.job.launcher"
 #: So many of the lines in which a rank says where it stands.

@@ -5,7 +5,7 @@ from tracekit.model.quartiles import Quartiles
 
 
 class HostTimes(Quartiles, frozen=True):
-    """How long the host took for the same piece of Python (`capture.host_speed`) around many calls."""
+    """How long the host took for the same piece of Python (`measure.host_speed`) around many calls."""
 
     us: CallMicroseconds  #: The median: the less, the faster.
     low: CallMicroseconds  #: The lower quartile, in microseconds.

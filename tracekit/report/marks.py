@@ -3,7 +3,7 @@
 import re
 
 HEAD = '<meta charset="utf-8">\n'
-#: An identity: sixteen bytes, as `walks/reports.py` makes them.
+#: An identity: sixteen bytes, as `reading/reports.py` makes them.
 IDENTITY = "[0-9a-f]{32}"
 IN_PAGE = re.compile(rf'<meta name="tracekit-report" content="({IDENTITY})">'.encode())
 IN_TWIN = re.compile(rf"\n<!-- tracekit-report: ({IDENTITY}) -->\n\Z".encode())

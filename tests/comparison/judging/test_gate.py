@@ -32,8 +32,8 @@ from tracekit.model.comparison import Comparison, GroupMember, KernelGroup, Side
 from tracekit.model.estimate import Statement
 from tracekit.model.gate import Checked, Metric, RankMetric
 from tracekit.model.run import FormName, FormResult, RankForm, RankOfRun
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
+from tracekit.reading.sides import load_side
+from tracekit.reading.traces import Reading
 
 #: Processes that agree.
 ALIKE = (1.0, 1.001, 0.999, 1.0005)

@@ -27,8 +27,8 @@ from tracekit.model.comparison import Coverage, GroupKind, GroupMember, KernelGr
 from tracekit.model.groups import GroupLabel, KernelCounts
 from tracekit.model.note import Note
 from tracekit.model.sequence import Activity, Traffic
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import load_side
+from tracekit.reading.sides import load_side
+from tracekit.reading.traces import Reading
 
 
 def grouped(a: list[Activity], b: list[Activity], *cells: Cell, b_per_step: float = 1.0) -> tuple[KernelGroup, ...]:

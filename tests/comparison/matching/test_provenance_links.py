@@ -1,4 +1,4 @@
-"""Links by provenance, on forms built by hand. tests/capture/test_provenance.py has the real compiler's."""
+"""Links by provenance, on forms built by hand. tests/measure/test_provenance.py has the real compiler's."""
 
 from collections import abc
 from itertools import count

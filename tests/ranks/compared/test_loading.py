@@ -12,8 +12,8 @@ from tests.ranks.recordings import Program, Talk, Work
 
 from tracekit import store
 from tracekit.model.run import FormName
-from tracekit.walks.reading import Reading
-from tracekit.walks.sides import BOTH, compare_job
+from tracekit.reading.sides import BOTH, compare_job
+from tracekit.reading.traces import Reading
 
 
 def program(rank: int, *works_us: tuple[float, float]) -> Program:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tracekit.errors import TracekitError
+from tracekit.measure.engines import opened_engine
 from tracekit.ranks.reading import many_files
 from tracekit.ranks.reading.many_files import Question, ask_each
-from tracekit.walks.engines import opened_engine
 
 FACTORIES = """
 import asyncio

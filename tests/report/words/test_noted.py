@@ -8,7 +8,7 @@ from tracekit.errors import TracekitError
 from tracekit.model.note import Facts, Noted
 from tracekit.report.words.noted import SENTENCES, noted_sentence
 
-#: Facts of each note, as `capture` and `walks` give them; the others have none.
+#: Facts of each note, as `measure` gives them; the others have none.
 FACTS: dict[str, tuple[Facts, ...]] = {
     "warned": ({"line": "UserWarning: old"},),
     "no_cuda_graphs_on_cpu": ({"mode": "reduce-overhead"},),

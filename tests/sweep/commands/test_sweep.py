@@ -16,13 +16,13 @@ import pytest
 from tests.cli.runs import assert_refused, invoke
 from tests.sweep.sweeps import Children, answered, eager_cell, make_result
 
+from tracekit.measure.processes import Ended
 from tracekit.model.cell import Source
 from tracekit.shell import steering_variables
 from tracekit.sweep.cells import CheckAnswer
 from tracekit.sweep.running import requirements, sweeping
 from tracekit.sweep.running.folder import SweepFolder
 from tracekit.sweep.suites import SUITES
-from tracekit.walks.processes import Ended
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from tests.uneven_ranks import MODEL
 
+from tracekit.measure.plan import TimingPlan
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
 from tracekit.sweep.running.folder import SweepFolder
 from tracekit.sweep.running.matrix import make_cell
 from tracekit.sweep.running.sweeping import SweepPlan, find_left, run_cell
-from tracekit.walks.plan import TimingPlan
 
 pytest.importorskip("torch")
 

@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from tracekit.errors import CompileError, DoesNotFitError, TheirCodeError, TracekitError
+from tracekit.measure.processes import PART, WORD
+from tracekit.measure.timed_cell import ProgressFile
 from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.workload import Request
 from tracekit.sweep.cells import CellAnswer
 from tracekit.sweep.running import cell_process
 from tracekit.sweep.running.cell_process import attempt, describe_failure
-from tracekit.walks.processes import PART, WORD
-from tracekit.walks.timed_cell import ProgressFile
 
 torch = pytest.importorskip("torch")
 
@@ -63,7 +63,7 @@ def fail_timing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("tracekit.capture.timing.time_forms", fail)
+    monkeypatch.setattr("tracekit.measure.timing.time_forms", fail)
 
 
 def test_the_answer_is_written_and_the_same_is_left_as_it_grows(
@@ -118,7 +118,7 @@ def test_whoever_runs_out_of_memory_is_told_what_helps(
 
 
 def test_every_form_is_settled_before_any_is_timed(words: ProgressFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tracekit.walks.observers import FormObserver
+    from tracekit.measure.observers import FormObserver
 
     settled: list[str] = []
     monkeypatch.setattr(FormObserver, "settle", lambda _, forms: settled.extend(form.name for form in forms))

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from tests.sweep.sweeps import Children, compiled_cell, eager_cell
 
 from tracekit.errors import TracekitError, WorkerDiedError
+from tracekit.measure.plan import TimingPlan
+from tracekit.measure.ray_engine import GpuNode, RayExecutor
 from tracekit.model.progress import Silent
 from tracekit.sweep.cells import Cell, CellResult
 from tracekit.sweep.running import cluster as cluster_sweep
@@ -20,8 +22,6 @@ from tracekit.sweep.running.cluster import THREADS, Reserved, measure_here, rese
 from tracekit.sweep.running.folder import SweepFolder
 from tracekit.sweep.running.requirements import check_first
 from tracekit.sweep.running.sweeping import SweepPlan, ToDo, find_left
-from tracekit.walks.plan import TimingPlan
-from tracekit.walks.ray_engine import GpuNode, RayExecutor
 
 CELLS = (eager_cell(), compiled_cell(), compiled_cell(batch_size=4))
 

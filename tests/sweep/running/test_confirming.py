@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.sweep.running.test_cluster import Cluster
 from tests.sweep.sweeps import CALL, Children, answered, compiled_cell, eager_cell, make_result
 
+from tracekit.measure.plan import TimingPlan
 from tracekit.model.progress import Silent
 from tracekit.sweep.cells import CONFIRMING, Cell, CellAnswer, CellFailure, CellResult
 from tracekit.sweep.running import sweeping
@@ -16,7 +17,6 @@ from tracekit.sweep.running.cluster import run_cells_on
 from tracekit.sweep.running.confirming import find_unconfirmed
 from tracekit.sweep.running.folder import SweepFolder
 from tracekit.sweep.running.sweeping import SweepPlan, ToDo, run_cells
-from tracekit.walks.plan import TimingPlan
 
 MODES = ("default", "reduce-overhead", "max-autotune")
 CELLS = (eager_cell(), *(compiled_cell(mode=mode) for mode in MODES))

@@ -15,13 +15,13 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from tracekit.measure import processes
+from tracekit.measure.processes import Ended, Start, run_module
 from tracekit.sweep.running import fork_server
 from tracekit.sweep.running.fork_server import ForkServer, shared_modules
-from tracekit.walks import processes
-from tracekit.walks.processes import Ended, Start, run_module
 from tracekit.workloads.registry import all_workloads, find
 
-from ...walks.test_processes import ROOT, gone, late_when, wait_for
+from ...measure.test_processes import ROOT, gone, late_when, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
 

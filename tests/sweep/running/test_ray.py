@@ -19,17 +19,17 @@ from tests.sweep.sweeps import Children, answered
 from tests.traces import DATA
 
 from tracekit.errors import TracekitError
+from tracekit.measure import ray_engine
+from tracekit.measure.engines import opened_engine
+from tracekit.measure.processes import Ended
 from tracekit.ranks.reading.many_files import Question, ask_each
 from tracekit.sweep.cells import CellAnswer, CellResult, CheckAnswer
 from tracekit.sweep.running import cluster as cluster_sweep
 from tracekit.sweep.running import requirements, sweeping
 from tracekit.sweep.running.cluster import measure_here
 from tracekit.sweep.running.folder import SweepFolder
-from tracekit.walks import ray_engine
-from tracekit.walks.engines import opened_engine
-from tracekit.walks.processes import Ended
 
-from ...walks.test_processes import wait_for
+from ...measure.test_processes import wait_for
 
 
 @pytest.mark.parametrize(

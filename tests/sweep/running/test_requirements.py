@@ -7,12 +7,12 @@ from tests.sweep.sweeps import Children, compiled_cell, eager_cell, make_environ
 from tests.workloads.configurations import save
 
 from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.measure.processes import WORD, Ended
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
 from tracekit.sweep.cells import CheckAnswer, CheckJob
 from tracekit.sweep.running import requirements
 from tracekit.sweep.running.requirements import check_buildable, check_first
-from tracekit.walks.processes import WORD, Ended
 
 
 @pytest.fixture
@@ -86,10 +86,10 @@ def test_cells_of_a_gpu_are_not_joined_by_cells_of_a_cpu(tmp_path: Path, monkeyp
     pytest.importorskip("torch")
     monkeypatch.setattr(requirements, "check_buildable", lambda _: None)
     asked = CheckJob((Request("vit"),), False, ("NVIDIA H200",))
-    monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cpu")
+    monkeypatch.setattr("tracekit.measure.device.pick_device", lambda: "cpu")
     error = requirements.check(asked, tmp_path / WORD).error
     assert error is not None and "NVIDIA H200" in error
-    monkeypatch.setattr("tracekit.capture.device.pick_device", lambda: "cuda")
+    monkeypatch.setattr("tracekit.measure.device.pick_device", lambda: "cuda")
     assert requirements.check(asked, tmp_path / WORD) == CheckAnswer()
 
 

@@ -17,6 +17,8 @@ from msgspec.structs import replace
 from tests.sweep.sweeps import CALL, Children, answered, compiled_cell, eager_cell, make_failure, make_result
 
 from tracekit.errors import KilledRankError, TracekitError
+from tracekit.measure.plan import TimingPlan
+from tracekit.measure.processes import Ended, start_fresh
 from tracekit.model.cell import Source
 from tracekit.model.progress import Silent
 from tracekit.model.workload import Request
@@ -34,11 +36,9 @@ from tracekit.sweep.running.sweeping import (
     run_cells,
     seconds_left,
 )
-from tracekit.walks.plan import TimingPlan
-from tracekit.walks.processes import Ended, start_fresh
 from tracekit.workloads.registry import find
 
-from ...walks.test_processes import wait_for
+from ...measure.test_processes import wait_for
 from .test_folder import refuse_locks
 
 CELLS = (eager_cell(), compiled_cell(), compiled_cell(mode="reduce-overhead"), compiled_cell(batch_size=4))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracekit.cli.output import check_output_path
 from tracekit.console import PrintableConsole
+from tracekit.measure.progress import shown
 from tracekit.printing import echo
 from tracekit.ranks.drawing import draw_ranks
 from tracekit.ranks.joining import notes_of
@@ -15,7 +16,6 @@ from tracekit.ranks.reading.telling import join_recordings
 from tracekit.ranks.report.words import note_sentences
 from tracekit.tracefile.perfetto import write_picture
 from tracekit.tracefile.slimming import slimmed
-from tracekit.walks.progress import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

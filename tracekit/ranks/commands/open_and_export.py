@@ -15,7 +15,7 @@ from tracekit.ranks.reading.loading import RanksReading
 from tracekit.ranks.reading.recordings import find_recordings
 from tracekit.ranks.reading.telling import join_recordings
 from tracekit.ranks.report.words import note_sentences
-from tracekit.walks.reading import parse_steps
+from tracekit.reading.traces import parse_steps
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName

@@ -15,9 +15,9 @@ from tracekit.ranks.reading.loading import RanksReading
 from tracekit.ranks.reading.recordings import find_recordings, with_operators
 from tracekit.ranks.reading.telling import tell_recordings
 from tracekit.ranks.report.overview import ranks_text
+from tracekit.reading.reports import identity_of_report, write_report
+from tracekit.reading.traces import parse_steps
 from tracekit.report.terminal import shown
-from tracekit.walks.reading import parse_steps
-from tracekit.walks.reports import identity_of_report, write_report
 
 if TYPE_CHECKING:
     from tracekit.model.run import FormName

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from tracekit.cli.output import check_output_path, console_beside, is_stream, say
 from tracekit.errors import TracekitError
+from tracekit.measure.engines import opened_engine
 from tracekit.printing import echo
 from tracekit.ranks.reading.digesting import find_traces, make_digest, make_digests, plan_digests
 from tracekit.ranks.reading.loading import RanksReading, memory_to_read
 from tracekit.ranks.reading.recordings import DIGEST, recording_name
 from tracekit.ranks.report.words import digested
+from tracekit.reading.traces import parse_steps
 from tracekit.tracefile.places import plain, put
-from tracekit.walks.engines import opened_engine
-from tracekit.walks.reading import parse_steps
 
 
 def write_digests(places: tuple[str, ...], out: str | None, window: str, steps: str | None, engine: str) -> bool:

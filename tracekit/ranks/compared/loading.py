@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tracekit.ranks.compared.nouns import JobChange
     from tracekit.ranks.digests import RankDigest
     from tracekit.ranks.job_figures import Ranks
-    from tracekit.walks.reading import Reading
+    from tracekit.reading.traces import Reading
 
 KINDS: tuple[RecordingKind, ...] = ("light", "rich")
 

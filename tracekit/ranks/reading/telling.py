@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tracekit.errors import TracekitError
+from tracekit.measure.engines import opened_engine
 from tracekit.ranks.collectives import list_collectives
 from tracekit.ranks.joining import match_ranks, tell_ranks
 from tracekit.ranks.reading.loading import MOST_IN_FULL, RanksReading, memory_to_read, read_fleet, read_ranks
 from tracekit.ranks.world import notes_of_unread
-from tracekit.walks.engines import opened_engine
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from tracekit.asked import ON_THE_COMMAND_LINE, check_asked, check_value
 from tracekit.errors import TracekitError
+from tracekit.measure.plan import folder_name, plan_timing
 from tracekit.model.bounded import PlaceName
 from tracekit.sweep.cells import Cell
 from tracekit.sweep.running.folder import ASKED, SweepFolder
 from tracekit.sweep.running.matrix import expand
 from tracekit.sweep.running.sweeping import SweepPlan
 from tracekit.sweep.suites import find_suite
-from tracekit.walks.plan import folder_name, plan_timing
 from tracekit.workloads.own_function import parse_options
 
 #: Where sweeps lie when nobody says.

@@ -14,6 +14,9 @@ from msgspec import Struct
 from tracekit.cli.output import measuring_command_line, say
 from tracekit.cli.publishing import destination
 from tracekit.errors import TracekitError
+from tracekit.measure.engines import LOCAL, opened_ray
+from tracekit.measure.plan import stopping_rule
+from tracekit.measure.progress import console_of_its_own, shown
 from tracekit.model.workload import Request
 from tracekit.numbers import counted
 from tracekit.report.words.notes import note_sentences
@@ -36,16 +39,13 @@ from tracekit.sweep.running.fork_server import ForkServer, shared_modules
 from tracekit.sweep.running.progress_words import cell_words
 from tracekit.sweep.running.requirements import check_first
 from tracekit.sweep.running.sweeping import SweepPlan, ToDo, find_left, processes_of, run_cells, seconds_left
-from tracekit.walks.engines import LOCAL, opened_ray
-from tracekit.walks.plan import stopping_rule
-from tracekit.walks.progress import console_of_its_own, shown
 from tracekit.workloads.registry import find
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tracekit.measure.ray_engine import RayExecutor
     from tracekit.report.thirty_lines import Detail
-    from tracekit.walks.ray_engine import RayExecutor
 
 
 def sweep_and_show(

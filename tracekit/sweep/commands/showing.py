@@ -11,6 +11,9 @@ from msgspec.structs import replace
 from tracekit.cli.output import console_beside, write_json
 from tracekit.cli.publishing import destination, publish
 from tracekit.errors import TracekitError
+from tracekit.measure.engines import LOCAL
+from tracekit.measure.progress import console_of_its_own, shown
+from tracekit.reading.reports import digest, identity_of_report
 from tracekit.shell import joined, retyped, split, split_variables, with_variables
 from tracekit.sweep.cells import Asked, CellResult
 from tracekit.sweep.figures import Sweep
@@ -21,9 +24,6 @@ from tracekit.sweep.report.sections import sweep_report
 from tracekit.sweep.report.words import spread_notes
 from tracekit.sweep.running.folder import SweepFolder, find_doubts, is_due, is_sweep
 from tracekit.sweep.suites import find_suite
-from tracekit.walks.engines import LOCAL
-from tracekit.walks.progress import console_of_its_own, shown
-from tracekit.walks.reports import digest, identity_of_report
 
 if TYPE_CHECKING:
     from tracekit.report.thirty_lines import Detail

@@ -194,11 +194,11 @@ def sweep(
     interrupt. Several processes may fill one folder at once. Arguments after -- are passed to the function that builds
     your own model.
     """
+    from tracekit.measure.engines import LOCAL, RAY, RAY_CLIENT, is_ray
+    from tracekit.measure.plan import rank_here
     from tracekit.sweep.commands.asking import Ask, plan_sweep
     from tracekit.sweep.commands.measuring import sweep_and_show
     from tracekit.sweep.commands.showing import show_sweep
-    from tracekit.walks.engines import LOCAL, RAY, RAY_CLIENT, is_ray
-    from tracekit.walks.plan import rank_here
 
     check_output_path("--json", json_path)
     options: tuple[str, ...] = context.meta[OWN_OPTIONS]

@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 
 from tracekit.errors import CompileError, TheirCodeError, TracekitError
+from tracekit.measure.processes import WORD
+from tracekit.measure.timed_cell import Keep, ProgressFile, in_one_line, keeping, measure_cell, ran_out_of_memory
 from tracekit.model.cell import CellJob, CellRun
 from tracekit.sweep.cells import CellAnswer, CellFailure, CellOutcome
-from tracekit.walks.processes import WORD
-from tracekit.walks.timed_cell import Keep, ProgressFile, in_one_line, keeping, measure_cell, ran_out_of_memory
 
 #: Of a traceback so many lines are kept.
 LAST_LINES = 30

@@ -23,9 +23,9 @@ from tracekit.sweep.running.progress_words import MEASURING_CELLS
 from tracekit.sweep.running.sweeping import ToDo, cell_place, clear_dead_places, measured_as, processes_of, run_cell
 
 if TYPE_CHECKING:
+    from tracekit.measure.ray_engine import GpuNode, RayExecutor, Room
     from tracekit.sweep.running.folder import SweepFolder
     from tracekit.sweep.running.sweeping import Shown, SweepPlan
-    from tracekit.walks.ray_engine import GpuNode, RayExecutor, Room
 
 #: Ray sets it to the number of CPUs that a task asks for: without Ray it is the user's.
 THREADS = "OMP_NUM_THREADS"

@@ -25,11 +25,11 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from tracekit.interpreter import collector_paused
+from tracekit.measure.building import quiet_libraries
+from tracekit.measure.end_with_parent import end_with
+from tracekit.measure.processes import Running, Start, end_groups, start_fresh, tied_command
 from tracekit.model.workload import WorkloadInfo
 from tracekit.shell import environment_with
-from tracekit.walks.building import quiet_libraries
-from tracekit.walks.end_with_parent import end_with
-from tracekit.walks.processes import Running, Start, end_groups, start_fresh, tied_command
 
 MODULE = "tracekit.sweep.running.fork_server"
 #: Makes torch ask NVML, which a fork does not break, whether there are GPUs: libraries ask that when imported.

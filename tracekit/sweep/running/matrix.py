@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from tracekit.measure.plan import refuse_alone
 from tracekit.model.option import OPTIONS, words_of
 from tracekit.model.run import FormName
 from tracekit.model.workload import Request, WorkloadInfo
 from tracekit.sweep.cells import Cell
-from tracekit.walks.plan import refuse_alone
 from tracekit.workloads.registry import all_workloads, check_scope, find, load_builder
 from tracekit.workloads.sizes import check_request
 

@@ -15,12 +15,12 @@ import msgspec
 from msgspec.structs import replace
 
 from tracekit.errors import TheirCodeError, TracekitError
+from tracekit.measure.building import quiet_libraries
+from tracekit.measure.processes import WORD, Ended, Start, caches_in, run_module
 from tracekit.model.progress import Progress
 from tracekit.model.workload import Request
 from tracekit.sweep.cells import Cell, CellResult, CheckAnswer, CheckJob
 from tracekit.sweep.running.progress_words import CHECKING_A_SWEEP, unchecked_sweep
-from tracekit.walks.building import quiet_libraries
-from tracekit.walks.processes import WORD, Ended, Start, caches_in, run_module
 from tracekit.workloads.registry import WORKLOADS, all_workloads, check_scope, find, load_builder, look_into
 from tracekit.workloads.unlisted import is_own
 
@@ -80,7 +80,7 @@ def check(job: CheckJob, word: Path) -> CheckAnswer:
     quiet_libraries()
     try:
         if job.gpus:
-            from tracekit.capture.device import pick_device
+            from tracekit.measure.device import pick_device
 
             # What fails here for want of a GPU would stand in the table of cells that were measured on one.
             if pick_device() == "cpu":
@@ -93,8 +93,8 @@ def check(job: CheckJob, word: Path) -> CheckAnswer:
             word.write_text(request.workload)
             check_buildable(request)
         if job.compiled:
-            from tracekit.capture.compilation import check_compilers
-            from tracekit.capture.device import pick_device
+            from tracekit.measure.compilation import check_compilers
+            from tracekit.measure.device import pick_device
 
             check_compilers(pick_device())
     except TracekitError as error:

@@ -20,6 +20,8 @@ from msgspec.structs import replace
 
 from tracekit import __version__
 from tracekit.errors import KilledRankError, TracekitError
+from tracekit.measure.plan import RANKS_SECONDS, TimingPlan, jobs_wing
+from tracekit.measure.processes import Ended, caches_in, run_module
 from tracekit.model.bounded import Calls, Patience, Whole
 from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.progress import Progress
@@ -28,8 +30,6 @@ from tracekit.sweep.running.cell_process import describe_failure
 from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outdated, process_lock
 from tracekit.sweep.running.fork_server import ForkServer
 from tracekit.sweep.running.progress_words import cell_timed_out, cell_without_answer, cell_words
-from tracekit.walks.plan import RANKS_SECONDS, TimingPlan, jobs_wing
-from tracekit.walks.processes import Ended, caches_in, run_module
 from tracekit.wings import load
 from tracekit.workloads.registry import find
 
