@@ -38,10 +38,11 @@ def test_recordings_hold_the_same_kernels_per_step_each_joined_to_its_launch(flu
 
 
 def test_compiling_the_transformer_makes_fewer_kernels_some_of_them_triton(flux: Ran) -> None:
-    eager, compiled = (analysis_of(flux, name).kernels for name in ("eager", "compiled"))
-    assert eager.triton_count == 0
-    assert compiled.triton_count > 0
-    assert compiled.count < eager.count
+    eager, compiled = (analysis_of(flux, name) for name in ("eager", "compiled"))
+    assert eager.kernels.triton_count == 0
+    assert compiled.kernels.triton_count > 0
+    # Of the faster form more steps may be recorded.
+    assert compiled.kernels.count / compiled.window.steps < eager.kernels.count / eager.window.steps
 
 
 def test_device_times_agree_with_wall_times(flux: Ran) -> None:
