@@ -29,7 +29,7 @@ from tracekit.model.provenance import (
     TensorShape,
 )
 from tracekit.model.quartiles import Quartiles
-from tracekit.model.run import FormResult, Recording, Run
+from tracekit.model.run import FormResult, RankOfRun, Recording, Run
 
 
 def make_run(**changes: object) -> Run:
@@ -126,6 +126,22 @@ def test_a_finished_run_is_not_taken_for_a_draft_by_who_comes_next(tmp_path: Pat
     with store.begun(tmp_path / "nothing", force=False):
         pass
     assert list(tmp_path.iterdir()) == [folder], "what holds nothing is taken away"
+
+
+def test_a_rank_s_folder_lies_in_that_of_its_run(tmp_path: Path) -> None:
+    def of_rank(folder: str | None) -> RankOfRun:
+        return RankOfRun(1, "host", None, folder, ())
+
+    folder, other = tmp_path / "run", tmp_path / "other"
+    for place in (folder / "rank1", other):
+        place.mkdir(parents=True)
+        (place / store.MANIFEST).write_text("{}")
+    (folder / "rank2").symlink_to(other)
+    assert store.rank_folder(folder, of_rank(None)) == folder
+    assert store.rank_folder(folder, of_rank("rank1")) == folder / "rank1"
+    for name, why in (("rank2", "leads out"), ("../other", "leads out"), ("rank3", "is missing")):
+        with pytest.raises(TracekitError, match=why):
+            store.rank_folder(folder, of_rank(name))
 
 
 def test_a_missing_recording_names_its_file(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tracekit.files import read_bounded, unpack_gzip, write_replaced
 if TYPE_CHECKING:
     from tracekit.model.numerics import Picture
     from tracekit.model.provenance import CompiledSites, EagerOps, KernelSources
-    from tracekit.model.run import FormName, FormResult, RecordingKind, Run
+    from tracekit.model.run import FormName, FormResult, RankOfRun, RecordingKind, Run
 
 MANIFEST = "run.json"
 #: Where the work of each form came from.
@@ -245,6 +245,14 @@ def inside(folder: Path, name: str) -> Path:
     if not resolved.is_file():
         raise TracekitError(f"{path} is not a regular file; record the run again")
     return path
+
+
+def rank_folder(folder: Path, rank: RankOfRun) -> Path:
+    """Where the run folder of a rank lies: in that of the job's run, which is its first rank's. Raises TracekitError
+    where it leads out of it."""
+    if rank.folder is None:
+        return folder
+    return inside(folder, f"{rank.folder}/{MANIFEST}").parent
 
 
 def recording_path(folder: Path, form: FormResult, kind: RecordingKind) -> Path:

@@ -45,6 +45,8 @@ class OverRanks(NamedTuple):
     finders: str  #: Those of `comparison.findings`, of findings on ranks.
     words: str  #: Title and evidence of these findings, by code.
     lines: str  #: Lines to write that they advise, by the action's code.
+    why: str  #: Why that advice is worth trying, in few words, by the finding's code.
+    in_code: str  #: The advice in few words, by the action's code.
     measures: str  #: Of figures that a gate may limit, by metric.
     account: str  #: Given a comparison: rows of its account, of what exposed communication consists of.
     table: str  #: Given the job and both sides' names: a line a rank of the first screen.
@@ -66,7 +68,7 @@ class Wing(NamedTuple):
     #: Of `tracekit schema`: by name the `report.schemas.Written` of a file.
     schemas: Mapping[str, str] = MappingProxyType({})
     notes: str | None = None  #: Sentences of its own notes, by code, where comparisons and single runs show them too.
-    headlines: str | None = None  #: Of these notes those that the first screen has, in few words and before all others.
+    headlines: str | None = None  #: Of these notes those that the first screen has, in few words.
     #: Given a folder: where it is one of the wing's, that it holds no traces and what shows it.
     why_no_traces: str | None = None
     together: Together | None = None

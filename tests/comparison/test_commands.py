@@ -130,6 +130,8 @@ def test_a_run_is_repeated_at_its_own_size_into_another_folder():
     told = split(repeating_command(run, "traces/a b"))
     size = make_settings().size
     assert told == [*f"TRITON_X=1 tracekit profile vit --size {size} --compiled --out".split(), "traces/a b"]
+    first = make_run(command="tracekit profile --nproc 2 gpt --compiled")
+    assert repeating_command(first, "b") == f"tracekit profile --size {size} --nproc 2 gpt --compiled --out b"
     own = make_settings(own=UserModel(options=("width=1",)))
     of_own = make_run(settings=own, command="tracekit profile m.py:build -- width=1")
     assert repeating_command(of_own, "b") == "tracekit profile m.py:build --out b -- width=1"

@@ -1,27 +1,21 @@
 """Ranks of a job that did what others did not; made by hand."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
 from tests.comparison.judging.test_accuracy import SAME, numerics, tensor
-from tests.sides import make_form, make_side
+from tests.sides import make_form
 
-from tracekit.comparison.comparing import compare
-from tracekit.comparison.judging.rank_differences import note_rank_differences, with_worst_rank
-from tracekit.comparison.judging.timed import calls_that_count
 from tracekit.job.differences import find_rank_differences
 from tracekit.model.compilation import (
-    CompilingCall,
     Diagnostics,
     EagerFallback,
     FailedGuard,
     FrameCompilation,
     GraphBreak,
 )
-from tracekit.model.estimate import Statement
-from tracekit.model.numerics import Accuracy
-from tracekit.model.run import FormResult, RankForm, RankOfRun
+from tracekit.model.rank_difference import facts_of
+from tracekit.model.run import FormResult
 
 GUARD = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 4, actual 5  # return x")
 BREAK = GraphBreak("model.py:7", "forward", "Call to print", None, None, None, ("0/0",))
@@ -76,38 +70,6 @@ def test_outputs_that_are_worse_on_one_rank_are_told_and_judged_by_it() -> None:
     fine, wrong = (replace(of_rank(), numerics=numerics(eager=each)) for each in (SAME, tensor(0.9)))
     assert differences(fine, wrong) == [[], ["rank_outputs"]]
     assert differences(wrong, wrong) == differences(fine, fine) == [[], []]
-    side = with_ranks([fine, wrong])
-    own = Accuracy("equal", "bits", Statement("equal"))
-    found = with_worst_rank(own, side)
-    assert found is not None and (found.result, found.rank, found.reason.code) == ("less_accurate", 1, "difference")
-    assert found.reason.facts["compiled"] == 0.9
-    # Rank 0's are the side's own.
-    assert with_worst_rank(own, with_ranks([wrong, fine])) == own
-    assert with_worst_rank(own, make_side("compiled", form=fine)) == own
-
-
-def with_ranks(forms: Sequence[FormResult], compiling: Sequence[tuple[int, ...]] | None = None) -> Any:
-    """The compiled side of a run whose ranks have these forms, each of which compiled in these timed calls."""
-    found = find_rank_differences([{"compiled": form} for form in forms], "compiled")
-    ranks = tuple(
-        RankOfRun(rank, "host", None, None, (RankForm("compiled", 1000.0, 5, 1, 0, None, calls, tuple(differs)),))
-        for rank, (differs, calls) in enumerate(zip(found, compiling or [()] * len(forms), strict=True))
-    )
-    return make_side("compiled", form=forms[0], ranks=ranks, rank=0)
-
-
-def test_a_note_names_all_ranks_that_differ_alike_and_the_check_that_failed() -> None:
-    side = with_ranks([of_rank(), of_rank(1), of_rank(1)])
-    (note,) = note_rank_differences(make_side("eager", form=make_form()), side)
-    assert (note.code, note.subject, note.severity) == ("rank_recompiled", "compiled", "warning")
-    assert (note.facts["ranks"], note.facts["of_ranks"], note.facts["least"]) == ([1, 2], 3, 0)
-    assert note.facts["failed_check"] == {"kind": "size", "name": "x", "index": "0", "then": "4", "now": "5"}
-    assert note in compare(make_side("eager", form=make_form()), side).notes
-
-
-def test_a_call_in_which_any_rank_compiled_does_not_count() -> None:
-    calls = CompilingCall("timed", 2, 1, 0, 1000.0)
-    own = make_form("compiled", tuple(range(1000, 1010)), diagnostics=Diagnostics(calls=(calls,)))
-    assert len(calls_that_count(make_side("compiled", form=own))) == 9
-    side = with_ranks([own, own], [(2,), (2, 5)])
-    assert sorted(calls_that_count(side)) == [1000, 1002, 1003, *range(1005, 1010)]
+    (noted,) = find_rank_differences([{"compiled": fine}, {"compiled": wrong}], "compiled")[1]
+    assert (noted.facts["result"], noted.facts["reason"]) == ("less_accurate", "difference")
+    assert facts_of(noted) == noted.facts

@@ -1,4 +1,4 @@
-"""The walk from a trace to its analysis, one question after the other."""
+"""From a trace to its analysis, one question after the other."""
 
 from typing import NoReturn
 

@@ -50,7 +50,6 @@ def commands_of_page(run: Run | None) -> str:
     here = command_line()
     if run is None or run.command == here:
         return here
-
     measured = measuring_command(run)
     heading = "" if measured.startswith("#") else "# measure\n"
     return f"{heading}{measured}\n# write this page\n{here}"

@@ -101,10 +101,12 @@ def repeating_command(run: Run, out: str) -> str:
     if settings.own is not None and settings.own.in_program:
         return ""
     variables, words = split_variables(run.command)
-    if words[:2] != ["tracekit", "profile"]:
+    if words[:2] != ["tracekit", "profile"] or len(words) < 3:
         return ""
     end = words.index("--") if "--" in words else len(words)
-    own, options, rest = words[:3], words[3:end], words[end:]
+    # Behind the workload, or before an option that stands before it.
+    begin = 2 if words[2].startswith("-") else 3
+    own, options, rest = words[:begin], words[begin:end], words[end:]
     if settings.own is None and not settings.pretrained:
         own += ["--size", settings.size]
         options = _without(options, "--size")

@@ -1,4 +1,4 @@
-"""The walk from two sides to a comparison, one question after the other."""
+"""From two sides to a comparison, one question after the other."""
 
 from msgspec.structs import replace
 

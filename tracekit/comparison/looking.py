@@ -1,4 +1,4 @@
-"""The walk from one side to what it says by itself. It knows nothing of matching: `analyze` starts without that."""
+"""From one side to what it says by itself. It knows nothing of matching: `analyze` starts without that."""
 
 from tracekit.comparison.cost.bound import find_bound
 from tracekit.comparison.cost.operator_calls import note_calls

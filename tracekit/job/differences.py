@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tracekit.comparison.judging.accuracy import judge_outputs
-from tracekit.comparison.judging.rank_differences import JUDGED, OUTPUTS, severity_of
+from tracekit.comparison.judging.rank_differences import severity_of
 from tracekit.model.compilation import Diagnostics, FailedGuard, FrameCompilation
 from tracekit.model.note import Facts, Noted
 from tracekit.model.numerics import Accuracy
+from tracekit.model.rank_difference import JUDGED, OUTPUTS
 from tracekit.model.run import FormName, FormResult
 
 #: Peaks of memory that are less apart than this share of the least, or than so many bytes, are alike.

@@ -1,4 +1,4 @@
-"""The walk of `tracekit profile` from room to room; imported only when something is run."""
+"""What `tracekit profile` does, step by step; imported only when something is run."""
 
 from __future__ import annotations
 
@@ -88,6 +88,7 @@ def profile(plan: Plan, progress: Progress, on_part: Callable[[Path], None]) -> 
         warmup_request(info, plan.request, plan.warmup)
         refuse_warmup_beside_processes(plan.timing, verify=plan.verify)
     if plan.request.nproc:
+        jobs_wing()
         refuse_processes_of_ranks(plan)
     if rank_here() is not None:
         joined: Path = load(jobs_wing().join)(plan, asked, progress, on_part)

@@ -1,4 +1,4 @@
-"""The walk from the digests of many ranks to what they say together."""
+"""From the digests of many ranks to what they say together."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

@@ -66,7 +66,7 @@ def load_side(
     run = store.load(path)
     ranks = run.ranks
     if rank is not None and rank.folder is not None:
-        path = path / rank.folder
+        path = store.rank_folder(path, rank)
         run = store.load(path)
     chosen = choose_form(run, path, form)
     read = _read_recordings(path, chosen, reading)

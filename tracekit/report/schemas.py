@@ -174,7 +174,6 @@ def schema(name: str) -> dict[str, Any]:
             del told[key]
         if "by_name" in told:
             told["top"] = told.pop("by_name")
-        # What older files lack is in every new one.
         fields["required"] = [key for key in told if noun != "AnalysisFile" or key not in OPTIONAL]
         for each in told.values():
             each.pop("default", None)

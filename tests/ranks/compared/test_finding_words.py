@@ -8,10 +8,10 @@ from syrupy.assertion import SnapshotAssertion
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
 from tracekit.model.note import Note
-from tracekit.ranks.compared.finding_words import LINES, WORDS
+from tracekit.ranks.compared.finding_words import IN_CODE, LINES, WHY, WORDS
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title, is_code
 from tracekit.report.words.notes import note_sentence
-from tracekit.report.words.short import headline_notes
+from tracekit.report.words.short import advice_words, headline_notes
 
 OVERLAPPED = {"a_overlapped_share": 0.9, "b_overlapped_share": 0.2}
 BUCKETS = {"a_buckets": 13.0, "b_buckets": 2.0, "a_each_bytes": 25e6, "b_each_bytes": 160e6, **OVERLAPPED}
@@ -52,3 +52,16 @@ def test_a_note_on_uneven_collectives_says(in_place_of: str | None, snapshot: Sn
     facts = {"ranks": [1], "of_ranks": 8, "collective": "all_reduce", "count": 3, "usual_count": 2}
     note = Note("rank_collectives", "warning", "compiled", {**facts, "in_place_of": in_place_of})
     assert (note_sentence(note), *headline_notes((Note("cpu_run"), note))) == snapshot
+    # Behind what makes the figures worth nothing.
+    graver = Note("ran_eager", facts={"reason": None}, grave=True)
+    assert headline_notes((note, graver)) == (*headline_notes((graver,)), *headline_notes((note,)))
+
+
+def test_advice_on_ranks_is_told_in_few_words() -> None:
+    for code, action in (
+        ("fewer_gathers", "shard_then_compile"),
+        ("ddp_buckets", "wrap_then_compile"),
+        ("less_overlap", "prefetch_weights"),
+    ):
+        words, why = advice_words(Finding(code, "warning", {}, action=Action(action)))
+        assert words == IN_CODE[action] and why == WHY[code]

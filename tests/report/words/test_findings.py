@@ -1,6 +1,6 @@
 """The wording of every finding, as a snapshot that a person reads when it changes."""
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from tracekit.model.comparison import Finding
 from tracekit.model.compilation import FailedGuard
 from tracekit.report.words.findings import IN_CODE, WORDS, finding_advice, finding_evidence, finding_title
 from tracekit.report.words.findings.compiling import check_sentence
+from tracekit.report.words.short import IN_CODE as IN_CODE_BRIEFLY
 from tracekit.report.words.short import advice_words
 
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
@@ -149,7 +150,7 @@ def test_a_failed_check_is_told_in_words_without_addresses(snapshot: SnapshotAss
     assert {text: check_sentence(FailedGuard("0/0", text).facts) for text in CHECKS} == snapshot
 
 
-@pytest.mark.parametrize("code", [code for code in get_args(ActionCode) if code != "run_again"])
+@pytest.mark.parametrize("code", IN_CODE_BRIEFLY)
 def test_every_action_has_short_words(code: ActionCode) -> None:
     words, _ = advice_words(Finding("little_compiled", "info", {}, action=Action(code)))
     assert words and code not in words

@@ -67,7 +67,7 @@ def test_every_note_is_said_in_a_sentence(code: str, snapshot: SnapshotAssertion
 def test_a_note_that_no_run_has_is_one_line(noted: Noted) -> None:
     with pytest.raises(TracekitError, match="record the run again") as error:
         noted_sentence(noted)
-    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 200
 
 
 def test_a_note_may_hold_another_one() -> None:

@@ -149,7 +149,7 @@ def test_every_note_reads_well(about: str, snapshot: object) -> None:
 
 def test_each_code_that_a_room_gives_has_a_sentence_and_each_sentence_an_example() -> None:
     package = Path(tracekit.__file__).parent
-    paths = [path for room in ("comparison", "measure", "reading") for path in (package / room).rglob("*.py")]
+    paths = [path for room in ("comparison", "measure", "model", "reading") for path in (package / room).rglob("*.py")]
     source = "".join(path.read_text(encoding="utf-8") for path in paths)
     given = set(re.findall(r'Note\(\s*"(\w+)"', source))
     assert len(given) > 50 and given <= SENTENCES.keys()

@@ -1,7 +1,6 @@
 """What did some ranks of a job do that others did not? Ranks with the same work compile alike and hold as much."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from tracekit.comparison.judging.accuracy import SEVEREST
 from tracekit.model.comparison import Side
@@ -9,16 +8,13 @@ from tracekit.model.compilation import FailedGuard
 from tracekit.model.estimate import Statement
 from tracekit.model.note import Note, Noted, Severity
 from tracekit.model.numerics import Accuracy
+from tracekit.model.rank_difference import JUDGED, OUTPUTS, facts_of
 from tracekit.model.run import FormName
-
-#: The fact that a rank's outputs are worse, and what of it is no fact of the reason.
-OUTPUTS, JUDGED = "rank_outputs", ("result", "basis", "reason")
-#: What a run says that some ranks did alone. Anything else there has no words.
-DIFFERENCES = ("rank_recompiled", "rank_broke", "rank_ran_eager", "rank_memory", OUTPUTS)
 
 
 def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
-    """A note for each thing that some ranks of a side did and others did not, with these ranks."""
+    """A note for each thing that some ranks of a side did and others did not, with these ranks. Raises TracekitError
+    for what no rank's run says."""
     for side in (a, b):
         found: list[tuple[Noted, list[int]]] = []
         for each in side.ranks:
@@ -28,8 +24,8 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
                     found.append((noted, [each.rank]))
                 else:
                     ranks.append(each.rank)
-        for noted, ranks in ((noted, ranks) for noted, ranks in found if noted.code in DIFFERENCES):
-            facts: dict[str, Any] = {"ranks": ranks, "of_ranks": len(side.ranks), **noted.facts}
+        for noted, ranks in found:
+            facts = {"ranks": ranks, "of_ranks": len(side.ranks), **facts_of(noted)}
             if "guard" in facts:
                 facts["failed_check"] = FailedGuard("", facts.pop("guard")).facts
             severity: Severity = "info" if noted.code == "rank_memory" else "warning"
@@ -43,7 +39,7 @@ def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
         for noted in (noted for form in rank.forms if _is_of(side, form.name) for noted in form.differs):
             if noted.code != OUTPUTS or worst is None:
                 continue
-            facts: dict[str, Any] = dict(noted.facts)
+            facts = facts_of(noted)
             result, basis, reason = (facts.pop(name) for name in JUDGED)
             found = Accuracy(result, basis, Statement(reason, facts), rank.rank)
             worst = found if rank.rank != side.rank and severity_of(found) < severity_of(worst) else worst

@@ -97,3 +97,15 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
     ),
     "moved_collectives": ("{side} has other collectives", moved),
 }
+#: Why their advice is worth trying, on the first screen.
+WHY: dict[str, Sentence] = {
+    "ddp_buckets": "buckets are reduced during backward",
+    "fewer_gathers": "hooks gather block by block",
+    "less_overlap": "gathers overlap more compute",
+}
+#: What is to be changed, in few words.
+IN_CODE: dict[ActionCode, str] = {
+    "shard_then_compile": "shard blocks, then compile them in place",
+    "wrap_then_compile": "wrap with DDP, then compile",
+    "prefetch_weights": "prefetch weights",
+}

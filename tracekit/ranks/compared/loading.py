@@ -60,7 +60,7 @@ class _Look(Struct, frozen=True):
         return a, b
 
     def _of_rank(self, side: FormOfRun, rank: RankOfRun) -> _Form:
-        place = side.folder / rank.folder if rank.folder else side.folder
+        place = store.rank_folder(side.folder, rank)
         run, name = store.load(place), side.form
         form = run.form(name)
         if form is None:

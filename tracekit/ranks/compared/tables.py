@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from tracekit.model.waterfall import Waterfall
-from tracekit.names import clipped_within, printable
+from tracekit.names import clipped_within
 from tracekit.numbers import MISSING, count, duration, duration_change, figure_change, percent, scale_of, size
 from tracekit.ranks.compared import words
 from tracekit.ranks.compared.nouns import CollectiveChange, JobChange, RankCall, RankChange
@@ -171,7 +171,7 @@ def _call_row(name: str, call: RankCall, fall: Waterfall | None) -> tuple[str, .
         MISSING if call.overlapped_share is None else percent(call.overlapped_share, 0),
         MISSING if call.overlap_price_us is None else duration(call.overlap_price_us),
         words.waits_words(call) or MISSING,
-        clipped_within(printable(places[0]), PLACE) if places and words.waits_words(call) else MISSING,
+        clipped_within(places[0], PLACE) if places and words.waits_words(call) else MISSING,
     )
 
 

@@ -1,4 +1,4 @@
-"""The walk from the summaries of a fleet's ranks to what they say together."""
+"""From the summaries of a fleet's ranks to what they say together."""
 
 from collections.abc import Sequence
 from typing import cast

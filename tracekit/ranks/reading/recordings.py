@@ -80,7 +80,7 @@ def _recordings_of_run(folder: Path, form: FormName | None) -> list[str]:
     name = form or run.forms[-1].name
     found: list[str] = []
     for each in run.ranks:
-        place = folder / each.folder if each.folder else folder
+        place = store.rank_folder(folder, each)
         own = store.load(place).form(name)
         if own is None:
             raise TracekitError(f"{folder} has no {name} form: it has {run.forms[0].name}")

@@ -36,7 +36,6 @@ IN_NO_TRACE, EXCEEDED = "in no trace", "causes exceed it"
 BEYOND, BEYOND_WHAT = "Traced beyond the call", "GPU time varies by recording"
 #: GPU kernels as a whole; all but communication, and what of that had the GPU to itself.
 KERNELS, COMPUTE, EXPOSED = "GPU kernels", "GPU compute", "Exposed communication"
-#: What that consists of.
 #: A cause of idle time has this share of B's idle time, or of the largest one's change.
 LEAST_CAUSE = 0.05
 #: Other causes that make less than this share of the idle time stand with the last one.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from tracekit.errors import TracekitError
 from tracekit.model.note import Noted
-from tracekit.names import clipped, printable
+from tracekit.names import clipped
 from tracekit.report.words.saying import Sentence, say
 
 INSTEAD = "kernels are matched by name and order"
@@ -25,7 +25,7 @@ def _said(sentences: Mapping[str, Sentence], noted: Noted) -> str:
     try:
         return say(sentences[noted.code], noted.facts)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        code = clipped(printable(noted.code), 60)
+        code = clipped(noted.code, 60)
         raise TracekitError(f'a note "{code}" of the run cannot be read; record the run again') from None
 
 

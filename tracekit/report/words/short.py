@@ -24,7 +24,7 @@ from tracekit.report.words.notes.comparisons import (
     third,
 )
 from tracekit.report.words.saying import Sentence, say
-from tracekit.wings import load, wings
+from tracekit.wings import load, over_ranks, wings
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Bound, Comparison, Finding, Side
@@ -157,9 +157,6 @@ OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as 
 WHY: dict[str, Sentence] = {
     "broken_graphs": lambda can_be_switched, **_: "may remove the graph break" if can_be_switched else "",
     "cold_start": "compiles one block, reuses it; adds guards",
-    "ddp_buckets": "buckets are reduced during backward",
-    "fewer_gathers": "hooks gather block by block",
-    "less_overlap": "gathers overlap more compute",
     "launch_bound": "CUDA graphs",
     "lost_attention": "keeps fused attention",
     "slower_attention": "keeps eager's attention",
@@ -175,17 +172,22 @@ IN_CODE = {
     "pin_memory": "pin host memory, copy with non_blocking=True",
     "keep_on_gpu": "keep the value on the GPU",
     "read_after_the_call": "read values after the call, not within it",
-    "shard_then_compile": "shard blocks, then compile them in place",
-    "wrap_then_compile": "wrap with DDP, then compile",
-    "prefetch_weights": "prefetch weights",
 }
+
+
+#: The last of what ranks of a job did otherwise.
+LAST_OF_RANKS = "rank_broke"
 
 
 @cache
 def every_headline() -> dict[str, Sentence]:
-    """Those of wings and of the core, the gravest first."""
-    of_wings = [load(wing.headlines) for wing in wings() if wing.headlines]
-    return {code: words for notes in (*of_wings, HEADLINE) for code, words in notes.items()}
+    """Those of the core and of wings, which stand behind what ranks did, the gravest first."""
+    of_wings = {code: words for wing in wings() if wing.headlines for code, words in load(wing.headlines).items()}
+    said = {}
+    for code, words in HEADLINE.items():
+        said[code] = words
+        said |= of_wings if code == LAST_OF_RANKS else {}
+    return said
 
 
 def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B")) -> tuple[str, ...]:
@@ -223,7 +225,9 @@ def advice_words(finding: Finding) -> tuple[str, str]:
     """What to try, and why: `--mode reduce-overhead`, `CUDA graphs`."""
     options = [f"{name}={value}" for name, value in finding.environment.items()]
     options += [word for name, value in finding.changes.items() for word in option_words(name, value)]
-    why = say(WHY[finding.code], finding.facts) if finding.code in WHY else ""
+    known = over_ranks()
+    whys: dict[str, Sentence] = WHY | (load(known.why) if known else {})
+    why = say(whys[finding.code], finding.facts) if finding.code in whys else ""
     if finding.code == "cold_start" and finding.facts["can_be_regional"]:
         # No faster calls: its command changes nothing that is compared.
         options.append("--scope regional")
@@ -234,7 +238,8 @@ def advice_words(finding: Finding) -> tuple[str, str]:
         why = "values in the graph"
     if options or finding.action is None or finding.action.code == "run_again":
         return " ".join(options), why
-    return IN_CODE[finding.action.code], why
+    in_code: dict[str, str] = IN_CODE | (load(known.in_code) if known else {})
+    return in_code[finding.action.code], why
 
 
 def _break_place(facts: Mapping[str, Any]) -> str:

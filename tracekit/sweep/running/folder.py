@@ -207,7 +207,7 @@ class SweepFolder:
             ours = True
             try:
                 place.mkdir(parents=True, exist_ok=True)
-                held.enter_context(process_lock(place / f"{what}.lock").acquire(blocking=blocking))
+                held.enter_context(process_lock(place / f"{what}.lock").acquire(blocking=blocking, poll_interval=1.0))
             except Timeout:
                 ours = False
             except OSError as error:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from tracekit.measure.plan import refuse_alone
+from tracekit.measure.plan import jobs_wing, refuse_alone
 from tracekit.model.option import OPTIONS, words_of
 from tracekit.model.run import FormName
 from tracekit.model.workload import Request, WorkloadInfo
@@ -53,6 +53,8 @@ def expand(workloads: Sequence[str], axes: Mapping[str, Sequence[Any]], fixed: M
             request = Request(workload=workload, **asked)
             check_request(info, request)
             refuse_alone(request)
+            if request.nproc:
+                jobs_wing()
             whose = Request(workload, size=request.size, pretrained=request.pretrained, scope=scope)
             if whose not in checked:
                 if scope not in info.scopes:

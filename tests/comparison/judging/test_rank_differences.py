@@ -1,0 +1,96 @@
+"""What is said of ranks that did what others did not; and of a file that says what no rank does."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.sides import make_form, make_side
+
+from tracekit.comparison.comparing import compare
+from tracekit.comparison.judging.rank_differences import note_rank_differences, with_worst_rank
+from tracekit.comparison.judging.timed import calls_that_count
+from tracekit.errors import TracekitError
+from tracekit.model.compilation import CompilingCall, Diagnostics
+from tracekit.model.estimate import Statement
+from tracekit.model.note import Noted
+from tracekit.model.numerics import Accuracy
+from tracekit.model.rank_difference import FACTS
+from tracekit.model.run import FormResult, RankForm, RankOfRun
+from tracekit.report.words.notes import note_sentence
+from tracekit.report.words.reasons import accuracy_because
+from tracekit.report.words.short import headline_notes
+
+WHERE = {"function": "forward", "where": "model.py:3"}
+GUARD = "tensor 'x' size mismatch at index 0. expected 4, actual 5"
+AGAIN = Noted("rank_recompiled", {**WHERE, "times": 1, "least": 0, "timed": 1, "guard": GUARD})
+BROKE = Noted("rank_broke", {**WHERE, "reason": "Call to print"})
+HELD = Noted("rank_memory", {"peak_bytes": 2**31, "least_bytes": 2**30})
+JUDGED = {"result": "less_accurate", "basis": "tolerance", "reason": "difference"}
+WORSE = Noted("rank_outputs", {**JUDGED, "path": "", "compiled": 0.9, "allowed": 0.06})
+SOUND = (AGAIN, BROKE, Noted("rank_ran_eager", BROKE.facts), HELD, WORSE)
+
+
+def with_ranks(*differs: tuple[Noted, ...], form: FormResult | None = None, compiling: Any = None) -> Any:
+    """The compiled side of a run whose ranks did these things alone, and compiled in these timed calls."""
+    ranks = tuple(
+        RankOfRun(rank, "host", None, None, (RankForm("compiled", 1000.0, 5, 1, 0, None, calls, alone),))
+        for rank, (alone, calls) in enumerate(zip(differs, compiling or [()] * len(differs), strict=True))
+    )
+    return make_side("compiled", form=form or make_form("compiled"), ranks=ranks, rank=0)
+
+
+def test_a_note_names_all_ranks_that_differ_alike_and_the_check_that_failed() -> None:
+    side = with_ranks((), (AGAIN,), (AGAIN,))
+    (note,) = note_rank_differences(make_side("eager", form=make_form()), side)
+    assert (note.code, note.subject, note.severity) == ("rank_recompiled", "compiled", "warning")
+    assert (note.facts["ranks"], note.facts["of_ranks"], note.facts["least"]) == ([1, 2], 3, 0)
+    assert note.facts["failed_check"] == {"kind": "size", "name": "x", "index": "0", "then": "4", "now": "5"}
+    assert note in compare(make_side("eager", form=make_form()), side).notes
+
+
+def test_outputs_are_judged_by_the_rank_whose_are_worst() -> None:
+    own = Accuracy("equal", "bits", Statement("equal"))
+    found = with_worst_rank(own, with_ranks((), (WORSE,)))
+    assert found is not None and (found.result, found.rank, found.reason.code) == ("less_accurate", 1, "difference")
+    assert found.reason.facts["compiled"] == 0.9
+    # Rank 0's are the side's own.
+    assert with_worst_rank(own, with_ranks((WORSE,), ())) == own
+    assert with_worst_rank(own, make_side("compiled", form=make_form("compiled"))) == own
+
+
+def test_a_call_in_which_any_rank_compiled_does_not_count() -> None:
+    calls = CompilingCall("timed", 2, 1, 0, 1000.0)
+    own = make_form("compiled", tuple(range(1000, 1010)), diagnostics=Diagnostics(calls=(calls,)))
+    assert len(calls_that_count(make_side("compiled", form=own))) == 9
+    side = with_ranks((), (), form=own, compiling=[(2,), (2, 5)])
+    assert sorted(calls_that_count(side)) == [1000, 1002, 1003, *range(1005, 1010)]
+
+
+def said_of(noted: Noted) -> list[str]:
+    """All that is said where rank 1 did this alone."""
+    side = with_ranks((), (noted,))
+    notes = tuple(note_rank_differences(make_side("eager", form=make_form()), side))
+    worst = with_worst_rank(Accuracy("equal", "bits", Statement("equal")), side)
+    assert worst is not None
+    return [*map(note_sentence, notes), *headline_notes(notes), accuracy_because(worst.reason.code, worst.reason.facts)]
+
+
+@pytest.mark.parametrize("noted", SOUND, ids=lambda noted: str(noted.code))
+def test_whatever_a_file_says_of_a_rank_is_said_or_refused(noted: Noted) -> None:
+    assert {each.code for each in SOUND} == FACTS.keys()
+    assert all(said_of(noted))
+    odd = (5, -1, 1e300, True, None, "x", ["a"], Noted("x"))
+    changed = [{**noted.facts, name: value} for name in (*noted.facts, "ranks", "subject", "more") for value in odd]
+    changed += [{key: value for key, value in noted.facts.items() if key != name} for name in noted.facts]
+    refused = 0
+    for facts in ({}, *changed):
+        try:
+            assert all(said_of(replace(noted, facts=facts)))
+        except TracekitError:
+            refused += 1
+    assert refused > 10
+
+
+def test_a_code_that_no_rank_has_is_refused() -> None:
+    with pytest.raises(TracekitError, match="rank_flew"):
+        said_of(Noted("rank_flew"))
