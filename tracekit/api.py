@@ -92,19 +92,13 @@ class ProfiledRun(Run, frozen=True, kw_only=True):
         """Writes the report, an HTML page with a markdown twin beside it, into `folder`; returns the page's path. Of a
         run of one form it is that form's own page. It replaces reports of this run, and of the one that this run
         replaced. Raises TracekitError where anything else is there and `force` is not set."""
-        from tracekit.comparison.commands import measuring_command
-        from tracekit.reading.reports import Destination, command_to_repeat, identity_of_report_on, write_report
-        from tracekit.report.composition.reports import comparison_report, side_report
+        from tracekit.reading.reports import Destination, identity_of_report_on, report_of_run, write_report
 
         identity, ways = identity_of_report_on(self), store.Ways("force=True", "another folder")
         there = Destination(Path(folder), self.folder.name, identity, force, self.replaces, ways)
         there.check()
-        command = measuring_command(self)
-        if len(self.forms) > 1:
-            report = comparison_report(self.compare(), self, command, command_to_repeat(self.folder, self))
-        else:
-            report = side_report(self._single(), self, command)
-        page, _twin = write_report(report, there)
+        made = self.compare() if len(self.forms) > 1 else self._single()
+        page, _twin = write_report(report_of_run(self.folder, self, made), there)
         return page
 
 

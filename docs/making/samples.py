@@ -15,11 +15,9 @@ from pathlib import Path
 from tests.traces import ROOT, RUNS, SWEEP
 
 from tracekit import store
-from tracekit.comparison.commands import measuring_command
 from tracekit.model.comparison import Comparison
-from tracekit.reading.reports import Destination, command_to_repeat, identity_of_report_on, write_report
+from tracekit.reading.reports import Destination, identity_of_report_on, report_of_run, write_report
 from tracekit.reading.sides import compare_forms
-from tracekit.report.composition.reports import comparison_report
 
 SAMPLES = ROOT / "samples"
 
@@ -29,8 +27,7 @@ def write_sample(folder: Path, reports: Path, comparison: Comparison | None = No
     run = store.load(folder)
     comparison = comparison or compare_forms(folder, run)
     there = Destination(reports, folder.name, identity_of_report_on(run), force=True)
-    report = comparison_report(comparison, run, measuring_command(run), command_to_repeat(folder, run))
-    return write_report(report, there)
+    return write_report(report_of_run(folder, run, comparison), there)
 
 
 def write_samples(folder: Path) -> list[Path]:

@@ -13,11 +13,16 @@ from tracekit.comparison.commands import measuring_command, profile_command
 from tracekit.comparison.looking import look_at
 from tracekit.errors import TracekitError
 from tracekit.measure.timing_process import ADVICE_FAILED, NO_ADVICE
-from tracekit.reading.reports import Destination, command_to_repeat, identity_of_report_on, reports_of
+from tracekit.reading.reports import (
+    Destination,
+    command_to_repeat,
+    identity_of_report_on,
+    report_of_run,
+    reports_of,
+)
 from tracekit.reading.sides import compare_forms, load_side
 from tracekit.reading.traces import Reading
 from tracekit.report.composition.detail import analysis_text, comparison_text
-from tracekit.report.composition.reports import comparison_report
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.terminal import shown
 from tracekit.report.words.noted import noted_sentence
@@ -59,7 +64,7 @@ def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail,
     there = Destination(reports_of(folder), folder.name, identity_of_report_on(run), force)
     open_it, repeat = joined(("tracekit", "open", str(folder))), command_to_repeat(folder, run)
     summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
-    publish(comparison_report(comparison, run, measuring_command(run), repeat), there, summary, console)
+    publish(report_of_run(folder, run, comparison), there, summary, console)
     for noted in run.noted:
         if noted.code in (NO_ADVICE, ADVICE_FAILED):
             say(console, noted_sentence(noted))

@@ -19,9 +19,11 @@ from msgspec import Struct
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.files import why_unwritable, write_replaced
+from tracekit.model.single_run import SingleRun
 from tracekit.report.marks import REACH, find_mark, marked_page, marked_twin
 
 if TYPE_CHECKING:
+    from tracekit.model.comparison import Comparison
     from tracekit.model.run import FormName, Run
     from tracekit.report.document import Report
 
@@ -93,6 +95,18 @@ def command_to_repeat(folder: Path, run: Run) -> str:
 
     names = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
     return repeating_command(run, str(next(each for each in names if not each.exists())))
+
+
+def report_of_run(folder: Path, run: Run, made: Comparison | SingleRun, command: str | None = None) -> Report:
+    """The report of a run: of both variants compared, or of one by itself. `command` makes it anew: the measuring one
+    if not given."""
+    from tracekit.comparison.commands import measuring_command
+    from tracekit.report.composition.reports import comparison_report, side_report
+
+    command = measuring_command(run) if command is None else command
+    if isinstance(made, SingleRun):
+        return side_report(made, run, command)
+    return comparison_report(made, run, command, command_to_repeat(folder, run))
 
 
 def refuse_report_there(folder: Path, *, force: bool) -> None:
