@@ -160,7 +160,9 @@ def main() -> None:
     found.sort(key=lambda each: (each["room"], each["file"], each["line"]))
     caught = {room: sum(each["caught"] for each in found if each["room"] == room) for room in asked.rooms}
     told = {"commit": commit.stdout.strip(), "seed": asked.seed, "caught": caught, "faults": found}
-    asked.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    rows = ",\n".join(f"  {json.dumps(each)}" for each in told.pop("faults"))
+    head = json.dumps(told)[1:-1]
+    asked.out.write_text(f'{{\n {head},\n "faults": [\n{rows}\n ]\n}}\n', encoding="utf-8")
     print(", ".join(f"{room}: {count} of {asked.faults // len(asked.rooms)}" for room, count in caught.items()))  # noqa: T201
 
 

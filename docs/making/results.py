@@ -19,7 +19,7 @@ README = ROOT / "README.md"
 MARKS = ("<!-- results: python -m docs.making.results -->\n", "<!-- /results -->")
 #: The runs of README's table, and why: a gain of each kind, one that is small, and a loss.
 SHORT = {
-    "h100-4p-flux": "qk-norm and RoPE fused; less GPU idle",
+    "h100-4p-flux": "less GPU idle; qk-norm and RoPE fused",
     "h100-4p-qwen-decode": "CUDA graphs",
     "h100-4p-vit": "less GPU idle; fused attention lost",
     "h100-4p-vit-ro": "CUDA graphs",
@@ -50,7 +50,7 @@ Reports: [FLUX.1-dev](../samples/h100-flux-compiled.md),
 
 ## Four that differ
 
-- **FLUX.1-dev**: kernel time −60.0 ms. The qk-norms and RoPE are fused, 20 kernels into 1, 152× per call. GEMMs and
+- **FLUX.1-dev** on an H200: kernel time −60.0 ms. The qk-norms and RoPE are fused, 20 kernels into 1, 152× per call. GEMMs and
   attention are unchanged.
 - **ViT-B/16**: kernel time grows in every mode, because fused SDPA is lost. CUDA graphs still give 3.47×: the GPU is
   idle for 82 % of the eager call.
@@ -64,8 +64,8 @@ Reports: [FLUX.1-dev](../samples/h100-flux-compiled.md),
 A row is one run of `tracekit profile ... --compiled`. In brackets is the 95 % interval of its process, or the range of
 the four processes that it was timed in (`beit`: the interval of five; H200 intervals are bootstraps of the median
 ratio). Another process's speed-up on that host lies in the [next column](timing.md#several-processes) 95 times in 100.
-GPU busy and idle are changes per call. Compile time and break-even are of an empty cache, ResNet's on an H100 of a
-filled one. FLUX was power-capped. FLUX and Qwen's `generate` were timed
+GPU busy and idle are changes per call of the process that was recorded. Compile time and break-even are of an empty cache, ResNet's on an H100 of a
+filled one. FLUX was power-capped. FLUX on H200s and Qwen's `generate` were timed
 [without room on Python's stack](timing.md#room-on-pythons-stack), with which compiled calls of others were at most 12 %
 shorter, BEiT's up to half.
 
@@ -104,7 +104,8 @@ def next_process(run: dict[str, Any]) -> str:
     """Where another process's speed-up lies."""
     verdict, shares = run["verdict"], [run[form].get("idle_share") for form in ("eager", "compiled")]
     low, high = verdict["ci95"]
-    return ratio_span(*next_speedup95(verdict["speedup"], (low, high), verdict.get("processes", 1), shares))
+    apart = verdict.get("process_range")
+    return ratio_span(*next_speedup95(verdict["speedup"], (low, high), verdict.get("processes", 1), shares, apart))
 
 
 def _signed(us: float) -> str:

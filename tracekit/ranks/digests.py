@@ -67,7 +67,8 @@ class RankDigest(RankRecording, frozen=True, kw_only=True):
     """What one recording tells of its rank, small enough to hold those of all ranks at once.
 
     `activities` has a row for each GPU activity of the rank's device in the window, sorted by start: `kind`, `name`,
-    `family`, `stream`, `step`, `start_ns`, `end_ns`, `grid`, `in_graph`. `collectives`
+    `family`, `stream`, `step`, `start_ns`, `end_ns`, `grid`, `in_graph`; of kind `outside` what was launched outside of
+    the window and runs in it (`ranks/activities.py`). `collectives`
     has one for each communication kernel, by start: `start_ns`, `end_ns`, `ready_ns` (when all that was launched before
     it was done and its launch had begun, at most its start), `stream`, `step`, `kernel` (its name), `collective`,
     `group`, `ranks` (those of the group), `size` (how many they are), `dtype`, `bytes` (of the larger side; None where

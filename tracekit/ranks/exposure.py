@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
-import polars as pl
-
+from tracekit.ranks.activities import computing
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import CollectiveUse, RankFinding, RankUse
 
@@ -49,7 +48,7 @@ def find_exposed(
     if own_us >= NO_OVERLAP * transfer_us and worst.compute_us >= LEAST_COMPUTE * worst.span_us:
         # Whether most collectives run on the stream that most compute runs on.
         digest = digests[worst.rank]
-        compute = digest.activities.filter(pl.col("family") != "communication")["stream"].mode()
+        compute = computing(digest)["stream"].mode()
         together = digest.collectives["stream"].is_in(compute.implode())
         facts["one_stream"] = int(together.sum()) > digest.collectives.height / 2
         yield RankFinding("no_overlap", "warning", worst.rank, facts, min(own_us, worst.compute_us))

@@ -9,6 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tracekit.interval import Ints
+from tracekit.ranks.activities import computing
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import CauseShare, LateRank, WaitedFor
 from tracekit.ranks.lateness import CAUSES, Lateness
@@ -115,7 +116,7 @@ class LatePlaces:
 
     def _doings_of(self, rank: int) -> _Doings:
         if rank not in self._doings:
-            own = self._digests[rank].activities.filter(pl.col("family") != "communication")
+            own = computing(self._digests[rank])
             numbers = [self._names.setdefault(name, len(self._names)) for name in own["name"]]
             kernels = np.array(numbers, dtype=np.int64)
             starts, ends = (own[name].to_numpy() for name in ("start_ns", "end_ns"))

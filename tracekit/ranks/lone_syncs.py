@@ -7,6 +7,7 @@ from statistics import median
 import polars as pl
 from msgspec import Struct
 
+from tracekit.ranks.activities import computing
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.gaps import whole_gaps
 
@@ -54,7 +55,7 @@ def _copies(digest: RankDigest, others: Sequence[RankDigest]) -> pl.DataFrame:
 
 def _waited(digest: RankDigest, copies: pl.DataFrame) -> pl.DataFrame:
     """The gaps that begin while the host waits for one of them, or for what communicates beside it."""
-    compute = digest.activities.filter(pl.col("family") != "communication").select(begun="start_ns")
+    compute = computing(digest).select(begun="start_ns")
     gaps = whole_gaps(digest).filter(pl.col("sync_wait") > 0)
     after = gaps.join_asof(compute.sort("begun"), left_on="start_ns", right_on="begun")
     waited = after.filter(pl.col("begun").is_in(copies["start_ns"].to_list()))

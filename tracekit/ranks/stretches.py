@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tracekit.interval import Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.timeline import Bars, Label, StepTimeline
+from tracekit.ranks.activities import computing
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import OneCollective, RankStretch, Stretch, WaitedFor
 from tracekit.ranks.joined import Joined
@@ -165,7 +166,7 @@ def _work(
 ) -> _Bars:
     """Compute, and each collective as waiting and transfer."""
     digest = joined.digests[rank]
-    compute = digest.activities.filter(pl.col("family") != "communication")
+    compute = computing(digest)
     starts, ends = (since_zero(rank, compute[name].to_numpy()) for name in ("start_ns", "end_ns"))
     begun, over = (since_zero(rank, digest.collectives[name].to_numpy()) for name in ("start_ns", "end_ns"))
     waiting = joined.waits.waiting_ns[rank]

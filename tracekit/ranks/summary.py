@@ -12,6 +12,7 @@ from tracekit import interval
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.bounded import Count
+from tracekit.ranks.activities import OUTSIDE
 from tracekit.ranks.digests import RankDigest, RankSummary, Talk
 from tracekit.ranks.waiting import compute_of
 
@@ -75,7 +76,8 @@ def _stretches(digest: RankDigest) -> tuple[Intervals, Intervals]:
     count = len(digest.steps)
     if len(measured) >= count:
         return measured, measured
-    steps = digest.activities.group_by("step").agg(pl.col("start_ns").min(), pl.col("end_ns").max()).sort("step")
+    own = digest.activities.filter(pl.col("kind") != OUTSIDE)
+    steps = own.group_by("step").agg(pl.col("start_ns").min(), pl.col("end_ns").max()).sort("step")
     at, first, last = (steps[name].to_numpy() for name in ("step", "start_ns", "end_ns"))
     begins = np.full(count + 1, measured[-1, 1])
     over = np.concatenate((measured[:1, 0], np.maximum.accumulate(last)[:-1]))

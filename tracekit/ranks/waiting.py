@@ -6,12 +6,12 @@ whole nanoseconds.
 """
 
 import numpy as np
-import polars as pl
 from msgspec import Struct
 
 from tracekit import interval
 from tracekit.interval import Intervals, Ints
 from tracekit.model.analysis import IDLE_CAUSES
+from tracekit.ranks.activities import communicating_outside, computing
 from tracekit.ranks.clocks import Clocks
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import CauseShare
@@ -91,7 +91,7 @@ class Account(Struct, frozen=True):
 
 def compute_of(digest: RankDigest) -> Intervals:
     """When the rank's GPU did anything but communicate."""
-    own = digest.activities.filter(pl.col("family") != "communication")
+    own = computing(digest)
     return interval.union(own["start_ns"].to_numpy(), own["end_ns"].to_numpy())
 
 
@@ -103,7 +103,8 @@ def account_of(digest: RankDigest, waiting_ns: Ints) -> Account:
     known = waiting_ns >= 0
     waits = interval.union(starts[known], starts[known] + waiting_ns[known])
     transfers = interval.union(starts[known] + waiting_ns[known], ends[known])
-    communication = interval.union(starts, ends)
+    outside = communicating_outside(digest).select("start_ns", "end_ns").to_numpy()
+    communication = interval.union(np.concatenate((starts, outside[:, 0])), np.concatenate((ends, outside[:, 1])))
 
     def alone(some: Intervals, *others: Intervals) -> int:
         """Of `some` what none of the others covers."""
@@ -111,18 +112,17 @@ def account_of(digest: RankDigest, waiting_ns: Ints) -> Account:
         covered = interval.union(edges[:, 0], edges[:, 1])
         return int(interval.covered_within(interval.complement(covered, some), window).sum())
 
-    span, exposed = interval.length(window), alone(communication, compute)
+    span, busy = interval.length(window), int(interval.covered_within(compute, window).sum())
+    exposed = alone(communication, compute)
     exposed_waiting = alone(waits, compute)
     exposed_transfer = alone(transfers, compute, waits)
     causes = {cause: int(digest.gaps[cause].sum()) for cause in IDLE_CAUSES}
-    idle = sum(causes.values())
     return Account(
         span_ns=span,
-        # With what was launched outside of the window and runs in it, which is no activity of the digest.
-        compute_ns=span - idle - exposed,
+        compute_ns=busy,
         communication_ns=int((ends - starts).sum()),
         exposed_ns=exposed,
-        idle_ns=idle,
+        idle_ns=span - busy - exposed,
         waiting_ns=int(waiting_ns[known].sum()),
         transfer_ns=int((ends - starts - waiting_ns)[known].sum()),
         unknown_ns=int((ends - starts)[~known].sum()),

@@ -11,7 +11,6 @@ from tests.tracefile.test_fuzz_traces import SOUND, ask_damaged, damages
 
 from tracekit.model.trace import Trace
 from tracekit.ranks.digest_file import digest_bytes, read_digest
-from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.fault import checked
 from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.reading.rank_digest import digest_rank
@@ -45,18 +44,3 @@ def test_the_trace_that_is_damaged_joins_before(tmp_path: Path) -> None:
     trace = read_trace(path, collectives=True)
     assert len(trace.signatures) == 1
     joined(trace, "auto")
-
-
-def test_what_was_launched_before_the_window_and_runs_in_it_is_no_idle_time(tmp_path: Path) -> None:
-    early = SOUND.replace('"ts": 102, "dur": 2', '"ts": -1, "dur": 2')
-    assert early != SOUND
-    path = tmp_path / "early.json"
-    path.write_text(early)
-    trace = read_trace(path, collectives=True)
-    assert digest_rank(trace).activities.height < read_whole(tmp_path).activities.height
-    joined(trace, "auto")
-
-
-def read_whole(folder: Path) -> RankDigest:
-    (folder / "sound.json").write_text(SOUND)
-    return digest_rank(read_trace(folder / "sound.json", collectives=True))

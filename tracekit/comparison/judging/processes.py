@@ -13,6 +13,9 @@ from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.model.note import Note
 from tracekit.statistics.interval import Interval, Values, median_interval, t_quantile
 
+#: From so many processes on their own spread says what the next one may be: of fewer Student's t makes it anything.
+ENOUGH_TO_PREDICT = 4
+
 
 def processes_of(side: Timed) -> tuple[Values, ...]:
     """The calls of each process in which the side's form was timed, in microseconds, the run's own first. Processes of
@@ -47,26 +50,40 @@ def next_process95(a: Timed, b: Timed, verdict: Verdict) -> tuple[float, float] 
     on_cpu = any(isinstance(each, Side) and each.analysis.cpu is not None for each in (a, b))
     if of_ranks or on_cpu or verdict.ci95 is None or verdict.speedup is None or verdict.processes is None:
         return None
-    return next_speedup95(verdict.speedup, verdict.ci95, verdict.processes, (a.idle_share, b.idle_share))
+    shares = (a.idle_share, b.idle_share)
+    return next_speedup95(verdict.speedup, verdict.ci95, verdict.processes, shares, verdict.process_range)
 
 
 def next_speedup95(
-    speedup: float, ci95: tuple[float, float], processes: int, idle_shares: Iterable[float | None]
+    speedup: float,
+    ci95: tuple[float, float],
+    processes: int,
+    idle_shares: Iterable[float | None],
+    process_range: tuple[float, float] | None = None,
 ) -> tuple[float, float]:
     """The same of figures: by how much speed-ups of earlier works differed from process to process, and never narrower
     than the interval of what was timed. Forms of which nobody knows how long the GPU waits count as waiting for the
     host."""
     waits = any(share is None or share >= thresholds.WAITING_SHARE for share in idle_shares)
-    return next_within(speedup, ci95, processes, thresholds.NEXT_WAITING if waits else thresholds.NEXT_BUSY)
+    spread = thresholds.NEXT_WAITING if waits else thresholds.NEXT_BUSY
+    return next_within(speedup, ci95, processes, spread, process_range)
 
 
 def next_within(
-    speedup: float, ci95: tuple[float, float], processes: int, spread: tuple[float, int]
+    speedup: float,
+    ci95: tuple[float, float],
+    processes: int,
+    spread: tuple[float, int],
+    process_range: tuple[float, float] | None = None,
 ) -> tuple[float, float]:
     """The same where logarithms of speed-ups differ by so much from process to process: a standard deviation and its
-    degrees of freedom."""
+    degrees of freedom. Where four processes or more are further apart than that says of two, by their own."""
     deviation, freedom = spread
     apart = math.exp(t_quantile(freedom) * deviation * math.sqrt(1 + 1 / processes))
+    low, high = process_range or (1.0, 1.0)
+    if processes >= ENOUGH_TO_PREDICT and high / low > math.exp(t_quantile(freedom) * deviation * math.sqrt(2)):
+        # From the interval of their mean to that of one more: t s / sqrt(k) becomes t s sqrt(1 + 1 / k).
+        apart = max(apart, math.sqrt(ci95[1] / ci95[0]) ** math.sqrt(processes + 1))
     return min(speedup / apart, ci95[0]), max(speedup * apart, ci95[1])
 
 

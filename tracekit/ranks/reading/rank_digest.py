@@ -7,15 +7,17 @@ from tracekit.analysis.communication import communicates
 from tracekit.analysis.gaps import cut_at, find_gaps
 from tracekit.analysis.idle import divide_and_place
 from tracekit.analysis.kernels import GRAPH_LAUNCH, family_of
-from tracekit.analysis.window import columns, find_scope
+from tracekit.analysis.window import Scope, columns, find_scope
 from tracekit.errors import TracekitError
 from tracekit.model.analysis import IDLE_CAUSES
 from tracekit.model.trace import Trace
+from tracekit.ranks.activities import OUTSIDE, OUTSIDE_COMMUNICATION
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.reading.recorded_collectives import describe_collectives
 
 #: So many of the longest gaps have a place.
 NAMED_GAPS = 200
+COLUMNS = ("kind", "name", "family", "stream", "step", "start_ns", "end_ns", "grid", "in_graph")
 PLACES = {"start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.String, "where": pl.String}
 
 
@@ -63,7 +65,7 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         groups=stated.groups if stated else {},
         window=scope.kind,
         windows=tuple((int(start), int(end)) for start, end in scope.windows[device].tolist()),
-        activities=own.select(*("kind", "name", "family", "stream", "step", "start_ns", "end_ns", "grid", "in_graph")),
+        activities=pl.concat((own.select(COLUMNS), _outside(scope, own, device))).sort("start_ns", "end_ns"),
         collectives=collectives,
         gaps=pl.DataFrame({"start_ns": gaps.starts, "end_ns": gaps.ends}).with_columns(
             pl.Series(cause, parts[:, code], dtype=pl.Int64) for code, cause in enumerate(IDLE_CAUSES)
@@ -75,6 +77,28 @@ def digest_rank(trace: Trace, *, window: str = "auto", steps: tuple[int, int] | 
         steps=tuple(span.index for span in scope.spans),
         purposes=stated.purposes if stated else {},
     )
+
+
+def _outside(scope: Scope, own: pl.DataFrame, device: int) -> pl.DataFrame:
+    """What runs on the device in the window and was launched outside of it, cut to the window: it is no idle time."""
+    windows = scope.windows[device]
+    begin, end = int(windows[:, 0].min()), int(windows[:, 1].max())
+    found = scope.linked.filter(
+        (pl.col("device") == device) & (pl.col("start_ns") < end) & (pl.col("end_ns") > begin)
+    ).join(own, on=["stream", "start_ns", "end_ns", "name"], how="anti")
+    families = (family_of(*each) for each in found.select("name", "kind").iter_rows())
+    told = [OUTSIDE_COMMUNICATION if each == "communication" else each for each in families]
+    starts = np.maximum(found["start_ns"].to_numpy(), begin)
+    steps = scope.step_windows.get(device, windows)
+    at = np.clip(np.searchsorted(steps[:, 0], starts, side="right") - 1, 0, len(steps) - 1)
+    return found.with_columns(
+        kind=pl.lit(OUTSIDE),
+        family=pl.Series(told, dtype=pl.String),
+        step=pl.Series(at, dtype=own["step"].dtype),
+        start_ns=pl.Series(starts, dtype=pl.Int64),
+        end_ns=pl.Series(np.minimum(found["end_ns"].to_numpy(), end), dtype=pl.Int64),
+        in_graph=pl.lit(value=False),
+    ).select(COLUMNS)
 
 
 def _collectives(trace: Trace, own: pl.DataFrame, linked: pl.DataFrame) -> pl.DataFrame:

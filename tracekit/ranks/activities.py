@@ -1,0 +1,19 @@
+"""Which of a digest's GPU activities compute, and which were launched outside of its window."""
+
+import polars as pl
+
+from tracekit.ranks.digests import RankDigest
+
+#: The kind of what was launched outside of the window and runs in it, and the family of it that communicates: nobody
+#: knows which collectives of other ranks that belongs to.
+OUTSIDE, OUTSIDE_COMMUNICATION = "outside", "outside communication"
+
+
+def computing(digest: RankDigest) -> pl.DataFrame:
+    """All but communication."""
+    return digest.activities.filter(~pl.col("family").is_in(("communication", OUTSIDE_COMMUNICATION)))
+
+
+def communicating_outside(digest: RankDigest) -> pl.DataFrame:
+    """Communication that is none of the digest's collectives."""
+    return digest.activities.filter(pl.col("family") == OUTSIDE_COMMUNICATION)
