@@ -50,8 +50,8 @@ Reports: [FLUX.1-dev](../samples/h100-flux-compiled.md),
 
 ## Four that differ
 
-- **FLUX.1-dev** on an H200: kernel time −60.0 ms. The qk-norms and RoPE are fused, 20 kernels into 1, 152× per call. GEMMs and
-  attention are unchanged.
+- **FLUX.1-dev** on an H200: kernel time −60.0 ms. The qk-norms and RoPE are fused, 20 kernels into 1, 152× per call.
+  GEMMs and attention are unchanged.
 - **ViT-B/16**: kernel time grows in every mode, because fused SDPA is lost. CUDA graphs still give 3.47×: the GPU is
   idle for 82 % of the eager call.
 - **DeepLabV3, batch 16**: 1.5 times slower. Inductor makes convolutions channels-last, and cuDNN is slower at ten of
@@ -64,8 +64,8 @@ Reports: [FLUX.1-dev](../samples/h100-flux-compiled.md),
 A row is one run of `tracekit profile ... --compiled`. In brackets is the 95 % interval of its process, or the range of
 the four processes that it was timed in (`beit`: the interval of five; H200 intervals are bootstraps of the median
 ratio). Another process's speed-up on that host lies in the [next column](timing.md#several-processes) 95 times in 100.
-GPU busy and idle are changes per call of the process that was recorded. Compile time and break-even are of an empty cache, ResNet's on an H100 of a
-filled one. FLUX was power-capped. FLUX on H200s and Qwen's `generate` were timed
+GPU busy and idle are changes per call of the process that was recorded. Compile time and break-even are of an empty
+cache, ResNet's on an H100 of a filled one. FLUX was power-capped. FLUX on H200s and Qwen's `generate` were timed
 [without room on Python's stack](timing.md#room-on-pythons-stack), with which compiled calls of others were at most 12 %
 shorter, BEiT's up to half.
 
