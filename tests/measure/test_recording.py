@@ -44,6 +44,8 @@ def test_each_step_is_marked_and_holds_its_operators(workload: BuiltWorkload, tm
         inside = [e for e in linears if step["ts"] <= e["ts"] <= step["ts"] + step["dur"]]
         assert len(inside) == 1
     assert all("Input Dims" in linear["args"] for linear in linears)
+    # The first mark of a process takes milliseconds: a call that is not published has it.
+    assert "tracekit.unpublished" in {event.get("name") for event in events}
     assert "python_function" not in {event.get("cat") for event in events}, "no recording holds Python stacks"
     assert len(steps_ns) == 2
     assert all(begin < end for begin, end in steps_ns)
@@ -92,7 +94,7 @@ def test_regions_of_a_workload_are_spans_of_its_recordings_and_compiled_code_is_
 
 
 def test_a_step_says_how_long_its_thread_slept() -> None:
-    step = recording._step(eager_form(make_workload(partial(time.sleep, 0.03), ())), 0, ALONE)
+    step = recording._step(eager_form(make_workload(partial(time.sleep, 0.03), ())), "a step", ALONE)
     assert step.off_cpu_us >= 29e3
 
 
@@ -106,7 +108,7 @@ def test_what_the_thread_worked_is_not_off_the_cpu(monkeypatch: pytest.MonkeyPat
 
     clocks = {name: partial(passed.__getitem__, name) for name in passed}
     monkeypatch.setattr(recording, "time", SimpleNamespace(**clocks))
-    assert recording._step(eager_form(make_workload(call, ())), 0, ALONE).off_cpu_us == 3000.0
+    assert recording._step(eager_form(make_workload(call, ())), "a step", ALONE).off_cpu_us == 3000.0
 
 
 def test_a_thread_clock_that_stands_still_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,9 @@ BROKE = Noted("rank_broke", {**WHERE, "reason": "Call to print"})
 HELD = Noted("rank_memory", {"peak_bytes": 2**31, "least_bytes": 2**30})
 JUDGED = {"result": "less_accurate", "basis": "tolerance", "reason": "difference"}
 WORSE = Noted("rank_outputs", {**JUDGED, "path": "", "compiled": 0.9, "allowed": 0.06})
-SOUND = (AGAIN, BROKE, Noted("rank_ran_eager", BROKE.facts), HELD, WORSE)
+MISSING = {"mismatch": Noted("in_one_output_only"), "no_reference": Noted("reference_of_ranks")}
+APART = Noted("rank_outputs", {**JUDGED, "reason": "not_comparable", "path": ".logits", **MISSING})
+SOUND = (AGAIN, BROKE, Noted("rank_ran_eager", BROKE.facts), HELD, WORSE, APART)
 
 
 def with_ranks(*differs: tuple[Noted, ...], form: FormResult | None = None, compiling: Any = None) -> Any:
@@ -69,9 +71,9 @@ def test_a_call_in_which_any_rank_compiled_does_not_count() -> None:
 def said_of(noted: Noted) -> list[str]:
     """All that is said where rank 1 did this alone."""
     side = with_ranks((), (noted,))
-    notes = tuple(note_rank_differences(make_side("eager", form=make_form()), side))
     worst = with_worst_rank(Accuracy("equal", "bits", Statement("equal")), side)
     assert worst is not None
+    notes = tuple(note_rank_differences(make_side("eager", form=make_form()), side))
     return [*map(note_sentence, notes), *headline_notes(notes), accuracy_because(worst.reason.code, worst.reason.facts)]
 
 

@@ -154,6 +154,10 @@ def test_a_tie_is_told_from_what_is_not_known():
         "no difference beyond the noise floor",
         "Compiled differs from eager by less than the noise floor.",
     )
+    # What differs by more from itself ties with nothing.
+    noisy = replace(comparison, verdict=replace(comparison.verdict, ci95=(0.99, 1.01), noise_floor=0.15))
+    noisy = replace(noisy, verdict=replace(noisy.verdict, speedup=1.0, result="inconclusive"))
+    assert comparison_overview(noisy).headline.startswith("not enough to tell: ")
 
 
 def test_of_few_independent_rounds_nothing_small_is_told_and_the_interval_once():

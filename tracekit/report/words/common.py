@@ -243,8 +243,11 @@ def is_open(verdict: Verdict) -> bool:
 
 
 def is_tie(verdict: Verdict) -> bool:
-    """Whether the interval leaves so small a difference only that it hardly matters."""
-    return verdict.ci95 is not None and 1 / (1 + TIE) <= verdict.ci95[0] <= verdict.ci95[1] <= 1 + TIE
+    """Whether the interval leaves so small a difference only that it hardly matters, and the noise floor no larger
+    one."""
+    if verdict.ci95 is None or (verdict.noise_floor or 0.0) > TIE:
+        return False
+    return 1 / (1 + TIE) <= verdict.ci95[0] <= verdict.ci95[1] <= 1 + TIE
 
 
 def most_apart(ci95: tuple[float, float]) -> str:

@@ -138,7 +138,7 @@ HEADLINE: dict[str, Sentence] = {
     "two_kinds": lambda kinds: f"processes are of two kinds: {kinds_words(kinds)}",
     "few_stretches": lambda rounds, stretches, needed: (
         f"{independent_words(rounds, stretches, needed)}"
-        f" ({'--iterations' if rounds < needed else '--time-budget, --repeat-process 4'})"
+        f" (more with {'--iterations' if rounds < needed else '--time-budget, --repeat-process 4'})"
     ),
     "timed_slower_than_recorded": (
         "calls of {subject} took longer timed than recorded (other load or clock): measure again"

@@ -88,7 +88,7 @@ def too_few_calls(*, calls: int, needed: int, repeats: int) -> str:
 
 
 def few_stretches(*, rounds: int, stretches: float, needed: int) -> str:
-    more = "--iterations" if rounds < needed else "a longer --time-budget, or --repeat-process 4"
+    more = "more with --iterations" if rounds < needed else "a longer --time-budget, or --repeat-process 4"
     told = independent_words(rounds, stretches, needed)
     return (
         f"{told[0].upper()}{told[1:]}: below {needed}, a change counts if it exceeds what processes differ by ({more})."
