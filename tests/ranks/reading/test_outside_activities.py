@@ -8,6 +8,7 @@ import pytest
 from tests.traces import Json, make_call, make_kernel, make_op, make_span
 
 from tracekit.analysis.analyzing import analyze
+from tracekit.ranks.activities import OUTSIDE
 from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.reading.rank_digest import digest_rank
 from tracekit.ranks.summary import summarise
@@ -80,3 +81,15 @@ def test_accounts_of_ranks_and_their_summaries_are_those_of_each_trace(what: str
         assert (account.compute_us, account.exposed_us, account.idle_us) == pytest.approx(truth)
         compute, idle = summary.compute_ns.sum() / 1e3, summary.idle_ns.sum() / 1e3
         assert (compute, summary.spans_ns.sum() / 1e3 - compute - idle, idle) == pytest.approx(truth)
+
+
+def test_activities_without_a_stream_are_no_others(tmp_path: Path) -> None:
+    events = [{**each, "args": {**each["args"]}} if "args" in each else each for each in steps_of(0, 0)]
+    for each in (each for each in events if each.get("cat") == "kernel"):
+        each["args"].pop("stream", None)
+        each["tid"] = "a stream"
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"deviceProperties": [{"id": 0, "name": "NVIDIA H200"}], "traceEvents": events}))
+    trace = read_trace(path, collectives=True)
+    assert trace.activities["stream"].null_count() == trace.activities.height > 0
+    assert not (digest_rank(trace).activities["kind"] == OUTSIDE).any()

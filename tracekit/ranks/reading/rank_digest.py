@@ -85,7 +85,7 @@ def _outside(scope: Scope, own: pl.DataFrame, device: int) -> pl.DataFrame:
     begin, end = int(windows[:, 0].min()), int(windows[:, 1].max())
     found = scope.linked.filter(
         (pl.col("device") == device) & (pl.col("start_ns") < end) & (pl.col("end_ns") > begin)
-    ).join(own, on=["stream", "start_ns", "end_ns", "name"], how="anti")
+    ).join(own, on=["stream", "start_ns", "end_ns", "name"], how="anti", nulls_equal=True)
     families = (family_of(*each) for each in found.select("name", "kind").iter_rows())
     told = [OUTSIDE_COMMUNICATION if each == "communication" else each for each in families]
     starts = np.maximum(found["start_ns"].to_numpy(), begin)
