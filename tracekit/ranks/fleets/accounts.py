@@ -39,6 +39,8 @@ def account_ranks(summaries: dict[int, RankSummary], steps: Steps, waits: FleetW
         each = communication.get(rank, _Communication())
         exposed_us = max(float(spans[at] - compute[at] - idle[at].sum()), 0.0)
         bare_transfer = each.bare_joined - each.bare_waiting
+        # Of collectives that overlap each other a part; exposed communication may hold some that was launched outside.
+        part = min(exposed_us * 1e3 / each.bare, 1.0) if each.bare else 0.0
         causes = zip(IDLE_CAUSES, idle[at], strict=True)
         found.append(
             RankUse(
@@ -50,8 +52,8 @@ def account_ranks(summaries: dict[int, RankSummary], steps: Steps, waits: FleetW
                 waiting_us=each.waiting / 1e3 if each.is_told() else None,
                 transfer_us=(each.joined - each.waiting) / 1e3 if each.is_told() else None,
                 exposed_us=exposed_us,
-                exposed_waiting_us=exposed_us * each.bare_waiting / (each.bare or 1) if each.is_told() else None,
-                exposed_transfer_us=exposed_us * bare_transfer / (each.bare or 1) if each.is_told() else None,
+                exposed_waiting_us=part * each.bare_waiting / 1e3 if each.is_told() else None,
+                exposed_transfer_us=part * bare_transfer / 1e3 if each.is_told() else None,
                 idle_us=float(idle[at].sum()),
                 idle_causes=tuple(CauseShare(cause, float(us)) for cause, us in causes if us),
                 overlap_price_us=None,
