@@ -55,7 +55,7 @@ def make_analysis(
     devices: int = 1,
     gpu_name: str = "NVIDIA H200",
     window: Any = "steps",
-    health: Sequence[analyses.HealthFinding] = (),
+    health: Sequence[analyses.Health] = (),
 ) -> analyses.Analysis:
     """`kernels` maps a name to family, count and total microseconds in the window. `causes` are shares of idle time."""
     times = [analyses.KernelTime(name, family, n, us, us / n) for name, (family, n, us) in kernels.items()]

@@ -17,11 +17,11 @@ from tests.traces import (
     write_trace,
 )
 
-from tracekit.model.analysis import HealthFinding
+from tracekit.model.analysis import Health
 from tracekit.tracefile.read import read_trace
 
 
-def health_of(folder: Path, events: list[Json], **top: object) -> dict[str, HealthFinding]:
+def health_of(folder: Path, events: list[Json], **top: object) -> dict[str, Health]:
     return {each.code: each for each in analyze(make_trace(folder, events, **top), cpu=True).health}
 
 

@@ -4,11 +4,11 @@ from tests.sides import COMPILED, ORDER, make_analysis, make_cpu_analysis, make_
 
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.waiting import idle_saving
-from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Deltas
 from tracekit.model.note import Note
 from tracekit.numbers import MISSING
 from tracekit.report.sections.figures import overview_table
+from tracekit.statements.health import Truncated
 
 
 def test_deltas_are_per_step_and_idle_is_unprofiled():
@@ -30,10 +30,10 @@ def test_a_cpu_run_has_a_verdict_and_no_gpu_figures():
 
 
 def test_damage_of_a_rich_recording_is_said_of_its_side():
-    damage = HealthFinding("truncated", "error", 1)
+    damage = Truncated(1)
     a, b = make_pair(scaled(1.5), scaled(1.1))
     sides = replace(a, rich=make_analysis(health=[damage])), replace(b, rich=make_analysis())
-    assert sides[0].health == (HealthFinding("truncated", "error", 1, {"recording": "rich"}),)
+    assert sides[0].health == (Truncated(1, recording="rich"),)
     told = [(each.code, each.facts.get("health")) for each in compare(*sides).notes]
     assert ("damaged_recording", "truncated") in told
 

@@ -11,9 +11,9 @@ from tracekit.analysis.sequence import list_work
 from tracekit.analysis.step_timeline import draw_step
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.alternatives import set_beside
-from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
+from tracekit.statements.health import SkippedEvents, Truncated
 from tracekit.tracefile.read import read_trace
 
 from ..sides import COMPILED, EAGER, make_analysis, make_cpu_analysis, make_form, make_pair, make_side, scaled
@@ -71,7 +71,7 @@ def timed_comparison() -> Comparison:
 
 def bare_comparison() -> Comparison:
     """Two trace files of which nothing else is known."""
-    note = HealthFinding("truncated", "warning", 1)
+    note = Truncated(1)
     a = make_side("a.json.gz", make_analysis(EAGER, window="whole", health=[note]))
     return compare(a, make_side("b.json.gz", make_analysis(COMPILED, window="whole", idle_us=300)))
 
@@ -93,6 +93,6 @@ def hostile_comparison() -> Comparison:
     """Names, labels and messages that try to break out of whatever shows them."""
     a = {name: ("pointwise", 4, 400.0 + i) for i, name in enumerate(HOSTILE_NAMES)}
     b = {name: ("pointwise", 4 if i % 2 else 2, 100.0 + i) for i, name in enumerate(HOSTILE_NAMES)}
-    notes = [HealthFinding("skipped_events", "error", 1, {"reasons": {name: 1}}) for name in HOSTILE_NAMES]
+    notes = [SkippedEvents(1, reasons={name: 1}) for name in HOSTILE_NAMES]
     one = make_side(HOSTILE_NAMES[1], make_analysis(a, health=notes))
     return compare(one, make_side(HOSTILE_NAMES[3], make_analysis(b, idle_us=10)))

@@ -5,12 +5,12 @@ from msgspec.structs import replace
 from tests.report.showing import printed, told_in_full
 
 from tracekit.comparison.looking import look_at
-from tracekit.model.analysis import HealthFinding
 from tracekit.model.note import Note
 from tracekit.model.run import FormResult
 from tracekit.model.timing import FormTiming, ProcessTimes, Startup
 from tracekit.report.document import Commands
 from tracekit.report.words.notes import note_sentence
+from tracekit.statements.health import Truncated
 
 from ..sides import make_analysis, make_cpu_analysis, make_form, make_side
 from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed_comparison
@@ -33,7 +33,7 @@ def test_a_cpu_comparison_says_what_it_cannot_show(snapshot):
 
 
 def test_an_analysis_reads_well_at_80_columns(snapshot):
-    note = HealthFinding("truncated", "warning", 1)
+    note = Truncated(1)
     assert told_in_full(look_at(make_side("trace.json.gz", make_analysis(health=[note]), make_form()))) == snapshot
 
 

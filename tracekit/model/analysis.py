@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from tracekit.model.compilation import CompiledRegions
-from tracekit.model.note import Severity
+from tracekit.model.statement import Severity, Statement
 
 #: Kernel families, in the order reports list them.
 FAMILIES = (
@@ -58,12 +58,23 @@ class TraceFacts(Struct, frozen=True):
 
 
 class HealthFinding(Struct, frozen=True):
-    """Something a reader of the figures must know about the recording; `report/words/health.py` says it in English."""
+    """Something a reader of the figures must know about the recording, as JSON holds it."""
 
     code: str
     severity: Severity
     count: int  #: How many events (or the like) it is about.
-    facts: dict[str, Any] = field(default_factory=dict)  #: Figures and names, with units in their keys.
+    facts: dict[str, Any]  #: Figures and names, with units in their keys.
+    message: str
+
+
+class Health(Statement):
+    """Something a reader of the figures must know about the recording."""
+
+    as_written = HealthFinding
+    count: int
+
+    def written(self) -> HealthFinding:
+        return HealthFinding(self.code, self.severity, self.count, self.facts, self.long())
 
 
 class Window(Struct, frozen=True):
@@ -329,7 +340,7 @@ class Analysis(Struct, frozen=True):
     """What one trace says. GPU parts are None for a CPU-only recording."""
 
     trace: TraceFacts
-    health: tuple[HealthFinding, ...]
+    health: tuple[Health, ...]
     window: Window
     devices: tuple[DeviceUse, ...]
     gpu: GpuUse | None

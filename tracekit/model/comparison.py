@@ -5,10 +5,9 @@ import math
 from typing import Any, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from tracekit.model.advice import Action, VerifiedAdvice
-from tracekit.model.analysis import Analysis, HealthFinding, shrink_idle
+from tracekit.model.analysis import Analysis, Health, shrink_idle
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.estimate import SeparateRunsChange
 from tracekit.model.gate import Gate
@@ -189,12 +188,10 @@ class Side(Struct, frozen=True):
         return self.unprofiled_idle_us if basis == "unprofiled" else self.recorded_idle_us
 
     @property
-    def health(self) -> tuple[HealthFinding, ...]:
+    def health(self) -> tuple[Health, ...]:
         """What is to be known of the recording, and whatever damage the rich one beside it has."""
         rich = self.rich.health if self.rich else ()
-        damage = tuple(
-            replace(each, facts={**each.facts, "recording": "rich"}) for each in rich if each.severity == "error"
-        )
+        damage = tuple(each.but(recording="rich") for each in rich if each.severity == "error")
         return (*self.analysis.health, *damage)
 
     @property

@@ -290,7 +290,6 @@ def file_label(path: Path) -> str:
 def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
     """Ends a command with an error, after its output, when a trace could be read in part only: nothing is lost, and no
     script takes the figures for whole ones."""
-    from tracekit.report.words.health import health_sentence
 
     for side in sides:
         damage = next((finding for finding in side.health if finding.severity == "error"), None)
@@ -298,4 +297,4 @@ def raise_if_damaged(*sides: Side, strict: bool = False) -> None:
             kind = StrictError if strict else TracekitError
             # The rich recording's damage is said to be its own.
             place = side.analysis.trace.path if damage in side.analysis.health else Path(side.path).parent
-            raise kind(f"{place} is damaged: {health_sentence(damage)}; copy or record it again")
+            raise kind(f"{place} is damaged: {damage.long()}; copy or record it again")

@@ -15,12 +15,12 @@ from tracekit.model.analysis import Analysis
 from tracekit.model.comparison import Bound, Comparison, Finding, ReasonShare, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.single_run import SingleRun, per_step
+from tracekit.model.statement import builtins_of
 from tracekit.model.waterfall import Waterfall
 from tracekit.names import encodable
 from tracekit.report.words.common import made_at_words
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.groups import evidence_sentences, label_words
-from tracekit.report.words.health import health_sentence
 from tracekit.report.words.not_compiled import because, remedy_words
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 from tracekit.report.words.reasons import accuracy_because, bound_because, reason_words
@@ -36,17 +36,17 @@ def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
         "findings": list(map(_finding, alone.findings)),
         "warnings": other_sentences(alone.notes),
         "grave": grave_sentences(alone.notes),
-        "notes": msgspec.to_builtins(alone.notes),
+        "notes": builtins_of(alone.notes),
     }
     if alone.nothing_compiled is not None:
         nothing = alone.nothing_compiled
-        told["nothing_compiled"] = {**msgspec.to_builtins(nothing), "because": because(nothing.reasons)}
+        told["nothing_compiled"] = {**builtins_of(nothing), "because": because(nothing.reasons)}
         for told_remedy, remedy in zip(told["nothing_compiled"]["remedies"], nothing.remedies, strict=True):
             told_remedy["advice"] = remedy_words(remedy)
     if side.form is None:
-        told["per_step"] = msgspec.to_builtins(per_step(side))
+        told["per_step"] = builtins_of(per_step(side))
     else:
-        told["run"] = {"form": msgspec.to_builtins(side.form), "steps": side.steps, **_derived(side, top)}
+        told["run"] = {"form": builtins_of(side.form), "steps": side.steps, **_derived(side, top)}
     return json_text({"schema": "tracekit.analysis/1", **_analysis(side.analysis, top), **told})
 
 
@@ -63,7 +63,7 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
         "paths": told.paths,
         "alike": told.alike,
         "warnings": note_sentences(told.notes),
-        "notes": msgspec.to_builtins(told.notes),
+        "notes": builtins_of(told.notes),
         "fastest": told.fastest,
         "told_apart_by": told.told_apart_by,
         "comparisons": [_comparison(each, top) for each in told.comparisons],
@@ -72,7 +72,7 @@ def comparisons_json(told: Comparisons, *, top: int = 20) -> str:
 
 
 def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(comparison)
+    fields: dict[str, Any] = builtins_of(comparison)
     fields |= {"warnings": note_sentences(comparison.notes), "grave": grave_sentences(comparison.notes)}
     if comparison.verdict.apart is not None:
         fields["verdict"]["apart"]["assumed"] = reason_words(comparison.verdict.apart.assumptions)
@@ -105,7 +105,7 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     """With what is said of it in words."""
-    fields: dict[str, Any] = msgspec.to_builtins(finding)
+    fields: dict[str, Any] = builtins_of(finding)
     fields |= {name: fields.pop(name) for name in ("facts", "action")}
     said = {"title": finding_title(finding), "evidence": finding_evidence(finding)}
     advised = {"saving_us": fields.pop("saving_us"), "advice": finding_advice(finding)}
@@ -115,25 +115,23 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _side(side: Side, bound: Bound | None, top: int) -> dict[str, Any]:
     bare = replace(side, sequence=None, provenance=None, timeline=None, rich_timeline=None, pictures=())
     bare = replace(bare, kernel_sources=None, code={})
-    fields: dict[str, Any] = msgspec.to_builtins(bare)
+    fields: dict[str, Any] = builtins_of(bare)
     # Every activity one by one is the trace over again; where their operators come from says how far to trust groups.
     for unwritten in ("sequence", "provenance", "timeline", "rich_timeline", "pictures", "kernel_sources", "code"):
         del fields[unwritten]
     fields["operators"] = side.sequence.operators if side.sequence else None
     fields |= {"steps": side.steps, "analysis": _analysis(side.analysis, top), **_derived(side, top)}
-    return {**fields, "bound": {**msgspec.to_builtins(bound), "because": bound_because(bound)} if bound else None}
+    return {**fields, "bound": {**builtins_of(bound), "because": bound_because(bound)} if bound else None}
 
 
 def _derived(side: Side, top: int) -> dict[str, Any]:
     """`rich` is the analysis of the rich recording; like `analysis` it holds totals over its window's steps, so what
     reports show is beside it per step."""
-    return {"per_step": msgspec.to_builtins(per_step(side)), "rich": _analysis(side.rich, top) if side.rich else None}
+    return {"per_step": builtins_of(per_step(side)), "rich": _analysis(side.rich, top) if side.rich else None}
 
 
 def _analysis(analysis: Analysis, top: int) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(analysis)
-    for told, finding in zip(fields["health"], analysis.health, strict=True):
-        told["message"] = health_sentence(finding)
+    fields: dict[str, Any] = builtins_of(analysis)
     if analysis.idle:
         for told, sync in zip(fields["idle"]["syncs"], analysis.idle.syncs, strict=True):
             told["where"] = made_at_words(sync.place, sync.lines, in_eager_code=sync.in_eager_code) or None

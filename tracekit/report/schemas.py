@@ -22,9 +22,12 @@ from tracekit.model.note import Note
 from tracekit.model.run import FormResult, Run
 from tracekit.model.sequence import OperatorSource
 from tracekit.model.single_run import NothingCompiled, PerStep
+from tracekit.model.statement import Statement
 from tracekit.wings import load, over_ranks, wings
 
 #: The dialect that msgspec writes.
+#: Where a noun's own schema lies in a file.
+PLACE = "#/$defs/{name}"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -96,7 +99,6 @@ BESIDE: dict[str, dict[str, tuple[object, str]]] = {
         "evidence_facts": (tuple[Evidence, ...], ""),
     },
     "Bound": {"because": (str, "Why, in words.")},
-    "HealthFinding": {"message": (str, "")},
     "SyncTime": {"where": (str | None, "Place and lines in words; None where not recorded.")},
 }
 BESIDE["ComparisonFile"] = BESIDE["Comparison"]
@@ -152,7 +154,9 @@ def schema(name: str) -> dict[str, Any]:
     ]
     known = over_ranks()
     job = [load(known.noun)] if known else []
-    _, nouns = msgspec.json.schema_components((file.noun, *added, *job), ref_template="#/$defs/{name}")
+    _, nouns = msgspec.json.schema_components(
+        (file.noun, *added, *job, *_written_statements()), schema_hook=_as_written, ref_template=PLACE
+    )
     if job and Job.__name__ in nouns:
         # What a comparison holds is the wing's.
         nouns[Job.__name__] = nouns[job[0].__name__]
@@ -192,6 +196,17 @@ def schema(name: str) -> dict[str, Any]:
         "$ref": f"#/$defs/{root}",
         "$defs": {each: nouns[each] for each in sorted(needed)},
     }
+
+
+def _written_statements() -> list[type[Struct]]:
+    return [kind.as_written for kind in Statement.__subclasses__()]
+
+
+def _as_written(kind: type) -> dict[str, str]:
+    """The place of what JSON holds of a kind of statements."""
+    if not issubclass(kind, Statement):
+        raise NotImplementedError(f"no schema for {kind.__name__}")
+    return {"$ref": PLACE.format(name=kind.as_written.__name__)}
 
 
 def schema_text(name: str, *, for_reading: bool = False) -> str:

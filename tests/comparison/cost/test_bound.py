@@ -7,10 +7,11 @@ from msgspec.structs import replace
 from tests.sides import make_analysis, make_cpu_analysis, make_form, make_side
 
 from tracekit.comparison.cost.bound import find_bound
-from tracekit.model.analysis import CommunicationUse, DeviceQueue, HealthFinding, SyncTime
+from tracekit.model.analysis import CommunicationUse, DeviceQueue, SyncTime
 from tracekit.model.comparison import Bound, BoundIfSlowed, Side
 from tracekit.model.idle_estimate import Between, IdleEstimate
 from tracekit.model.sequence import Activity, Operator, Sequence
+from tracekit.statements.health import PythonStacksRecorded
 
 BF16 = ("c10::BFloat16",) * 2
 LARGE = Operator("aten::mm", ((4096, 4096), (4096, 4096)), BF16)
@@ -129,7 +130,7 @@ def test_a_gpu_that_hardly_waits_is_bound_by_what_it_does(sequence: Sequence | N
     assert bound_of(side_of(busy_us=950, idle_us=60, wall_us=1000), sequence).kind == kind
 
 
-STACKS = [HealthFinding("python_stacks_recorded", "warning", 1, {"host_slower_up_to": 4})]
+STACKS = [PythonStacksRecorded(1, host_slower_up_to=4)]
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from tests.sides import make_analysis, make_cpu_analysis, make_environment, make
 from tracekit.comparison.judging.disturbances import find_drift_of_ratio, find_unsteady_speeds
 from tracekit.comparison.judging.fairness import find_other_work, find_unfairness, find_unsound, refuse_other_sizes
 from tracekit.errors import TracekitError
-from tracekit.model.analysis import HealthFinding
 from tracekit.model.comparison import Side
 from tracekit.model.gpu import GpuSample, GpuState, Moment
 from tracekit.model.note import Note
 from tracekit.model.option import WORK, words_of
 from tracekit.model.run import Generation, RankOfRun, Settings, UserModel
 from tracekit.model.sequence import Activity, OperatorSource
+from tracekit.statements.health import SkippedEvents, WholeTrace
 
 
 def changed(**changes: Any) -> Side:
@@ -84,8 +84,8 @@ def test_windows_that_differ_and_whole_recordings_are_told():
 
 
 def test_errors_of_a_recording_are_passed_on():
-    error = HealthFinding("skipped_events", "error", 3, {"reasons": {"no time": 3}})
-    info = HealthFinding("whole_trace", "info", 1, {"spans": []})
+    error = SkippedEvents(3, reasons={"no time": 3})
+    info = WholeTrace(1, spans=[])
     facts = {"health": "skipped_events", "count": 3, "facts": {"reasons": {"no time": 3}}}
     told = only(changed(analysis=make_analysis(health=[error, info])))
     assert told == Note("damaged_recording", "error", "b", facts)

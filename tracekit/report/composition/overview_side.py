@@ -25,7 +25,6 @@ from tracekit.report.sections.kernels import kernel_name, times_by_family
 from tracekit.report.sides import with_letters
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled, short
-from tracekit.report.words.health import health_sentence
 
 #: Families of kernels, causes of idle time and kernels that find room.
 MOST_FAMILIES, MOST_CAUSES, MOST_KERNELS = 4, 3, 6
@@ -41,7 +40,7 @@ def side_overview(single: SingleRun, top: int = MOST_KERNELS) -> Overview:
     """`top` is how many kernels are listed."""
     side, nothing = single.side, single.nothing_compiled
     headline, *figures = _answer(side)
-    found = [clipped_within(health_sentence(each), NOTE) for each in side.health]
+    found = [clipped_within(each.long(), NOTE) for each in side.health]
     notes = (*short.headline_notes(single.notes), *found)
     if nothing is not None:
         return Overview(

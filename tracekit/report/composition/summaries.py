@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 from statistics import median
 
-from tracekit.model.analysis import HealthFinding
+from tracekit.model.analysis import Health
 from tracekit.model.comparison import Comparison, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.run import Run
@@ -34,7 +34,6 @@ from tracekit.report.sections.single_run import compiled_too_late, figure_rows
 from tracekit.report.sides import both_sides, with_letters
 from tracekit.report.words import common as words
 from tracekit.report.words.groups import evidence_sentences
-from tracekit.report.words.health import health_sentence
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
@@ -132,8 +131,8 @@ def _parted(parts: Sequence[Line | Table]) -> tuple[Line | Table, ...]:
     return (BLANK, *parts) if parts else ()
 
 
-def _health(findings: Iterable[HealthFinding]) -> tuple[Line, ...]:
-    said = dict.fromkeys((finding.severity, health_sentence(finding)) for finding in findings)
+def _health(findings: Iterable[Health]) -> tuple[Line, ...]:
+    said = dict.fromkeys((finding.severity, finding.long()) for finding in findings)
     return tuple(
         Line(clipped(message, 300), "", f"{severity}: ", SEVERITY_STYLES[severity]) for severity, message in said
     )

@@ -11,7 +11,6 @@ from tracekit.numbers import MISSING, calls_span, count, duration, percent, size
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import STOPPED, extent, ratio_span
-from tracekit.report.words.health import health_sentence
 from tracekit.statistics.steady import mean_ratio
 
 NOTE = "Control calls: second calls of a variant in a round, for the noise floor (A/A)."
@@ -117,7 +116,7 @@ def recording_table(sides: Sides) -> Table:
 def health_table(sides: Sides) -> Table | None:
     """What was noticed about the recordings; None when nothing was."""
     rows = [
-        (letter, finding.severity, clipped(health_sentence(finding), 300), count(finding.count))
+        (letter, finding.severity, clipped(finding.long(), 300), count(finding.count))
         for letter, side in sides
         for finding in side.health
     ]

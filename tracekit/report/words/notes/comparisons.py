@@ -4,11 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracekit.model.analysis import HealthFinding
+from tracekit.model.analysis import Health
 from tracekit.model.option import OPTIONS
 from tracekit.numbers import counted, duration, percent, size, times
 from tracekit.report.words.findings.compiling import check_sentence
-from tracekit.report.words.health import health_sentence
 from tracekit.report.words.noted import noted_sentence
 from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.saying import Sentence
@@ -172,6 +171,11 @@ def _in_timed_calls(times: int) -> str:
     return f" {counted(times, 'recompile')} in timed calls." if times else ""
 
 
+def damage_words(health: str, count: int, facts: Mapping[str, Any]) -> str:
+    known: Any = Health.classes[health]
+    return str(known(count, **facts).long())
+
+
 #: What the outputs of one rank are.
 OUTPUTS_OF_RANK = {"less_accurate": "differ by more than rounding", "undecided": "are inconclusive"}
 
@@ -222,9 +226,7 @@ SENTENCES: dict[str, Sentence] = {
     ),
     "timed_slower_than_recorded": timed_slower_than_recorded,
     # `health` is the code of the finding that says so, `facts` are its facts.
-    "damaged_recording": lambda subject, health, count, facts: (
-        f"{subject}: {health_sentence(HealthFinding(health, 'error', count, facts))}"
-    ),
+    "damaged_recording": lambda subject, health, count, facts: f"{subject}: {damage_words(health, count, facts)}",
     "no_rich_recording": "{subject} has no full trace: idle time has no host causes on either side.",
     "setting_differs": setting_differs,
     "package_differs": lambda package, **facts: setting_differs(setting=package, **facts),

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tracekit.model.analysis import HealthFinding
-from tracekit.report.words.health import SENTENCES, health_sentence
+from tracekit.model.analysis import Health
+from tracekit.statements import health as health
 
 #: Facts of each finding, as analysis/health.py gives them; the others have none.
 FACTS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -29,6 +29,6 @@ FACTS: dict[str, tuple[dict[str, Any], ...]] = {
 }
 
 
-@pytest.mark.parametrize("code", SENTENCES)
+@pytest.mark.parametrize("code", Health.classes)
 def test_every_finding_is_said_in_a_sentence(code: str, snapshot: SnapshotAssertion) -> None:
-    assert [health_sentence(HealthFinding(code, "warning", 1, facts)) for facts in FACTS.get(code, ({},))] == snapshot
+    assert [Health.classes[code](1, **facts).long() for facts in FACTS.get(code, ({},))] == snapshot

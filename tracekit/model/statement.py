@@ -1,0 +1,99 @@
+"""What is said of figures: typed facts, and the words made of them, one class a code.
+
+Classes lie in `tracekit/statements/`, a wing's in the wing. Written, each is its code and its facts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from inspect import get_annotations
+from typing import Any, ClassVar, Literal, Self, dataclass_transform
+
+import msgspec
+from msgspec import Struct
+
+Severity = Literal["info", "warning", "error"]
+#: Attributes that are no facts: they are written beside them.
+BESIDE = ("subject", "count")
+
+
+@dataclass_transform(frozen_default=True)
+class Statement:
+    """Facts, in annotated attributes with units in their names, and what is said of them.
+
+    A class without a `code` is a kind; codes are unique within one.
+    """
+
+    code: ClassVar[str]
+    usual_severity: ClassVar[Severity] = "warning"
+    classes: ClassVar[dict[str, type[Statement]]]  #: Of a kind: its classes by code.
+    as_written: ClassVar[type[Struct]]  #: Of a kind: what JSON holds.
+
+    def __init_subclass__(cls) -> None:
+        if "code" not in vars(cls):
+            cls.classes = {}
+            return
+        kinds = [kind for kind in reversed(cls.__mro__) if issubclass(kind, Statement) and "classes" in vars(kind)]
+        inherited = {name: hint for kind in kinds for name, hint in get_annotations(kind).items()}
+        cls.__annotations__ = inherited | get_annotations(cls)
+        for kind in kinds:
+            assert cls.code not in kind.classes, f"two statements of a kind have the code {cls.code}"
+            kind.classes[cls.code] = cls
+        dataclass(repr=False, eq=False)(cls)
+        # A dataclass msgspec writes and reads by its fields alone; for anything else it asks `written` and `read`.
+        del cls.__dataclass_fields__  # type: ignore[attr-defined]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]  # Facts may be lists.
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+    @property
+    def severity(self) -> Severity:
+        return self.usual_severity
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Figures and names as JSON holds them, without those that may be missing and are."""
+        own = {name: value for name, value in vars(self).items() if name not in BESIDE}
+        told = {name: value for name, value in own.items() if not (hasattr(type(self), name) and value is None)}
+        facts: dict[str, Any] = builtins_of(told)
+        return facts
+
+    def but(self, **changes: Any) -> Self:
+        """The same with other facts."""
+        return type(self)(**(vars(self) | changes))
+
+    def written(self) -> Struct:
+        """What JSON holds: for each kind the `as_written` of it."""
+        return Written(self.code, self.facts)
+
+    def long(self) -> str:
+        """The sentence."""
+        raise NotImplementedError
+
+    def short(self) -> str:
+        """What is said where a line of the terminal is all there is."""
+        return self.long()
+
+
+class Written(Struct, frozen=True):
+    """A statement in a file."""
+
+    code: str
+    facts: dict[str, Any]
+
+
+def written(value: object) -> Struct:
+    """msgspec's `enc_hook`: a statement as JSON holds it."""
+    if isinstance(value, Statement):
+        return value.written()
+    raise NotImplementedError(f"no JSON for {type(value).__name__}")
+
+
+def builtins_of(noun: object) -> Any:
+    """The noun in lists, dicts and scalars, statements as JSON holds them."""
+    return msgspec.to_builtins(noun, enc_hook=written)

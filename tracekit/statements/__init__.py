@@ -1,0 +1,1 @@
+"""What tracekit says: a class a code, a file a subject."""
