@@ -115,7 +115,7 @@ def open_page(path: Path, *, width: int = 1280, dark: bool = False, scripts: boo
     """Opens a page from its file and waits until all is drawn and laid out."""
     with opened(path, width=width, dark=dark, scripts=scripts) as visited:
         page = visited.page
-        drawn = page.query_selector_all("figure > .js-plotly-plot")
+        drawn = page.query_selector_all("figure.chart")
         return Visit(
             complaints=tuple(visited.complaints),
             requests=tuple(visited.requests),
@@ -128,6 +128,6 @@ def open_page(path: Path, *, width: int = 1280, dark: bool = False, scripts: boo
 
 
 def _spills(chart: Any) -> bool:
-    drawing, place = chart.query_selector("svg.main-svg"), chart.query_selector("xpath=..")
-    inner, outer = drawing.bounding_box(), place.bounding_box()
-    return bool(inner["x"] + inner["width"] > outer["x"] + outer["width"] + 1)
+    edge = "(chart) => chart.querySelector('.rows:not(.inside)') ? chart.getBoundingClientRect().right + 1 : Infinity"
+    ends = "(chart) => [...chart.querySelectorAll('.line b')].map((text) => text.getBoundingClientRect().right)"
+    return any(end > chart.evaluate(edge) for end in chart.evaluate(ends))

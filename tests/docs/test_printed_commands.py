@@ -28,7 +28,7 @@ from .texts import ROOT
 
 SOURCE = ROOT / "tracekit"
 #: Where `--name` is a variable of a style sheet.
-STYLES = ("charts.py", "drawing.py")
+STYLES = ("drawing.py",)
 #: Options of docker, pip and torchrun.
 OTHERS = {"--cap-add", "--force-reinstall", "--index-url", "--master-port", "--nproc-per-node"}
 CAPTURED = dict.fromkeys(SWITCHES.values(), "1")

@@ -129,7 +129,7 @@ def test_gain_and_loss_differ_in_lightness_and_are_read_as_text(dark: bool):
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_on_bars_is_read(dark: bool):
     told = scheme(dark)
-    for _, _, bar, _, text in SEGMENTS:
+    for _, _, bar, text in SEGMENTS:
         assert contrast(told[bar], told[text]) >= 4.5, bar
     for name in ("gain", "loss", "total"):
         # A module's colour covers the paper in part.
@@ -158,6 +158,5 @@ def test_bars_of_the_sides_are_seen_on_their_paper(dark: bool):
 def test_as_many_sides_as_may_stand_beside_each_other_have_looks_of_their_own():
     told = scheme(False)
     for chart in family_charts(with_letters(*(make_side(f"side {at}") for at in range(2 * MOST_RUNS)))):
-        markers = [bar["marker"] for bar in chart.figure.to_dict()["data"]]
-        looks = [(told[each["color"][6:-1]], str(each.get("pattern"))) for each in markers]
+        looks = [(told[bar.colour], bar.hatched) for bar in chart.legend]
         assert len(looks) == len(set(looks)) == 2 * MOST_RUNS

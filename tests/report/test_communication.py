@@ -77,16 +77,15 @@ def test_a_call_s_bars_have_communication_where_there_is_any(between: Comparison
         "other",
         "idle",
     }
-    drawn = [len(call_chart(each).figure.to_dict()["data"]) for each in (between, without)]
+    drawn = [len(call_chart(each).legend) for each in (between, without)]
     assert drawn == [4, 3]
 
 
-def test_the_waterfall_draws_communication_over_gain_and_loss(between: Comparison) -> None:
-    falls, over = waterfall_chart(between).figure.to_dict()["data"]
-    (at,) = over["y"]
-    assert over["x"][0] == pytest.approx(falls["x"][at])
+def test_the_waterfall_draws_communication_as_neither_gain_nor_loss(between: Comparison) -> None:
+    bars = waterfall_chart(between).bars
+    (at,) = (at for at, bar in enumerate(bars) if bar.colour == "kind-communication")
     # It begins where the bars above it end.
-    assert over["base"][0] == pytest.approx(math.fsum(falls["x"][:at]))
+    assert bars[at].start == pytest.approx(math.fsum(bar.end - bar.start for bar in bars[:at]))
 
 
 def lines(between: Comparison, ranks: tuple[Side, Side]) -> Iterator[str]:

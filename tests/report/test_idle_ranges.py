@@ -198,22 +198,18 @@ def test_one_trace_alone_has_its_causes_as_recorded_and_their_ranges_in_the_json
     assert told["recorded_idle_by_cause_range_us"] == {"op_dispatch": [80.0, 300.0]}
     chart = cause_chart(with_letters(side))
     assert chart is not None
-    (bars,) = chart.figure.to_dict()["data"]
-    at = bars["customdata"].index("operator dispatch")
-    assert (bars["error_x"]["array"][at], bars["error_x"]["arrayminus"][at]) == pytest.approx((0, 0.22))
+    (bar,) = (row.bars[0] for row in chart.rows if row.label == "operator dispatch")
+    assert bar.reach == pytest.approx((0.08, 0.3))
 
 
 def test_bars_of_causes_end_in_their_ranges() -> None:
     comparison = compared(A, B)
     chart = cause_chart(with_letters(comparison.a, comparison.b))
     assert chart is not None
-    (bars, _) = chart.figure.to_dict()["data"]
-    at = bars["customdata"].index("Python")
-    assert (bars["x"][at], bars["error_x"]["array"][at], bars["error_x"]["arrayminus"][at]) == pytest.approx(
-        (9, 0.4, 0.4)
-    )
+    (bar,) = (row.bars[0] for row in chart.rows if row.label == "Python")
+    assert (bar.end, *bar.reach) == pytest.approx((9, 8.6, 9.4))
     exact = cause_chart(with_letters(*make_pair(scaled(2.0), scaled(1.0))))
-    assert exact is not None and all("error_x" not in bars for bars in exact.figure.to_dict()["data"])
+    assert exact is not None and all(bar.reach is None for bar in exact.bars)
 
 
 def test_the_waterfall_says_what_the_residual_holds_of_each_side() -> None:

@@ -36,10 +36,6 @@ UNREACHABLE = """() => [...document.querySelectorAll("th, td, caption")].filter(
   return edge.right > innerWidth + 1 || (!scrolls && cut);
 }).map((cell) => cell.textContent.trim().slice(0, 60))"""
 
-#: Whether every chart in sight is as wide as its place: Plotly draws it anew a moment after that has changed.
-FITTED = """() => [...document.querySelectorAll(".js-plotly-plot")].every((place) => !place.clientWidth
-  || Math.abs(place.querySelector(".main-svg").getBoundingClientRect().width - place.clientWidth) < 2)"""
-
 #: Which parts are unfolded, and the page as it was then, but for the order of its tables.
 REMEMBER = "window.folds = new Map([...document.querySelectorAll('details')].map((each) => [each, each.open]))"
 PUT_BACK = """() => {
@@ -261,7 +257,6 @@ def assert_all_in_reach(page: Any) -> None:
 def unfold(page: Any) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     settle(page)
-    page.wait_for_function(FITTED)
 
 
 @cache
@@ -279,25 +274,10 @@ def test_pages_of_one_side_and_of_several_are_drawn_and_in_reach_on_any_screen(t
         for each in (width, 390, 1280):
             visited.page.set_viewport_size({"width": each, "height": 900})
             assert_all_in_reach(visited.page)
-            assert visited.page.locator("figure > .js-plotly-plot").count() == charts
+            assert visited.page.locator("figure.chart").count() == charts
         visited.page.set_viewport_size({"width": width, "height": 900})
         assert violations(visited.page, WEIGHTY) == []
         assert was_quiet(visited)
-
-
-def test_every_chart_is_saved_as_a_picture_with_its_title(page, tmp_path):
-    titles = page.locator("figure:has(> .js-plotly-plot) figcaption")
-    assert page.locator(".save button").count() == 2 * titles.count() > 4
-    begins = {"png": b"\x89PNG", "svg": b"<svg"}
-    page.click("#time summary")
-    for kind, begin in begins.items():
-        with page.expect_download() as saved:
-            page.click(f"figure:has(#waterfall) [data-save={kind}]")
-        assert saved.value.suggested_filename.endswith(f"-waterfall.{kind}")
-        path = tmp_path / saved.value.suggested_filename
-        saved.value.save_as(path)
-        assert path.read_bytes().startswith(begin)
-    assert "What changed from A to B" in path.read_text(encoding="utf-8")
 
 
 def test_on_a_phone_each_figure_stands_beside_the_name_of_its_column(phone):
@@ -360,8 +340,7 @@ def test_on_paper_the_page_is_light_whole_and_without_controls(tmp_path):
 WHEN_READ = """addEventListener("DOMContentLoaded", () => {
   document.querySelector(".explorer thead button").click();
   window.whenRead = {
-    charts: document.documentElement.dataset.charts,
-    plotly: typeof Plotly,
+    drawn: document.documentElement.dataset.timelines,
     sorted: document.querySelector(".explorer th[aria-sort]") !== null,
     heights: [...document.querySelectorAll("figure")].map((each) => each.offsetHeight),
     timelines: document.querySelector(".timelines canvas").offsetHeight,
@@ -374,11 +353,11 @@ WHEN_READ = """addEventListener("DOMContentLoaded", () => {
 SHOWN = "[...document.querySelectorAll('main > section')].map((each) => getComputedStyle(each).contentVisibility)"
 
 
-def test_the_page_answers_before_its_charts_are_drawn_and_nothing_moves_when_they_are(matched):
+def test_the_page_answers_before_its_timelines_are_drawn_and_nothing_moves_when_they_are(matched):
     with opened(matched, script=WHEN_READ) as visited:
         page = visited.page
         before = page.evaluate("whenRead")
-        assert (before["charts"], before["plotly"], before["sorted"]) == ("drawing", "undefined", True)
+        assert (before["drawn"], before["sorted"]) == ("drawing", True)
         after = page.evaluate("[...document.querySelectorAll('figure')].map((each) => each.offsetHeight)")
         assert after == pytest.approx(before["heights"], abs=2)
         assert page.evaluate("document.querySelector('.timelines canvas').offsetHeight") == before["timelines"] > 50

@@ -1,18 +1,26 @@
-"""What the page draws, as plotly figures. Every value drawn is in a table beside it too."""
+"""What the page draws. Every value drawn is in a table beside it too."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_lowercase
-from typing import Any
+from types import MappingProxyType
 
 from msgspec import Struct
 
 from tracekit.model.comparison import Comparison
 from tracekit.model.groups import ModuleTime
-from tracekit.model.idle_estimate import NOTHING
-from tracekit.numbers import MINUS, change_with_share, count, duration, duration_change, percent, scale_of
-from tracekit.report.document import Bars, Chart
-from tracekit.report.drawing import LEGEND, axis_of, drawn, escaped, told_apart
+from tracekit.model.idle_estimate import NOTHING, Between
+from tracekit.numbers import (
+    MINUS,
+    change_with_share,
+    count,
+    decimals_within,
+    duration,
+    duration_change,
+    percent,
+    scale_of,
+)
+from tracekit.report.document import Chart, ChartRow, DrawnBar
 from tracekit.report.sections.call import CALL_PARTS, CallTime, call_times
 from tracekit.report.sections.compilation import PHASES
 from tracekit.report.sections.headline import LETTERS, Names, part_label, waterfall_changes
@@ -21,30 +29,18 @@ from tracekit.report.sections.kernels import times_by_family
 from tracekit.report.sides import Sides, both_sides, side_name
 from tracekit.report.words.common import cause_words, scope_of, shared_scope
 
+#: What is said of a chart to whoever does not see it.
+BELOW = "the table below holds the same values"
 #: Sides that the style sheet has a hue for (`side-a` to `side-i`). The others have the same ones again, hatched.
 HUES = "abcdefghi"
 
-BESIDE_BAR = {"xanchor": "left", "xshift": 3, "showarrow": False}
-#: Heights in pixels.
-PER_BAR = 34
-PER_CALL = 44
-PER_MODULE = 30
-BAR_APART = 16
-#: A bar's share of its row.
-WATERFALL_WIDTH = 0.65
-PER_SIDE = 15
-MARGINS = 56
-
-#: What a call consists of, and the colours of the bar, of its edge and of the figure in it.
+#: What a call consists of, and the colours of the bar and of the figure in it.
 SEGMENTS = (
-    ("matrix_us", CALL_PARTS["library"], "hue-blue", "paper", "paper"),
-    ("other_us", CALL_PARTS["other"], "hue-olive", "paper", "paper"),
-    ("communication_us", CALL_PARTS["communication"], "hue-deep", "paper", "paper"),
-    ("idle_us", CALL_PARTS["idle"], "rule", "soft", "ink"),
+    ("matrix_us", CALL_PARTS["library"], "hue-blue", "paper"),
+    ("other_us", CALL_PARTS["other"], "hue-olive", "paper"),
+    ("communication_us", CALL_PARTS["communication"], "hue-deep", "paper"),
+    ("idle_us", CALL_PARTS["idle"], "rule", "ink"),
 )
-
-#: What a figure may be, at the end of its bar.
-ENDS: dict[str, Any] = {"type": "data", "symmetric": False, "color": "var(--ink)", "thickness": 1, "width": 3}
 
 #: Levels of modules that are drawn, and the share of the whole that each is wide at least.
 MOST_LEVELS, LEAST_WIDTH = 7, 0.002
@@ -55,135 +51,52 @@ FULL_CHANGE, STRONGEST, FAINTEST, NO_CHANGE = 0.5, 0.5, 0.08, 0.01
 
 def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names = LETTERS) -> Chart | None:
     """What makes the change from A to B, from a zero line on; None where there is no waterfall."""
-    parts = waterfall_changes(comparison)
-    if not parts:
+    changes = waterfall_changes(comparison)
+    if not changes or comparison.waterfall is None:
         return None
     a, b = names
-    labels = [*(label for label, _ in parts), f"all changes: {b} {MINUS} {a}"]
-    changes = [us for _, us in parts]
+    # That a rank waits longer for others is neither gain nor loss.
+    unjudged = {part_label(part) for part in comparison.waterfall.parts if part.label == "exposed_communication"}
     # Where each bar ends; the last one begins at zero again.
-    ends = list(itertools.accumulate(changes, initial=0.0))
-    lowest, highest = min(ends), max(ends)
-    unit, scale, _ = scale_of(max(-lowest, highest))
-    starts, ends = [*ends[:-1], 0.0], [*ends[1:], ends[-1]]
-    texts = [duration_change(us) for us in (*changes, ends[-1])]
-    data: dict[str, Any] = {
-        "type": "waterfall",
-        "orientation": "h",
-        "y": list(range(len(labels))),
-        "x": [us / scale for us in (*changes, ends[-1])],
-        "measure": [*("relative" for _ in parts), "total"],
-        "text": texts,
-        "textposition": "none",
-        "customdata": [escaped(label) for label in labels],
-        "hovertemplate": "%{customdata}: %{text}<extra></extra>",
-        "increasing": {"marker": {"color": "var(--loss)"}},
-        "decreasing": {"marker": {"color": "var(--gain)"}},
-        "totals": {"marker": {"color": "var(--total)"}},
-        "connector": {"line": {"color": "var(--rule)", "width": 1}},
-    }
-    unjudged = [*_unjudged(comparison, labels, starts, changes, texts, scale)]
-    if unjudged:
-        # Bars over each other are as wide, and need no names beside those of their rows.
-        data["width"] = WATERFALL_WIDTH
-    # The figure of each bar stands at its right end: at its left a narrow page has the bar's label.
-    span = (highest - lowest) / scale
-    layout: dict[str, Any] = {
-        "xaxis": {
-            "title": {"text": unit},
-            "range": [lowest / scale - 0.02 * span, highest / scale + 0.18 * span],
-            "zerolinewidth": 2,
-        },
-        "yaxis": axis_of(labels),
-        "annotations": [
-            {"text": text, "x": max(start, end) / scale, "y": at} | BESIDE_BAR
-            for at, (text, start, end) in enumerate(zip(texts, starts, ends, strict=True))
-        ],
-    }
-    if unjudged:
-        layout["showlegend"] = False
-    title = f"What changed from {a} to {b}, {unit}, {shared_scope(comparison, names)}"
-    return drawn(id_, title, (data, *unjudged), layout, PER_BAR * len(labels) + MARGINS)
+    ends = list(itertools.accumulate((us for _, us in changes), initial=0.0))
+    unit, scale, _ = scale_of(max(-min(ends), max(ends)))
+    rows = [
+        _fall(label, start / scale, end / scale, us, "kind-communication" if label in unjudged else None)
+        for (label, us), start, end in zip(changes, ends, ends[1:], strict=False)
+    ]
+    rows.append(_fall(f"all changes: {b} {MINUS} {a}", 0.0, ends[-1] / scale, ends[-1], "total"))
+    title = f"What changed from {a} to {b}, {shared_scope(comparison, names)}"
+    return Chart(id_, title, f"{title}; {BELOW}.", unit, tuple(rows))
 
 
-def _unjudged(
-    comparison: Comparison,
-    labels: Sequence[str],
-    starts: Sequence[float],
-    changes: Sequence[float],
-    texts: Sequence[str],
-    scale: float,
-) -> Iterator[dict[str, Any]]:
-    """Bars of communication, over those of the waterfall: their change is neither gain nor loss."""
-    parts = comparison.waterfall.parts if comparison.waterfall else ()
-    own = {part_label(part) for part in parts if part.label == "exposed_communication"}
-    at = [index for index, label in enumerate(labels) if label in own]
-    if at:
-        yield {
-            "type": "bar",
-            "orientation": "h",
-            "y": at,
-            "x": [changes[index] / scale for index in at],
-            "base": [starts[index] / scale for index in at],
-            "width": WATERFALL_WIDTH,
-            "customdata": [[escaped(labels[index]), texts[index]] for index in at],
-            "hovertemplate": "%{customdata[0]}: %{customdata[1]}<extra></extra>",
-            "marker": {"color": "var(--kind-communication)"},
-        }
-
-
-def waterfall_bars(comparison: Comparison, names: Names = LETTERS) -> Bars | None:
-    """The same in characters."""
-    parts = waterfall_changes(comparison)
-    rows = tuple((label, duration_change(us), us) for label, us in parts)
-    title = f"What changed from {names[0]} to {names[1]}, {shared_scope(comparison, names)}"
-    return Bars(title, rows) if rows else None
+def _fall(label: str, start: float, end: float, us: float, colour: str | None) -> ChartRow:
+    text = duration_change(us)
+    return ChartRow(label, (DrawnBar(start, end, colour or ("loss" if us > 0 else "gain"), f"{label}: {text}", text),))
 
 
 def call_chart(comparison: Comparison) -> Chart | None:
     """One call of both sides, divided into what it consists of; None where the sides have no common scale."""
     sides = (comparison.a, comparison.b)
     found = call_times((comparison,), sides)
-    return _calls("call", "One call", [side.label for side in sides], *found) if found else None
+    return _calls([side.label for side in sides], *found) if found else None
 
 
-def _calls(id_: str, what: str, names: Sequence[str], basis: str, calls: Sequence[CallTime]) -> Chart:
+def _calls(names: Sequence[str], basis: str, calls: Sequence[CallTime]) -> Chart:
     unit, scale, decimals = scale_of(max(each.whole_us for each in calls))
-    segments = _segments(calls)
-    figures = [[getattr(each, name) / scale for each in calls] for name, *_ in segments]
-    data = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": words,
-            "y": list(range(len(calls))),
-            "x": values,
-            "text": [f"{value:,.{decimals}f}" for value in values],
-            "textposition": "inside",
-            "insidetextanchor": "middle",
-            "textangle": 0,
-            "insidetextfont": {"color": f"var(--{text})"},
-            "marker": {"color": f"var(--{colour})", "line": {"color": f"var(--{edge})", "width": 1}},
-            "customdata": [escaped(name) for name in names],
-            "hovertemplate": f"%{{customdata}}, {words}: %{{text}} {unit}<extra></extra>",
-        }
-        for (_, words, colour, edge, text), values in zip(segments, figures, strict=True)
-    ]
-    wholes = [f"{each.whole_us / scale:,.{decimals}f} {unit}" for each in calls]
-    labels = [f"{name}<br>{whole}" for name, whole in zip(told_apart(names), wholes, strict=True)]
-    layout = {
-        "barmode": "stack",
-        "showlegend": True,
-        "xaxis": {"title": {"text": unit}, "rangemode": "tozero"},
-        "yaxis": axis_of(names) | {"ticktext": labels},
-        # A figure that does not fit into its bar is only told on pointing at it.
-        "uniformtext": {"mode": "hide", "minsize": 10},
-    }
-    title = f"{what}, {unit} ({'unprofiled' if basis == 'unprofiled' else 'with profiler'})"
-    return drawn(id_, title, data, layout, PER_CALL * len(calls) + MARGINS + LEGEND, "; ".join(_told(names, calls)))
+    rows = []
+    for name, call in zip(names, calls, strict=True):
+        start, bars = 0.0, []
+        for field, kind, colour, ink in _segments(calls):
+            length = getattr(call, field) / scale
+            text = f"{length:,.{decimals}f}"
+            bars.append(DrawnBar(start, start + length, colour, f"{name}, {kind}: {text} {unit}", text, kind, ink))
+            start += length
+        rows.append(ChartRow(f"{name} {call.whole_us / scale:,.{decimals}f} {unit}", tuple(bars)))
+    title = f"One call, {unit} ({'unprofiled' if basis == 'unprofiled' else 'with profiler'})"
+    return Chart("call", title, f"{title}; {'; '.join(_told(names, calls))}.", unit, tuple(rows), inside=True)
 
 
-def _segments(calls: Sequence[CallTime]) -> list[tuple[str, str, str, str, str]]:
+def _segments(calls: Sequence[CallTime]) -> list[tuple[str, str, str, str]]:
     """Communication has none where there is no communication."""
     communicates = any(call.communication_us for call in calls)
     return [each for each in SEGMENTS if each[0] != "communication_us" or communicates]
@@ -204,9 +117,20 @@ class _Cell(Struct, frozen=True):
     level: int
     start_us: float
 
-    @property
-    def change(self) -> float:
-        return self.module.delta_us / self.module.a_us
+    def drawn(self, scale: float) -> DrawnBar:
+        module, change = self.module, self.module.delta_us / self.module.a_us
+        kind, colour = f"within {percent(NO_CHANGE, 0)}", "total"
+        if abs(change) >= NO_CHANGE:
+            kind, colour = ("more", "loss") if change > 0 else ("less GPU time", "gain")
+        return DrawnBar(
+            self.start_us / scale,
+            (self.start_us + module.a_us) / scale,
+            colour,
+            f"{module.path or self.name}: {_module_words(module)}",
+            f"{self.name} {_share(change)}",
+            kind,
+            strength=_strength(change),
+        )
 
 
 def module_chart(comparison: Comparison) -> Chart | None:
@@ -220,47 +144,12 @@ def module_chart(comparison: Comparison) -> Chart | None:
         _cells(root, "GPU kernels but communication" if apart else "all GPU kernels", 0, 0.0, LEAST_WIDTH * root.a_us)
     )
     unit, scale, _ = scale_of(root.a_us)
-    kinds = (
-        ("less GPU time", "gain", [each for each in cells if each.change <= -NO_CHANGE]),
-        ("more", "loss", [each for each in cells if each.change >= NO_CHANGE]),
-        (f"within {percent(NO_CHANGE, 0)}", "total", [each for each in cells if abs(each.change) < NO_CHANGE]),
-    )
-    data = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": words,
-            "x": [each.module.a_us / scale for each in some],
-            "base": [each.start_us / scale for each in some],
-            "y": [each.level for each in some],
-            "width": 0.96,
-            "text": [escaped(f"{each.name} {_share(each.change)}") for each in some],
-            "textposition": "inside",
-            "insidetextanchor": "middle",
-            "insidetextfont": {"color": "var(--ink)"},
-            "textangle": 0,
-            "customdata": [[escaped(each.module.path or each.name), _module_words(each.module)] for each in some],
-            "hovertemplate": "%{customdata[0]}<br>%{customdata[1]}<extra></extra>",
-            "marker": {
-                "color": f"var(--{colour})",
-                "opacity": [_strength(each.change) for each in some],
-                "line": {"color": "var(--paper)", "width": 1},
-            },
-        }
-        for words, colour, some in kinds
-        if some
-    ]
-    levels = 1 + max(each.level for each in cells)
-    layout = {
-        "barmode": "overlay",
-        "bargap": 0,
-        "showlegend": True,
-        "xaxis": {"title": {"text": unit}, "range": [0, root.a_us / scale], "showgrid": False},
-        "yaxis": {"visible": False, "tickvals": list(range(levels))},
-        "uniformtext": {"mode": "hide", "minsize": 10},
-    }
+    levels: dict[int, list[DrawnBar]] = {}
+    for cell in cells:
+        levels.setdefault(cell.level, []).append(cell.drawn(scale))
     title = f"GPU time by module: as wide as in {a}, coloured by the change to {b}"
-    return drawn("modules", title, data, layout, PER_MODULE * levels + MARGINS + LEGEND)
+    rows = tuple(ChartRow("", tuple(bars)) for _, bars in sorted(levels.items()))
+    return Chart("modules", title, f"{title}; {BELOW}.", unit, rows, inside=True)
 
 
 def _cells(module: ModuleTime, name: str, level: int, start_us: float, least_us: float) -> Iterator[_Cell]:
@@ -321,18 +210,15 @@ def cause_chart(sides: Sides) -> Chart | None:
     profiled = any(side.unprofiled_idle_us is None for _, side in sides)
     known, present = [ranged_idle_causes(side, profiled=profiled) for _, side in sides], causes_present(sides)
     us = {cause_words(cause): [each.get(cause, NOTHING) for each in known] for cause in present}
-    values = {label: [each.us / 1e3 for each in figures] for label, figures in us.items()}
     how = "as recorded" if profiled else "unprofiled calls"
     title = f"Idle time by cause in milliseconds, {how}, {scope_of(sides)}"
-    ends = [
-        {
-            "array": [(each.high_us - each.us) / 1e3 for each in figures],
-            "arrayminus": [(each.us - each.low_us) / 1e3 for each in figures],
-        }
-        for figures in zip(*us.values(), strict=True)
-    ]
-    exact = not any(each.half_us for figures in us.values() for each in figures)
-    return _grouped("idle-causes", title, values, sides, "ms", () if exact else ends) if values else None
+    values = {label: [each.us / 1e3 for each in figures] for label, figures in us.items()}
+    reaches = {label: [_reach(each) for each in figures] for label, figures in us.items()}
+    return _grouped("idle-causes", title, values, sides, "ms", reaches) if values else None
+
+
+def _reach(time: Between) -> tuple[float, float] | None:
+    return (time.low_us / 1e3, time.high_us / 1e3) if time.half_us else None
 
 
 def phase_chart(sides: Sides) -> Chart | None:
@@ -354,36 +240,26 @@ def phase_chart(sides: Sides) -> Chart | None:
 def _grouped(
     id_: str,
     title: str,
-    values: dict[str, list[float]],
+    values: Mapping[str, Sequence[float]],
     sides: Sides,
     unit: str,
-    ends: Sequence[dict[str, list[float]]] = (),
+    reaches: Mapping[str, Sequence[tuple[float, float] | None]] = MappingProxyType({}),
 ) -> Chart:
-    """A bar of each side for each label, the first label on top. `ends` are what each side's figures may be."""
-    # No two sides look alike.
-    colours = [{"color": f"var(--side-{hue})"} for hue in HUES]
-    looks: list[dict[str, Any]] = [*colours, *({**each, "pattern": {"shape": "/"}} for each in colours * 2)]
-    labels = list(values)
-    names = told_apart([side_name(letter, side) for letter, side in sides])
-    data = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": names[index],
-            "y": list(range(len(labels))),
-            "customdata": [escaped(label) for label in labels],
-            "x": [figures[index] for figures in values.values()],
-            "marker": looks[ascii_lowercase.index((letter or "b").lower())],
-            "hovertemplate": f"%{{customdata}}: %{{x:,.3~f}} {unit}<extra>{letter}</extra>",
-            **({"error_x": ENDS | ends[index]} if ends else {}),
-        }
-        for index, (letter, _) in enumerate(sides)
-    ]
-    layout = {
-        "barmode": "group",
-        # Which of several sides a lone one is.
-        "showlegend": sides[0][0] != "",
-        "xaxis": {"title": {"text": unit}, "rangemode": "tozero"},
-        "yaxis": axis_of(labels),
-    }
-    return drawn(id_, title, data, layout, (BAR_APART + PER_SIDE * len(sides)) * len(labels) + MARGINS + LEGEND)
+    """A bar of each side for each label, the first label on top. `reaches` are from where to where each may lie."""
+    # Which of several sides a lone one is. No two look alike.
+    looks = [ascii_lowercase.index((letter or "b").lower()) for letter, _ in sides]
+    names = [side_name(letter, side) if letter else "" for letter, side in sides]
+    rows = []
+    for label, figures in values.items():
+        bars = []
+        for figure, look, name, reach in zip(
+            figures, looks, names, reaches.get(label, [None] * len(sides)), strict=True
+        ):
+            decimals = decimals_within((reach[1] - reach[0]) / 2, 3) if reach else 3
+            text = f"{figure:,.{decimals}f}"
+            text = text.rstrip("0").rstrip(".") if "." in text else text
+            words = f"{', '.join(filter(None, (label, name)))}: {text} {unit}"
+            hue = f"side-{HUES[look % len(HUES)]}"
+            bars.append(DrawnBar(0.0, figure, hue, words, text, name, hatched=look >= len(HUES), reach=reach))
+        rows.append(ChartRow(label, tuple(bars)))
+    return Chart(id_, title, f"{title}; {BELOW}.", unit, tuple(rows))

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure as PlotlyFigure
 
 #: Parts find room in the markdown twin, which is bounded, in this order, the earlier of one rank before the later.
 FIRST, WARNINGS, FINDINGS, TABLES, MORE_FINDINGS, DETAILS, LAST = range(7)
@@ -58,23 +55,57 @@ def filled_table(
     return Table(caption, heads, found, note) if found else None
 
 
+class DrawnBar(Struct, frozen=True):
+    """A bar of a chart, from `start` to `end` in its unit. `colour` is one of the style sheet's (`gain`), `kind` what
+    the legend calls it, `words` are said on pointing at it, `text` stands in or beside it."""
+
+    start: float
+    end: float
+    colour: str
+    words: str
+    text: str
+    kind: str = ""
+    ink: str = "ink"  #: The colour of a text in it.
+    strength: float = 1.0  #: How much of its colour covers the paper.
+    hatched: bool = False
+    reach: tuple[float, float] | None = None  #: From where to where its end may lie.
+
+
+class ChartRow(Struct, frozen=True):
+    label: str
+    bars: tuple[DrawnBar, ...]
+
+
 class Chart(Struct, frozen=True):
-    """A figure of plotly's, whose colours are the style sheet's: `var(--gain)`. `id` is the element it is drawn into;
-    `description` is what a screen reader says. `height` in pixels is without the title, which stands above."""
+    """Horizontal bars. `id` is the element that it is drawn into; `description` is what a screen reader says. Bars of a
+    row are one line with their texts inside, or a line each with its text beside."""
 
     id: str
     title: str
     description: str
-    figure: PlotlyFigure
-    height: int
+    unit: str
+    rows: tuple[ChartRow, ...]
+    inside: bool = False
 
+    @property
+    def bars(self) -> tuple[DrawnBar, ...]:
+        return tuple(bar for row in self.rows for bar in row.bars)
 
-class Bars(Struct, frozen=True):
-    """Changes in characters, to both sides of a zero line, for where nothing can be drawn: label, figure and value of
-    each."""
+    @property
+    def legend(self) -> tuple[DrawnBar, ...]:
+        """A bar of each kind; none where there is one kind without a name."""
+        return tuple({bar.kind: bar for bar in self.bars if bar.kind}.values())
 
-    caption: str
-    rows: tuple[tuple[str, str, float], ...]
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The lowest and the highest value, 0 among them."""
+        values = [0.0, *(value for bar in self.bars for value in (bar.start, bar.end, *(bar.reach or ())))]
+        return min(values), max(values)
+
+    def share(self, value: float) -> float:
+        """Where the value lies between the ends, in percent."""
+        low, high = self.ends
+        return round(100 * (value - low) / ((high - low) or 1.0), 3)
 
 
 class Timelines(Struct, frozen=True):
@@ -294,7 +325,7 @@ class Beside(Struct, frozen=True):
 #: What the page alone shows; a bare string is a paragraph.
 OfPage = str | Heading | Chart | Timelines | Explorer | HeatMap | Tree | Pictures | Beside
 #: What a section is made of.
-Block = OfPage | Bars | StackedBars | Table | Findings | Bullets | Definitions | Commands | Output | Fold
+Block = OfPage | StackedBars | Table | Findings | Bullets | Definitions | Commands | Output | Fold
 
 
 class Part(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""How charts look: plotly's figures in the page's colours, with labels that tell their bars apart."""
+"""Charts as plotly figures, in the page's colours, with labels that tell their bars apart."""
 
 from __future__ import annotations
 
@@ -6,90 +6,118 @@ import html
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tracekit.names import printable
-from tracekit.report.document import Chart
+from tracekit.report.document import Chart, ChartRow, DrawnBar
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 #: Width of the labels beside a chart, in characters, so that bars keep room on a phone.
 LABEL_WIDTH = 26
-#: Heights of a figure's title, which the page has above the drawing instead, and of a legend, in pixels.
-TITLE, LEGEND = 40, 30
-
-#: A colour of the style sheet's; the page's script looks it up as the reader's scheme has it.
-COLOUR = re.compile(r"var\(--([\w-]+)\)")
-
-AXIS = {"gridcolor": "var(--rule)", "zerolinecolor": "var(--soft)", "fixedrange": True, "automargin": True}
-LOOK = {
-    "paper_bgcolor": "var(--paper)",
-    "plot_bgcolor": "var(--paper)",
-    "font": {"color": "var(--ink)", "size": 12},
-    "hoverlabel": {"font": {"color": "var(--ink)"}, "bgcolor": "var(--raised)", "bordercolor": "var(--rule)"},
-    "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "traceorder": "normal"},
-    "bargap": 0.35,
-    "bargroupgap": 0.08,
-}
-#: The first bar on top, each label with room from the axis.
-ROWS = {
-    "autorange": "reversed",
-    "showgrid": False,
-    "zeroline": False,
-    "ticks": "outside",
-    "ticklen": 6,
-    "tickcolor": "rgba(0,0,0,0)",
-}
-
-
-def drawn(
-    id_: str,
-    title: str,
-    data: Iterable[dict[str, Any]],
-    layout: dict[str, Any],
-    height: int,
-    description: str = "the table below holds the same values",
-) -> Chart:
-    """The block of a chart of horizontal bars, so many pixels high."""
-    room = TITLE + (LEGEND if layout.get("showlegend") else 8)
-    look = LOOK | {
-        "margin": {"l": 8, "r": 12, "t": room, "b": 40},
-        "title": {"text": escaped(title), "x": 0.01, "xanchor": "left", "font": {"size": 14}},
-        "height": height + TITLE,
-    }
-    axes = {"xaxis": AXIS | layout.get("xaxis", {}), "yaxis": AXIS | ROWS | layout.get("yaxis", {})}
-    return Chart(id_, title, f"{title}; {description}.", _figure(data, look | layout | axes), height)
+#: Heights in pixels: of title, axis and legend together, of a line of bars, and between rows.
+AROUND, LINE, BETWEEN = 140, 24, 12
+#: The part of a row that its bars cover.
+COVERED = 0.8
+#: What a figure may be, at the end of its bar.
+REACH: dict[str, Any] = {"type": "data", "symmetric": False, "thickness": 1, "width": 3}
 
 
 def figures_of(charts: Iterable[Chart | None]) -> dict[str, Figure]:
-    """The figures of the charts that there are by their ids, in the colours of the light scheme."""
-    found = {}
-    for chart in filter(None, charts):
-        told = _coloured(chart.figure.to_dict())
-        found[chart.id] = _figure(told["data"], told["layout"])
-    return found
+    """The charts that there are as figures by their ids, in the colours of the light scheme."""
+    return {chart.id: figure_of(chart) for chart in charts if chart is not None}
 
 
-def _figure(data: Iterable[dict[str, Any]], layout: dict[str, Any]) -> Figure:
+def figure_of(chart: Chart) -> Figure:
     # Importing it takes a fifth of a second, which only drawing is worth.
     from plotly.graph_objects import Figure
 
-    # Plotly's own template would be in every chart of the page.
-    figure = Figure(list(data), {"template": {}, **layout})
+    lines = max(1 if chart.inside else len(row.bars) for row in chart.rows)
+    look = {
+        "title": {"text": escaped(chart.title), "x": 0.01, "xanchor": "left", "font": {"size": 14}},
+        "height": AROUND + len(chart.rows) * (BETWEEN + LINE * lines),
+        "paper_bgcolor": colour("paper"),
+        "plot_bgcolor": colour("paper"),
+        "font": {"color": colour("ink"), "size": 12},
+        "barmode": "overlay",
+        "showlegend": bool(chart.legend),
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"},
+        "margin": {"l": 8, "r": 12, "b": 40},
+        "xaxis": {"title": {"text": chart.unit}, "gridcolor": colour("rule"), "zerolinecolor": colour("soft")},
+        # Labels stand at numbers, because plotly takes two bars of one label for the same.
+        "yaxis": {
+            "autorange": "reversed",
+            "automargin": True,
+            "showgrid": False,
+            "zeroline": False,
+            "tickmode": "array",
+            "tickvals": list(range(len(chart.rows))),
+            "ticktext": told_apart([row.label for row in chart.rows]),
+        },
+        # A text that does not fit into its bar is only told on pointing at it.
+        "uniformtext": {"mode": "hide", "minsize": 10},
+    }
+    figure = Figure([*_traces(chart)], look)
+    # The user's own template, or plotly's, is not of these colours.
     figure.layout.template = None
     return figure
 
 
-def _coloured(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _coloured(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_coloured(each) for each in value]
-    while isinstance(value, str) and (named := COLOUR.fullmatch(value)):
+def _traces(chart: Chart) -> Iterator[dict[str, Any]]:
+    """One for each kind and look of bars."""
+    alike: dict[tuple[str, str, bool, str], list[tuple[float, float, DrawnBar]]] = {}
+    for at, row in enumerate(chart.rows):
+        for place, width, bar in _placed(at, row, inside=chart.inside):
+            alike.setdefault((bar.kind, bar.colour, bar.hatched, bar.ink), []).append((place, width, bar))
+    for (kind, hue, hatched, ink), some in alike.items():
+        places, widths, bars = zip(*some, strict=True)
+        yield {
+            "type": "bar",
+            "orientation": "h",
+            "name": escaped(kind),
+            "y": places,
+            "width": widths,
+            "base": [bar.start for bar in bars],
+            "x": [bar.end - bar.start for bar in bars],
+            "text": [escaped(bar.text) for bar in bars],
+            "textposition": "inside" if chart.inside else "outside",
+            "insidetextanchor": "middle",
+            "textangle": 0,
+            "insidetextfont": {"color": colour(ink)},
+            "customdata": [escaped(bar.words) for bar in bars],
+            "hovertemplate": "%{customdata}<extra></extra>",
+            "marker": {
+                "color": colour(hue),
+                "opacity": [bar.strength for bar in bars],
+                "line": {"color": colour("paper"), "width": 1},
+                **({"pattern": {"shape": "/"}} if hatched else {}),
+            },
+            **({"error_x": _reach(bars)} if any(bar.reach for bar in bars) else {}),
+        }
+
+
+def _placed(at: int, row: ChartRow, *, inside: bool) -> Iterator[tuple[float, float, DrawnBar]]:
+    """The middle and the width of each bar of the row on the axis of rows."""
+    lines = 1 if inside else max(1, len(row.bars))
+    for number, bar in enumerate(row.bars):
+        line = 0 if inside else number
+        yield at + COVERED * ((line + 0.5) / lines - 0.5), COVERED / lines, bar
+
+
+def _reach(bars: Sequence[DrawnBar]) -> dict[str, Any]:
+    ends = [(bar.reach or (bar.end, bar.end), bar.end) for bar in bars]
+    beyond, below = [high - end for (_, high), end in ends], [end - low for (low, _), end in ends]
+    return {**REACH, "color": colour("ink"), "array": beyond, "arrayminus": below}
+
+
+def colour(name: str) -> str:
+    """One of the style sheet's, as the light scheme has it."""
+    value = f"var(--{name})"
+    while named := re.fullmatch(r"var\(--([\w-]+)\)", value):
         value = light_scheme()[named[1]]
     return value
 
@@ -100,11 +128,6 @@ def light_scheme() -> dict[str, str]:
     style = (resources.files("tracekit.report") / "templates/page.css").read_text(encoding="utf-8")
     always = re.findall(r"^:root \{(.*?)^\}", style, re.DOTALL | re.MULTILINE)
     return {name: value for body in always for name, value in re.findall(r"--([\w-]+):\s*([^;]+);", body)}
-
-
-def axis_of(labels: Sequence[str]) -> dict[str, Any]:
-    """Labels stand at numbers, because plotly takes two bars of one label for the same."""
-    return {"tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": told_apart(labels)}
 
 
 def told_apart(labels: Sequence[str]) -> list[str]:

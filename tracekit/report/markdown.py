@@ -167,7 +167,9 @@ def _unfolded(block: doc.Block, rank: int) -> Iterator[str | Piece]:
             yield Piece("Code", f"{_text(block)}\n\n", rank)
         case doc.Commands():
             yield Piece("Commands", f"{fenced(block.text)}\n\n", rank)
-        case doc.StackedBars() | doc.Bars() if _text(block):
+        case doc.Chart():
+            yield Piece(block.title, f"### {escaped(block.title)}\n\n{_text(block)}\n", rank)
+        case doc.StackedBars() if block.bars:
             yield Piece(block.caption, f"### {escaped(block.caption)}\n\n{_text(block)}\n", rank)
         case doc.Fold():
             yield _detail(block.title, _text(block), rank)
@@ -195,8 +197,10 @@ def _text(block: doc.Block) -> str:
             return "".join(map(_finding, block.findings))
         case doc.Output():
             return fenced("\n".join(block.lines), "text").rstrip()
-        case doc.Bars():
-            return fenced(bars(block.rows), "text") if block.rows else ""
+        case doc.Chart():
+            return fenced(
+                bars([(row.label, bar.text, bar.end - bar.start) for row in block.rows for bar in row.bars]), "text"
+            )
         case doc.StackedBars():
             return fenced(stacked(block), "text")
         case doc.Fold():

@@ -15,13 +15,12 @@ from tracekit.names import printable
 from tracekit.numbers import duration
 from tracekit.report.accounts import shown_account
 from tracekit.report.advised import advised
-from tracekit.report.document import Chart, Name, Report, Table, Timelines
+from tracekit.report.document import Name, Report, Table, Timelines
 from tracekit.report.sections.call import CALL_PARTS
 
-PLOTLY = "plotly-finance.min.js.gz"
 #: What every page runs, and what those run besides that draw something, as one script.
 SCRIPTS = ("later.js", "copy.js", "drawer.js", "tables.js", "sections.js")
-DRAWING = ("page.js", "timelines.js")
+DRAWING = ("timelines.js",)
 
 #: A narrow screen shows tables with more columns, or longer figures, as stacked rows.
 MOST_COLUMNS = 3
@@ -35,16 +34,12 @@ UNIT_SPACE = re.compile(r"(?<=\d) (?!to\b|[(\N{MIDDLE DOT}])")
 
 def page_of(report: Report) -> str:
     """The HTML file's text."""
-    charts = [block for block in report.drawn() if isinstance(block, Chart)]
-    draws = bool(charts) or any(isinstance(block, Timelines) for block in report.drawn())
+    draws = any(isinstance(block, Timelines) for block in report.drawn())
     script = "".join(_asset(f"templates/{name}").decode() for name in (*SCRIPTS, *(DRAWING if draws else ())))
-    plotly = _asset(f"assets/{PLOTLY}") if charts else b""
-    scripts = (script.encode(), *([gzip.decompress(plotly)] if charts else []))
-    hashes = (hashlib.sha256(each).digest() for each in scripts)
-    named = " ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes)
-    # Only these scripts may run, and nothing may be fetched; a chart that is saved as PNG passes through a blob.
+    known = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # Only this script may run, and nothing may be fetched.
     policy = (
-        f"default-src 'none'; script-src {named}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
+        f"default-src 'none'; script-src 'sha256-{known}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
     page = (
@@ -54,12 +49,9 @@ def page_of(report: Report) -> str:
             report=report,
             sections=[each for each in report.sections if any(part.page for part in each.parts)],
             draws=draws,
-            charts=[{"id": each.id, "height": each.height, **each.figure.to_dict()} for each in charts],
             policy=policy,
             style=Markup(_asset("templates/page.css").decode()),
             script=Markup(script),
-            # Packed, in base64: a third of its size.
-            plotly=Markup(base64.b64encode(plotly).decode()),
         )
     )
     return page.lstrip()

@@ -107,8 +107,8 @@ def test_all_of_it_is_on_the_page_and_in_markdown():
 
 
 def test_phases_are_drawn_in_seconds_of_the_side_that_was_compiled_alone():
-    (compiled,) = phase_chart(both_sides(told_comparison())).figure.data
-    assert compiled.name == "B: compiled" and sorted(compiled.x) == [1.0, 3.0]
+    bars = phase_chart(both_sides(told_comparison())).bars
+    assert {bar.kind for bar in bars} == {"B: compiled"} and sorted(bar.end for bar in bars) == [1.0, 3.0]
     assert phase_chart(with_letters(make_side("eager", form=make_form("eager")), told_side(None))) is None
 
 

@@ -8,7 +8,7 @@ from tracekit.model.run import Run
 from tracekit.model.single_run import SingleRun
 from tracekit.numbers import counted
 from tracekit.report import document as doc
-from tracekit.report.charts import module_chart, waterfall_bars, waterfall_chart
+from tracekit.report.charts import module_chart, waterfall_chart
 from tracekit.report.composition import shared
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.composition.overview_several import comparisons_overview
@@ -172,11 +172,12 @@ def comparisons_report(compared: Comparisons, command: str | None = None) -> doc
 
 
 def _waterfall(comparison: Comparison) -> doc.Section | None:
+    chart = waterfall_chart(comparison)
     return shared.folded(
         "time",
         "Waterfall",
         "every part of the change",
-        doc.Part(waterfall_chart(comparison), waterfall_bars(comparison), doc.FIRST, unfolded=True),
+        doc.Part(chart, chart, doc.FIRST, unfolded=True),
         doc.both(waterfall_table(comparison), doc.TABLES),
     )
 

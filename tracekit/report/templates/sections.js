@@ -17,8 +17,7 @@ unfold();
 
   const state = document.documentElement.dataset;
   await later.painted();
-  const drawing = () => state.charts === "drawing" || state.timelines === "drawing";
-  for (let waited = 0; drawing() && waited < 10_000; waited += 50) await new Promise((done) => setTimeout(done, 50));
+  for (let waited = 0; state.timelines === "drawing" && waited < 10_000; waited += 50) await new Promise((done) => setTimeout(done, 50));
   for (const section of document.querySelectorAll("main > section")) {
     await later.turn();
     section.classList.add("laid");
