@@ -24,7 +24,7 @@ BENCH_ARGS ?=
 # Each of hundreds of short processes would compile what it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo suite-quick test test-installed fuzz lint types imports check docs samples results pictures goldens bench
+.PHONY: demo suite-quick test test-installed fuzz lint types imports check docs reports results pictures goldens bench
 .PHONY: report-check clean
 
 goldens: .venv/.test
@@ -75,10 +75,10 @@ docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict --quiet
 	@echo "build/docs/index.html"
 
-# The reports in samples/, of the committed runs and sweep, and what README and docs show of output, as tracekit writes
+# The reports in reports/, of the committed runs and sweep, and what README and docs show of output, as tracekit writes
 # them now.
-samples: .venv/.test
-	$(RUN) docs.making.samples
+reports: .venv/.test
+	$(RUN) docs.making.reports
 	$(RUN) docs.making.tour
 
 # docs/results.md and README's table, from results/*.json.

@@ -122,14 +122,19 @@ def compared(cache_of_the_tests_own: Path) -> Callable[[Path], Comparison]:
 def reported(
     cache_of_the_tests_own: Path, compared: Callable[[Path], Comparison]
 ) -> Callable[[Path], tuple[Path, Path]]:
-    """The page of a committed run and its twin, written once for all workers; `make samples` writes them anew."""
-    from docs.making.samples import write_sample
+    """The page of a committed run and its twin, written once for all workers; `make reports` writes them anew."""
+    from tracekit import store
+    from tracekit.reading.reports import Destination, identity_of_report_on, report_of_run, write_report
 
     def report(folder: Path) -> tuple[Path, Path]:
         page = cache_of_the_tests_own / "reports" / f"{folder.name}.html"
         twin = page.with_suffix(".md")
         with FileLock(cache_of_the_tests_own / f"{folder.name}.page.lock"), contextlib.chdir(ROOT):
-            return (page, twin) if twin.exists() else write_sample(folder, page.parent, compared(folder))
+            if not twin.exists():
+                run = store.load(folder)
+                there = Destination(page.parent, folder.name, identity_of_report_on(run), force=True)
+                write_report(report_of_run(folder, run, compared(folder)), there)
+            return page, twin
 
     return report
 

@@ -6,18 +6,16 @@ that all of them together stay small.
 
 from __future__ import annotations
 
-import contextlib
 import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image
 from tests.chromium import DRAWN, FLAGS, MISSING, READY, find_program
 
-from docs.making.samples import write_sample
+from docs.making.reports import REPORTS, write_reports
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "pictures"
@@ -109,11 +107,11 @@ def main() -> None:
     if program is None:
         sys.exit(MISSING)
     PICTURES.mkdir(exist_ok=True)
-    with sync_playwright() as playwright, TemporaryDirectory() as folder, contextlib.chdir(ROOT):
-        pages = {name: write_sample(Path("traces", name), Path(folder))[0] for name in (FLUX, VIT, QWEN)}
+    write_reports()
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         for asked in CUTS:
-            (PICTURES / f"{asked.name}.png").write_bytes(cut(browser, asked, pages[asked.page]))
+            (PICTURES / f"{asked.name}.png").write_bytes(cut(browser, asked, REPORTS / f"{asked.page}.html"))
         browser.close()
     sizes = {path.name: path.stat().st_size for path in sorted(PICTURES.glob("*.png"))}
     sys.stdout.writelines(f"{size:>8,} {name}\n" for name, size in sizes.items())

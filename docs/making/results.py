@@ -41,10 +41,10 @@ diffusers 0.42, transformers 5.17.
 Architectures have their full size and random weights. Batch 1 and bfloat16 unless a row says more; MaskFormer is
 float32. `results/*.json` also hold settings, environments, memory and commands.
 
-Reports: [FLUX.1-dev](../samples/h100-flux-compiled.md),
-[Qwen2.5-VL, one token](../samples/h100-qwen2.5-vl-decode.md), ViT-B/16 in [default mode](../samples/h100-vit.md) and
-[with CUDA graphs](../samples/h100-vit-reduce-overhead.md),
-[a sweep of Qwen2.5-VL](../samples/sweep-h200-qwen2.5-vl.md).
+Reports: [FLUX.1-dev](../reports/h100-flux-compiled.md),
+[Qwen2.5-VL, one token](../reports/h100-qwen2.5-vl-decode.md), ViT-B/16 in [default mode](../reports/h100-vit.md) and
+[with CUDA graphs](../reports/h100-vit-reduce-overhead.md),
+[a sweep of Qwen2.5-VL](../reports/sweep-h200-qwen2.5-vl.md).
 
 ![The first screen of the Qwen2.5-VL report: one decoded token, eager and with CUDA graphs](pictures/qwen.png)
 

@@ -105,7 +105,7 @@ def assert_refused_where_a_file_is(folder: Path, words: tuple[str, ...], name: s
 
 @pytest.mark.slow
 def test_committed_reports_are_known_as_those_of_their_runs(folder: Path) -> None:
-    shutil.copytree(ROOT / "samples", folder / "reports")
+    shutil.copytree(ROOT / "reports", folder / "reports")
     result = run("compare", ROOT / "traces" / "h100-vit")
     assert result.exit_code == 0, result.stderr
     assert "Report reports/h100-vit.html" in result.stdout

@@ -71,7 +71,8 @@ def waterfall_chart(comparison: Comparison, id_: str = "waterfall", names: Names
 
 def _fall(label: str, start: float, end: float, us: float, colour: str | None) -> ChartRow:
     text = duration_change(us)
-    return ChartRow(label, (DrawnBar(start, end, colour or ("loss" if us > 0 else "gain"), f"{label}: {text}", text),))
+    bar = DrawnBar(start, end, colour or ("loss" if us > 0 else "gain"), f"{label}: {text}", text)
+    return ChartRow(label, (bar,), sums=colour == "total")
 
 
 def call_chart(comparison: Comparison) -> Chart | None:

@@ -74,6 +74,7 @@ class DrawnBar(Struct, frozen=True):
 class ChartRow(Struct, frozen=True):
     label: str
     bars: tuple[DrawnBar, ...]
+    sums: bool = False  #: Whether it is the sum of those above it.
 
 
 class Chart(Struct, frozen=True):
