@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tracekit.model import analysis as analyses
+from tracekit.model.advice import Command
 from tracekit.model.comparison import Finding, Side
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.run import CompileFacts, Component, Environment, FormName, FormResult, Run, Settings
@@ -198,5 +199,5 @@ def scaled(factor: float) -> tuple[float, ...]:
 
 def command_of(finding: Finding | None) -> str:
     """The command that the finding says to type; fails where it says none."""
-    assert finding is not None and finding.action is not None and finding.action.command is not None
-    return finding.action.command
+    assert finding is not None and isinstance(finding.advice, Command)
+    return finding.advice.command

@@ -43,10 +43,6 @@ class OverRanks(NamedTuple):
     noun: str  #: What that is, for its JSON Schema.
     notes: str  #: Given B and the job: notes.
     finders: str  #: Those of `comparison.findings`, of findings on ranks.
-    words: str  #: Title and evidence of these findings, by code.
-    lines: str  #: Lines to write that they advise, by the action's code.
-    why: str  #: Why that advice is worth trying, in few words, by the finding's code.
-    in_code: str  #: The advice in few words, by the action's code.
     measures: str  #: Of figures that a gate may limit, by metric.
     account: str  #: Given a comparison: rows of its account, of what exposed communication consists of.
     table: str  #: Given the job and both sides' names: a line a rank of the first screen.

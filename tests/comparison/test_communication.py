@@ -15,6 +15,7 @@ from tracekit.comparison.waterfall import build_waterfall, find_reason
 from tracekit.model.comparison import Comparison, Side, Verdict
 from tracekit.reading.sides import load_side
 from tracekit.reading.traces import Reading
+from tracekit.statements.findings.kernels import MoreGpuTime
 
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 JOB = {"distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 2}}
@@ -141,8 +142,7 @@ def test_compute_that_became_slower_is_found_beside_communication(tmp_path: Path
         for each in compare(a, load_side(write_trace(tmp_path, slow, **JOB), reading=READING)).findings
         if each.code == "more_gpu_time"
     )
-    assert (found.facts["a_busy_us"], found.facts["b_busy_us"], found.facts["a_kernels"]) == (100, 300, 1)
-    assert found.facts["without_communication"]
+    assert found.statement == MoreGpuTime(found.statement.side, 1, 1, 100, 300, without_communication=True)
 
 
 def test_the_reason_of_a_timed_change_names_waiting_as_no_kernel(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_a_cpu_run_has_a_verdict_and_no_gpu_figures():
     assert (comparison.groups, comparison.waterfall, comparison.coverage) == ((), None, None)
     assert comparison.deltas == Deltas()
     assert [finding.code for finding in comparison.findings] == ["profiler_distortion"]
-    assert not comparison.findings[0].facts["on_gpu"]
+    assert not comparison.findings[0].statement.on_gpu
 
 
 def test_damage_of_a_rich_recording_is_said_of_its_side():

@@ -17,8 +17,7 @@ PAGE = DOCS / "contributing.md"
 #: A file that a paragraph names, and the code below it.
 EXAMPLE = re.compile(r"([^\n]+(?:\n[^\n]+)*)\n\n```python\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"`((?:tracekit|tests)/\w+(?:/\w+)*\.py)`")
-#: The row of a finding's words, and that of a workload.
-WORDS_ROW = re.compile(r'^```python\n(    "short_kernels": \(\n.*?^    \),)\n```$', flags=re.DOTALL | re.MULTILINE)
+#: The row of a workload.
 ROW = re.compile(r"^```python\n(OneForward\(\n.*?^\))\n```$", flags=re.DOTALL | re.MULTILINE)
 
 #: What the numbered lines of the page name, and where: a module of tracekit, and what is imported from it.
@@ -60,9 +59,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         put_before(folder / "tracekit" / name, line, new)
     analysis = folder / "tracekit" / "model" / "analysis.py"
     analysis.write_text(analysis.read_text(encoding="utf-8").rstrip("\n") + f"\n{FIELD}\n", encoding="utf-8")
-    row, words = (each.search(PAGE.read_text(encoding="utf-8")) for each in (ROW, WORDS_ROW))
-    assert row is not None and words is not None
-    put_before(folder / "tracekit/report/words/findings/running.py", '    "single_precision"', words[1])
+    row = ROW.search(PAGE.read_text(encoding="utf-8"))
+    assert row is not None
     table = folder / "tracekit/workloads/one_forward_table.py"
     put_before(table, '    OneForward(\n        name="mlp"', indent(f"{row[1]},", "    "))
     return folder
@@ -101,8 +99,8 @@ def run(folder: Path, *commands: tuple[str, ...]) -> str:
     return done.stdout
 
 
-def test_the_page_prints_six_files() -> None:
-    assert len(examples()) == 6
+def test_the_page_prints_seven_files() -> None:
+    assert len(examples()) == 7
 
 
 def test_each_line_that_is_added_is_on_the_page() -> None:

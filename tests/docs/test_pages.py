@@ -6,12 +6,12 @@ from typing import get_args
 
 import pytest
 
+import tracekit.comparison.findings  # noqa: F401
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
-from tracekit.model.comparison import BoundKind, MatchedBy
+from tracekit.model.comparison import BoundKind, FindingStatement, MatchedBy
 from tracekit.model.timing import StopReason
 from tracekit.report.sections.figures import COUNTS
 from tracekit.report.words.common import cause_words
-from tracekit.report.words.findings import WORDS
 from tracekit.report.words.notes import every_sentence
 
 from .texts import DOCS, PAGES, ROOT, anchors, links, prose
@@ -74,7 +74,7 @@ def test_every_note_is_listed_and_no_other() -> None:
 def test_every_row_finding_and_word_that_stands_for_a_rule_is_defined() -> None:
     numbers = (DOCS / "numbers.md").read_text(encoding="utf-8")
     assert [label for label in COUNTS if label.removeprefix("Memory ") not in numbers] == []
-    words = {*WORDS, *FAMILIES, *get_args(StopReason), *get_args(MatchedBy)}
+    words = {*FindingStatement.classes, *FAMILIES, *get_args(StopReason), *get_args(MatchedBy)}
     assert [word for word in words if not re.search(rf"\b{re.escape(word)}\b", numbers)] == []
     idle, bounds = ((DOCS / page).read_text(encoding="utf-8") for page in ("idle.md", "bounds.md"))
     assert [cause for cause in IDLE_CAUSES if f"`{cause}`" not in idle] == []

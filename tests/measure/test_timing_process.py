@@ -13,7 +13,6 @@ from tracekit.errors import TheirCodeError, TracekitError
 from tracekit.measure import timing_process
 from tracekit.measure.plan import TimingPlan
 from tracekit.measure.timing_process import measure_in_processes, run_child, verify_advice, work
-from tracekit.model.advice import Action
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.comparison import Finding
 from tracekit.model.note import Noted
@@ -21,6 +20,8 @@ from tracekit.model.progress import Silent
 from tracekit.model.run import CompileFacts, Run
 from tracekit.model.timing import FormTiming, ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
+from tracekit.statements.advice import RunAgain
+from tracekit.statements.findings.waiting import LaunchBound
 
 from .test_processes import python
 
@@ -151,8 +152,9 @@ def test_what_an_own_model_raises_in_a_child_is_told_as_theirs(raised: str, tmp_
     assert "tracekit" not in said.value.traceback.replace(str(tmp_path), "")
 
 
-TRY = Action("run_again", "try")
-GRAPHS = Finding("launch_bound", "warning", {}, 100.0, TRY, changes={"mode": "reduce-overhead"})
+TRY = RunAgain("try")
+WAITS = LaunchBound(wall_us=1000.0, idle_us=500.0, host_share=0.95, launching_share=0.9)
+GRAPHS = Finding(WAITS, 100.0, TRY, changes={"mode": "reduce-overhead"})
 
 
 def verified(folder: Path, monkeypatch: pytest.MonkeyPatch, finding: Finding | None) -> Run:
@@ -177,11 +179,11 @@ def test_what_is_advised_is_asked_for(
 ) -> None:
     # A flag is written as a word there.
     words = {name: str(value) for name, value in changes.items()}
-    finding = Finding("any_code", "warning", {}, 100.0, TRY, changes=words, environment=environment)
+    finding = Finding(WAITS, 100.0, TRY, changes=words, environment=environment)
     run = verified(make_run_folder(tmp_path), monkeypatch, finding)
     ((job, given),) = children.asked
     assert (job.request, given) == (replace(Request("flux", iterations=10), **changes), environment)
-    assert run.verified is not None and run.verified.code == "any_code"
+    assert run.verified is not None and run.verified.code == "launch_bound"
 
 
 def test_the_advised_mode_is_timed_beside_eager_in_a_fresh_process_and_read_again_with_the_run(

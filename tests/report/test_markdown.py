@@ -11,13 +11,16 @@ from tests.report.showing import comparison_markdown
 
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
-from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
+from tracekit.model.estimate import Statement
 from tracekit.model.note import Note, Noted
 from tracekit.names import printable
 from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES, Name
 from tracekit.report.markdown import LONGEST, RESERVE, Piece, _cell, _detail, bounded, escaped, fenced, unlinked
-from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
+from tracekit.statements.advice import CompileLayers, RunAgain
+from tracekit.statements.findings.compiling import UncompiledComponent
+from tracekit.statements.findings.precision import OutputsDiffer
+from tracekit.statements.findings.waiting import LaunchBound, OperatorCall, SynchronisingCalls
 
 from ..sides import make_analysis, make_run, make_side
 from .conftest import (
@@ -72,26 +75,27 @@ def test_code_reads_as_it_was_written_in_a_table_and_in_a_block(code):
     assert after.type == "paragraph_open"
 
 
-WAITS = {"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.95, "launching_share": 0.9}
+WAITS = LaunchBound(wall_us=1000.0, idle_us=500.0, host_share=0.95, launching_share=0.9)
+STATES = UncompiledComponent("vae", False, 60.0, 863.0, 0.25, others=())
 
 
 def test_a_command_to_try_is_whole_however_long_it_is():
     command = "tracekit profile qwen2.5-vl " + " ".join(f"--option-{n} value" for n in range(20))
-    finding = Finding("launch_bound", "warning", WAITS, None, Action("run_again", command))
+    finding = Finding(WAITS, None, RunAgain(command))
     assert f"```sh\n{command}\n```" in comparison_markdown(replace(timed_comparison(), findings=(finding,)))
 
 
 def test_a_finding_is_a_bold_title_its_evidence_and_what_to_try_each_by_itself():
-    command = Finding("launch_bound", "warning", WAITS, 2170.0, Action("run_again", "tracekit profile vit"))
-    prose = replace(command, severity="error", saving_us=None, action=Action("compile_layers"))
-    told = replace(command, severity="info", saving_us=None, action=None, start_saving_us=9.48e6)
-    title, evidence, code = finding_title(command), finding_evidence(command), finding_advice(prose)
+    command = Finding(WAITS, 2170.0, RunAgain("tracekit profile vit"))
+    prose, told = Finding(WAITS, None, CompileLayers()), Finding(STATES, start_saving_us=9.48e6)
+    title, evidence, code = WAITS.title(), WAITS.long(), CompileLayers().long()
     text = comparison_markdown(replace(timed_comparison(), findings=(command, prose, told)))
     assert (
         f"**warning: {title}** (up to 2.17 ms per call)\n\n{evidence}\n\n```sh\ntracekit profile vit\n```\n\n"
-        f"**error: {title}**\n\n{evidence}\n\nTry: {code}.\n\n"
+        f"**warning: {title}**\n\n{evidence}\n\nTry: {code}.\n\n"
     ) in text
-    assert f"<summary>info: {title} (a warm cache saves 9.48 s per start)</summary>\n\n{evidence}\n" in text
+    folded = f"<summary>info: {STATES.title()} (a warm cache saves 9.48 s per start)</summary>\n\n{STATES.long()}\n"
+    assert folded in text
 
 
 def test_details_are_folded_and_their_tables_are_still_markdown():
@@ -142,11 +146,8 @@ def test_parts_find_room_by_their_rank_and_stand_in_their_order():
 
 
 def test_forty_long_findings_leave_the_gate_the_figures_and_the_first_of_them():
-    long = {"code": "not_comparable", "facts": {"path": "e" * 1500, "mismatch": Noted("in_one_output_only")}}
-    findings = tuple(
-        Finding("outputs_differ", "warning", {"a": "t" * 100, "b": f"finding number {at}", "reason": long}, 1.0)
-        for at in range(40)
-    )
+    long = Statement("not_comparable", {"path": "e" * 1500, "mismatch": Noted("in_one_output_only")})
+    findings = tuple(Finding(OutputsDiffer("t" * 100, f"finding number {at}", long), 1.0) for at in range(40))
     comparison = timed_comparison()
     gate = check(comparison, parse_conditions("wall<=+3%"))
     text = comparison_markdown(replace(comparison, findings=findings, gate=gate), None, "the command")
@@ -200,14 +201,13 @@ def test_nothing_becomes_a_link_and_all_reads_as_it_was_written(text: str) -> No
 @pytest.mark.parametrize("text", LINKED)
 def test_a_twin_has_no_links_of_a_stranger_s_whatever_holds_them(text: str) -> None:
     kernels = {text: ("pointwise", 4, 400.0), f"void f<{text}>(int)": ("gemm", 2, 300.0)}
-    made_by = [{"operator": text, "called_at": text}]
-    facts = {"side": text, "copies": 1, "copy_us": 1.0, "idle_us": 1.0, "call_us": 9.0, "made_by": made_by}
-    finding = Finding("pageable_copies", "info", facts, None, Action("pin_memory"))
+    waits = SynchronisingCalls(text, 1.0, [text], 1.0, 9.0, [OperatorCall(text, text)])
+    findings = (Finding(STATES.but(component=text)), Finding(waits))
     other = make_side(f"b {text}", make_analysis({"x": ("gemm", 1, 9.0)}))
     damage = {"health": "skipped_events", "count": 1, "facts": {"reasons": {text: 1}}}
     notes = (Note("damaged_recording", "error", text, damage),)
     told = compare(make_side(text, make_analysis(kernels)), other)
-    told = replace(told, findings=(finding, replace(finding, severity="warning")), notes=notes)
+    told = replace(told, findings=findings, notes=notes)
     markdown = comparison_markdown(told, make_run(notes=(text,), size_reason=text), f"tracekit compare {text}")
     assert not is_linked(markdown)
     # Nothing in code becomes one: there it stands as it is.

@@ -30,6 +30,7 @@ from tracekit.report.composition import detail, reports
 from tracekit.report.document import Report
 from tracekit.report.markdown import markdown_of
 from tracekit.report.page import page_of
+from tracekit.statements.findings.waiting import LaunchBound
 
 from .conftest import timed_comparison
 
@@ -59,7 +60,7 @@ FREE = st.lists(
     st.one_of(st.sampled_from(ODD), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))),
     max_size=4,
 ).map("".join)
-WAITS = {"wall_us": 1000.0, "idle_us": 500.0, "host_share": 0.95, "launching_share": 0.9}
+WAITS = LaunchBound(wall_us=1000.0, idle_us=500.0, host_share=0.95, launching_share=0.9)
 
 
 class Copied(HTMLParser):
@@ -132,9 +133,9 @@ def of_comparison(settings: Settings, odd: str) -> Suggested:
         run_again(settings, switches={"TRITON_Y": "1"}),
         run_again(settings, more=("--out", odd)),
     )
-    findings = tuple(Finding("launch_bound", "warning", WAITS, 100.0, each) for each in advice)
+    findings = tuple(Finding(WAITS, 100.0, each) for each in advice)
     comparison = replace(timed_comparison(), findings=findings)
-    told = [each.command for each in advice if each and each.command]
+    told = [each.command for each in advice if each]
     measured, repeat, opened = (
         measuring_command(run),
         repeating_command(run, odd),

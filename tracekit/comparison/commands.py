@@ -4,12 +4,13 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from tracekit.model.advice import Action
+from tracekit.model.advice import Advice
 from tracekit.model.comparison import Side
 from tracekit.model.option import option_words
 from tracekit.model.run import Run, Settings
 from tracekit.model.workload import DEFAULT_PROMPT
 from tracekit.shell import joined, quoted, retyped, split_variables, with_variables
+from tracekit.statements.advice import CompileLayers, RunAgain
 
 #: Options of `tracekit profile` that hold a setting, in the order they are written.
 OPTIONS = (
@@ -37,11 +38,11 @@ def scope_changes(side: Side) -> dict[str, str]:
     return {"scope": "regional"} if can_be_regional(side) else {}
 
 
-def layer_by_layer(side: Side) -> Action | None:
+def layer_by_layer(side: Side) -> Advice | None:
     """To compile the layers one by one, by a command or in the program; None where that is done already."""
     if changes := scope_changes(side):
         return run_again(side.settings, changes)
-    return None if side.settings and side.settings.scope == "regional" else Action("compile_layers")
+    return None if side.settings and side.settings.scope == "regional" else CompileLayers()
 
 
 def run_again(
@@ -49,13 +50,13 @@ def run_again(
     changes: Changes | None = None,
     more: tuple[str, ...] = (),
     switches: Changes | None = None,
-) -> Action | None:
+) -> RunAgain | None:
     """To profile the same work again, by `profile_command` or with switches by `switched_command`; None where no
     settings are known."""
     if settings is None:
         return None
     command = switched_command(settings, switches) if switches else profile_command(settings, changes, more)
-    return Action("run_again", command)
+    return RunAgain(command)
 
 
 def profile_command(

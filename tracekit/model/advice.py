@@ -1,10 +1,11 @@
 """What a reader is advised to do, and advice that was tried."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
 from tracekit.model.bounded import CallMicroseconds, Count, Ratio, Real, Seconds, Text
+from tracekit.model.statement import Statement
 
 ActionCode = Literal[
     "run_again", "list_scopes", "compile_layers", "pin_memory", "keep_on_gpu", "read_after_the_call",
@@ -17,6 +18,30 @@ class Action(Struct, frozen=True):
 
     code: ActionCode
     command: str | None = None  #: What to type; None where a model's code is to be changed.
+
+
+class Advice(Statement):
+    """What a reader is advised to do: a command, or what to change in a program."""
+
+    as_written = Action
+    code: ClassVar[ActionCode]
+    to_be_copied: ClassVar[bool] = False  #: As it stands: a command, or lines of a program.
+
+    def written(self) -> Action:
+        return Action(self.code)
+
+
+class Command(Advice):
+    """What to type."""
+
+    to_be_copied = True
+    command: str
+
+    def written(self) -> Action:
+        return Action(self.code, self.command)
+
+    def long(self) -> str:
+        return self.command
 
 
 class VerifiedAdvice(Struct, frozen=True):

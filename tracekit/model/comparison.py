@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from tracekit.model.advice import Action, VerifiedAdvice
+from tracekit.model.advice import Action, Advice, VerifiedAdvice
 from tracekit.model.analysis import Analysis, Health, shrink_idle
 from tracekit.model.compilation import Diagnostics
 from tracekit.model.estimate import SeparateRunsChange
@@ -14,11 +14,12 @@ from tracekit.model.gate import Gate
 from tracekit.model.groups import Evidence, Label, ModuleTime
 from tracekit.model.idle_estimate import Between, IdleEstimate
 from tracekit.model.job import Job
-from tracekit.model.note import Note, Severity
+from tracekit.model.note import Note
 from tracekit.model.numerics import Accuracy, Picture
 from tracekit.model.provenance import KernelSources, Provenance, SourceLines
 from tracekit.model.run import Component, Environment, FormResult, RankOfRun, Settings
 from tracekit.model.sequence import Rates, Sequence, Traffic, TrafficTotal
+from tracekit.model.statement import Severity, Statement, Written
 from tracekit.model.timeline import StepTimeline
 from tracekit.model.timing import BreakEven, StopReason
 from tracekit.model.waterfall import Basis, PartKind, Waterfall, WaterfallPart
@@ -395,20 +396,82 @@ class TracePlace(Struct, frozen=True):
     duration_us: float
 
 
-class Finding(Struct, frozen=True):
-    """What a reader should know or do; `report/words/findings` says it in English. Nothing is in `changes` and
-    `environment` where no other run may be faster."""
+class FindingStatement(Statement):
+    """What was found."""
+
+    as_written = Written
+
+    def title(self) -> str:
+        raise NotImplementedError
+
+    def long(self) -> str:
+        """What shows it."""
+        raise NotImplementedError
+
+    def why(self) -> str:
+        """Why the advice is worth trying, in few words; empty where that is not known."""
+        return ""
+
+    def why_tried(self) -> str:
+        """The same of advice that was tried."""
+        return self.why()
+
+
+class WrittenFinding(Struct, frozen=True):
+    """What a reader should know or do. Nothing is in `changes` and `environment` where no other run may be faster."""
 
     code: str
     severity: Severity
+    title: str
+    evidence: str
+    saving_us: float | None  #: Of a call at most, by estimate; None where nobody can say.
+    advice: str | None  #: What to do; None where nothing is advised.
+    changes: dict[str, str]  #: The options that the advice changes.
+    places: tuple[TracePlace, ...]  #: Where the recording shows it, the longest first.
+    verified: VerifiedAdvice | None  #: What came of the advice, where it was tried.
+    start_saving_us: float | None  #: Of starting up, once a process; None where not measured.
+    environment: dict[str, str]  #: The variables that the advice sets.
     facts: dict[str, Any]  #: Figures and names, with units in their keys.
+    action: Action | None  #: What is advised; None where nothing is.
+
+
+class Finding(Struct, frozen=True):
+    """What a reader should know or do. Nothing is in `changes` and `environment` where no other run may be faster."""
+
+    statement: FindingStatement
     saving_us: float | None = None  #: Of a call at most, by estimate; None where nobody can say.
-    action: Action | None = None  #: What is advised; None where nothing is.
+    advice: Advice | None = None  #: None where nothing is advised.
     changes: dict[str, str] = field(default_factory=dict)  #: The options that the advice changes.
     places: tuple[TracePlace, ...] = ()  #: Where the recording shows it, the longest first.
     verified: VerifiedAdvice | None = None  #: What came of the advice, where it was tried.
     start_saving_us: float | None = None  #: Of starting up, once a process; None where not measured.
     environment: dict[str, str] = field(default_factory=dict)  #: The variables that the advice sets.
+
+    @property
+    def code(self) -> str:
+        return self.statement.code
+
+    @property
+    def severity(self) -> Severity:
+        return self.statement.severity
+
+    def written(self) -> WrittenFinding:
+        """What JSON holds."""
+        return WrittenFinding(
+            code=self.code,
+            severity=self.severity,
+            title=self.statement.title(),
+            evidence=self.statement.long(),
+            saving_us=self.saving_us,
+            advice=self.advice.long() if self.advice else None,
+            changes=self.changes,
+            places=self.places,
+            verified=self.verified,
+            start_saving_us=self.start_saving_us,
+            environment=self.environment,
+            facts=self.statement.facts,
+            action=self.advice.written() if self.advice else None,
+        )
 
 
 class BoundIfSlowed(Struct, frozen=True):

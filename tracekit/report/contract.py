@@ -12,18 +12,17 @@ import msgspec
 from msgspec.structs import replace
 
 from tracekit.model.analysis import Analysis
-from tracekit.model.comparison import Bound, Comparison, Finding, ReasonShare, Side
+from tracekit.model.comparison import Bound, Comparison, ReasonShare, Side
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.single_run import SingleRun, per_step
 from tracekit.model.statement import builtins_of
 from tracekit.model.waterfall import Waterfall
 from tracekit.names import encodable
-from tracekit.report.words.common import made_at_words
-from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
 from tracekit.report.words.groups import evidence_sentences, label_words
 from tracekit.report.words.not_compiled import because, remedy_words
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 from tracekit.report.words.reasons import accuracy_because, bound_because, reason_words
+from tracekit.statements.places import made_at_words
 
 
 def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
@@ -33,7 +32,7 @@ def analysis_json(alone: SingleRun, *, top: int = 20) -> str:
     """
     side = alone.side
     told = {
-        "findings": list(map(_finding, alone.findings)),
+        "findings": builtins_of([each.written() for each in alone.findings]),
         "warnings": other_sentences(alone.notes),
         "grave": grave_sentences(alone.notes),
         "notes": builtins_of(alone.notes),
@@ -96,20 +95,11 @@ def _comparison(comparison: Comparison, top: int) -> dict[str, Any]:
         del told["a_at"], told["b_at"]
         told["label"], told["evidence_facts"] = label_words(group.label), told["evidence"]
         told["evidence"] = evidence_sentences(group.evidence)
-    fields["findings"] = list(map(_finding, comparison.findings))
+    fields["findings"] = builtins_of([each.written() for each in comparison.findings])
     del fields["a_bound"], fields["b_bound"]
     fields["a"] = _side(comparison.a, comparison.a_bound, top)
     fields["b"] = _side(comparison.b, comparison.b_bound, top)
     return fields
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    """With what is said of it in words."""
-    fields: dict[str, Any] = builtins_of(finding)
-    fields |= {name: fields.pop(name) for name in ("facts", "action")}
-    said = {"title": finding_title(finding), "evidence": finding_evidence(finding)}
-    advised = {"saving_us": fields.pop("saving_us"), "advice": finding_advice(finding)}
-    return {**{name: fields.pop(name) for name in ("code", "severity")}, **said, **advised, **fields}
 
 
 def _side(side: Side, bound: Bound | None, top: int) -> dict[str, Any]:

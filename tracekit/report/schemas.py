@@ -85,11 +85,6 @@ BESIDE: dict[str, dict[str, tuple[object, str]]] = {
     "Checked": {"because": (str, "What the reasons say.")},
     "Accuracy": {"because": (str, "What the reasons say.")},
     "SeparateRunsChange": {"assumed": (str | None, "What the assumptions say; None without any.")},
-    "Finding": {
-        "title": (str, ""),
-        "evidence": (str, ""),
-        "advice": (str | None, "What to do; None where nothing is advised."),
-    },
     "NothingCompiled": {"because": (str, "Why, in one line.")},
     "Remedy": {"advice": (str, "What to do, in words.")},
     "WaterfallPart": {"label": (str, "What it is, in words.")},
@@ -152,19 +147,16 @@ def schema(name: str) -> dict[str, Any]:
         msgspec.defstruct(f"Of{noun}", [(key, kind) for key, (kind, _) in keys.items()])
         for noun, keys in beside.items()
     ]
-    known = over_ranks()
-    job = [load(known.noun)] if known else []
+    instead = _written_instead()
     _, nouns = msgspec.json.schema_components(
-        (file.noun, *added, *job, *_written_statements()), schema_hook=_as_written, ref_template=PLACE
+        (file.noun, *added, *instead.values(), *_written_statements()), schema_hook=_as_written, ref_template=PLACE
     )
-    if job and Job.__name__ in nouns:
-        # What a comparison holds is the wing's.
-        nouns[Job.__name__] = nouns[job[0].__name__]
     said = _said_of_fields() | {
         f"Of{noun}": {key: told for key, (_, told) in keys.items()} for noun, keys in beside.items()
     }
-    if job:
-        said[Job.__name__] = said[job[0].__name__]
+    for noun in instead.keys() & nouns.keys():
+        nouns[noun] = {**nouns[instead[noun].__name__], "title": noun}
+        said[noun] = said[instead[noun].__name__]
     for noun, told in nouns.items():
         for key, each in told.get("properties", {}).items():
             if words := said[noun].get(key) or UNITS.get(key.rsplit("_", 1)[-1]):
@@ -196,6 +188,13 @@ def schema(name: str) -> dict[str, Any]:
         "$ref": f"#/$defs/{root}",
         "$defs": {each: nouns[each] for each in sorted(needed)},
     }
+
+
+def _written_instead() -> dict[str, type[Struct]]:
+    """By noun what JSON holds of it; the job that a comparison holds is a wing's."""
+    known = over_ranks()
+    job = {Job.__name__: load(known.noun)} if known else {}
+    return {comparison.Finding.__name__: comparison.WrittenFinding, **job}
 
 
 def _written_statements() -> list[type[Struct]]:

@@ -65,7 +65,7 @@ def test_cuda_graphs_save_the_high_ends_of_what_they_do_away_with_and_nothing_of
     figures = launching(600.0, op_dispatch=200.0, compiled_wrapper=100.0, launch_latency=100.0, python=100.0, gc=50.0)
     finding = findings(side(figures))["launch_bound"]
     assert finding.saving_us == pytest.approx(1.1 * 1000)
-    assert finding.facts["launching_share"] == pytest.approx(1000 / idle_us())
+    assert finding.statement.launching_share == pytest.approx(1000 / idle_us())
     # What nothing explains may be theirs too, and all of it is never more than there is.
     less = {cause: figures[cause] for cause in figures if cause != "gc"}
     assert findings(side(less))["launch_bound"].saving_us == pytest.approx(1100 + 50)
@@ -119,7 +119,7 @@ def test_a_break_saves_no_more_than_the_idle_time_that_is_the_hosts_outside_of_g
     # Queued work hid the rest of its 700 us of host time.
     hidden = replace(BREAK, idle_per_step_us=5.0)
     finding = findings(side(figures, breaks=(hidden,)))["broken_graphs"]
-    assert (finding.saving_us, finding.facts["costly"]) == (5.0, False)
+    assert (finding.saving_us, finding.statement.costly) == (5.0, False)
 
 
 def test_a_switch_saves_what_it_removes_and_is_advised_where_the_costliest_break_is_among_it():

@@ -32,8 +32,8 @@ from tracekit.model.compilation import (
     RegionTime,
 )
 from tracekit.model.note import Note
-from tracekit.report.words.findings import finding_evidence
-from tracekit.report.words.findings.compiling import STEERS
+from tracekit.statements.findings.compiling import STEERS, HitRecompileLimit, RecompilingCall
+from tracekit.statements.findings.waiting import SkippedCudaGraphs, SkippedGraphs
 
 SIZE = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 1, actual 4")
 FRAME = FrameCompilation("0/0", "forward", "model.py:12", "warm-up", 1, 2.0, 40)
@@ -83,10 +83,10 @@ def test_a_healthy_compilation_asks_for_nothing():
 def test_one_cheap_break_is_information_with_its_line_and_what_helps():
     finding = findings(Diagnostics(frames=(FRAME,), breaks=(replace(ITEM, per_step_us=9.0),)))["broken_graphs"]
     assert (finding.severity, finding.saving_us, finding.environment) == ("info", 9.0, {})
-    assert not finding.facts["can_be_switched"]
-    (longest,) = finding.facts["longest"]
-    assert (longest["line"], longest["reason"], longest["cost_us"]) == ("model.py:20", "Unsupported Tensor.item()", 9.0)
-    assert longest["hint"] == "Keep it a tensor."
+    assert not finding.statement.can_be_switched
+    (longest,) = finding.statement.longest
+    assert (longest.line, longest.reason, longest.cost_us) == ("model.py:20", "Unsupported Tensor.item()", 9.0)
+    assert longest.hint == "Keep it a tensor."
     assert command_of(finding).endswith("--fullgraph")
 
 
@@ -96,7 +96,7 @@ def test_what_torch_hints_at_is_switched_on_by_the_command():
     finding = findings(Diagnostics(breaks=breaks))["broken_graphs"]
     both = "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS=1 TORCHDYNAMO_CAPTURE_DYNAMIC_OUTPUT_SHAPE_OPS=1 tracekit profile "
     assert command_of(finding).startswith(both)
-    assert "--fullgraph" not in command_of(finding) and finding.facts["can_be_switched"]
+    assert "--fullgraph" not in command_of(finding) and finding.statement.can_be_switched
     names = ("SCALAR_OUTPUTS", "DYNAMIC_OUTPUT_SHAPE_OPS")
     assert {*finding.environment} == {f"TORCHDYNAMO_CAPTURE_{name}" for name in names}
 
@@ -106,10 +106,10 @@ def test_each_hint_is_beside_its_line_and_none_is_taken_where_a_value_steers_a_b
     steering = replace(ITEM, where="model.py:30", hint=switch, steers_branch=True, per_step_us=50.0)
     plain = replace(ITEM, per_step_us=9.0)
     finding = findings(Diagnostics(breaks=(steering, plain)))["broken_graphs"]
-    assert (finding.environment, finding.facts["can_be_switched"], finding.saving_us) == ({}, False, 59.0)
-    told = [(each["line"], each["hint"], each["steers_branch"]) for each in finding.facts["longest"]]
+    assert (finding.environment, finding.statement.can_be_switched, finding.saving_us) == ({}, False, 59.0)
+    told = [(each.line, each.hint, each.steers_branch) for each in finding.statement.longest]
     assert told == [("model.py:30", None, True), ("model.py:20", "Keep it a tensor.", False)]
-    words = finding_evidence(finding)
+    words = finding.statement.long()
     assert words.index("model.py:30") < words.index(STEERS) < words.index("model.py:20") < words.index("Keep it")
 
 
@@ -117,10 +117,10 @@ def test_of_many_breaks_the_costliest_are_named_and_the_rest_counted():
     many = [replace(ITEM, where=f"model.py:{n}", per_step_us=float(n)) for n in range(1, 6)]
     many = (*many[:-1], replace(many[-1], called_from="model.py:40"))
     finding = findings(Diagnostics(breaks=many))["broken_graphs"]
-    assert finding.facts["lines"] == 5
+    assert finding.statement.lines == 5
     # A break in a helper names the model's line that called it.
     lines = ["model.py:5, called from model.py:40", "model.py:4", "model.py:3"]
-    assert [each["line"] for each in finding.facts["longest"]] == lines
+    assert [each.line for each in finding.statement.longest] == lines
     assert finding.saving_us == 15.0
 
 
@@ -136,9 +136,7 @@ def test_three_breaks_are_a_warning_and_so_is_a_costly_one_that_saves_no_more_th
 def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the_verdict():
     comparison = compared(Diagnostics(frames=(FRAME,), fallbacks=(LIMIT,)), regions=make_regions(share=0.25))
     finding = {each.code: each for each in comparison.findings}["recompile_limit"]
-    part = {"kind": "recompile_limit", "function": "forward", "where": "model.py:12", "reason": LIMIT.reason}
-    assert finding.facts["part"] == part
-    assert finding.facts["eager_gpu_share"] == pytest.approx(0.75)
+    assert finding.statement == HitRecompileLimit("compiled", LIMIT, False, pytest.approx(0.75))
     assert command_of(finding).endswith("--dynamic")
     facts = {"place": "forward (model.py:12)", "reason": "Dynamo recompile limit exceeded"}
     assert warnings(comparison) == [Note("part_ran_eager", subject="compiled", facts=facts)]
@@ -151,7 +149,7 @@ def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the
 def test_a_compiled_form_without_any_compiled_step_ran_eager_also_in_a_run_of_before(told, code, reason):
     comparison = compared(told, regions=make_regions(0))
     assert warnings(comparison) == [Note("ran_eager", "error", facts={"reason": reason}, grave=True)]
-    assert (comparison.findings[0].code, comparison.findings[0].facts["ran_eager"]) == (code, True)
+    assert (comparison.findings[0].code, comparison.findings[0].statement.ran_eager) == (code, True)
 
 
 def test_hooks_of_sharded_modules_run_eager_by_design_and_nothing_advises_against_it():
@@ -163,8 +161,8 @@ def test_hooks_of_sharded_modules_run_eager_by_design_and_nothing_advises_agains
 
 def test_compiled_code_that_does_less_than_half_of_the_work_is_told():
     finding = findings(None, regions=make_regions(share=0.2))["little_compiled"]
-    assert finding.facts["compiled_share"] == pytest.approx(0.2)
-    assert (finding.facts["busy_us"], finding.facts["scope"]) == (709.0, "transformer")
+    assert finding.statement.compiled_share == pytest.approx(0.2)
+    assert (finding.statement.busy_us, finding.statement.scope) == (709.0, "transformer")
     assert "little_compiled" not in findings(None, regions=make_regions(share=0.5))
     # What ran eager is another finding.
     found = findings(None, regions=replace(make_regions(0), gpu_us=0.0))
@@ -174,8 +172,8 @@ def test_compiled_code_that_does_less_than_half_of_the_work_is_told():
 def test_skipped_cuda_graphs_are_told_with_the_reason_where_they_were_asked_for():
     skipped = Diagnostics(cuda_graph_skips=(CudaGraphSkip("mutated inputs (2 instances)", 3),))
     finding = findings(skipped, mode="reduce-overhead")["skipped_cuda_graphs"]
-    assert finding.facts["skips"] == [{"reason": "mutated inputs (2 instances)", "times": 3}]
-    assert finding.facts["graphed_share"] == 0
+    assert finding.statement.skips == [SkippedGraphs("mutated inputs (2 instances)", 3)]
+    assert finding.statement.graphed_share == 0
     assert "--mode default" in command_of(finding)
     assert "skipped_cuda_graphs" not in findings(skipped)
     assert "skipped_cuda_graphs" not in findings(skipped, mode="reduce-overhead", device="cpu")
@@ -190,7 +188,7 @@ def test_few_kernels_in_graphs_are_told_though_torch_gave_no_reason():
         side = replace(b, analysis=replace(b.analysis, launches=launches))
         return next((each for each in compare(a, side, ORDER).findings if each.code == "skipped_cuda_graphs"), None)
 
-    assert told(0.3).facts == {"graphed_share": pytest.approx(0.3, abs=0.02), "skips": []}
+    assert told(0.3).statement == SkippedCudaGraphs(pytest.approx(0.3, abs=0.02), [])
     assert told(0.6) is None
     # Graphs that any size hinders are tried with fixed ones.
     skipped = Diagnostics(cuda_graph_skips=(CudaGraphSkip("graph with symbolic shapes inputs", 1),))
@@ -201,8 +199,8 @@ def test_few_kernels_in_graphs_are_told_though_torch_gave_no_reason():
 def test_code_compiled_again_before_it_was_quiet_is_told_with_the_check():
     again = replace(FRAME, id="0/1", because=(SIZE,), seconds=3.0)
     finding = findings(Diagnostics(frames=(FRAME, again)))["compiled_again"]
-    assert (finding.facts["function"], finding.facts["where"]) == ("forward", "model.py:12")
-    assert (finding.facts["failed_check"], finding.facts["whole_s"]) == (SIZE.facts, 3.0)
+    assert (finding.statement.function, finding.statement.where) == ("forward", "model.py:12")
+    assert (finding.statement.failed_check, finding.statement.whole_s) == (SIZE.facts, 3.0)
     assert finding.severity == "info" and command_of(finding).endswith("--dynamic")
     # Four are worth an action.
     assert findings(Diagnostics(frames=(FRAME, *(again,) * 4)))["compiled_again"].severity == "warning"
@@ -211,12 +209,12 @@ def test_code_compiled_again_before_it_was_quiet_is_told_with_the_check():
     quick = replace(FRAME, id="0/1", because=(other,), seconds=0.5)
     slow = replace(FRAME, id="0/2", because=(SIZE, other), seconds=45.0)
     finding = findings(Diagnostics(frames=(FRAME, quick, slow)))["compiled_again"]
-    assert finding.facts["failed_check"] == SIZE.facts
-    assert (finding.facts["dearest_s"], finding.facts["whole_s"]) == (45.0, 45.5)
+    assert finding.statement.failed_check == SIZE.facts
+    assert (finding.statement.dearest_s, finding.statement.whole_s) == (45.0, 45.5)
     # Any size is no advice where no size was checked.
     alone = findings(Diagnostics(frames=(FRAME, quick)))["compiled_again"]
-    assert (alone.facts["failed_check"], alone.facts["whole_s"]) == (other.facts, 0.5)
-    assert (alone.action, alone.changes) == (None, {})
+    assert (alone.statement.failed_check, alone.statement.whole_s) == (other.facts, 0.5)
+    assert (alone.advice, alone.changes) == (None, {})
 
 
 #: Warmed up at batch 1; the first timed call compiled again.
@@ -231,10 +229,10 @@ WALLS = (12.3e6, *scaled(0.5)[1:])
 def test_the_classic_mistake_is_told_with_its_call_its_check_and_its_price():
     finding = compared(AUDITED, wall_us=WALLS, during_timing=1, batch_size=4).findings[0]
     assert finding.code == "recompiled_during_timing"
-    (call,) = finding.facts["first"]
-    assert (call["call"], call["wall_us"], call["failed_checks"]) == (1, 12.3e6, [SIZE.facts])
-    assert (finding.facts["calls"], finding.facts["cost_us"]) == (1, pytest.approx(12.3e6, rel=1e-3))
-    assert finding.facts["warmed_up_at"] == {"batch_size": 1}
+    (call,) = finding.statement.first
+    assert call == RecompilingCall(1, 12.3e6, (SIZE.facts,), 0)
+    assert (finding.statement.calls, finding.statement.cost_us) == (1, pytest.approx(12.3e6, rel=1e-3))
+    assert finding.statement.warmed_up_at == {"batch_size": 1}
     assert "--batch-size 4" in command_of(finding) and "--warmup" not in command_of(finding)
 
 
@@ -255,8 +253,8 @@ def test_without_the_audit_dynamic_is_advised_to_whoever_had_it_off():
         findings(found, wall_us=WALLS, during_timing=1, dynamic=dynamic)["recompiled_during_timing"]
         for dynamic in (None, True)
     )
-    assert (off.facts["any_size"], on.facts["any_size"], on.facts["failed_for_one"]) == (False, True, True)
+    assert (off.statement.any_size, on.statement.any_size, on.statement.failed_for_one) == (False, True, True)
     assert command_of(off).endswith("--dynamic")
     assert command_of(on).startswith("TORCH_LOGS=recompiles ") and command_of(on).count("--dynamic") == 1
     told = findings(AUDITED, during_timing=1, dynamic=True)["recompiled_during_timing"]
-    assert told.facts["any_size"] and "TORCH_LOGS" not in command_of(told)
+    assert told.statement.any_size and "TORCH_LOGS" not in command_of(told)

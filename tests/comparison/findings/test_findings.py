@@ -1,9 +1,10 @@
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 from tests.sequences import make_activity, make_sequence
 from tests.sides import (
     COMPILED,
@@ -27,15 +28,17 @@ from tracekit.comparison.findings.eager_code import find_uncompiled_component
 from tracekit.comparison.findings.slower_kernels import find_lost_attention
 from tracekit.comparison.findings.times import find_cold_start
 from tracekit.comparison.waiting import with_waiting_lines
-from tracekit.model.advice import Action
 from tracekit.model.analysis import IdleGap, Place, SyncTime
 from tracekit.model.comparison import Comparison, Finding, GroupMember, KernelGroup, Side
 from tracekit.model.compilation import CompiledRegions
-from tracekit.model.note import Severity
 from tracekit.model.provenance import EagerOp, EagerOps, TaggedActivity
 from tracekit.model.run import Component
 from tracekit.model.sequence import Activity, Operator, Sequence
+from tracekit.model.statement import Severity
 from tracekit.model.timing import BreakEven
+from tracekit.statements.advice import CompileLayers, KeepOnGpu, PinMemory, RunAgain
+from tracekit.statements.findings.kernels import FewerKernels, SlowerAttention
+from tracekit.statements.findings.waiting import MadeAt, OperatorCall
 
 LOST = {"gemm_128x64": ("gemm", 20, 1010.0), "bmm_f32": ("gemm", 8, 500.0), "triton_a": ("triton", 10, 110.0)}
 
@@ -55,7 +58,7 @@ def compiled(kernels=COMPILED, wall_us: tuple[float, ...] = STEADY, **analysis: 
 def test_attention_lost_to_products_is_found_with_its_cost():
     finding = found(eager(), compiled(LOST))["lost_attention"]
     assert finding.saving_us == pytest.approx((1510 - 1000) / 2 - 200 / 2)
-    assert (finding.facts["a"], finding.facts["attention_before_us"]) == ("eager", 100.0)
+    assert (finding.statement.a, finding.statement.attention_before_us) == ("eager", 100.0)
     # Where the products take 25 or 100 us a step longer, and the attention took 100, nothing is to be saved.
     for product_us in (550.0, 700.0):
         kernels = {**LOST, "gemm_128x64": ("gemm", 20, product_us)}
@@ -79,7 +82,7 @@ def with_attention(us: float, count: int = 4, name: str = "flash_fprop") -> Side
 def test_attention_that_is_kept_and_takes_longer_is_found_with_its_cost():
     finding = found(eager(), with_attention(440))["slower_attention"]
     assert finding.saving_us == pytest.approx((440 - 200) / 2)
-    assert finding.facts == {"before_us": 100.0, "after_us": 220.0, "shown_by": []}
+    assert finding.statement == SlowerAttention(100.0, 220.0, ())
     # FLUX has the scope that compiles its blocks one by one, and --verify-advice can try it.
     assert finding.changes == {"scope": "regional"}
     assert "--scope regional" in command_of(finding)
@@ -128,8 +131,8 @@ def test_attention_is_answered_with_the_scope_that_keeps_it_or_the_line_of_code(
         return found(eager(), b)["slower_attention"]
 
     again, layers, regional = answer("model", "model.vit.layers.*"), answer("model"), answer("regional")
-    assert again.action.code == "run_again" and "--scope regional" in command_of(again)
-    assert (layers.action.code, regional.action) == ("compile_layers", None)
+    assert isinstance(again.advice, RunAgain) and "--scope regional" in command_of(again)
+    assert (layers.advice, regional.advice) == (CompileLayers(), None)
     assert [each.changes for each in (again, layers, regional)] == [{"scope": "regional"}, {}, {}]
 
 
@@ -142,7 +145,7 @@ def test_attention_that_became_kernels_of_inductor_s_own_is_lost_too(compared):
     kernels = replace(b.analysis.kernels, by_family=families)
     again = find_lost_attention(replace(comparison, b=replace(b, analysis=replace(b.analysis, kernels=kernels))))
     assert again.saving_us == finding.saving_us
-    assert again.facts["products_more_us"] <= 0
+    assert again.statement.products_more_us <= 0
 
 
 def test_a_gpu_that_waits_for_launches_is_told_to_use_graphs():
@@ -162,7 +165,7 @@ def test_a_slower_compiled_form_is_told_with_its_cost():
     assert finding.saving_us == pytest.approx(500.125)
     assert "--mode reduce-overhead" in command_of(finding)
     on_cpu = replace(compiled(wall_us=scaled(1.5)), settings=make_settings(device="cpu"))
-    assert found(eager(), on_cpu)["compile_slower"].action is None
+    assert found(eager(), on_cpu)["compile_slower"].advice is None
     # More work was recorded than fits into a call: nobody knows how long the GPU waits.
     side = compiled({"gemm": ("gemm", 2, 10_000.0)}, scaled(1.5))
     assert side.unprofiled_idle_us is None
@@ -171,11 +174,10 @@ def test_a_slower_compiled_form_is_told_with_its_cost():
 
 def test_fewer_kernels_are_told_with_what_they_did_to_gpu_time_and_a_recording_that_slowed_its_calls():
     findings = found(eager(), compiled(idle_us=4000))
-    expected = {"a_kernels": 37, "b_kernels": 22, "a_busy_us": 863.0, "b_busy_us": 709.0}
-    assert findings["fewer_kernels"].facts == expected
-    facts = findings["profiler_distortion"].facts
-    assert facts["on_gpu"]
-    assert {each["side"]: each["slowdown"] for each in facts["slowed"]}["compiled"] == pytest.approx(2.71, abs=0.005)
+    assert findings["fewer_kernels"].statement == FewerKernels(37, 22, 863.0, 709.0)
+    distortion = findings["profiler_distortion"].statement
+    assert distortion.on_gpu
+    assert {each.side: each.slowdown for each in distortion.slowed}["compiled"] == pytest.approx(2.71, abs=0.005)
 
 
 def test_kernels_too_small_to_fill_the_gpu_are_told_where_they_are_most_of_a_call():
@@ -183,8 +185,8 @@ def test_kernels_too_small_to_fill_the_gpu_are_told_where_they_are_most_of_a_cal
     side, sequence = compiled(idle_us=100), Sequence((small,), 1.0, "own")
     told = {each.code: each for each in find_of_one_side(side, find_bound(side, sequence))}
     finding = told["small_kernels"]
-    assert (finding.severity, finding.saving_us, finding.facts["side"]) == ("info", None, "compiled")
-    assert finding.facts["small_us"] == pytest.approx(side.busy_us)
+    assert (finding.severity, finding.saving_us, finding.statement.side) == ("info", None, "compiled")
+    assert finding.statement.small_us == pytest.approx(side.busy_us)
     assert "small_kernels" not in {each.code for each in find_of_one_side(side, find_bound(side))}
 
 
@@ -194,19 +196,19 @@ def test_gpu_time_that_grew_by_more_than_recordings_differ_by_is_told_without_a_
     finding = found(eager(), compiled(far))["more_gpu_time"]
     # Where it went, and what that costs, the groups say.
     assert (finding.severity, finding.saving_us) == ("warning", None)
-    assert finding.facts["b_busy_us"] == pytest.approx(1.06 * finding.facts["a_busy_us"])
+    assert finding.statement.b_busy_us == pytest.approx(1.06 * finding.statement.a_busy_us)
 
 
 def test_graphs_that_take_over_launching_are_told():
     graphed = compiled(graph_launches=2)
-    facts = found(eager(), graphed)["graphed_launches"].facts
-    assert facts["side"] == "compiled" and facts["graphed_share"] is not None
+    statement = found(eager(), graphed)["graphed_launches"].statement
+    assert statement.side == "compiled" and statement.graphed_share is not None
     assert "graphed_launches" not in found(graphed, graphed)
 
 
 def test_the_graver_stand_first_and_of_those_what_may_save_most(monkeypatch: pytest.MonkeyPatch):
     def finder(code: str, severity: Severity, saving_us: float | None) -> Callable[[object], Finding]:
-        return lambda _: Finding(code, severity, {}, saving_us)
+        return lambda _: Finding(SimpleNamespace(code=code, severity=severity), saving_us)
 
     told, broken = finder("told", "info", 900.0), finder("broken", "error", None)
     savings = {"small": 10.0, "unknown": None, "large": 500.0}
@@ -229,12 +231,12 @@ def started(*starts: BreakEven, scope: str = "transformer") -> Comparison:
 
 def test_a_dear_start_is_told_with_the_calls_it_takes_and_what_a_cache_makes_of_it():
     finding = find_cold_start(started(COLD, WARM))
-    assert (finding.facts["calls"], finding.facts["startup_us"]) == (5000.0, 6e7)
-    assert finding.facts["call_saving_us"] == pytest.approx(200, abs=0.1)
-    assert (finding.facts["warm"]["startup_us"], finding.facts["warm"]["calls"]) == (2e7, 1500.0)
+    assert (finding.statement.calls, finding.statement.startup_us) == (5000.0, 6e7)
+    assert finding.statement.call_saving_us == pytest.approx(200, abs=0.1)
+    assert (finding.statement.warm.startup_us, finding.statement.warm.calls) == (2e7, 1500.0)
     # It is no saving of a call.
     assert (finding.saving_us, finding.start_saving_us) == (None, pytest.approx(4e7))
-    assert finding.facts["warm_was_measured"]
+    assert finding.statement.warm_was_measured
     assert "--scope regional" in command_of(finding)
 
 
@@ -242,10 +244,10 @@ def test_a_smaller_scope_is_advised_where_the_model_has_one():
     comparison = started(COLD)
     side = replace(comparison.b, settings=make_settings(workload="causal-lm", scope="model"))
     finding = find_cold_start(replace(comparison, b=side))
-    assert "--scope regional" in command_of(finding) and finding.facts["can_be_regional"]
+    assert "--scope regional" in command_of(finding) and finding.statement.can_be_regional
     for other in (started(COLD, scope="regional"), replace(comparison, b=replace(side, repeated_parts=()))):
         finding = find_cold_start(other)
-        assert (finding.action, finding.facts["can_be_regional"]) == (None, False)
+        assert (finding.advice, finding.statement.can_be_regional) == (None, False)
 
 
 def test_a_start_that_pays_soon_or_is_short_or_never_pays_or_is_warm_is_not_told():
@@ -258,7 +260,7 @@ def test_what_a_warm_cache_saves_is_withheld_where_it_was_not_measured():
     measured_otherwise = (replace(COLD, source="warm_up"), WARM), (COLD, replace(WARM, cache_hits=0))
     for starts in ((COLD,), (replace(COLD, kind=None),), *measured_otherwise):
         finding = find_cold_start(started(*starts))
-        assert (finding.start_saving_us, finding.facts["warm_was_measured"]) == (None, False)
+        assert (finding.start_saving_us, finding.statement.warm_was_measured) == (None, False)
     # A warm cache that is no faster saves nothing, which was measured.
     assert find_cold_start(started(COLD, replace(WARM, startup_us=7e7))).start_saving_us == 0
 
@@ -267,8 +269,8 @@ def test_each_call_saves_what_the_ratio_within_rounds_says():
     """Medians of a form that switches between two speeds need not differ by the same."""
     comparison = started(COLD, WARM)
     finding = find_cold_start(replace(comparison, verdict=replace(comparison.verdict, b_wall_us=1100.0)))
-    assert finding.facts["call_saving_us"] == pytest.approx(200, abs=0.1)
-    assert finding.facts["medians_apart_us"] != pytest.approx(200, abs=10)
+    assert finding.statement.call_saving_us == pytest.approx(200, abs=0.1)
+    assert finding.statement.medians_apart_us != pytest.approx(200, abs=10)
 
 
 NORM = "layer_norm"
@@ -294,9 +296,9 @@ def comparison(*groups: KernelGroup, scope: str = "transformer", parts: tuple[Co
 def test_the_component_with_most_to_fuse_is_named_and_all_that_is_not_compiled_bounds_what_that_saves():
     both = comparison(FUSED, group("unchanged", 60.0, 60.0, "vae.decoder.norm"))
     finding = find_uncompiled_component(both)
-    assert (finding.facts["component"], finding.facts["partly_compiled"]) == ("vae", False)
+    assert (finding.statement.component, finding.statement.partly_compiled) == ("vae", False)
     # A quarter of 863 us, and the idle time before it in two steps.
-    assert (finding.saving_us, finding.facts["kept_share"]) == pytest.approx((863 / 4 + 400 / 2, 0.25))
+    assert (finding.saving_us, finding.statement.kept_share) == pytest.approx((863 / 4 + 400 / 2, 0.25))
     # Nobody knows, where nothing tells what compiled code launched.
     b = replace(both.b, analysis=replace(both.b.analysis, regions=None))
     assert find_uncompiled_component(replace(both, b=b)).saving_us is None
@@ -338,7 +340,7 @@ def test_what_is_left_of_a_partly_compiled_model_is_told_by_component():
     encoder, head = ("model.encoder", True), ("model.head", False)
     for where, part in ((LEFT, encoder), ("model.encoder.layers2.norm", encoder), ("model.head.norm", head)):
         finding = find_uncompiled_component(comparison(FUSED, left(where), **LAYERS))
-        assert (finding.facts["component"], finding.facts["partly_compiled"]) == part
+        assert (finding.statement.component, finding.statement.partly_compiled) == part
 
 
 SCALAR, COPYING = (Place(name, None, None) for name in ("aten::_local_scalar_dense", "aten::copy_"))
@@ -360,17 +362,17 @@ def found_wait(a: Side, b: Side) -> Finding | None:
 def test_a_wait_in_the_middle_of_a_call_is_found_with_what_it_costs():
     finding = found_wait(*sides(ITEM, END))
     # 240 us behind four waits in two steps.
-    assert (finding.facts["times"], finding.facts["idle_us"], finding.saving_us) == pytest.approx((2, 120, 120))
-    assert finding.facts["idle_us"] / finding.facts["call_us"] == pytest.approx(0.09, abs=0.005)
-    assert finding.facts["made_by"] == [made_at(SCALAR)]
+    assert (finding.statement.times, finding.statement.idle_us, finding.saving_us) == pytest.approx((2, 120, 120))
+    assert finding.statement.idle_us / finding.statement.call_us == pytest.approx(0.09, abs=0.005)
+    assert finding.statement.made_by == (made_at(SCALAR),)
     assert [(place.start_us, place.duration_us) for place in finding.places] == [(12.5, 60.0)]
     # The wait at the end of a call, a short one and that of a copy are not told.
     for sync in (END, replace(ITEM, idle_after_us=50.0), replace(ITEM, call="cudaMemcpyAsync")):
         assert found_wait(*sides(sync)) is None
 
 
-def made_at(place: Place, lines: dict[str, int] | None = None) -> dict[str, object]:
-    return {"place": asdict(place), "lines": lines or {}, "in_eager_code": lines is not None}
+def made_at(place: Place, lines: dict[str, int] | None = None) -> MadeAt:
+    return MadeAt(place, lines or {}, in_eager_code=lines is not None)
 
 
 def test_the_line_is_named_where_the_eager_call_was_asked():
@@ -378,7 +380,7 @@ def test_the_line_is_named_where_the_eager_call_was_asked():
     op = EagerOp("aten._local_scalar_dense.default", "head", "model.py:12", (), 2, None)
     other = EagerOp("aten.add.Tensor", "head", "model.py:13", (), 2, None)
     finding = found_wait(replace(a, provenance=EagerOps(1, "2.13.0", (op, other, op))), b)
-    assert finding.facts["made_by"] == [{"operator": "aten::_local_scalar_dense", "called_at": "model.py:12"}]
+    assert finding.statement.made_by == (OperatorCall("aten::_local_scalar_dense", "model.py:12"),)
 
 
 def test_lines_are_those_of_the_copies_that_eager_operators_launched():
@@ -392,7 +394,7 @@ def test_lines_are_those_of_the_copies_that_eager_operators_launched():
     a, b = sides(replace(ITEM, place=COPYING), END)
     eager = EagerOps(1, "2.13.0", ops, (*activities, activities[2]))
     finding = found_wait(replace(a, provenance=eager), b)
-    assert finding.facts["made_by"] == [made_at(COPYING, {"model.py:14": 2, "model.py:12": 1})]
+    assert finding.statement.made_by == (made_at(COPYING, {"model.py:14": 2, "model.py:12": 1}),)
 
 
 def test_a_call_that_copies_by_itself_is_at_the_lines_of_pageable_copies():
@@ -418,9 +420,9 @@ def pageable(*syncs: SyncTime, kernels=COMPILED) -> Finding | None:
 
 def test_copies_that_hold_the_host_are_found_with_what_they_cost():
     finding = pageable(COPY)
-    assert (finding.saving_us, finding.action) == (pytest.approx(100), Action("pin_memory"))
-    assert finding.facts["made_by"] == [made_at(COPYING)]
-    assert (finding.facts["copies"], finding.facts["copy_us"]) == (1, 3.0)
+    assert (finding.saving_us, finding.advice) == (pytest.approx(100), PinMemory())
+    assert finding.statement.made_by == (made_at(COPYING),)
+    assert (finding.statement.copies, finding.statement.copy_us) == (1, 3.0)
     # Copies that hold nobody up or are pinned, and waits that are no copies, are not told.
     assert pageable(replace(COPY, drained=0, idle_after_us=0.0)) is None
     assert pageable(replace(COPY, idle_after_us=20.0)) is None
@@ -428,5 +430,5 @@ def test_copies_that_hold_the_host_are_found_with_what_they_cost():
     assert pageable(replace(COPY, call="cudaStreamSynchronize")) is None
     # Values that are read back are not mended by pinning.
     back = {**NO_COPIES, "Memcpy DtoH (Device -> Pageable)": ("memcpy", 2, 6.0)}
-    assert pageable(COPY, kernels=back).action == Action("keep_on_gpu")
-    assert pageable(COPY, kernels={**COMPILED, **back}).action == Action("pin_memory")
+    assert pageable(COPY, kernels=back).advice == KeepOnGpu()
+    assert pageable(COPY, kernels={**COMPILED, **back}).advice == PinMemory()

@@ -11,8 +11,8 @@ from tracekit.model.sequence import Activity, Operator, Sequence
 
 Sizes = tuple[int, ...]
 #: What the group at the first place has as evidence, at the second, and what is said of channels that moved.
-OF_0, OF_1 = ({"kind": "epilogue_lost", "facts": {"kernels_beside": at}} for at in range(2))
-MOVED = {"kind": "channels_moved_last", "facts": {}}
+OF_0, OF_1 = (Evidence("epilogue_lost", {"kernels_beside": at}) for at in range(2))
+MOVED = Evidence("channels_moved_last")
 FIRST, LAST = (960, 320, 8, 1), (960, 1, 96, 12)
 
 
@@ -62,7 +62,7 @@ def found(a: list[Activity], b: list[Activity], *groups: KernelGroup, busy_us=10
 
 def times_of(finding: Finding) -> tuple[int, float, float]:
     """How many convolutions, and microseconds before and after."""
-    return finding.facts["convolutions"], finding.facts["before_us"], finding.facts["after_us"]
+    return finding.statement.convolutions, finding.statement.before_us, finding.statement.after_us
 
 
 def test_convolutions_that_take_longer_with_channels_last_are_found_with_what_to_switch_off():
@@ -70,7 +70,7 @@ def test_convolutions_that_take_longer_with_channels_last_are_found_with_what_to
     finding = found(slow, [convolution(2000, LAST, call=1), convolution(4000, LAST, call=2)])
     assert times_of(finding) == (2, 1200, 6000)
     assert (finding.severity, finding.saving_us) == ("warning", pytest.approx(6000 - 1200))
-    assert finding.facts["shown_by"] == [OF_1, MOVED] and finding.facts["laid_out_by_inductor"]
+    assert finding.statement.shown_by == (OF_1, MOVED) and finding.statement.laid_out_by_inductor
     assert finding.environment == {"TORCHINDUCTOR_LAYOUT_OPTIMIZATION": "0"}
     assert command_of(finding).startswith("TORCHINDUCTOR_LAYOUT_OPTIMIZATION=0 tracekit profile flux --compiled")
 
@@ -81,20 +81,20 @@ def test_what_the_layout_gains_elsewhere_is_taken_off_the_saving():
     finding = found(a, b)
     # The third gains without lying otherwise: it keeps that.
     assert finding.saving_us == pytest.approx(1500 - 500)
-    assert finding.facts["others_gained_us"] == pytest.approx(500)
+    assert finding.statement.others_gained_us == pytest.approx(500)
     # Where it gains more than it costs it is left.
     a, b = [convolution(500, FIRST), convolution(3000, FIRST)], [convolution(900, LAST), convolution(300, LAST)]
     finding = found(a, b)
-    assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
-    assert finding.facts["others_gained_us"] == pytest.approx(2700)
+    assert (finding.saving_us, finding.advice, finding.environment) == (None, None, {})
+    assert finding.statement.others_gained_us == pytest.approx(2700)
     assert times_of(finding) == (1, 500, 900)
 
 
 def test_without_another_layout_the_loss_is_told_and_nothing_advised():
     finding = found([convolution(500, FIRST)], [convolution(2000, FIRST)])
-    assert (finding.saving_us, finding.action, finding.environment) == (None, None, {})
+    assert (finding.saving_us, finding.advice, finding.environment) == (None, None, {})
     assert times_of(finding) == (1, 500, 2000)
-    assert (finding.facts["shown_by"], finding.facts["laid_out_by_inductor"]) == ([OF_0], False)
+    assert (finding.statement.shown_by, finding.statement.laid_out_by_inductor) == ((OF_0,), False)
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_a_side_of_one_step_has_as_many_convolutions_as_one_of_several():
     assert found(*many, group(tuple(range(49)), (0,)), per_step=(1 / 49, 1.0)) is not None, "by 49 times 1/49"
     # In one of several steps.
     rare = found(a, b, three, per_step=(1 / 3, 1 / 3))
-    assert rare.facts["convolutions"] == 1
-    assert rare.facts["after_us"] == pytest.approx(4 * rare.facts["before_us"])
+    assert rare.statement.convolutions == 1
+    assert rare.statement.after_us == pytest.approx(4 * rare.statement.before_us)
 
 
 def test_more_convolutions_or_those_of_another_size_type_or_stride_are_other_work():
@@ -151,16 +151,16 @@ def test_of_a_bare_trace_triton_kernels_tell_that_inductor_made_it(family: str, 
     analysis = make_analysis({"triton_k" if inductor else "k": (family, 2, 20_000.0)})
     b = replace(side("compiled", [convolution(2000, LAST)]), analysis=analysis, form=None, settings=None)
     finding = find_slower_convolutions(compared(side("eager", [convolution(500, FIRST)]), b, group((0,))))
-    assert finding.facts["laid_out_by_inductor"] is inductor
+    assert finding.statement.laid_out_by_inductor is inductor
     assert finding.saving_us == (1500 if inductor else None)
-    assert (finding.action, finding.environment) == (None, {})
+    assert (finding.advice, finding.environment) == (None, {})
 
 
 def test_that_channels_moved_is_said_once():
     sides = side("eager", [convolution(500, FIRST)]), side("compiled", [convolution(2000, LAST)])
     evidence = (Evidence("other_kernel", {"before": "a", "after": "b"}), Evidence("channels_moved_last"))
     finding = find_slower_convolutions(compared(*sides, replace(group((0,)), evidence=evidence)))
-    assert [each["kind"] for each in finding.facts["shown_by"]] == ["other_kernel", "channels_moved_last"]
+    assert [each.kind for each in finding.statement.shown_by] == ["other_kernel", "channels_moved_last"]
 
 
 def matmul(dtype: str, us: float) -> Activity:
@@ -182,13 +182,13 @@ HALF, SINGLE = matmul("c10::BFloat16", 100.0), matmul("float", 80.0)
 def test_float32_products_in_a_model_of_16_bits_are_found_with_half_their_time():
     finding = found_in(side_of("eager", HALF), side_of("compiled", HALF, SINGLE))
     assert finding.saving_us == pytest.approx(40)
-    assert (finding.facts["products"], finding.facts["operators"]) == (1, ["aten::bmm"])
-    assert finding.facts["products_us"] == pytest.approx(80)
-    assert (finding.facts["read"], finding.facts["read_before"]) == (1, 0)
+    assert (finding.statement.products, finding.statement.operators) == (1, ("aten::bmm",))
+    assert finding.statement.products_us == pytest.approx(80)
+    assert (finding.statement.read, finding.statement.read_before) == (1, 0)
 
     # Where eager has them too the model is to blame.
     finding = found_in(side_of("eager", HALF, SINGLE), side_of("compiled", HALF, SINGLE))
-    assert (finding.facts["read"], finding.facts["read_before"], finding.facts["before"]) == (1, 1, "eager")
+    assert (finding.statement.read, finding.statement.read_before, finding.statement.before) == (1, 1, "eager")
 
 
 def test_a_model_of_float32_may_multiply_in_it_and_a_fiftieth_of_the_gpu_s_time_is_not_told():

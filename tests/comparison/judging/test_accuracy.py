@@ -218,7 +218,7 @@ def test_a_comparison_warns_of_outputs_that_differ_and_is_silent_of_others():
     found = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.5), tensor(0.5))), ORDER)
     (finding,) = [each for each in found.findings if each.code == "outputs_differ"]
     assert finding.severity == "warning"
-    assert (finding.facts["a"], finding.facts["b"]) == ("eager", "compiled")
+    assert (finding.statement.a, finding.statement.b) == ("eager", "compiled")
     assert command_of(finding).startswith("TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 tracekit profile flux --compiled")
     healthy = compare(*sides(numerics(tensor(0.01)), numerics(tensor(0.01), tensor(0.02))), ORDER)
     assert "outputs_differ" not in [each.code for each in healthy.findings]

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 from msgspec.structs import replace
 from tests.sides import ORDER, STEADY, make_environment, make_form, make_pair, make_settings, make_side, scaled
@@ -12,11 +14,11 @@ from tracekit.comparison.judging.alternatives import (
     top_advice,
     with_verified,
 )
-from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Verdict
 from tracekit.model.note import Note
 from tracekit.model.run import RankOfRun
 from tracekit.report.sections.findings import finding_notes
+from tracekit.statements.advice import RunAgain
 
 PATHS = ("one", "other")
 
@@ -112,7 +114,7 @@ def test_eager_code_is_held_to_five_percent_also_where_labels_are_the_same() -> 
 
 
 def finding(code: str, saving_us: float | None, **changes: str) -> Finding:
-    return Finding(code, "warning", {}, saving_us, Action("run_again", f"try {code}"), changes=changes)
+    return Finding(SimpleNamespace(code=code), saving_us, RunAgain(f"try {code}"), changes=changes)
 
 
 def advised(*findings: Finding) -> Comparison:

@@ -45,8 +45,8 @@ def test_gathers_that_no_longer_come_block_by_block_are_found_with_the_lines_to_
     gathers = kind("all_gather", (13, 2), (1300, 1300), (10, 90))
     ((code, finding),) = found(compared(SAME, SAME, gathers, SCATTERS)).items()
     assert (code, finding.severity, finding.saving_us) == ("fewer_gathers", "warning", 80)
-    assert (finding.facts["a_gathers"], finding.facts["b_each_bytes"]) == (13, 650)
-    assert finding.action is not None and finding.action.code == "shard_then_compile"
+    assert (finding.statement.a_gathers, finding.statement.b_each_bytes) == (13, 650)
+    assert finding.advice is not None and finding.advice.code == "shard_then_compile"
     # Gathered as exposed as before it is no loss; as often, or of what is not sharded, it is nothing.
     assert found(compared(SAME, SAME, replace(gathers, b_exposed_transfer_us=5), SCATTERS))[code].severity == "info"
     assert code not in found(compared(SAME, SAME, kind("all_gather", (13, 12), (1300, 1300)), SCATTERS))
@@ -59,9 +59,9 @@ def test_gradients_that_are_reduced_after_backward_are_ddp_s_buckets() -> None:
     told = found(compared(SAME, lost, reduces, parallel="ddp"))
     assert set(told) == {"ddp_buckets"}
     assert (told["ddp_buckets"].severity, told["ddp_buckets"].saving_us) == ("warning", pytest.approx(70))
-    assert told["ddp_buckets"].action is not None and told["ddp_buckets"].action.code == "wrap_then_compile"
+    assert told["ddp_buckets"].advice is not None and told["ddp_buckets"].advice.code == "wrap_then_compile"
     merged = found(compared(SAME, SAME, kind("all_reduce", (13, 5), (1300, 1300)), parallel="ddp"))
-    assert (merged["ddp_buckets"].severity, merged["ddp_buckets"].action) == ("info", None)
+    assert (merged["ddp_buckets"].severity, merged["ddp_buckets"].advice) == ("info", None)
     assert not found(compared(SAME, SAME, reduces, parallel="ddp"))
 
 
@@ -69,10 +69,10 @@ def test_overlap_that_is_lost_is_the_time_it_makes() -> None:
     gathers = kind("all_gather", (13, 13), (1300, 1300))
     told = found(compared(SAME, make_call(100, 60), gathers, SCATTERS))
     assert set(told) == {"less_overlap"} and told["less_overlap"].saving_us == pytest.approx(40)
-    assert told["less_overlap"].action is not None
+    assert told["less_overlap"].advice is not None
     # All-reduces within the forward cannot be prefetched.
     alone = found(compared(SAME, make_call(100, 60), kind("all_reduce", (4, 4), (40, 40)), parallel="tp"))
-    assert alone["less_overlap"].action is None
+    assert alone["less_overlap"].advice is None
     assert not found(compared(make_call(100, 60), SAME, gathers, SCATTERS))
 
 
@@ -81,7 +81,7 @@ def test_faster_kernels_beside_communication_that_stays_are_limited_by_it() -> N
     b = replace(a, compute_us=400.0)
     told = found(compared(a, b))
     assert set(told) == {"communication_limits"} and told["communication_limits"].saving_us == 150
-    assert told["communication_limits"].facts["speedup_at_most"] == pytest.approx(1000 / 200)
+    assert told["communication_limits"].statement.speedup_at_most == pytest.approx(1000 / 200)
     assert not found(compared(a, replace(a, compute_us=490.0)))
     assert not found(compared(SAME, replace(SAME, compute_us=400.0)))
 
@@ -90,12 +90,9 @@ def test_collectives_that_were_merged_or_are_gone_are_listed() -> None:
     merged, gone = kind("all_reduce", (12, 4), (400, 400), (30, 10)), kind("broadcast", (2, 0), (50, 0))
     told = found(compared(SAME, SAME, merged, gone, SCATTERS, parallel="tp"))
     assert set(told) == {"moved_collectives"}
-    facts = told["moved_collectives"].facts
-    assert [(each["name"], each["same_bytes"]) for each in facts["changes"]] == [
-        ("all_reduce", True),
-        ("broadcast", False),
-    ]
-    assert facts["exposed_change_us"] == -20
+    statement = told["moved_collectives"].statement
+    assert [(each.name, each.same_bytes) for each in statement.changes] == [("all_reduce", True), ("broadcast", False)]
+    assert statement.exposed_change_us == -20
 
 
 def test_of_ranks_whose_waiting_is_unknown_only_collectives_are_told() -> None:

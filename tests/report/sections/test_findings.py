@@ -4,10 +4,9 @@ from tests.report.showing import comparison_page
 
 from tracekit.model.comparison import Finding
 from tracekit.report.sections.findings import STATED, finding_texts, listed
+from tracekit.statements.findings.waiting import LaunchBound
 
-LAUNCHES = Finding(
-    "launch_bound", "warning", {"idle_us": 600.0, "wall_us": 1000.0, "host_share": 0.6, "launching_share": 0.5}, 250.0
-)
+LAUNCHES = Finding(LaunchBound(wall_us=1000.0, idle_us=600.0, host_share=0.6, launching_share=0.5), 250.0)
 
 
 def test_what_only_states_figures_is_listed_nowhere_but_in_the_json():

@@ -15,7 +15,7 @@ from tracekit.comparison.findings import (
     times,
 )
 from tracekit.model.comparison import Bound, Comparison, Deltas, Finding, Side, Verdict
-from tracekit.model.note import Severity
+from tracekit.model.statement import Severity
 from tracekit.wings import load, over_ranks
 
 Finder = Callable[[Comparison], Finding | None]

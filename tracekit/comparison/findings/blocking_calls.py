@@ -1,17 +1,16 @@
 """Does the GPU run dry because the host waits in a call: for the GPU, or for copies from or to pageable memory?"""
 
 import math
-from typing import Any
-
-from msgspec.structs import asdict
+from typing import NamedTuple
 
 from tracekit.comparison.matching.operators import plain_name
 from tracekit.comparison.waiting import exposing, gaps_behind, idle_saving
-from tracekit.model.advice import Action
 from tracekit.model.analysis import SyncTime
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.note import distinct
 from tracekit.model.provenance import EagerOps
+from tracekit.statements.advice import KeepOnGpu, PinMemory, ReadAfterTheCall
+from tracekit.statements.findings.waiting import MadeAt, OperatorCall, PageableCopies, SynchronisingCalls
 
 #: Less than this share of the call is not worth a line.
 WORTH_SAYING = 0.02
@@ -29,20 +28,26 @@ def find_synchronising_calls(comparison: Comparison) -> Finding | None:
         return None
     calls = dict.fromkeys(sync.call for sync in syncs)
     waiting = [each for each in _recorded(side) if each.call in calls and each.drained]
-    found: list[dict[str, Any]] = []
+    found: list[OperatorCall] = []
     # Where it is known what operators launched, their lines are told already.
     if isinstance(comparison.a.provenance, EagerOps) and not comparison.a.provenance.activities:
         operators = [each.place.operator for each in waiting if each.place and each.place.operator]
         wanted = {plain_name(each): each for each in operators if plain_name(each) != "copy"}
         found += (
-            {"operator": wanted[plain_name(op.name)], "called_at": op.line}
+            OperatorCall(wanted[plain_name(op.name)], op.line)
             for op in comparison.a.provenance.ops
             if op.line and not op.backward and plain_name(op.name) in wanted
         )
-    times, made_by = sum(sync.drained for sync in syncs) / side.steps, distinct(found) or _made_by(waiting)
-    facts = {"side": side.label, "times": times, "calls": list(calls), **idle, "made_by": list(made_by)[:MOST_LINES]}
-    action, places = Action("read_after_the_call"), gaps_behind(side, set(calls))
-    return Finding("synchronising_calls", "warning", facts, idle["idle_us"], action, places=places)
+    made_by = distinct(found) or _made_by(waiting)
+    statement = SynchronisingCalls(
+        side=side.label,
+        times=sum(sync.drained for sync in syncs) / side.steps,
+        calls=tuple(calls),
+        idle_us=idle.idle_us,
+        call_us=idle.call_us,
+        made_by=made_by[:MOST_LINES],
+    )
+    return Finding(statement, idle.idle_us, ReadAfterTheCall(), places=gaps_behind(side, set(calls)))
 
 
 def find_pageable_copies(comparison: Comparison) -> Finding | None:
@@ -57,26 +62,34 @@ def find_pageable_copies(comparison: Comparison) -> Finding | None:
         return None
     read_back = all("dtoh" in copy.name.lower() for copy in copies)
     copying = [each for each in _recorded(side) if _is_copy(each) and each.drained]
-    facts = {
-        "side": side.label,
-        "copies": sum(copy.count for copy in copies) / side.steps,
-        "copy_us": math.fsum(copy.total_us for copy in copies) / side.steps,
-        **idle,
-        "made_by": _made_by(copying),
-    }
-    action, places = Action("keep_on_gpu" if read_back else "pin_memory"), gaps_behind(side, {s.call for s in syncs})
-    return Finding("pageable_copies", "warning", facts, idle["idle_us"], action, places=places)
+    statement = PageableCopies(
+        side=side.label,
+        copies=sum(copy.count for copy in copies) / side.steps,
+        copy_us=math.fsum(copy.total_us for copy in copies) / side.steps,
+        idle_us=idle.idle_us,
+        call_us=idle.call_us,
+        made_by=_made_by(copying),
+    )
+    advice, places = KeepOnGpu() if read_back else PinMemory(), gaps_behind(side, {sync.call for sync in syncs})
+    return Finding(statement, idle.idle_us, advice, places=places)
 
 
 def _is_copy(sync: SyncTime) -> bool:
     return "memcpy" in sync.call.lower()
 
 
-def _idle(side: Side, syncs: list[SyncTime]) -> dict[str, float] | None:
+class _Idle(NamedTuple):
+    """How much of a call the GPU is idle."""
+
+    idle_us: float
+    call_us: float
+
+
+def _idle(side: Side, syncs: list[SyncTime]) -> _Idle | None:
     """How much of a call the GPU is idle behind these; None where that is not worth a line."""
     idle_us = idle_saving(side, math.fsum(sync.idle_after_us for sync in syncs) / side.steps)
     call_us = side.wall_us or side.span_us
-    return {"idle_us": idle_us, "call_us": call_us} if call_us and idle_us >= WORTH_SAYING * call_us else None
+    return _Idle(idle_us, call_us) if call_us and idle_us >= WORTH_SAYING * call_us else None
 
 
 def _recorded(side: Side) -> tuple[SyncTime, ...]:
@@ -84,11 +97,6 @@ def _recorded(side: Side) -> tuple[SyncTime, ...]:
     return side.host.idle.syncs if side.host.idle else ()
 
 
-def _made_by(syncs: list[SyncTime]) -> list[dict[str, Any]]:
+def _made_by(syncs: list[SyncTime]) -> tuple[MadeAt, ...]:
     """Where the calls were made, as far as it is known."""
-    places = (
-        {"place": asdict(each.place) if each.place else None, "lines": each.lines, "in_eager_code": each.in_eager_code}
-        for each in syncs
-        if each.place or each.lines
-    )
-    return list(distinct(places))
+    return distinct(MadeAt(each.place, each.lines, each.in_eager_code) for each in syncs if each.place or each.lines)

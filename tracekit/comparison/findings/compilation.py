@@ -3,18 +3,23 @@
 from tracekit.comparison.commands import profile_command, run_again
 from tracekit.comparison.judging.timed import compilations_while_timed, find_compiling_costs
 from tracekit.comparison.waiting import idle_at_most, most_slowed
-from tracekit.model.advice import Action
+from tracekit.model.advice import Advice
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.model.compilation import GraphBreak
-from tracekit.model.note import Severity, distinct
+from tracekit.model.note import distinct
+from tracekit.statements.advice import RunAgain
+from tracekit.statements.findings.compiling import (
+    BreakingLine,
+    BrokenGraphs,
+    CompiledAgain,
+    RecompiledDuringTiming,
+    RecompilingCall,
+)
 
-#: So many breaks, or this share of the call spent between compiled graphs, are worth an action.
-MANY_BREAKS = 3
+#: This share of the call spent between compiled graphs is worth an action.
 COSTLY = 0.02
 #: Causes of the GPU's idle time at a break: the user's own code, what it calls, and finding the code to go on with.
 OUTSIDE_GRAPHS = ("launch_call", "op_dispatch", "guards", "memory", "gc", "python")
-#: So many compilations of one kind are worth an action: torch gives up at eight of one function.
-MANY_COMPILATIONS = 4
 #: So many breaks are named, and so many calls.
 NAMED = 3
 #: Settings of Dynamo that a hint of torch's may name, and the variables that set them for one command.
@@ -47,33 +52,31 @@ def find_broken_graphs(comparison: Comparison) -> Finding | None:
     removed = [each for each in breaks if _hints_at_switch(each) and not each.steers_branch]
     hints = " ".join(each.hint or "" for each in removed) if longest[0] in removed else ""
     switches = {variable: "1" for name, variable in SWITCHES.items() if name in hints}
-    longest = longest[:NAMED]
-    facts = {
-        "side": side.label,
-        "lines": len(breaks),
-        "longest": [
-            {
-                "line": each.line,
-                "where": each.where,
-                "reason": each.reason,
-                "per_step_us": each.per_step_us,
-                "cost_us": cost_of(each),
-                "hint": None if each.steers_branch and _hints_at_switch(each) else each.hint,
-                "steers_branch": each.steers_branch,
-            }
-            for each in longest
-        ],
-        "counted_by_dynamo": side.form.compilation.graph_breaks if side.form and side.form.compilation else 0,
-        "can_be_switched": bool(switches),
-        "costly": costly,
-        "on_gpu": side.analysis.gpu is not None,
-    }
+    told = tuple(
+        BreakingLine(
+            line=each.line,
+            where=each.where,
+            reason=each.reason,
+            per_step_us=each.per_step_us,
+            cost_us=cost_of(each),
+            hint=None if each.steers_branch and _hints_at_switch(each) else each.hint,
+            steers_branch=each.steers_branch,
+        )
+        for each in longest[:NAMED]
+    )
+    statement = BrokenGraphs(
+        side=side.label,
+        lines=len(breaks),
+        longest=told,
+        counted_by_dynamo=side.form.compilation.graph_breaks if side.form and side.form.compilation else 0,
+        can_be_switched=bool(switches),
+        costly=costly,
+        on_gpu=side.analysis.gpu is not None,
+    )
     return Finding(
-        "broken_graphs",
-        "warning" if costly or len(breaks) >= MANY_BREAKS else "info",
-        facts,
+        statement,
         saving_us=cost_of(*(removed if switches else breaks)),
-        action=run_again(side.settings, more=("--fullgraph",), switches=switches),
+        advice=run_again(side.settings, more=("--fullgraph",), switches=switches),
         environment=switches if side.settings else {},
     )
 
@@ -92,18 +95,16 @@ def find_compiled_again(comparison: Comparison) -> Finding | None:
     dearest = max(again, key=lambda each: each.seconds or 0.0)
     of_size = any(each.because[0].facts["kind"] == "size" for each in again)
     settings = side.settings if of_size and side.settings and not side.settings.dynamic else None
-    facts = {
-        "side": side.label,
-        "times": len(again),
-        "function": dearest.function,
-        "where": dearest.where,
-        "failed_check": dearest.because[0].facts,
-        "dearest_s": dearest.seconds,
-        "whole_s": sum(each.seconds or 0.0 for each in again),
-    }
-    severity: Severity = "warning" if len(again) >= MANY_COMPILATIONS else "info"
-    action, changes = run_again(settings, ANY_SIZES), ANY_SIZES if settings else {}
-    return Finding("compiled_again", severity, facts, action=action, changes=changes)
+    statement = CompiledAgain(
+        side=side.label,
+        times=len(again),
+        function=dearest.function,
+        where=dearest.where,
+        failed_check=dearest.because[0].facts,
+        dearest_s=dearest.seconds,
+        whole_s=sum(each.seconds or 0.0 for each in again),
+    )
+    return Finding(statement, advice=run_again(settings, ANY_SIZES), changes=ANY_SIZES if settings else {})
 
 
 def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
@@ -118,26 +119,25 @@ def find_recompiled_during_timing(comparison: Comparison) -> Finding | None:
     any_size = side.settings is not None and side.settings.dynamic is True
     first = []
     for cost in costs[:NAMED]:
-        failed = list(distinct(check.facts for frame in cost.frames for check in frame.because[:1]))
-        call = {"call": cost.call.call, "wall_us": cost.call.wall_us}
-        first.append({**call, "failed_checks": failed, "cuda_graphs": cost.call.cuda_graphs})
-    action = None
+        failed = distinct(check.facts for frame in cost.frames for check in frame.because[:1])
+        first.append(RecompilingCall(cost.call.call, cost.call.wall_us, failed, cost.call.cuda_graphs))
+    advice: Advice | None = None
     if side.settings is not None:
         command = profile_command(side.settings)
         if costs and side.diagnostics and side.diagnostics.warmed_up_at:
-            action = Action("run_again", command)
+            advice = RunAgain(command)
         elif not costs or any_size:
-            action = Action("run_again", f"TORCH_LOGS=recompiles {command}")
+            advice = RunAgain(f"TORCH_LOGS=recompiles {command}")
         else:
-            action = run_again(side.settings, ANY_SIZES)
-    facts = {
-        "side": side.label,
-        "compilations": compilations_while_timed(side),
-        "calls": len(costs),
-        "first": first,
-        "cost_us": sum(extra) if extra else None,
-        "warmed_up_at": dict((side.diagnostics.warmed_up_at if side.diagnostics else None) or {}),
-        "any_size": any_size,
-        "failed_for_one": any(check.is_of_one for check in checks),
-    }
-    return Finding("recompiled_during_timing", "warning", facts, action=action)
+            advice = run_again(side.settings, ANY_SIZES)
+    statement = RecompiledDuringTiming(
+        side=side.label,
+        compilations=compilations_while_timed(side),
+        calls=len(costs),
+        first=first,
+        cost_us=sum(extra) if extra else None,
+        warmed_up_at=(side.diagnostics.warmed_up_at if side.diagnostics else None) or {},
+        any_size=any_size,
+        failed_for_one=any(check.is_of_one for check in checks),
+    )
+    return Finding(statement, advice=advice)

@@ -3,14 +3,13 @@
 import math
 from collections import defaultdict
 
-from msgspec.structs import asdict
-
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.judging.fairness import ran_eager
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.comparison.waiting import most_slowed
-from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.statements.advice import ListScopes
+from tracekit.statements.findings.compiling import FellBack, HitRecompileLimit, LittleCompiled, UncompiledComponent
 
 #: Compiled code that launches less than this share of GPU time is little.
 LITTLE = 0.5
@@ -32,11 +31,10 @@ def find_eager_fallback(comparison: Comparison) -> Finding | None:
     regions = side.entering.regions if side.entering else None
     # Sizes that change are compiled once with --dynamic; for the rest an error says where it happens.
     of_sizes = limit is not None and settings is not None and not settings.dynamic
-    action = run_again(settings, {"dynamic": "True"}) if of_sizes else run_again(settings, more=("--fullgraph",))
+    advice = run_again(settings, {"dynamic": "True"}) if of_sizes else run_again(settings, more=("--fullgraph",))
     share = None if regions is None or regions.gpu_share is None else 1 - regions.gpu_share
-    told = asdict(part) if part else None
-    facts = {"side": side.label, "part": told, "ran_eager": ran_eager(side), "eager_gpu_share": share}
-    return Finding("recompile_limit" if limit else "eager_fallback", "warning", facts, action=action)
+    kind = HitRecompileLimit if limit else FellBack
+    return Finding(kind(side.label, part, ran_eager(side), share), advice=advice)
 
 
 def find_little_compiled(comparison: Comparison) -> Finding | None:
@@ -47,10 +45,9 @@ def find_little_compiled(comparison: Comparison) -> Finding | None:
     if share is None or share >= LITTLE or side.entering is None or side.entering.window.kind == "span":
         return None
     scope = side.settings.scope if side.settings else None
-    facts = {"side": side.label, "compiled_share": share, "busy_us": side.busy_us, "scope": scope}
+    statement = LittleCompiled(side=side.label, compiled_share=share, busy_us=side.busy_us, scope=scope)
     # Lists what --scope takes.
-    action = Action("list_scopes", "tracekit workloads") if side.settings else None
-    return Finding("little_compiled", "warning", facts, action=action)
+    return Finding(statement, advice=ListScopes("tracekit workloads") if side.settings else None)
 
 
 def find_uncompiled_component(comparison: Comparison) -> Finding | None:
@@ -70,11 +67,16 @@ def find_uncompiled_component(comparison: Comparison) -> Finding | None:
     component, us = max(_fusible_time(comparison).items(), key=lambda each: each[1], default=("", 0.0))
     if not component or us < WORTH_SAYING * side.busy_us:
         return None
-    partly = any(each.compiled for each in side.components if each.name == component)
-    shares = {"fusible_us": us, "busy_us": side.busy_us, "kept_share": kept}
-    others = tuple(each.name for each in side.components if not each.compiled and each.name != component)
-    facts, whole = {"component": component, "partly_compiled": partly, **shares, "others": others}, {"scope": "all"}
-    return Finding("uncompiled_component", "info", facts, _eager_us(side), run_again(settings, whole), whole)
+    whole = {"scope": "all"}
+    statement = UncompiledComponent(
+        component=component,
+        partly_compiled=any(each.compiled for each in side.components if each.name == component),
+        fusible_us=us,
+        busy_us=side.busy_us,
+        kept_share=kept,
+        others=tuple(each.name for each in side.components if not each.compiled and each.name != component),
+    )
+    return Finding(statement, _eager_us(side), run_again(settings, whole), whole)
 
 
 def _eager_us(side: Side) -> float | None:

@@ -1,11 +1,14 @@
 """Is the GPU launch-bound, do CUDA graphs take the launches over, and does it work longer or on fewer kernels?"""
 
 import math
+from typing import NamedTuple
 
 from tracekit.comparison.commands import run_again
 from tracekit.comparison.waiting import gaps_of_cause, idle_at_most, most_slowed
 from tracekit.model.analysis import OF_LAUNCHING
 from tracekit.model.comparison import Comparison, Finding, Side
+from tracekit.statements.findings.kernels import FewerKernels, MoreGpuTime
+from tracekit.statements.findings.waiting import GraphedLaunches, LaunchBound, SkippedCudaGraphs, SkippedGraphs
 
 #: Less than this is within what recordings of the same work differ by (1 to 4 % on an H200).
 LONGER = 1.05
@@ -22,34 +25,44 @@ ENOUGH = 0.5
 
 def find_more_gpu_time(comparison: Comparison) -> Finding | None:
     """Found when the GPU is busy for a twentieth longer in B: whatever B gained, it did not gain it in kernels."""
-    facts = _counts_and_times(comparison)
-    if facts is None or not facts["a_busy_us"] or facts["b_busy_us"] < LONGER * facts["a_busy_us"]:
+    of_gpu = _counts_and_times(comparison)
+    if of_gpu is None or not of_gpu.a_busy_us or of_gpu.b_busy_us < LONGER * of_gpu.a_busy_us:
         return None
     # Where it went other findings say, each with its own saving.
-    return Finding("more_gpu_time", "warning", {"side": comparison.b.label, **facts})
+    return Finding(MoreGpuTime(comparison.b.label, *of_gpu))
 
 
 def find_fewer_kernels(comparison: Comparison) -> Finding | None:
     """Found when B runs at least a tenth fewer kernels; says what that did to GPU time, which counts alone do not."""
-    facts = _counts_and_times(comparison)
-    if facts is None or facts["b_kernels"] >= FEWER * facts["a_kernels"]:
+    of_gpu = _counts_and_times(comparison)
+    if of_gpu is None or of_gpu.b_kernels >= FEWER * of_gpu.a_kernels:
         return None
-    return Finding("fewer_kernels", "info", dict(facts))
+    return Finding(FewerKernels(*of_gpu))
 
 
-def _counts_and_times(comparison: Comparison) -> dict[str, float] | None:
+class _OfGpu(NamedTuple):
+    """Kernels and GPU time of both sides, per step."""
+
+    a_kernels: float
+    b_kernels: float
+    a_busy_us: float
+    b_busy_us: float
+    without_communication: bool | None
+
+
+def _counts_and_times(comparison: Comparison) -> _OfGpu | None:
     """Without communication: its kernels wait for other ranks, so that their time is no kernel's doing."""
     a, b = comparison.a, comparison.b
     if not (a.analysis.kernels and b.analysis.kernels) or a.compute_us is None or b.compute_us is None:
         return None
     a_apart, b_apart = (side.analysis.communication.kernels if side.analysis.communication else 0 for side in (a, b))
-    facts = {
-        "a_kernels": (a.analysis.kernels.count - a_apart) / a.steps,
-        "b_kernels": (b.analysis.kernels.count - b_apart) / b.steps,
-        "a_busy_us": a.compute_us,
-        "b_busy_us": b.compute_us,
-    }
-    return {**facts, "without_communication": True} if a_apart or b_apart else facts
+    return _OfGpu(
+        a_kernels=(a.analysis.kernels.count - a_apart) / a.steps,
+        b_kernels=(b.analysis.kernels.count - b_apart) / b.steps,
+        a_busy_us=a.compute_us,
+        b_busy_us=b.compute_us,
+        without_communication=True if a_apart or b_apart else None,
+    )
 
 
 def find_launch_bound(comparison: Comparison) -> Finding | None:
@@ -64,10 +77,10 @@ def find_launch_bound(comparison: Comparison) -> Finding | None:
     if side.form is None or side.form.name != "compiled" or launching <= idle / 2:
         return None
     host = launching + sum(causes.get(cause, 0.0) for cause in ("guards", "python"))
-    facts = {"wall_us": wall, "idle_us": idle, "host_share": host / idle, "launching_share": launching / idle}
+    statement = LaunchBound(wall_us=wall, idle_us=idle, host_share=host / idle, launching_share=launching / idle)
     changes = {"mode": WITH.get(side.settings.mode, "reduce-overhead")} if side.settings else {}
-    action, places = run_again(side.settings, changes), gaps_of_cause(side, OF_LAUNCHING)
-    return Finding("launch_bound", "warning", facts, graphs_saving(side), action, changes, places)
+    advice, places = run_again(side.settings, changes), gaps_of_cause(side, OF_LAUNCHING)
+    return Finding(statement, graphs_saving(side), advice, changes, places)
 
 
 def graphs_saving(side: Side) -> float | None:
@@ -97,8 +110,8 @@ def find_skipped_cuda_graphs(comparison: Comparison) -> Finding | None:
     # Sizes that are any hinder graphs; else the same mode without them has no cost of trying.
     of_size = any("dynamic" in reason or "symbolic" in reason for skip in skips if (reason := skip.reason))
     changes = {"dynamic": "False"} if of_size else {"mode": WITHOUT[settings.mode]}
-    facts = {"graphed_share": share, "skips": [{"reason": skip.reason, "times": skip.count} for skip in skips]}
-    return Finding("skipped_cuda_graphs", "warning", facts, action=run_again(settings, changes))
+    statement = SkippedCudaGraphs(share, [SkippedGraphs(skip.reason, skip.count) for skip in skips])
+    return Finding(statement, advice=run_again(settings, changes))
 
 
 def find_graphed_launches(comparison: Comparison) -> Finding | None:
@@ -108,6 +121,11 @@ def find_graphed_launches(comparison: Comparison) -> Finding | None:
         return None
     if a.analysis.launches.graph_launches or not b.analysis.launches.graph_launches:
         return None
-    launches = {"a_launches": a.launches_per_step, "b_launches": b.launches_per_step}
-    facts = {"side": b.label, "graphed_share": b.graphed_share, **launches, "idle_change_us": comparison.deltas.idle_us}
-    return Finding("graphed_launches", "info", facts)
+    statement = GraphedLaunches(
+        side=b.label,
+        graphed_share=b.graphed_share,
+        a_launches=a.launches_per_step,
+        b_launches=b.launches_per_step,
+        idle_change_us=comparison.deltas.idle_us,
+    )
+    return Finding(statement)

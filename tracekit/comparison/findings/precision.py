@@ -2,14 +2,13 @@
 
 import math
 
-from msgspec.structs import asdict
-
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.findings.slower_kernels import find_lost_attention
-from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding, Side
 from tracekit.model.sequence import Activity
 from tracekit.names import is_triton
+from tracekit.statements.advice import RunAgain
+from tracekit.statements.findings.precision import OutputsDiffer, SinglePrecision
 
 #: Less than this share of GPU time is not worth a line.
 WORTH_SAYING = 0.02
@@ -24,10 +23,10 @@ def find_outputs_differ(comparison: Comparison) -> Finding | None:
     accuracy, settings = comparison.accuracy, comparison.b.settings
     if accuracy is None or accuracy.result != "less_accurate":
         return None
-    facts, action = {"a": comparison.a.label, "b": comparison.b.label, "reason": asdict(accuracy.reason)}, None
+    statement, advice = OutputsDiffer(comparison.a.label, comparison.b.label, accuracy.reason), None
     if settings:
-        action = Action("run_again", f"TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 {profile_command(settings)}")
-    return Finding("outputs_differ", "warning", facts, action=action)
+        advice = RunAgain(f"TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 {profile_command(settings)}")
+    return Finding(statement, advice=advice)
 
 
 def find_single_precision(comparison: Comparison) -> Finding | None:
@@ -51,18 +50,17 @@ def find_single_precision(comparison: Comparison) -> Finding | None:
     if us < WORTH_SAYING * side.busy_us or find_lost_attention(comparison):
         return None
     before = [each for each in _library_calls(comparison.a) if _type(each) == "float"]
-    facts = {
-        "side": side.label,
-        "products": len(single) * side.sequence.per_step,
-        "operators": list(dict.fromkeys(each.operator.name for each in single if each.operator)),
-        "products_us": us,
-        "busy_us": side.busy_us,
-        # Of all steps that were read. A side that is looked at alone has none before it.
-        "read": len(single),
-        "read_before": len(before),
-        "before": comparison.a.label if comparison.a is not comparison.b else None,
-    }
-    return Finding("single_precision", "warning", facts, us / 2)
+    statement = SinglePrecision(
+        side=side.label,
+        products=len(single) * side.sequence.per_step,
+        operators=tuple(dict.fromkeys(each.operator.name for each in single if each.operator)),
+        products_us=us,
+        busy_us=side.busy_us,
+        read=len(single),
+        read_before=len(before),
+        before=comparison.a.label if comparison.a is not comparison.b else None,
+    )
+    return Finding(statement, us / 2)
 
 
 def _library_calls(side: Side) -> list[Activity]:

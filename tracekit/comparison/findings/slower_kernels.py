@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from tracekit.comparison.commands import layer_by_layer, run_again, scope_changes
 from tracekit.comparison.cost.convolutions import find_convolution, moved_last
@@ -23,6 +22,7 @@ from tracekit.comparison.matching.operators import library_family
 from tracekit.model.comparison import Comparison, Finding, KernelGroup
 from tracekit.model.groups import Evidence
 from tracekit.model.sequence import Sequence
+from tracekit.statements.findings.kernels import LostAttention, SlowerAttention, SlowerConvolutions
 
 #: B keeps less than this share of A's attention time.
 LOST = 0.1
@@ -53,17 +53,17 @@ def find_lost_attention(comparison: Comparison) -> Finding | None:
     if not attention or kept >= LOST * attention or (gemm_us <= 0 and not lost_us):
         return None
     extra_us = sum(lost_us) if lost_us else gemm_us - (attention - kept)
-    facts = {
-        "a": a.label,
-        "b": b.label,
-        "attention_before_us": attention,
-        "attention_after_us": kept,
-        "products_more_us": gemm_us,
+    statement = LostAttention(
+        a=a.label,
+        b=b.label,
+        attention_before_us=attention,
+        attention_after_us=kept,
+        products_more_us=gemm_us,
         # Half of what they cost.
-        "in_float32": any(kinds >= {"attention_lost", "single_precision"} for _, kinds in shown),
-    }
+        in_float32=any(kinds >= {"attention_lost", "single_precision"} for _, kinds in shown),
+    )
     saving_us = extra_us if extra_us > 0 else None
-    return Finding("lost_attention", "warning", facts, saving_us, layer_by_layer(b), scope_changes(b))
+    return Finding(statement, saving_us, layer_by_layer(b), scope_changes(b))
 
 
 class _SameWork(Struct, frozen=True):
@@ -103,13 +103,13 @@ def find_slower_attention(comparison: Comparison) -> Finding | None:
     slower = _slower(_attention(comparison), comparison)
     if not slower:
         return None
-    facts = {
-        "before_us": sum(each.a_us for each in slower),
-        "after_us": sum(each.b_us for each in slower),
-        "shown_by": [asdict(each) for each in slower[0].group.evidence],
-    }
+    statement = SlowerAttention(
+        before_us=sum(each.a_us for each in slower),
+        after_us=sum(each.b_us for each in slower),
+        shown_by=slower[0].group.evidence,
+    )
     saving_us, b = sum(each.delta_us for each in slower), comparison.b
-    return Finding("slower_attention", "warning", facts, saving_us, layer_by_layer(b), scope_changes(b))
+    return Finding(statement, saving_us, layer_by_layer(b), scope_changes(b))
 
 
 def _attention(comparison: Comparison) -> Iterator[_SameWork]:
@@ -167,17 +167,16 @@ def find_slower_convolutions(comparison: Comparison) -> Finding | None:
     if moved and not any(each.kind == "channels_moved_last" for each in evidence):
         # Of kernels that stayed as they were the group does not say it.
         evidence = (*evidence, Evidence("channels_moved_last"))
-    facts = {
-        "convolutions": max(round(sum(each.calls for each in slower)), 1),
-        "before_us": sum(each.a_us for each in slower),
-        "after_us": sum(each.b_us for each in slower),
-        "shown_by": [asdict(each) for each in evidence],
-        "laid_out_by_inductor": by_inductor,
-        "others_gained_us": gained_us if by_inductor else None,
-    }
-    saving_us, action = lost_us - gained_us if worth_it else None, run_again(settings, switches=SWITCH)
-    environment = SWITCH if settings else {}
-    return Finding("slower_convolutions", "warning", facts, saving_us, action, environment=environment)
+    statement = SlowerConvolutions(
+        convolutions=max(round(sum(each.calls for each in slower)), 1),
+        before_us=sum(each.a_us for each in slower),
+        after_us=sum(each.b_us for each in slower),
+        shown_by=evidence,
+        laid_out_by_inductor=by_inductor,
+        others_gained_us=gained_us if by_inductor else None,
+    )
+    saving_us, advice = lost_us - gained_us if worth_it else None, run_again(settings, switches=SWITCH)
+    return Finding(statement, saving_us, advice, environment=SWITCH if settings else {})
 
 
 def _convolutions(comparison: Comparison) -> Iterator[_SameWork]:

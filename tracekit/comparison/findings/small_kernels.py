@@ -1,6 +1,7 @@
 """Are B's kernels too small to fill the GPU? Then neither bytes nor operations limit it."""
 
 from tracekit.model.comparison import Comparison, Finding
+from tracekit.statements.findings.kernels import SmallKernels
 
 
 def find_small_kernels(comparison: Comparison) -> Finding | None:
@@ -8,5 +9,4 @@ def find_small_kernels(comparison: Comparison) -> Finding | None:
     side, bound = comparison.b, comparison.b_bound
     if bound is None or bound.kind != "latency-bound":
         return None
-    facts = {"side": side.label, "small_us": bound.parts_us["small"], "whole_us": sum(bound.parts_us.values())}
-    return Finding("small_kernels", "info", facts)
+    return Finding(SmallKernels(side.label, bound.parts_us["small"], sum(bound.parts_us.values())))

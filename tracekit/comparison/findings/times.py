@@ -5,6 +5,7 @@ import math
 from tracekit.comparison.commands import can_be_regional, run_again
 from tracekit.comparison.findings.launch_bound import graphs_saving
 from tracekit.model.comparison import Comparison, Finding
+from tracekit.statements.findings.times import ColdStart, CompileSlower, ProfilerDistortion, Slowdown, WarmStart
 
 #: From so many calls on, and so long a start-up, it is worth a line: nobody waits ten seconds unawares, and a hundred
 #: calls are more than a trial or a test makes.
@@ -25,13 +26,12 @@ def find_compile_slower(comparison: Comparison) -> Finding | None:
     side, settings = comparison.b, comparison.b.settings
     graphs_us = None if side.unprofiled_idle_us is None else graphs_saving(side)
     may_gain = graphs_us is None or graphs_us > verdict.b_wall_us - verdict.a_wall_us
-    action = None
+    advice = None
     if settings and settings.device != "cpu" and settings.mode == "default" and may_gain:
-        action = run_again(settings, {"mode": "reduce-overhead"})
+        advice = run_again(settings, {"mode": "reduce-overhead"})
     # By the ratio within rounds, on which the verdict stands: the medians need not differ by the same.
     saving_us = verdict.b_wall_us * (1 - verdict.speedup)
-    facts = {"a_wall_us": verdict.a_wall_us, "b_wall_us": verdict.b_wall_us}
-    return Finding("compile_slower", "warning", facts, saving_us, action)
+    return Finding(CompileSlower(verdict.a_wall_us, verdict.b_wall_us), saving_us, advice)
 
 
 def find_cold_start(comparison: Comparison) -> Finding | None:
@@ -55,36 +55,29 @@ def find_cold_start(comparison: Comparison) -> Finding | None:
         saving_us = max(cold.startup_us - warm.startup_us, 0.0)
     regional, warm_start = can_be_regional(comparison.b), None
     if warm is not None and warm.calls is not None and not math.isinf(warm.calls):
-        warm_start = {
-            "startup_us": warm.startup_us,
-            "calls": warm.calls,
-            "calls_at_most": warm.calls_at_most,
-            "calls_ci95": warm.calls_ci95,
-        }
-    facts = {
-        "startup_us": cold.startup_us,
-        "calls": cold.calls,
-        "calls_at_most": cold.calls_at_most,
-        "calls_ci95": cold.calls_ci95,
-        # By the speed-up, as the number of calls is; and by how much the medians differ.
-        "call_saving_us": verdict.a_wall_us * (1 - 1 / verdict.speedup),
-        "medians_apart_us": verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None,
-        "warm": warm_start,
-        "warm_was_measured": saving_us is not None,
-        "of_ranks": bool(comparison.b.ranks),
-        "can_be_regional": regional,
-    }
-    action = run_again(comparison.b.settings, {"scope": "regional"}) if regional else None
-    return Finding("cold_start", "info", facts, action=action, start_saving_us=saving_us)
+        warm_start = WarmStart(warm.startup_us, warm.calls, warm.calls_at_most, warm.calls_ci95)
+    statement = ColdStart(
+        startup_us=cold.startup_us,
+        calls=cold.calls,
+        calls_at_most=cold.calls_at_most,
+        calls_ci95=cold.calls_ci95,
+        call_saving_us=verdict.a_wall_us * (1 - 1 / verdict.speedup),
+        medians_apart_us=verdict.a_wall_us - verdict.b_wall_us if verdict.b_wall_us is not None else None,
+        warm=warm_start,
+        warm_was_measured=saving_us is not None,
+        of_ranks=bool(comparison.b.ranks),
+        can_be_regional=regional,
+    )
+    advice = run_again(comparison.b.settings, {"scope": "regional"}) if regional else None
+    return Finding(statement, advice=advice, start_saving_us=saving_us)
 
 
 def find_profiler_distortion(comparison: Comparison) -> Finding | None:
     """Found when a recorded step took over 10 % longer than the unprofiled call."""
     slowed = {
-        side.label: {"side": side.label, "slowdown": slowdown}
+        side.label: Slowdown(side.label, slowdown)
         for side in (comparison.a, comparison.b)
         if (slowdown := side.recorded_ratio) is not None and slowdown > MUCH_LONGER
     }
     on_gpu = comparison.a.analysis.gpu is not None or comparison.b.analysis.gpu is not None
-    facts = {"slowed": list(slowed.values()), "on_gpu": on_gpu}
-    return Finding("profiler_distortion", "info", facts) if slowed else None
+    return Finding(ProfilerDistortion(list(slowed.values()), on_gpu)) if slowed else None

@@ -10,7 +10,7 @@ from tracekit.comparison.judging.fairness import find_other_machine
 from tracekit.comparison.judging.processes import find_process_spread_of_advice
 from tracekit.comparison.judging.thresholds import EAGER_DIFFERS, FEWEST_CALLS, LEAST_BETWEEN_PROCESSES
 from tracekit.comparison.judging.verdict import speedup_of
-from tracekit.model.advice import VerifiedAdvice
+from tracekit.model.advice import Command, VerifiedAdvice
 from tracekit.model.comparison import Comparison, Finding, Side, Verdict
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.estimate import compare_estimates, exactly
@@ -118,7 +118,7 @@ def judge_advice(
     """What following the finding's advice brought, from calls of both forms in the same rounds of one process.
     `during_timing` is how much was compiled inside them."""
     wall_us = comparison.verdict.b_wall_us
-    if wall_us is None or finding.saving_us is None or finding.action is None or finding.action.command is None:
+    if wall_us is None or finding.saving_us is None or not isinstance(finding.advice, Command):
         raise AssertionError("only advice with a saving is tried, of runs that were timed")
     rounds = min(len(eager_us), len(advised_us))
     one, other = np.asarray(eager_us[:rounds]), np.asarray(advised_us[:rounds])
@@ -126,7 +126,7 @@ def judge_advice(
     interval = mean_interval(ratios) if rounds >= FEWEST_CALLS else None
     return VerifiedAdvice(
         code=finding.code,
-        command=finding.action.command,
+        command=finding.advice.command,
         predicted_us=wall_us - finding.saving_us,
         measured_us=float(np.median(other)),
         eager_us=float(np.median(one)),
@@ -152,7 +152,8 @@ def with_verified(comparison: Comparison, verified: VerifiedAdvice | None) -> Co
         return comparison
     wall_us, findings = comparison.verdict.b_wall_us, []
     for each in comparison.findings:
-        if each.code == verified.code and each.action and each.action.command == verified.command:
+        told = each.advice.command if isinstance(each.advice, Command) else None
+        if (each.code, told) == (verified.code, verified.command):
             # A run from before may have predicted by another rule, and may not have kept the speed-up.
             us = verified.predicted_us if wall_us is None or each.saving_us is None else wall_us - each.saving_us
             speedup = _predicted_speedup(comparison.verdict, us)

@@ -18,7 +18,6 @@ from tracekit.report.sections.outputs import on_rank
 from tracekit.report.sections.timing import pays_after
 from tracekit.report.words import common as words
 from tracekit.report.words import short
-from tracekit.report.words.findings import finding_advice, is_code
 from tracekit.report.words.noted import noted_briefly
 from tracekit.wings import load, over_ranks
 
@@ -171,10 +170,10 @@ def advice_of(findings: Iterable[Finding], side: Side, bound: Bound | None) -> I
         what, why = short.advice_words(finding)
         if what and what not in seen and len(seen) < MOST_ADVICE:
             seen.add(what)
-            command = finding_advice(finding) if is_code(finding) else None
+            command = finding.advice.long() if finding.advice and finding.advice.to_be_copied else ""
             starts = finding.code in OF_STARTS
             gain = "" if starts else _gain_words(finding, side, bound)
-            yield Advice(what, why, gain, finding.verified is not None, command or "", starts)
+            yield Advice(what, why, gain, finding.verified is not None, command, starts)
 
 
 def _gain(finding: Finding) -> tuple[int, float]:

@@ -13,7 +13,6 @@ from tracekit.report.sections.findings import listed
 from tracekit.report.sections.outputs import RESULTS as OUTPUTS
 from tracekit.report.words import common as words
 from tracekit.report.words import short
-from tracekit.report.words.findings import finding_title
 
 #: Ways and findings that find room, and characters of a way's name.
 MOST_WAYS, MOST_FINDINGS, NAME = 12, 4, 26
@@ -30,7 +29,7 @@ def comparisons_overview(compared: Comparisons) -> Overview:
         if each.accuracy and each.accuracy.result == "less_accurate"
     ]
     found = [
-        (each.b.label, finding_title(each.findings[0]))
+        (each.b.label, each.findings[0].statement.title())
         for each in ways
         if each.findings and each.findings[0].severity != "info"
     ][:MOST_FINDINGS]

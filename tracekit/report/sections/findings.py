@@ -7,7 +7,6 @@ from tracekit.model.comparison import Finding
 from tracekit.numbers import counted, duration, percent, times
 from tracekit.report.document import Findings, FindingText
 from tracekit.report.words.common import interval_words
-from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title, is_code
 
 #: Findings that say what figures of the report show, and ask for nothing: only the JSON has them.
 STATED = frozenset(("fewer_kernels", "graphed_launches", "profiler_distortion"))
@@ -40,12 +39,12 @@ def finding_texts(
         text = FindingText(
             id=f"finding-{place}{finding.code}",
             severity=finding.severity,
-            title=finding_title(finding),
-            evidence=finding_evidence(finding),
+            title=finding.statement.title(),
+            evidence=finding.statement.long(),
             saving="; ".join(saving),
             savings=tuple(savings),
-            advice=finding_advice(finding) or "",
-            is_command=is_code(finding),
+            advice=finding.advice.long() if finding.advice else "",
+            is_command=finding.advice is not None and finding.advice.to_be_copied,
             notes=finding_notes(finding),
             share=share,
         )

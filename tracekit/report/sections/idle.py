@@ -11,7 +11,8 @@ from tracekit.numbers import MISSING, count, duration, duration_within, percent
 from tracekit.report.document import Cell, Table, columns, filled_table
 from tracekit.report.sections.kernels import kernel_name
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.common import CAUSES, cause_words, made_at_words, scope, scope_of
+from tracekit.report.words.common import CAUSES, cause_words, scope, scope_of
+from tracekit.statements.places import made_at_words
 
 #: So many kinds of host work are named in a gap.
 MOST_WORK = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tracekit.model.analysis import FAMILIES
@@ -14,7 +14,7 @@ from tracekit.report.words.reasons import reason_words
 from tracekit.shell import variable_words
 
 if TYPE_CHECKING:
-    from tracekit.model.analysis import FamilyTime, KernelTime, Place
+    from tracekit.model.analysis import FamilyTime, KernelTime
     from tracekit.model.comparison import Comparison, KernelGroup, Side, Verdict
     from tracekit.model.estimate import SeparateRunsChange
     from tracekit.model.run import Environment, Settings
@@ -119,19 +119,6 @@ def result_word(comparison: Comparison) -> str:
 TIE, NOISY = 0.05, 0.1
 #: Of a floating-point number that is a whole one of the last digit.
 ROUNDING = 1e-9
-
-#: So many lines that wait are named.
-MOST_LINES = 3
-
-
-def made_at_words(place: Place | None, lines: Mapping[str, int], *, in_eager_code: bool) -> str:
-    """`aten::copy_ in Head_0, in eager code at model.py:14 (2), model.py:12`; empty where nothing is known."""
-    told = [place.words] if place else []
-    if lines:
-        named = [f"{line} ({n}x)" if n > 1 else line for line, n in list(lines.items())[:MOST_LINES]]
-        more = f" and {counted(len(lines) - MOST_LINES, 'line')} more" if len(lines) > MOST_LINES else ""
-        told.append(f"{'in eager code ' if in_eager_code else ''}at {', '.join(named)}{more}")
-    return ", ".join(told)
 
 
 def cached_words(hits: int, graphs: int) -> str:

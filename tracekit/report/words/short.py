@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tracekit.model.analysis import OF_LAUNCHING
 from tracekit.model.option import option_words
-from tracekit.names import clipped, clipped_within
 from tracekit.numbers import count, duration, percent, size, times
 from tracekit.report.words.common import cause_words
-from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.notes.comparisons import (
     LOOKED_AT,
     OUTPUTS_OF_RANK,
@@ -24,7 +21,10 @@ from tracekit.report.words.notes.comparisons import (
     third,
 )
 from tracekit.report.words.saying import Sentence, say
-from tracekit.wings import load, over_ranks, wings
+from tracekit.statements.findings.compiling import BrokenGraphs
+from tracekit.statements.findings.times import ColdStart
+from tracekit.statements.guards import check_sentence
+from tracekit.wings import load, wings
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Bound, Comparison, Finding, Side
@@ -58,9 +58,6 @@ UNKNOWN_BECAUSE = {
 MIXED, UNKNOWN = "bound by several things", "bottleneck unknown"
 #: What names in a subject are called where there is no room for all of it.
 SHORTER = {"NVIDIA ": "", "bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-
-#: Characters of the line of a graph break, and of its reason.
-BREAK, REASON = 40, 60
 
 #: What there is to try: for faster calls, for whatever there is, and for a shorter start.
 FASTER, TRY, SHORTER_START = "To speed up the call", "Try next", "To shorten compiling"
@@ -153,28 +150,6 @@ HEADLINE: dict[str, Sentence] = {
 #: Outputs that are fine.
 OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as eager's"}
 
-#: Why a command is worth trying, by the finding's code.
-WHY: dict[str, Sentence] = {
-    "broken_graphs": lambda can_be_switched, **_: "may remove the graph break" if can_be_switched else "",
-    "cold_start": "compiles one block, reuses it; adds guards",
-    "launch_bound": "CUDA graphs",
-    "lost_attention": "keeps fused attention",
-    "slower_attention": "keeps eager's attention",
-    "slower_convolutions": "keeps eager's convolution layout",
-    "uncompiled_component": lambda component, others=(), **_: f"compiles {' and '.join([component, *others])} too",
-    "little_compiled": "compiles more of the model",
-}
-
-#: What is to be changed in the model's own code.
-IN_CODE = {
-    "list_scopes": "a wider --scope",
-    "compile_layers": "compile repeated layers one by one",
-    "pin_memory": "pin host memory, copy with non_blocking=True",
-    "keep_on_gpu": "keep the value on the GPU",
-    "read_after_the_call": "read values after the call, not within it",
-}
-
-
 #: The last of what ranks of a job did otherwise.
 LAST_OF_RANKS = "rank_broke"
 
@@ -223,52 +198,33 @@ def clock_words(clocks_mhz: Sequence[float], names: Sequence[str]) -> str:
 
 def advice_words(finding: Finding) -> tuple[str, str]:
     """What to try, and why: `--mode reduce-overhead`, `CUDA graphs`."""
+    statement, advice = finding.statement, finding.advice
     options = [f"{name}={value}" for name, value in finding.environment.items()]
     options += [word for name, value in finding.changes.items() for word in option_words(name, value)]
-    known = over_ranks()
-    whys: dict[str, Sentence] = WHY | (load(known.why) if known else {})
-    why = say(whys[finding.code], finding.facts) if finding.code in whys else ""
-    if finding.code == "cold_start" and finding.facts["can_be_regional"]:
+    if isinstance(statement, ColdStart) and statement.can_be_regional:
         # No faster calls: its command changes nothing that is compared.
         options.append("--scope regional")
-    if finding.code == "broken_graphs" and finding.facts["costly"] and not options:
-        return f"remove the graph break at {_break_place(finding.facts)}", why
-    if finding.code == "broken_graphs" and finding.verified is not None:
-        # What may come of it was measured.
-        why = "values in the graph"
-    if options or finding.action is None or finding.action.code == "run_again":
-        return " ".join(options), why
-    in_code: dict[str, str] = IN_CODE | (load(known.in_code) if known else {})
-    return in_code[finding.action.code], why
-
-
-def _break_place(facts: Mapping[str, Any]) -> str:
-    """`model.py:20, +1 more`: the line of the costliest break, without its folder."""
-    first, more = facts["longest"][0], facts["lines"] - 1
-    line = clipped_within(PurePath(first["where"] or "an unknown line").name, BREAK)
-    return f"{line}, +{more} more" if more else line
+    if isinstance(statement, BrokenGraphs) and statement.costly and not options:
+        return f"remove the graph break at {statement.place}", statement.why()
+    why = statement.why() if finding.verified is None else statement.why_tried()
+    return " ".join(options) or (advice.short() if advice else ""), why
 
 
 def costly_breaks(findings: Iterable[Finding]) -> str:
     """The graph break that costs most and what it costs, and how many more there are; empty where they cost little."""
-    for facts in (each.facts for each in findings if each.code == "broken_graphs" and each.facts["costly"]):
-        first, more = facts["longest"][0], facts["lines"] - 1
-        line = clipped_within(first["line"] or "an unknown line", 2 * BREAK)
-        cost = f"at most {duration(first['cost_us'])} {'GPU idle' if facts['on_gpu'] else 'of host time'}"
-        more = f", +{more} more" if more else ""
-        return f"Graph break at {line}: {cost}{more} ({clipped(first['reason'], REASON)})"
-    return ""
+    broken = next((each.statement for each in findings if isinstance(each.statement, BrokenGraphs)), None)
+    return broken.short() if broken and broken.costly else ""
 
 
 def python_place(comparison: Comparison) -> str:
     """`at the graph break model.py:20`: where most of B's idle time that is Python's lies; empty where that is not
     known."""
     python_us = (comparison.b.calibrated_idle_by_cause() or comparison.b.idle_by_cause()).get("python", 0.0)
-    for facts in (each.facts for each in comparison.findings if each.code == "broken_graphs"):
-        cost_us = facts["longest"][0]["cost_us"] or 0.0
+    for broken in (each.statement for each in comparison.findings if isinstance(each.statement, BrokenGraphs)):
+        cost_us = broken.longest[0].cost_us or 0.0
         # Of the break's time another cause may have most.
-        if facts["costly"] and 1 / 2 <= cost_us / max(python_us, 1.0) <= 2:
-            return f"at the graph break {_break_place(facts)}"
+        if broken.costly and 1 / 2 <= cost_us / max(python_us, 1.0) <= 2:
+            return f"at the graph break {broken.place}"
     return ""
 
 

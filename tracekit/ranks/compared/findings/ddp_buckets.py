@@ -4,9 +4,9 @@ Dynamo splits a graph where DDP's buckets end, so that backward reduces each as 
 split reduces all of them after its end.
 """
 
-from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.ranks.compared.nouns import OVERLAP, job_of
+from tracekit.ranks.compared.statements import DdpBuckets, WrapThenCompile
 
 REDUCE = "all_reduce"
 #: A change of the number of buckets, and a loss of the share that compute covers, that is one.
@@ -28,15 +28,15 @@ def find_ddp_buckets(comparison: Comparison) -> Finding | None:
         return None
     fall = job.of_slowest.waterfall
     more_us = sum(part.delta_us for part in fall.parts if part.label == OVERLAP) if fall else 0.0
-    facts = {
-        "side": comparison.b.label,
-        "a_buckets": reduces.a_count,
-        "b_buckets": reduces.b_count,
-        "a_each_bytes": reduces.a_each_bytes,
-        "b_each_bytes": reduces.b_each_bytes,
-        "a_overlapped_share": before,
-        "b_overlapped_share": after,
-    }
-    warns = fall is not None and more_us >= WORTH_WARNING * fall.b_us
-    action = Action("wrap_then_compile") if lost >= LOST_SHARE else None
-    return Finding("ddp_buckets", "warning" if warns else "info", facts, more_us if more_us > 0 else None, action)
+    statement = DdpBuckets(
+        side=comparison.b.label,
+        a_buckets=reduces.a_count,
+        b_buckets=reduces.b_count,
+        a_each_bytes=reduces.a_each_bytes,
+        b_each_bytes=reduces.b_each_bytes,
+        a_overlapped_share=before,
+        b_overlapped_share=after,
+        costs_time=fall is not None and more_us >= WORTH_WARNING * fall.b_us,
+    )
+    advice = WrapThenCompile() if lost >= LOST_SHARE else None
+    return Finding(statement, more_us if more_us > 0 else None, advice)

@@ -4,9 +4,9 @@ A block that was compiled before it was sharded is called past `nn.Module.__call
 do not run: its weights come with those of the whole model, before anything is computed.
 """
 
-from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.ranks.compared.nouns import job_of
+from tracekit.ranks.compared.statements import FewerGathers, ShardThenCompile
 
 #: What gathers weights, and what shows that they are sharded.
 GATHER, SCATTER = "all_gather", "reduce_scatter"
@@ -24,14 +24,13 @@ def find_fewer_gathers(comparison: Comparison) -> Finding | None:
     if gathers.a_count < LEAST_GATHERS or gathers.b_count > FEWER * gathers.a_count:
         return None
     more_us = gathers.b_exposed_transfer_us - gathers.a_exposed_transfer_us
-    facts = {
-        "side": comparison.b.label,
-        "a_gathers": gathers.a_count,
-        "b_gathers": gathers.b_count,
-        "a_each_bytes": gathers.a_each_bytes,
-        "b_each_bytes": gathers.b_each_bytes,
-        "a_exposed_us": gathers.a_exposed_transfer_us,
-        "b_exposed_us": gathers.b_exposed_transfer_us,
-    }
-    action, saving = Action("shard_then_compile"), more_us if more_us > 0 else None
-    return Finding("fewer_gathers", "warning" if saving else "info", facts, saving, action)
+    statement = FewerGathers(
+        side=comparison.b.label,
+        a_gathers=gathers.a_count,
+        b_gathers=gathers.b_count,
+        a_each_bytes=gathers.a_each_bytes,
+        b_each_bytes=gathers.b_each_bytes,
+        a_exposed_us=gathers.a_exposed_transfer_us,
+        b_exposed_us=gathers.b_exposed_transfer_us,
+    )
+    return Finding(statement, more_us if more_us > 0 else None, ShardThenCompile())

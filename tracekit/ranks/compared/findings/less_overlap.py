@@ -1,10 +1,10 @@
 """Does compute cover less of the transfer once compiled? Faster compute covers less; so do collectives that wait."""
 
-from tracekit.model.advice import Action
 from tracekit.model.comparison import Comparison, Finding
 from tracekit.ranks.compared.findings.ddp_buckets import find_ddp_buckets
 from tracekit.ranks.compared.findings.fewer_gathers import GATHER
 from tracekit.ranks.compared.nouns import OVERLAP, job_of
+from tracekit.ranks.compared.statements import LessOverlap, PrefetchWeights
 
 #: Of the slowest rank's call: less is not worth a line.
 WORTH_SAYING = 0.02
@@ -22,15 +22,15 @@ def find_less_overlap(comparison: Comparison) -> Finding | None:
     lost_us = sum(part.delta_us for part in fall.parts if part.label == OVERLAP)
     if lost_us < WORTH_SAYING * fall.b_us or find_ddp_buckets(comparison) is not None:
         return None
-    facts = {
-        "side": comparison.b.label,
-        "rank": job.slowest,
-        "a_overlapped_share": a.overlapped_share,
-        "b_overlapped_share": b.overlapped_share,
-        "compute_us": b.compute_us - a.compute_us,
-        "call_us": fall.b_us,
-        "lost_us": lost_us,
-    }
+    statement = LessOverlap(
+        side=comparison.b.label,
+        rank=job.slowest,
+        a_overlapped_share=a.overlapped_share,
+        b_overlapped_share=b.overlapped_share,
+        compute_us=b.compute_us - a.compute_us,
+        call_us=fall.b_us,
+        lost_us=lost_us,
+    )
     gathers = job.collective(GATHER)
-    action = Action("prefetch_weights") if gathers is not None and gathers.b_count >= LEAST_GATHERS else None
-    return Finding("less_overlap", "warning", facts, lost_us, action)
+    advice = PrefetchWeights() if gathers is not None and gathers.b_count >= LEAST_GATHERS else None
+    return Finding(statement, lost_us, advice)

@@ -4,6 +4,7 @@ from tracekit.model.comparison import Comparison, Finding
 from tracekit.ranks.compared.findings.ddp_buckets import REDUCE, find_ddp_buckets
 from tracekit.ranks.compared.findings.fewer_gathers import GATHER, find_fewer_gathers
 from tracekit.ranks.compared.nouns import CollectiveChange, job_of
+from tracekit.ranks.compared.statements import MovedCollective, MovedCollectives
 
 #: Changes of count and of bytes that are none.
 OTHER_COUNT, OTHER_BYTES = 0.1, 0.02
@@ -25,22 +26,12 @@ def find_moved_collectives(comparison: Comparison) -> Finding | None:
     ]
     if not changed:
         return None
-    facts = {
-        "side": comparison.b.label,
-        "changes": [
-            {
-                "name": each.name,
-                "a_count": each.a_count,
-                "b_count": each.b_count,
-                "a_bytes": each.a_bytes,
-                "b_bytes": each.b_bytes,
-                "same_bytes": not _other_bytes(each),
-            }
-            for each in changed
-        ],
-        "exposed_change_us": sum(each.b_exposed_transfer_us - each.a_exposed_transfer_us for each in changed),
-    }
-    return Finding("moved_collectives", "info", facts)
+    moved = [
+        MovedCollective(each.name, each.a_count, each.b_count, each.a_bytes, each.b_bytes, not _other_bytes(each))
+        for each in changed
+    ]
+    exposed_us = sum(each.b_exposed_transfer_us - each.a_exposed_transfer_us for each in changed)
+    return Finding(MovedCollectives(comparison.b.label, moved, exposed_us))
 
 
 def _other_bytes(each: CollectiveChange) -> bool:

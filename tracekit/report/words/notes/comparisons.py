@@ -7,11 +7,11 @@ from typing import Any
 from tracekit.model.analysis import Health
 from tracekit.model.option import OPTIONS
 from tracekit.numbers import counted, duration, percent, size, times
-from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.noted import noted_sentence
 from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.saying import Sentence
 from tracekit.shell import variable_words
+from tracekit.statements.guards import check_sentence
 
 #: What a setting, or a fact of the machine, is called.
 WORDS = {each.name: each.word for each in OPTIONS} | {

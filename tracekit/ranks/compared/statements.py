@@ -1,0 +1,209 @@
+"""What is found of ranks that communicate, eager and compiled, and what is advised."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from tracekit.model.advice import Advice
+from tracekit.model.comparison import FindingStatement
+from tracekit.model.statement import Severity
+from tracekit.numbers import count, duration, duration_change, percent, size, times
+
+
+class ShardThenCompile(Advice):
+    code = "shard_then_compile"
+    to_be_copied = True
+
+    def long(self) -> str:
+        return (
+            "for block in model.blocks:\n"
+            "    fully_shard(block)\n"
+            "    block.compile()  # in place, not torch.compile(block)\n"
+            "fully_shard(model)"
+        )
+
+    def short(self) -> str:
+        return "shard blocks, then compile them in place"
+
+
+class WrapThenCompile(Advice):
+    code = "wrap_then_compile"
+    to_be_copied = True
+
+    def long(self) -> str:
+        return "model = DistributedDataParallel(model, bucket_cap_mb=25)\nmodel = torch.compile(model)"
+
+    def short(self) -> str:
+        return "wrap with DDP, then compile"
+
+
+class PrefetchWeights(Advice):
+    code = "prefetch_weights"
+    to_be_copied = True
+
+    def long(self) -> str:
+        return (
+            "for block, following in zip(model.blocks, model.blocks[1:]):\n"
+            "    block.set_modules_to_forward_prefetch([following])\n"
+            "    following.set_modules_to_backward_prefetch([block])"
+        )
+
+    def short(self) -> str:
+        return "prefetch weights"
+
+
+class CommunicationLimits(FindingStatement):
+    code = "communication_limits"
+    usual_severity = "info"
+    rank: int
+    compute_us: float
+    gained_us: float
+    exposed_us: float
+    exposed_waiting_us: float | None
+    waiting_change_us: float
+    a_us: float
+    b_us: float
+    speedup_at_most: float
+
+    def title(self) -> str:
+        return "Communication limits what compiling gains"
+
+    def long(self) -> str:
+        waiting = f" ({duration(self.exposed_waiting_us)} waiting)" if self.exposed_waiting_us else ""
+        return (
+            f"Kernels of rank {self.rank} take {duration(self.gained_us)} less, and {duration(self.exposed_us)} of"
+            f" communication stays exposed, {percent(self.exposed_us / self.b_us, 0)} of the call{waiting}. Without any"
+            f" compute the speed-up over eager would be {times(self.speedup_at_most)}."
+        )
+
+
+class DdpBuckets(FindingStatement):
+    code = "ddp_buckets"
+    side: str
+    a_buckets: float
+    b_buckets: float
+    a_each_bytes: float | None
+    b_each_bytes: float | None
+    a_overlapped_share: float | None
+    b_overlapped_share: float | None
+    costs_time: bool  #: No fact of JSON's: there the saving tells it.
+
+    @property
+    def severity(self) -> Severity:
+        return "warning" if self.costs_time else "info"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {name: fact for name, fact in super().facts.items() if name != "costs_time"}
+
+    def title(self) -> str:
+        return f"DDP's buckets differ in {self.side}"
+
+    def long(self) -> str:
+        before, after = self.a_overlapped_share, self.b_overlapped_share
+        text = (
+            f"{count(self.a_buckets)} all-reduces{of_bytes(self.a_each_bytes)} became {count(self.b_buckets)}"
+            f"{of_bytes(self.b_each_bytes)}."
+        )
+        if before is None or after is None:
+            return text
+        text += f" Compute covers {percent(before, 0)} -> {percent(after, 0)} of their transfer."
+        if before > after:
+            text += " If a graph is not split at DDP's buckets, all gradients are reduced after backward."
+        return text
+
+    def why(self) -> str:
+        return "buckets are reduced during backward"
+
+
+class FewerGathers(FindingStatement):
+    code = "fewer_gathers"
+    side: str
+    a_gathers: float
+    b_gathers: float
+    a_each_bytes: float | None
+    b_each_bytes: float | None
+    a_exposed_us: float
+    b_exposed_us: float
+
+    @property
+    def severity(self) -> Severity:
+        return "warning" if self.b_exposed_us > self.a_exposed_us else "info"
+
+    def title(self) -> str:
+        return f"{self.side} gathers weights in {count(self.b_gathers)} pieces, not {count(self.a_gathers)}"
+
+    def long(self) -> str:
+        return (
+            f"{count(self.a_gathers)} all-gathers{of_bytes(self.a_each_bytes)} became {count(self.b_gathers)}"
+            f"{of_bytes(self.b_each_bytes)}. Their exposed transfer: {duration(self.a_exposed_us)} ->"
+            f" {duration(self.b_exposed_us)}. Hooks of fully_shard gather a block's weights before it runs. A block"
+            " wrapped by torch.compile before it is sharded is called past its hooks."
+        )
+
+    def why(self) -> str:
+        return "hooks gather block by block"
+
+
+def of_bytes(bytes_: float | None) -> str:
+    return f" of {size(bytes_)}" if bytes_ is not None else ""
+
+
+class LessOverlap(FindingStatement):
+    code = "less_overlap"
+    side: str
+    rank: int
+    a_overlapped_share: float | None
+    b_overlapped_share: float | None
+    compute_us: float  #: Change of it.
+    call_us: float
+    lost_us: float
+
+    def title(self) -> str:
+        return f"Less transfer is overlapped in {self.side}: {duration(self.lost_us)}"
+
+    def long(self) -> str:
+        before, after = (percent(share, 0) for share in (self.a_overlapped_share, self.b_overlapped_share))
+        return (
+            f"Compute of rank {self.rank} covers {before} -> {after} of its transfer. Compute itself:"
+            f" {duration_change(self.compute_us)}."
+        )
+
+    def why(self) -> str:
+        return "gathers overlap more compute"
+
+
+class MovedCollective(Struct, frozen=True):
+    """Collectives of one kind that B has more or fewer of, or with other amounts."""
+
+    name: str
+    a_count: float
+    b_count: float
+    a_bytes: float | None
+    b_bytes: float | None
+    same_bytes: bool
+
+    @property
+    def words(self) -> str:
+        moved = ""
+        if self.same_bytes and self.a_bytes:
+            moved = ", as many bytes"
+        elif self.a_bytes is not None and self.b_bytes is not None:
+            moved = f", {size(self.a_bytes)} -> {size(self.b_bytes)}"
+        return f"{self.name} {count(self.a_count)} -> {count(self.b_count)}{moved}"
+
+
+class MovedCollectives(FindingStatement):
+    code = "moved_collectives"
+    usual_severity = "info"
+    side: str
+    changes: Sequence[MovedCollective]
+    exposed_change_us: float
+
+    def title(self) -> str:
+        return f"{self.side} has other collectives"
+
+    def long(self) -> str:
+        told = "; ".join(each.words for each in self.changes)
+        return f"{told}. Their exposed transfer: {duration_change(self.exposed_change_us)}."

@@ -1,0 +1,1 @@
+"""What a reader of a comparison should know or do."""

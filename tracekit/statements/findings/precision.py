@@ -1,0 +1,51 @@
+"""What is computed otherwise, or in other types than it could be."""
+
+from collections.abc import Sequence
+
+from tracekit.model import estimate
+from tracekit.model.comparison import FindingStatement
+from tracekit.numbers import count, duration, percent
+
+
+class OutputsDiffer(FindingStatement):
+    code = "outputs_differ"
+    a: str
+    b: str
+    reason: estimate.Statement
+
+    def title(self) -> str:
+        return f"{self.b} outputs differ from {self.a}'s"
+
+    def long(self) -> str:
+        from tracekit.report.words.reasons import accuracy_because  # D
+
+        return accuracy_because(self.reason.code, self.reason.facts)
+
+
+class SinglePrecision(FindingStatement):
+    code = "single_precision"
+    side: str
+    products: float
+    operators: Sequence[str]
+    products_us: float
+    busy_us: float
+    read: int  #: Such products in all steps that were read.
+    read_before: int  #: Those of A.
+    before: str | None  #: A; None where a side is looked at alone.
+
+    def title(self) -> str:
+        return f"{self.side} has float32 matmuls"
+
+    def long(self) -> str:
+        return (
+            f"{count(self.products)} matmuls per call ({', '.join(self.operators)}) have float32 inputs in a 16-bit"
+            f" model: {duration(self.products_us)}, {percent(self.products_us / self.busy_us, 0)} of GPU time."
+            f" {self._cause()}"
+        )
+
+    def _cause(self) -> str:
+        if self.read_before < self.read:
+            return f"Compiling added them: {self.before} has {self.read_before} in its trace."
+        if self.before is None:
+            return "Look for .float() and float32 buffers."
+        return f"{self.before} has them too: look for .float() and float32 buffers."
