@@ -5,7 +5,7 @@ from tests.sides import COMPILED, ORDER, make_analysis, make_cpu_analysis, make_
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.waiting import idle_saving
 from tracekit.model.comparison import Deltas
-from tracekit.model.note import Note
+from tracekit.model.note import NoteStruct
 from tracekit.numbers import MISSING
 from tracekit.report.sections.figures import overview_table
 from tracekit.statements.health import Truncated
@@ -43,7 +43,7 @@ def test_a_rich_recording_of_one_side_alone_divides_neither():
     a, b = make_side("eager", light, make_form()), make_side("compiled", light, make_form("compiled"))
     found = compare(replace(a, rich=make_analysis(causes={"python": 1.0})), b)
     assert all(part.delta_us == 0 for part in found.waterfall.parts)
-    assert Note("no_rich_recording", subject="compiled") in found.notes
+    assert NoteStruct("no_rich_recording", subject="compiled") in found.notes
 
 
 def test_nothing_is_claimed_of_a_step_against_a_whole_recording():

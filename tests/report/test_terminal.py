@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from tests.report.showing import printed, told_in_full
 
 from tracekit.comparison.looking import look_at
-from tracekit.model.note import Note
+from tracekit.model.note import NoteStruct
 from tracekit.model.run import FormResult
 from tracekit.model.timing import FormTiming, ProcessTimes, Startup
 from tracekit.report.document import Commands
@@ -18,7 +18,7 @@ from .conftest import bare_comparison, cpu_comparison, hostile_comparison, timed
 
 def test_a_note_that_fills_its_lines_is_told_whole():
     facts = {"wall_us": 1300.0, "recorded_us": 1000.0, "timed_calls": 10, "first_calls": False}
-    note = Note("timed_slower_than_recorded", subject="compiled", facts=facts)
+    note = NoteStruct("timed_slower_than_recorded", subject="compiled", facts=facts)
     for colours in (False, True):
         text = told_in_full(replace(timed_comparison(), notes=(note,)), colours=colours)
         assert note_sentence(note) in " ".join(text.split())

@@ -17,7 +17,7 @@ from tracekit.comparison.judging.fairness import find_other_work, refuse_other_s
 from tracekit.comparison.judging.gate import of_ranks
 from tracekit.comparison.matching.cells import lacks_operators
 from tracekit.errors import TracekitError
-from tracekit.model.note import Note
+from tracekit.model.note import NoteStruct
 from tracekit.reading.reports import digest, identity_of_form, identity_of_report
 from tracekit.reading.sides import (
     borrow_operators,
@@ -178,7 +178,7 @@ def with_interrupts(comparison: Comparison, runs: int) -> Comparison:
     """The report is read without the terminal: it says too that a run is not whole."""
     if not runs:
         return comparison
-    return replace(comparison, notes=(Note("interrupted", facts={"runs": runs}), *comparison.notes))
+    return replace(comparison, notes=(NoteStruct("interrupted", facts={"runs": runs}), *comparison.notes))
 
 
 def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:

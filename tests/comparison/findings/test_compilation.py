@@ -31,7 +31,7 @@ from tracekit.model.compilation import (
     GraphBreak,
     RegionTime,
 )
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.report.words.findings import finding_evidence
 from tracekit.report.words.findings.compiling import STEERS
 
@@ -141,7 +141,7 @@ def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the
     assert finding.facts["eager_gpu_share"] == pytest.approx(0.75)
     assert command_of(finding).endswith("--dynamic")
     facts = {"place": "forward (model.py:12)", "reason": "Dynamo recompile limit exceeded"}
-    assert warnings(comparison) == [Note("part_ran_eager", subject="compiled", facts=facts)]
+    assert warnings(comparison) == [NoteStruct("part_ran_eager", subject="compiled", facts=facts)]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the
 )
 def test_a_compiled_form_without_any_compiled_step_ran_eager_also_in_a_run_of_before(told, code, reason):
     comparison = compared(told, regions=make_regions(0))
-    assert warnings(comparison) == [Note("ran_eager", "error", facts={"reason": reason}, grave=True)]
+    assert warnings(comparison) == [NoteStruct("ran_eager", "error", facts={"reason": reason}, grave=True)]
     assert (comparison.findings[0].code, comparison.findings[0].facts["ran_eager"]) == (code, True)
 
 

@@ -11,7 +11,7 @@ from tracekit.comparison.judging.fairness import find_other_work, find_unfairnes
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
 from tracekit.model.gpu import GpuSample, GpuState, Moment
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.model.option import WORK, words_of
 from tracekit.model.run import Generation, RankOfRun, Settings, UserModel
 from tracekit.model.sequence import Activity, OperatorSource
@@ -23,7 +23,7 @@ def changed(**changes: Any) -> Side:
 
 
 def differs(setting: str, a: object, b: object) -> Note:
-    return Note("setting_differs", facts={"setting": setting, "a": a, "b": b})
+    return NoteStruct("setting_differs", facts={"setting": setting, "a": a, "b": b})
 
 
 def only(b: Side) -> Note:
@@ -56,7 +56,7 @@ def test_of_runs_over_other_numbers_of_ranks_the_first_ranks_are_compared_and_th
 def test_another_package_or_one_on_one_side_only_is_named():
     older, without = ({"torch": "2.12.0", "triton": "3.7.0"}, {"torch": "2.13.0"})
     for packages, *facts in ((older, "torch", "2.13.0", "2.12.0"), (without, "triton", "3.7.0", None)):
-        note = Note("package_differs", facts=dict(zip(("package", "a", "b"), facts, strict=True)))
+        note = NoteStruct("package_differs", facts=dict(zip(("package", "a", "b"), facts, strict=True)))
         assert only(changed(environment=make_environment(packages=packages))) == note
 
 
@@ -78,8 +78,8 @@ def test_another_mode_is_what_is_compared():
 
 def test_windows_that_differ_and_whole_recordings_are_told():
     whole = make_analysis(window="whole")
-    assert only(changed(analysis=whole)) == Note("windows_differ", facts={"a": "steps", "b": "whole"})
-    assert only(changed(analysis=make_analysis(steps=3))) == Note("steps_differ", "info", facts={"a": 2, "b": 3})
+    assert only(changed(analysis=whole)) == NoteStruct("windows_differ", facts={"a": "steps", "b": "whole"})
+    assert only(changed(analysis=make_analysis(steps=3))) == NoteStruct("steps_differ", "info", facts={"a": 2, "b": 3})
     assert find_unfairness(make_side("a", whole), make_side("b", whole))[0].code == "whole_recordings"
 
 
@@ -88,13 +88,17 @@ def test_errors_of_a_recording_are_passed_on():
     info = WholeTrace(1, spans=[])
     facts = {"health": "skipped_events", "count": 3, "facts": {"reasons": {"no time": 3}}}
     told = only(changed(analysis=make_analysis(health=[error, info])))
-    assert told == Note("damaged_recording", "error", "b", facts)
+    assert told == NoteStruct("damaged_recording", "error", "b", facts)
 
 
 def test_sides_without_a_gpu_or_with_several_are_told():
     cpu, gpu, two = make_cpu_analysis(), make_analysis(), make_analysis(devices=2)
-    several = Note("several_gpus", subject="b", facts={"gpus": 2})
-    notes = (cpu, cpu, Note("cpu_run", "info")), (gpu, cpu, Note("no_gpu_activity", subject="b")), (gpu, two, several)
+    several = NoteStruct("several_gpus", subject="b", facts={"gpus": 2})
+    notes = (
+        (cpu, cpu, NoteStruct("cpu_run", "info")),
+        (gpu, cpu, NoteStruct("no_gpu_activity", subject="b")),
+        (gpu, two, several),
+    )
     for a, b, note in notes:
         assert find_unfairness(make_side("a", a), make_side("b", b))[0] == note
 
@@ -183,7 +187,7 @@ def test_traces_of_another_gpu_or_of_more_are_other_work() -> None:
 
 def test_recordings_that_were_not_read_over_steps_do_not_stand_beside_unprofiled_times() -> None:
     a, b = (make_side(name, make_analysis(window="whole"), make_form()) for name in "ab")
-    note = Note("not_read_over_steps", facts={"window": "whole"})
+    note = NoteStruct("not_read_over_steps", facts={"window": "whole"})
     assert note in find_unfairness(a, b) and note in find_unsound(a)
     assert "not_read_over_steps" not in [each.code for each in find_unfairness(make_side("a"), make_side("b"))]
 
@@ -192,7 +196,7 @@ def test_a_module_in_training_mode_is_said_once_and_of_which_side() -> None:
     eager, compiled = (
         make_side(name, settings=make_settings(own=UserModel(training=("model",)))) for name in ("eager", "compiled")
     )
-    both = Note("training_mode", facts={"modules": ["model"], "side": None})
+    both = NoteStruct("training_mode", facts={"modules": ["model"], "side": None})
     for notes in (find_unfairness(eager, compiled), find_unsound(compiled)):
         assert [note for note in notes if note.code == "training_mode"] == [both]
     other = replace(compiled, settings=make_settings(own=UserModel()))
@@ -286,14 +290,14 @@ def test_a_power_limit_is_told_once_with_the_time_it_held_unless_it_hardly_did(p
     slowed = {"power": power_us, "temperature": 0.0}
     found = find_unfairness(*(sampled_side(name, slowed_us=slowed) for name in ("eager", "compiled")))
     facts = {"sides": ["eager", "compiled"], "limit": "power", "share": share}
-    assert found == ((Note("throttled", facts=facts, grave=True),) if share else ())
+    assert found == ((NoteStruct("throttled", facts=facts, grave=True),) if share else ())
 
 
 def test_without_counters_the_reasons_given_between_calls_are_told() -> None:
     hot = (sample(slowed_by=("temperature (hardware)",)), sample(seconds=0.7))
     (found,) = find_unfairness(sampled_side("eager"), sampled_side("compiled", *hot))
     facts = {"sides": ["compiled"], "reason": "temperature (hardware)", "samples": 1, "of_samples": 2}
-    assert found == Note("throttled_in_samples", facts=facts, grave=True)
+    assert found == NoteStruct("throttled_in_samples", facts=facts, grave=True)
     once = (*hot, *(sample(seconds=0.8) for _ in range(20)))
     assert find_unfairness(sampled_side("eager"), sampled_side("compiled", *once)) == ()
     # A counter of one limit does not hide another.
@@ -306,7 +310,7 @@ def test_without_counters_the_reasons_given_between_calls_are_told() -> None:
 
 def test_a_shared_gpu_is_told_and_processes_that_cannot_be_counted_are_not() -> None:
     (found,) = find_unfairness(sampled_side("eager"), sampled_side("compiled", sample(other_processes=2)))
-    assert found == Note("gpu_shared", facts={"sides": ["compiled"], "processes": 2}, grave=True)
+    assert found == NoteStruct("gpu_shared", facts={"sides": ["compiled"], "processes": 2}, grave=True)
     unknown = sample(other_processes=None)
     assert find_unfairness(sampled_side("eager", unknown), sampled_side("compiled", unknown)) == ()
 
@@ -323,7 +327,7 @@ def test_a_lower_clock_hides_or_widens_the_difference(clocks, walls, lower: str,
     forms = zip(("eager", "compiled"), clocks, walls, strict=True)
     (found,) = find_unfairness(*(sampled_side(name, sample(sm_clock_mhz=mhz), us=us) for name, mhz, us in forms))
     facts = {"sides": ["A", "B"], "clocks_mhz": [*clocks], "lower": lower, "faster": faster}
-    assert found == Note("clocks_differ", facts=facts, grave=True)
+    assert found == NoteStruct("clocks_differ", facts=facts, grave=True)
 
 
 def test_clocks_are_the_middle_ones_and_little_is_no_difference() -> None:

@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
-from tracekit.model.note import Note
+from tracekit.model.note import NoteStruct
 from tracekit.ranks.compared.finding_words import IN_CODE, LINES, WHY, WORDS
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title, is_code
 from tracekit.report.words.notes import note_sentence
@@ -50,10 +50,10 @@ def test_lines_to_write_are_copied_as_they_stand(snapshot: SnapshotAssertion) ->
 @pytest.mark.parametrize("in_place_of", [None, "all_gather"])
 def test_a_note_on_uneven_collectives_says(in_place_of: str | None, snapshot: SnapshotAssertion) -> None:
     facts = {"ranks": [1], "of_ranks": 8, "collective": "all_reduce", "count": 3, "usual_count": 2}
-    note = Note("rank_collectives", "warning", "compiled", {**facts, "in_place_of": in_place_of})
-    assert (note_sentence(note), *headline_notes((Note("cpu_run"), note))) == snapshot
+    note = NoteStruct("rank_collectives", "warning", "compiled", {**facts, "in_place_of": in_place_of})
+    assert (note_sentence(note), *headline_notes((NoteStruct("cpu_run"), note))) == snapshot
     # Behind what makes the figures worth nothing.
-    graver = Note("ran_eager", facts={"reason": None}, grave=True)
+    graver = NoteStruct("ran_eager", facts={"reason": None}, grave=True)
     assert headline_notes((note, graver)) == (*headline_notes((graver,)), *headline_notes((note,)))
 
 

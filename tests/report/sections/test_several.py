@@ -14,7 +14,7 @@ from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.alternatives import labelled, set_beside
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
-from tracekit.model.note import Note
+from tracekit.model.note import NoteStruct
 from tracekit.report import timelines as drawing
 from tracekit.report.contract import comparisons_json
 from tracekit.report.markdown import LONGEST
@@ -32,7 +32,7 @@ def made(alike: bool = True, names: tuple[str, ...] = NAMES) -> Comparisons:
         sides = labelled(*make_pair(scaled(eager), scaled(compiled)), name, alike=alike)
         comparisons.append(compare(*sides, ORDER))
     facts = {"package": "torch", "a": "1", "b": "2", "a_name": "default", "b_name": "max-autotune"}
-    differences = () if alike else (Note("package_differs", facts=facts),)
+    differences = () if alike else (NoteStruct("package_differs", facts=facts),)
     return set_beside(comparisons, [f"traces/{name}" for name in names], differences)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tracekit
-from tracekit.model.note import Note, Noted, distinct
+from tracekit.model.note import Note, Noted, NoteStruct, distinct
 from tracekit.report.words.notes import SENTENCES, grave_sentences, note_sentence, other_sentences
 
 SIDES, WAITS = ["eager", "compiled"], (False, True)
@@ -19,7 +19,7 @@ DIFFERENCE = {"result": "less_accurate", "basis": "tolerance", "reason": "differ
 
 
 def note(code: str, subject: str | None = None, **facts: object) -> Note:
-    return Note(code, subject=subject, facts=facts)
+    return NoteStruct(code, subject=subject, facts=facts)
 
 
 TIMING = (
@@ -159,7 +159,7 @@ def test_each_code_that_a_room_gives_has_a_sentence_and_each_sentence_an_example
 
 
 def test_grave_notes_stand_apart_from_the_others() -> None:
-    grave, other = Note("ran_eager", facts={"reason": None}, grave=True), Note("not_timed")
+    grave, other = NoteStruct("ran_eager", facts={"reason": None}, grave=True), NoteStruct("not_timed")
     assert grave_sentences((other, grave)) == (note_sentence(grave),)
     assert other_sentences((other, grave)) == (note_sentence(other),)
 

@@ -14,7 +14,7 @@ from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Comparison, Finding, Side, Verdict
 from tracekit.model.comparisons import Comparisons
 from tracekit.model.estimate import compare_estimates, exactly
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.model.run import Settings
 from tracekit.statistics.steady import mean_interval
 
@@ -59,14 +59,14 @@ def set_beside(comparisons: Sequence[Comparison], paths: Sequence[str], differen
     walls = {at: each.a.wall_us for at, each in enumerate(comparisons) if each.a.wall_us}
     notes = list(differences)
     if any(len(each.b.ranks) > 1 for each in comparisons):
-        notes.append(Note("first_rank_alone", "info"))
+        notes.append(NoteStruct("first_rank_alone", "info"))
     if walls:
         slowest, fastest = max(walls, key=lambda at: walls[at]), min(walls, key=lambda at: walls[at])
         if compare_estimates(exactly(walls[slowest]), exactly(walls[fastest]), EAGER_DIFFERS):
             # Absolute times then differ for that too.
             names = {"slowest": comparisons[slowest].b.label, "fastest": comparisons[fastest].b.label}
             facts = {**names, "ratio": walls[slowest] / walls[fastest]}
-            notes.append(Note("eager_differs_between_runs", facts=facts))
+            notes.append(NoteStruct("eager_differs_between_runs", facts=facts))
     return Comparisons(
         comparisons=tuple(comparisons),
         paths=tuple(paths),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Side
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 
 
 def find_untold_waiting(side: Side) -> Iterator[Note]:
@@ -17,7 +17,7 @@ def find_untold_waiting(side: Side) -> Iterator[Note]:
             "rank": found.rank,
             "world_size": found.world_size,
         }
-        yield Note("waiting_untold", subject=side.label, facts=facts, grave=True)
+        yield NoteStruct("waiting_untold", subject=side.label, facts=facts, grave=True)
 
 
 def find_unjudged_communication(a: Side, b: Side) -> Iterator[Note]:
@@ -25,4 +25,4 @@ def find_unjudged_communication(a: Side, b: Side) -> Iterator[Note]:
     found = [side.analysis.communication for side in (a, b)]
     if any(each and each.may_wait for each in found):
         exposed = {"a_exposed_us": a.exposed_us, "b_exposed_us": b.exposed_us}
-        yield Note("communication_not_judged", facts=exposed, grave=True)
+        yield NoteStruct("communication_not_judged", facts=exposed, grave=True)

@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 from tracekit.comparison.judging import thresholds
 from tracekit.comparison.judging.timed import Timed
 from tracekit.model.gpu import GpuState
-from tracekit.model.note import Note, distinct
+from tracekit.model.note import Note, NoteStruct, distinct
 from tracekit.statistics.interval import Values
 from tracekit.statistics.speeds import find_drift, find_two_speeds
 
@@ -25,7 +25,7 @@ def find_disturbance(a: Timed, b: Timed, called: tuple[str, str] = ("A", "B")) -
     others = {label: other_processes(state) for label, state in states}
     if most := max(others.values()):
         labels = [label for label, number in others.items() if number]
-        yield Note("gpu_shared", facts={"sides": labels, "processes": most}, grave=True)
+        yield NoteStruct("gpu_shared", facts={"sides": labels, "processes": most}, grave=True)
 
     one, other = (state.sm_clock_mhz if state else None for _label, state in states)
     if one and other and abs(other / one - 1) > thresholds.CLOCKS_DIFFER:
@@ -33,7 +33,7 @@ def find_disturbance(a: Timed, b: Timed, called: tuple[str, str] = ("A", "B")) -
         known = a.wall_us is not None and b.wall_us is not None and a.wall_us != b.wall_us
         faster = min(a, b, key=lambda side: side.wall_us or 0.0).label if known else None
         facts = {"sides": list(called), "clocks_mhz": [one, other], "lower": lower.label, "faster": faster}
-        yield Note("clocks_differ", facts=facts, grave=True)
+        yield NoteStruct("clocks_differ", facts=facts, grave=True)
 
 
 def find_limits(state: GpuState | None) -> Iterator[Note]:
@@ -42,14 +42,16 @@ def find_limits(state: GpuState | None) -> Iterator[Note]:
         return
     for limit, us in (state.slowed_us or {}).items():
         if state.timed_us and us > thresholds.THROTTLED_SHARE * state.timed_us:
-            yield Note("throttled", facts={"limit": limit, "share": min(us / state.timed_us, 1)})
+            yield NoteStruct("throttled", facts={"limit": limit, "share": min(us / state.timed_us, 1)})
     # What a counter tells exactly, samples need not tell again.
     counted = {word for limit, us in (state.slowed_us or {}).items() if us for word in (limit, f"{limit} limit")}
     during = state.during()
     for reason in dict.fromkeys(reason for sample in during for reason in sample.slowed_by or ()):
         number = sum(reason in (sample.slowed_by or ()) for sample in during)
         if reason.partition(" (")[0] not in counted and number > thresholds.THROTTLED_SAMPLES * len(during):
-            yield Note("throttled_in_samples", facts={"reason": reason, "samples": number, "of_samples": len(during)})
+            yield NoteStruct(
+                "throttled_in_samples", facts={"reason": reason, "samples": number, "of_samples": len(during)}
+            )
 
 
 def other_processes(state: GpuState | None) -> int:
@@ -68,7 +70,7 @@ def find_warming(*sides: Timed) -> Iterator[Note]:
         calls = sum(map(len, walls))
         left_out = calls - sum(map(len, steady))
         if left_out:
-            yield Note("warming", "info", side.label, {"calls": left_out, "of_calls": calls})
+            yield NoteStruct("warming", "info", side.label, {"calls": left_out, "of_calls": calls})
 
 
 def find_unsteady_speeds(*sides: Timed) -> Iterator[Note]:
@@ -76,9 +78,9 @@ def find_unsteady_speeds(*sides: Timed) -> Iterator[Note]:
     for side in sides:
         wall_us = np.asarray(side.form.steady_us if side.form else ())
         if (drift := find_drift(wall_us)) is not None:
-            yield Note("drifted", subject=side.label, facts={"share": drift})
+            yield NoteStruct("drifted", subject=side.label, facts={"share": drift})
         if (speeds := find_two_speeds(wall_us)) is not None:
-            yield Note("two_speeds", subject=side.label, facts=asdict(speeds))
+            yield NoteStruct("two_speeds", subject=side.label, facts=asdict(speeds))
 
 
 def find_drift_of_ratio(a_us: Values, b_us: Values, ci95: tuple[float, float]) -> Iterator[Note]:
@@ -92,4 +94,4 @@ def find_drift_of_ratio(a_us: Values, b_us: Values, ci95: tuple[float, float]) -
     first, last = float(np.median(ratios[:third])), float(np.median(ratios[-third:]))
     beyond = not all(ci95[0] <= each <= ci95[1] for each in (first, last))
     facts = {"first": first, "last": last, "beyond_ci": beyond, "slower": ci95[1] < 1}
-    yield Note("speedup_by_thirds", "info", facts=facts)
+    yield NoteStruct("speedup_by_thirds", "info", facts=facts)

@@ -12,7 +12,7 @@ from tracekit.comparison.judging.rank_differences import note_rank_differences
 from tracekit.comparison.judging.thresholds import FEWEST_CALLS, SLOWER_THAN_RECORDED
 from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
-from tracekit.model.note import Note, distinct
+from tracekit.model.note import Note, NoteStruct, distinct
 from tracekit.model.option import SIZES, WORK, words_of
 from tracekit.model.run import Environment, Generation, Settings, UserModel
 from tracekit.model.sequence import Operator, Sequence
@@ -31,7 +31,7 @@ LEAST_SHARE, LEAST_MATMULS = 0.25, 4
 def find_unfairness(a: Side, b: Side, *, joined: bool = False) -> tuple[Note, ...]:
     """One note for each thing a reader must know before believing the figures; empty when there is none. Of ranks that
     were `joined` it is known how long they waited for each other."""
-    same = (Note("same_recording", facts={"path": a.path}),) if a.path == b.path else ()
+    same = (NoteStruct("same_recording", facts={"path": a.path}),) if a.path == b.path else ()
     first: tuple[Question, ...] = (
         *(_missing_gpu, _in_training),
         *(note_rank_differences, _of_ranks, _other_work, find_other_machine),
@@ -77,7 +77,7 @@ def find_other_machine(a: Side, b: Side) -> Iterator[Note]:
     one, other = a.environment.packages, b.environment.packages
     for name in sorted({*one, *other}):
         if one.get(name) != other.get(name):
-            yield Note("package_differs", facts={"package": name, "a": one.get(name), "b": other.get(name)})
+            yield NoteStruct("package_differs", facts={"package": name, "a": one.get(name), "b": other.get(name)})
 
 
 def find_fallbacks(*sides: Side) -> Iterator[Note]:
@@ -85,12 +85,12 @@ def find_fallbacks(*sides: Side) -> Iterator[Note]:
     for side in sides:
         parts = side.diagnostics.unmeant_fallbacks if side.diagnostics else ()
         if ran_eager(side):
-            yield Note("ran_eager", "error", facts={"reason": parts[-1].reason if parts else None}, grave=True)
+            yield NoteStruct("ran_eager", "error", facts={"reason": parts[-1].reason if parts else None}, grave=True)
             continue
         for part in parts:
             named = part.function or "a frame without a name"
             place = f"{named} ({part.where})" if part.where else named
-            yield Note("part_ran_eager", subject=side.label, facts={"place": place, "reason": part.reason})
+            yield NoteStruct("part_ran_eager", subject=side.label, facts={"place": place, "reason": part.reason})
 
 
 def ran_eager(side: Side) -> bool:
@@ -142,13 +142,13 @@ def _matmul_sizes(sequence: Sequence) -> list[tuple[int, int]]:
 
 def _missing_gpu(a: Side, b: Side) -> Iterator[Note]:
     if a.analysis.gpu is None and b.analysis.gpu is None:
-        yield Note("cpu_run", "info")
+        yield NoteStruct("cpu_run", "info")
         return
     for side in (a, b):
         if side.analysis.gpu is None:
-            yield Note("no_gpu_activity", subject=side.label)
+            yield NoteStruct("no_gpu_activity", subject=side.label)
         elif len(side.analysis.devices) > 1:
-            yield Note("several_gpus", subject=side.label, facts={"gpus": len(side.analysis.devices)})
+            yield NoteStruct("several_gpus", subject=side.label, facts={"gpus": len(side.analysis.devices)})
 
 
 def _differences(a: Compared, b: Compared, settings: Iterable[str]) -> Iterator[Note]:
@@ -159,7 +159,7 @@ def _differences(a: Compared, b: Compared, settings: Iterable[str]) -> Iterator[
 
 
 def _differ(setting: str, one: object, other: object) -> Note:
-    return Note("setting_differs", facts={"setting": setting, "a": one, "b": other})
+    return NoteStruct("setting_differs", facts={"setting": setting, "a": one, "b": other})
 
 
 def _other_precision(a: Environment, b: Environment) -> Iterator[Note]:
@@ -178,11 +178,11 @@ def _other_work(a: Side, b: Side) -> Iterator[Note]:
         # Its length is that of the work: what draws pads it to one length.
         yield from _differences(a.settings, b.settings, words_of("prompt"))
     elif one or other:
-        yield Note("one_side_generates", facts={"side": "A" if one else "B"})
+        yield NoteStruct("one_side_generates", facts={"side": "A" if one else "B"})
     if a.settings.own and b.settings.own:
         yield from _differences(a.settings.own, b.settings.own, words_of("own"))
     elif a.settings.own or b.settings.own:
-        yield Note("one_side_is_own", facts={"side": "A" if a.settings.own else "B"})
+        yield NoteStruct("one_side_is_own", facts={"side": "A" if a.settings.own else "B"})
 
 
 def _other_gpu(a: Side, b: Side) -> Iterator[Note]:
@@ -207,11 +207,11 @@ def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
             rank, slowest = max(forms, key=lambda each: each[1].times_slowest)
             calls = sum(form.times_slowest for _, form in forms)
             facts = {"ranks": len(side.ranks), "rank": rank, "times": slowest.times_slowest, "calls": calls}
-            yield Note("of_ranks", "info", side.label, {**facts, "shown": side.rank})
+            yield NoteStruct("of_ranks", "info", side.label, {**facts, "shown": side.rank})
     one, other = len(a.ranks) or 1, len(b.ranks) or 1
     if a.settings and b.settings and one != other:
         # Nothing is joined of these: each side is its rank 0.
-        yield Note("ranks_differ", facts={"a": one, "b": other}, grave=True)
+        yield NoteStruct("ranks_differ", facts={"a": one, "b": other}, grave=True)
 
 
 def _in_training(a: Side, b: Side) -> Iterator[Note]:
@@ -219,7 +219,7 @@ def _in_training(a: Side, b: Side) -> Iterator[Note]:
     for side, names in zip((a, b), modules, strict=True):
         if names:
             together = modules[0] == modules[1]
-            yield Note("training_mode", facts={"modules": list(names), "side": None if together else side.label})
+            yield NoteStruct("training_mode", facts={"modules": list(names), "side": None if together else side.label})
             if together:
                 return
 
@@ -227,19 +227,19 @@ def _in_training(a: Side, b: Side) -> Iterator[Note]:
 def _beside_whole_calls(a: Side, b: Side) -> Iterator[Note]:
     one, other = a.analysis.window, b.analysis.window
     if a.wall_us is not None and b.wall_us is not None and "steps" not in (one.kind, other.kind):
-        yield Note("not_read_over_steps", facts={"window": one.kind})
+        yield NoteStruct("not_read_over_steps", facts={"window": one.kind})
 
 
 def _other_windows(a: Side, b: Side) -> Iterator[Note]:
     one, other = a.analysis.window, b.analysis.window
     if one.kind != other.kind:
-        yield Note("windows_differ", facts={"a": one.kind, "b": other.kind})
+        yield NoteStruct("windows_differ", facts={"a": one.kind, "b": other.kind})
     elif one.kind == "whole":
-        yield Note("whole_recordings")
+        yield NoteStruct("whole_recordings")
     elif one.kind != "steps":
-        yield Note("named_spans")
+        yield NoteStruct("named_spans")
     elif one.steps != other.steps:
-        yield Note("steps_differ", "info", facts={"a": one.steps, "b": other.steps})
+        yield NoteStruct("steps_differ", "info", facts={"a": one.steps, "b": other.steps})
 
 
 def _busier_than_the_call(a: Side, b: Side) -> Iterator[Note]:
@@ -247,7 +247,7 @@ def _busier_than_the_call(a: Side, b: Side) -> Iterator[Note]:
         if side.reads_calls and side.wall_us is not None and side.busy_us is not None and side.busy_us > side.wall_us:
             taken = side.unprofiled_idle_us is not None
             facts = {"busy_us": side.busy_us, "wall_us": side.wall_us, "idle_taken_for_0": taken}
-            yield Note("busier_than_the_call", subject=side.label, facts=facts)
+            yield NoteStruct("busier_than_the_call", subject=side.label, facts=facts)
 
 
 def _slower_than_recorded(a: Side, b: Side) -> Iterator[Note]:
@@ -260,7 +260,9 @@ def _slower_than_recorded(a: Side, b: Side) -> Iterator[Note]:
             calls = len(side.form.wall_us) if side.form else 0
             facts = {"wall_us": wall, "recorded_us": recorded, "timed_calls": calls}
             first_calls = calls < FEWEST_CALLS
-            yield Note("timed_slower_than_recorded", subject=side.label, facts={**facts, "first_calls": first_calls})
+            yield NoteStruct(
+                "timed_slower_than_recorded", subject=side.label, facts={**facts, "first_calls": first_calls}
+            )
 
 
 def _damaged(a: Side, b: Side) -> Iterator[Note]:
@@ -268,4 +270,4 @@ def _damaged(a: Side, b: Side) -> Iterator[Note]:
         for finding in side.health:
             if finding.severity == "error":
                 facts = {"health": finding.code, "count": finding.count, "facts": dict(finding.facts)}
-                yield Note("damaged_recording", "error", side.label, facts)
+                yield NoteStruct("damaged_recording", "error", side.label, facts)

@@ -10,7 +10,7 @@ from tracekit.comparison.judging.timed import Timed, calls_that_count
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Side, Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.statistics.interval import Interval, Values, median_interval, t_quantile
 
 #: From so many processes on their own spread says what the next one may be: of fewer Student's t makes it anything.
@@ -100,7 +100,7 @@ def find_two_kinds(speedups: Sequence[float]) -> Iterator[Note]:
     within = math.sqrt(sum(float(((each - each.mean()) ** 2).sum()) for each in kinds) / (len(logs) - 2))
     if gap > max(thresholds.KINDS_APART * within, math.log1p(thresholds.LEAST_BETWEEN_PROCESSES)):
         low, high = ({"speedup": math.exp(float(each.mean())), "processes": len(each)} for each in kinds)
-        yield Note("two_kinds", "info", facts={"kinds": [low, high]})
+        yield NoteStruct("two_kinds", "info", facts={"kinds": [low, high]})
 
 
 def find_process_spread(side: Timed) -> tuple[Note, ...]:
@@ -112,7 +112,7 @@ def find_process_spread(side: Timed) -> tuple[Note, ...]:
     if compare_estimates(slowest, fastest, thresholds.LEAST_BETWEEN_PROCESSES) is None:
         return ()
     ends = {"fastest_us": fastest.value, "slowest_us": slowest.value}
-    return (Note("process_spread", subject=side.label, facts={**ends, "waits_for_host": waits_for_host(side)}),)
+    return (NoteStruct("process_spread", subject=side.label, facts={**ends, "waits_for_host": waits_for_host(side)}),)
 
 
 def find_process_spread_of_advice(side: Timed, verified: VerifiedAdvice) -> tuple[Note, ...]:
@@ -121,7 +121,7 @@ def find_process_spread_of_advice(side: Timed, verified: VerifiedAdvice) -> tupl
     if own is None or compare_estimates(own, exactly(verified.eager_us), thresholds.LEAST_BETWEEN_PROCESSES) is None:
         return ()
     facts = {"own_us": own.value, "advised_us": verified.eager_us, "waits_for_host": waits_for_host(side)}
-    return (Note("advice_process_spread", subject=side.label, facts=facts),)
+    return (NoteStruct("advice_process_spread", subject=side.label, facts=facts),)
 
 
 def _in_us(median: Interval) -> Estimate:

@@ -6,7 +6,7 @@ from tracekit.comparison.judging.accuracy import SEVEREST
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import FailedGuard
 from tracekit.model.estimate import Statement
-from tracekit.model.note import Note, Noted, Severity
+from tracekit.model.note import Note, Noted, NoteStruct, Severity
 from tracekit.model.numerics import Accuracy
 from tracekit.model.rank_difference import JUDGED, OUTPUTS, facts_of
 from tracekit.model.run import FormName
@@ -29,7 +29,7 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
             if "guard" in facts:
                 facts["failed_check"] = FailedGuard("", facts.pop("guard")).facts
             severity: Severity = "info" if noted.code == "rank_memory" else "warning"
-            yield Note(noted.code, severity, side.label, facts)
+            yield NoteStruct(noted.code, severity, side.label, facts)
 
 
 def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:

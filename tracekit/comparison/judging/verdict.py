@@ -21,7 +21,7 @@ from tracekit.comparison.judging.processes import (
 from tracekit.comparison.judging.timed import Timed, calls_that_count, compilations_while_timed, rounds_that_count
 from tracekit.model.comparison import Result, Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall
 from tracekit.statistics.interval import (
@@ -36,7 +36,7 @@ from tracekit.statistics.interval import (
 from tracekit.statistics.steady import FEWEST_STRETCHES, find_tick, mean_interval, mean_ratio, without_outliers
 
 NOT_TIMED = Verdict("not_timed")
-NOT_ALTERNATED = Note("not_alternated")
+NOT_ALTERNATED = NoteStruct("not_alternated")
 Judged = tuple[Verdict, tuple[Note, ...]]
 
 
@@ -86,9 +86,9 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     what processes differ by that leaves 1 out (`decided95`, docs/timing.md).
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
-        return NOT_TIMED, (Note("not_timed"),)
+        return NOT_TIMED, (NoteStruct("not_timed"),)
     recompiled = tuple(
-        Note("compiled_while_timed", subject=side.label, facts={"compilations": count})
+        NoteStruct("compiled_while_timed", subject=side.label, facts={"compilations": count})
         for side in (a, b)
         if (count := compilations_while_timed(side))
     )
@@ -99,7 +99,9 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     ends = (float(np.median(a.form.steady_us)), float(np.median(b.form.steady_us)))
     every = _pairs_of_processes(a.form, b.form, rounds_that_count(a, b))
     rounds = min(len(a.form.wall_us), len(b.form.wall_us))
-    uneven = () if len(a.form.wall_us) == len(b.form.wall_us) else (Note("uneven_calls", facts={"rounds": rounds}),)
+    uneven = (
+        () if len(a.form.wall_us) == len(b.form.wall_us) else (NoteStruct("uneven_calls", facts={"rounds": rounds}),)
+    )
     count = len(every[0].a_us)
     if count < thresholds.FEWEST_CALLS:
         speedup = mean_ratio(every[0].a_us, every[0].b_us)
@@ -225,8 +227,8 @@ def _judge_pairs(
         verdict = replace(verdict, result=result, next_process95=ranged, decided95=decided)
     told = {"rounds": len(every[0].a_us), "stretches": verdict.stretches, "needed": FEWEST_STRETCHES}
     tick = max(pairs.coarse_tick for pairs in every)
-    notes = [Note("coarse_clock", facts={"share": tick})] if tick else []
-    notes += [Note("few_stretches", facts=told)] if few else []
+    notes = [NoteStruct("coarse_clock", facts={"share": tick})] if tick else []
+    notes += [NoteStruct("few_stretches", facts=told)] if few else []
     notes += _find_outliers(every)
     notes += find_two_kinds(ratios)
     return verdict, tuple(notes)
@@ -242,7 +244,7 @@ def _find_outliers(every: tuple[Pairs, ...]) -> list[Note]:
     moved = abs(with_all - float(np.mean([without_outliers(each).mean() for each in logs])))
     if left_out < thresholds.MANY_OUTLIERS * rounds or moved < math.log1p(thresholds.LEAST_IN_SEVERAL):
         return []
-    return [Note("outliers", facts={"rounds": left_out, "of_rounds": rounds, "speedup": math.exp(with_all)})]
+    return [NoteStruct("outliers", facts={"rounds": left_out, "of_rounds": rounds, "speedup": math.exp(with_all)})]
 
 
 def _speedup(interval: Interval) -> tuple[float, tuple[float, float]]:
@@ -278,4 +280,4 @@ def _pairs(
 
 def _too_few_calls(calls: int, repeats: int = 0) -> Note:
     """That so few calls a side give no verdict; those of `repeats` of the process do not make up for it."""
-    return Note("too_few_calls", facts={"calls": calls, "needed": thresholds.FEWEST_CALLS, "repeats": repeats})
+    return NoteStruct("too_few_calls", facts={"calls": calls, "needed": thresholds.FEWEST_CALLS, "repeats": repeats})

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tracekit.comparison.matching.groups_by_name import time_of
 from tracekit.model.comparison import Coverage, KernelGroup, Side
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.model.sequence import TrafficTotal
 
 #: With shapes for fewer of a side's operators than this, sizes cannot tell kernels apart.
@@ -47,9 +47,9 @@ def find_doubts(*sides: Side) -> tuple[Note, ...]:
     for side in sides:
         asked = [each.operator for each in (side.sequence.activities if side.sequence else ()) if each.operator]
         if side.sequence and side.sequence.activities and side.sequence.operators == "none":
-            found.append(Note("no_operators", subject=side.label))
+            found.append(NoteStruct("no_operators", subject=side.label))
         elif sum(bool(operator.dims) for operator in asked) < MOST_WITH_SHAPES * len(asked):
-            found.append(Note("no_shapes", subject=side.label))
+            found.append(NoteStruct("no_shapes", subject=side.label))
     return tuple(found)
 
 
@@ -60,7 +60,7 @@ def find_little_matched(coverage: Coverage | None) -> tuple[Note, ...]:
     # Of what is gone or new is known that it has no counterpart.
     known = {"A": coverage.a_time_matched + coverage.a_time_alone, "B": coverage.b_time_matched + coverage.b_time_alone}
     below = {letter: share for letter, share in known.items() if share < LEAST_MATCHED}
-    return (Note("little_matched", facts={"matched_shares": below}),) if below else ()
+    return (NoteStruct("little_matched", facts={"matched_shares": below}),) if below else ()
 
 
 def find_inexact(groups: Sequence[KernelGroup], why: str | None = None, *, bare: bool = True) -> tuple[Note, ...]:
@@ -74,9 +74,9 @@ def find_inexact(groups: Sequence[KernelGroup], why: str | None = None, *, bare:
     shares = _shares([group for group in groups if group.how == "anchors" and not group.exact], groups)
     most = {letter: share for letter, share in zip("AB", shares, strict=True) if share > MOST_INEXACT}
     if not most:
-        return (Note("provenance_unused", "info", facts={"why": why}),) if why else ()
+        return (NoteStruct("provenance_unused", "info", facts={"why": why}),) if why else ()
     facts = {"shares": most, "no_provenance": why, "advise_profile": bare and not why}
-    return (Note("matched_by_elimination", facts=facts),)
+    return (NoteStruct("matched_by_elimination", facts=facts),)
 
 
 class LostGroups(Struct, frozen=True):

@@ -13,7 +13,7 @@ from tracekit.comparison.matching.common_subsequence import places_in_table, sam
 from tracekit.comparison.matching.launch_site_operators import Join, Joined, join_operators
 from tracekit.comparison.matching.launch_sites import Placed, place, positions_by
 from tracekit.comparison.matching.pairing import Cell, UnionFind
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Sequence as GpuSequence
 
@@ -35,9 +35,9 @@ def link(
     A cell without positions in b is work that the compiled form does not need, one without positions in a is work that
     the compiler added. `where` are modules and lines of user code. `exact`: every piece of it was identified.
     """
-    noted = [Note("provenance_noted", facts={"noted": each}) for each in compiled.noted]
+    noted = [NoteStruct("provenance_noted", facts={"noted": each}) for each in compiled.noted]
     if not eager.activities or not compiled.activities:
-        return (), (*noted, Note("provenance_without_work"))
+        return (), (*noted, NoteStruct("provenance_without_work"))
     places: list[Places] = []
     for side, sequence, asked in (("eager", a, eager.activities), ("compiled", b, compiled.activities)):
         steps = max(round(1 / sequence.per_step), 1)
@@ -46,9 +46,9 @@ def link(
         places.append(found)
         if strange := found.count(None):
             facts = {"activities": strange, "of_activities": len(found)}
-            noted.append(Note("not_in_provenance", subject=side, facts=facts))
+            noted.append(NoteStruct("not_in_provenance", subject=side, facts=facts))
         if (missing := len(asked) * steps - (len(found) - strange)) > 0:
-            noted.append(Note("only_in_provenance", subject=side, facts={"activities": missing}))
+            noted.append(NoteStruct("only_in_provenance", subject=side, facts={"activities": missing}))
     placed = place(compiled, {activity.name: activity.family for activity in b.activities})
     join = join_operators(eager, compiled)
     inexact = sum(not each.exact for each in join.joined)
@@ -61,7 +61,7 @@ def link(
     ):
         # The first figure is how many there are.
         if next(iter(doubt.values())):
-            noted.append(Note(code, facts=doubt))
+            noted.append(NoteStruct(code, facts=doubt))
     return _Linking(a, b, eager, compiled, places[0], places[1], placed, join).cells(), tuple(noted)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.report.words.notes.comparisons import SENTENCES as SENTENCES
 from tracekit.report.words.saying import Sentence, say
 from tracekit.wings import load, wings
@@ -16,22 +16,24 @@ def every_sentence() -> dict[str, Sentence]:
     return SENTENCES | {code: words for notes in of_wings for code, words in notes.items()}
 
 
-def note_sentence(note: Note) -> str:
+def note_sentence(note: Note | NoteStruct) -> str:
     """The note in English."""
+    if isinstance(note, Note):
+        return note.long()
     sentences = SENTENCES if note.code in SENTENCES else every_sentence()
     return say(sentences[note.code], note.facts, note.subject)
 
 
-def note_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
+def note_sentences(notes: Iterable[Note | NoteStruct]) -> tuple[str, ...]:
     """All notes, in their order."""
     return tuple(map(note_sentence, notes))
 
 
-def grave_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
+def grave_sentences(notes: Iterable[Note | NoteStruct]) -> tuple[str, ...]:
     """Those that stand beside the headline."""
     return note_sentences(note for note in notes if note.grave)
 
 
-def other_sentences(notes: Iterable[Note]) -> tuple[str, ...]:
+def other_sentences(notes: Iterable[Note | NoteStruct]) -> tuple[str, ...]:
     """Those that do not."""
     return note_sentences(note for note in notes if not note.grave)
