@@ -38,6 +38,8 @@ class Note(Statement):
     as_written = WrittenNote
     #: Whether the headline misleads without it.
     grave: ClassVar[bool] = False
+    #: Of a wing's note: whether the first screen has it too, behind what ranks did.
+    on_first_screen: ClassVar[bool] = False
 
     def written(self) -> WrittenNote:
         subject: str | None = getattr(self, "subject", None)

@@ -11,9 +11,9 @@ from tracekit.model.advice import Action, ActionCode, VerifiedAdvice
 from tracekit.model.comparison import Finding
 from tracekit.model.compilation import FailedGuard
 from tracekit.report.words.findings import IN_CODE, WORDS, finding_advice, finding_evidence, finding_title
-from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.short import IN_CODE as IN_CODE_BRIEFLY
 from tracekit.report.words.short import advice_words
+from tracekit.statements.guards import check_sentence
 
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
 ITEM = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0, "cost_us": 3.0}

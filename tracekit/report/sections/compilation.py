@@ -9,8 +9,8 @@ from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import scope
-from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.noted import noted_sentences
+from tracekit.statements.guards import check_sentence
 
 PHASES = {
     "dynamo": "Dynamo (tracing)",

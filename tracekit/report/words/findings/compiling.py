@@ -1,11 +1,12 @@
 """Findings on what was compiled, what was not, and what that costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tracekit.model.timing import span_of_calls
 from tracekit.numbers import calls_span, counted, duration, percent
 from tracekit.report.words.saying import Sentence
+from tracekit.statements.guards import check_sentence
 
 #: What is said of the advice where nothing can be switched on: it saves nothing by itself, and is not tried.
 FULLGRAPH = " --fullgraph does not remove breaks: it raises an error that names the first one."
@@ -16,28 +17,6 @@ FELL_BACK = {
     "skipped": "Dynamo skipped {} (falls back to eager)",
     "error": "{} failed to compile (falls back to eager)",
 }
-
-
-def check_sentence(facts: Mapping[str, Any]) -> str:
-    """`size 0 of x is 4, compiled for 1`: the facts of a `FailedGuard`; guards of a kind not known as torch writes
-    them."""
-    kind, name, then = facts["kind"], facts.get("name"), facts.get("then")
-    if kind == "size":
-        return f"size {facts['index']} of {name} is {facts['now']}, compiled for {then}"
-    if kind == "size_many":
-        return f"size {facts['index']} of {name} is 1 or 0, compiled for 2 or more"
-    if kind == "tensor":
-        at = f" {facts['index']}" if facts["index"] else ""
-        return f"{facts['what']}{at} of {name} is {facts['now']}, compiled for {then}"
-    if kind == "length":
-        return f"length of {name} changed, compiled for {then}"
-    if kind == "function" and then:
-        return f"{name} is another function, compiled for {then['function']} ({then['file']}:{then['line']})"
-    if kind == "type":
-        return f"{name} has another type{f', compiled for {then}' if then else ''}"
-    if kind in ("function", "object"):
-        return f"{name} is another {kind}"
-    return f"guard {facts['check']} failed"
 
 
 def graphs_break(*, lines: int, longest: list[dict[str, Any]], counted_by_dynamo: int, **facts: Any) -> str:
