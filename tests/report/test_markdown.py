@@ -13,11 +13,13 @@ from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
-from tracekit.model.note import Noted, NoteStruct
+from tracekit.model.note import Noted
 from tracekit.names import printable
 from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES, Name
 from tracekit.report.markdown import LONGEST, RESERVE, Piece, _cell, _detail, bounded, escaped, fenced, unlinked
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
+from tracekit.statements.health import SkippedEvents
+from tracekit.statements.notes.recordings import DamagedRecording
 
 from ..sides import make_analysis, make_run, make_side
 from .conftest import (
@@ -204,8 +206,7 @@ def test_a_twin_has_no_links_of_a_stranger_s_whatever_holds_them(text: str) -> N
     facts = {"side": text, "copies": 1, "copy_us": 1.0, "idle_us": 1.0, "call_us": 9.0, "made_by": made_by}
     finding = Finding("pageable_copies", "info", facts, None, Action("pin_memory"))
     other = make_side(f"b {text}", make_analysis({"x": ("gemm", 1, 9.0)}))
-    damage = {"health": "skipped_events", "count": 1, "facts": {"reasons": {text: 1}}}
-    notes = (NoteStruct("damaged_recording", "error", text, damage),)
+    notes = (DamagedRecording(text, SkippedEvents(1, reasons={text: 1})),)
     told = compare(make_side(text, make_analysis(kernels)), other)
     told = replace(told, findings=(finding, replace(finding, severity="warning")), notes=notes)
     markdown = comparison_markdown(told, make_run(notes=(text,), size_reason=text), f"tracekit compare {text}")

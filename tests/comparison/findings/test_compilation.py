@@ -31,9 +31,10 @@ from tracekit.model.compilation import (
     GraphBreak,
     RegionTime,
 )
-from tracekit.model.note import Note, NoteStruct
+from tracekit.model.note import Note
 from tracekit.report.words.findings import finding_evidence
 from tracekit.report.words.findings.compiling import STEERS
+from tracekit.statements.notes.work import PartRanEager, RanEager
 
 SIZE = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 1, actual 4")
 FRAME = FrameCompilation("0/0", "forward", "model.py:12", "warm-up", 1, 2.0, 40)
@@ -140,8 +141,8 @@ def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the
     assert finding.facts["part"] == part
     assert finding.facts["eager_gpu_share"] == pytest.approx(0.75)
     assert command_of(finding).endswith("--dynamic")
-    facts = {"place": "forward (model.py:12)", "reason": "Dynamo recompile limit exceeded"}
-    assert warnings(comparison) == [NoteStruct("part_ran_eager", subject="compiled", facts=facts)]
+    ran_eager = PartRanEager("compiled", "forward (model.py:12)", "Dynamo recompile limit exceeded")
+    assert warnings(comparison) == [ran_eager]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the
 )
 def test_a_compiled_form_without_any_compiled_step_ran_eager_also_in_a_run_of_before(told, code, reason):
     comparison = compared(told, regions=make_regions(0))
-    assert warnings(comparison) == [NoteStruct("ran_eager", "error", facts={"reason": reason}, grave=True)]
+    assert warnings(comparison) == [RanEager(reason)]
     assert (comparison.findings[0].code, comparison.findings[0].facts["ran_eager"]) == (code, True)
 
 

@@ -12,6 +12,8 @@ from tracekit.ranks.compared.finding_words import IN_CODE, LINES, WHY, WORDS
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title, is_code
 from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.short import advice_words, headline_notes
+from tracekit.statements.notes.recordings import CpuRun
+from tracekit.statements.notes.work import RanEager
 
 OVERLAPPED = {"a_overlapped_share": 0.9, "b_overlapped_share": 0.2}
 BUCKETS = {"a_buckets": 13.0, "b_buckets": 2.0, "a_each_bytes": 25e6, "b_each_bytes": 160e6, **OVERLAPPED}
@@ -51,9 +53,9 @@ def test_lines_to_write_are_copied_as_they_stand(snapshot: SnapshotAssertion) ->
 def test_a_note_on_uneven_collectives_says(in_place_of: str | None, snapshot: SnapshotAssertion) -> None:
     facts = {"ranks": [1], "of_ranks": 8, "collective": "all_reduce", "count": 3, "usual_count": 2}
     note = NoteStruct("rank_collectives", "warning", "compiled", {**facts, "in_place_of": in_place_of})
-    assert (note_sentence(note), *headline_notes((NoteStruct("cpu_run"), note))) == snapshot
+    assert (note_sentence(note), *headline_notes((CpuRun(), note))) == snapshot
     # Behind what makes the figures worth nothing.
-    graver = NoteStruct("ran_eager", facts={"reason": None}, grave=True)
+    graver = RanEager(None)
     assert headline_notes((note, graver)) == (*headline_notes((graver,)), *headline_notes((note,)))
 
 

@@ -34,7 +34,7 @@ def find_disturbance(a: Timed, b: Timed, called: tuple[str, str] = ("A", "B")) -
         lower = a if one < other else b
         known = a.wall_us is not None and b.wall_us is not None and a.wall_us != b.wall_us
         faster = min(a, b, key=lambda side: side.wall_us or 0.0).label if known else None
-        yield ClocksDiffer(called, (one, other), lower.label, faster)
+        yield ClocksDiffer(list(called), [one, other], lower.label, faster)
 
 
 def find_limits(state: GpuState | None) -> Iterator[Throttled | ThrottledInSamples]:

@@ -226,7 +226,7 @@ def _in_training(a: Side, b: Side) -> Iterator[Note]:
     for side, names in zip((a, b), modules, strict=True):
         if names:
             together = modules[0] == modules[1]
-            yield TrainingMode(names, None if together else side.label)
+            yield TrainingMode(list(names), None if together else side.label)
             if together:
                 return
 
