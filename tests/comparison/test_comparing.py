@@ -5,10 +5,10 @@ from tests.sides import COMPILED, ORDER, make_analysis, make_cpu_analysis, make_
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.waiting import idle_saving
 from tracekit.model.comparison import Deltas
-from tracekit.model.note import Note
 from tracekit.numbers import MISSING
 from tracekit.report.sections.figures import overview_table
 from tracekit.statements.health import Truncated
+from tracekit.statements.notes.recordings import DamagedRecording, NoRichRecording
 
 
 def test_deltas_are_per_step_and_idle_is_unprofiled():
@@ -34,8 +34,7 @@ def test_damage_of_a_rich_recording_is_said_of_its_side():
     a, b = make_pair(scaled(1.5), scaled(1.1))
     sides = replace(a, rich=make_analysis(health=[damage])), replace(b, rich=make_analysis())
     assert sides[0].health == (Truncated(1, recording="rich"),)
-    told = [(each.code, each.facts.get("health")) for each in compare(*sides).notes]
-    assert ("damaged_recording", "truncated") in told
+    assert DamagedRecording("eager", Truncated(1, recording="rich")) in compare(*sides).notes
 
 
 def test_a_rich_recording_of_one_side_alone_divides_neither():
@@ -43,7 +42,7 @@ def test_a_rich_recording_of_one_side_alone_divides_neither():
     a, b = make_side("eager", light, make_form()), make_side("compiled", light, make_form("compiled"))
     found = compare(replace(a, rich=make_analysis(causes={"python": 1.0})), b)
     assert all(part.delta_us == 0 for part in found.waterfall.parts)
-    assert Note("no_rich_recording", subject="compiled") in found.notes
+    assert NoRichRecording("compiled") in found.notes
 
 
 def test_nothing_is_claimed_of_a_step_against_a_whole_recording():

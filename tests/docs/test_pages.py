@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from tests.statements.test_notes import EVERY
 
 import tracekit.comparison.findings  # noqa: F401
 from tracekit.model.analysis import FAMILIES, IDLE_CAUSES
@@ -12,7 +13,7 @@ from tracekit.model.comparison import BoundKind, FindingStatement, MatchedBy
 from tracekit.model.timing import StopReason
 from tracekit.report.sections.figures import COUNTS
 from tracekit.report.words.common import cause_words
-from tracekit.report.words.notes import every_sentence
+from tracekit.report.words.notes import sentences_of_wings
 
 from .texts import DOCS, PAGES, ROOT, anchors, links, prose
 
@@ -68,7 +69,8 @@ def test_every_python_file_that_a_page_names_exists_unless_its_reader_makes_it(n
 
 def test_every_note_is_listed_and_no_other() -> None:
     found = re.findall(r"^\| `(\w+)` \|", (DOCS / "note-codes.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert sorted(found) == sorted(every_sentence())
+    core = {note.code for notes in EVERY.values() for note in notes}
+    assert sorted(found) == sorted(core | sentences_of_wings().keys())
 
 
 def test_every_row_finding_and_word_that_stands_for_a_rule_is_defined() -> None:

@@ -14,7 +14,7 @@ from tracekit.model.compilation import (
     FrameCompilation,
     GraphBreak,
 )
-from tracekit.model.rank_difference import facts_of
+from tracekit.model.rank_difference import WorseOutputs, read_difference
 from tracekit.model.run import FormResult
 
 GUARD = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 4, actual 5  # return x")
@@ -72,4 +72,7 @@ def test_outputs_that_are_worse_on_one_rank_are_told_and_judged_by_it() -> None:
     assert differences(wrong, wrong) == differences(fine, fine) == [[], []]
     (noted,) = find_rank_differences([{"compiled": fine}, {"compiled": wrong}], "compiled")[1]
     assert (noted.facts["result"], noted.facts["reason"]) == ("less_accurate", "difference")
-    assert facts_of(noted) == noted.facts
+    told = read_difference(noted)
+    assert isinstance(told, WorseOutputs)
+    judged = {"result": told.result, "basis": told.basis, "reason": told.reason}
+    assert judged | told.because == noted.facts

@@ -13,7 +13,7 @@ from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.gate import check, parse_conditions
 from tracekit.model.comparison import Finding
 from tracekit.model.estimate import Statement
-from tracekit.model.note import Note, Noted
+from tracekit.model.note import Noted
 from tracekit.names import printable
 from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES, Name
 from tracekit.report.markdown import LONGEST, RESERVE, Piece, _cell, _detail, bounded, escaped, fenced, unlinked
@@ -21,6 +21,8 @@ from tracekit.statements.advice import CompileLayers, RunAgain
 from tracekit.statements.findings.compiling import UncompiledComponent
 from tracekit.statements.findings.precision import OutputsDiffer
 from tracekit.statements.findings.waiting import LaunchBound, OperatorCall, SynchronisingCalls
+from tracekit.statements.health import SkippedEvents
+from tracekit.statements.notes.recordings import DamagedRecording
 
 from ..sides import make_analysis, make_run, make_side
 from .conftest import (
@@ -204,8 +206,7 @@ def test_a_twin_has_no_links_of_a_stranger_s_whatever_holds_them(text: str) -> N
     waits = SynchronisingCalls(text, 1.0, [text], 1.0, 9.0, [OperatorCall(text, text)])
     findings = (Finding(STATES.but(component=text)), Finding(waits))
     other = make_side(f"b {text}", make_analysis({"x": ("gemm", 1, 9.0)}))
-    damage = {"health": "skipped_events", "count": 1, "facts": {"reasons": {text: 1}}}
-    notes = (Note("damaged_recording", "error", text, damage),)
+    notes = (DamagedRecording(text, SkippedEvents(1, reasons={text: 1})),)
     told = compare(make_side(text, make_analysis(kernels)), other)
     told = replace(told, findings=findings, notes=notes)
     markdown = comparison_markdown(told, make_run(notes=(text,), size_reason=text), f"tracekit compare {text}")

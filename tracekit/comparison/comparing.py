@@ -27,6 +27,7 @@ from tracekit.model.comparison import Comparison, Deltas, Side, comparable
 from tracekit.model.job import Job
 from tracekit.model.note import Note
 from tracekit.model.run import FormName
+from tracekit.statements.notes.recordings import NoRichRecording
 from tracekit.wings import load, over_ranks
 
 
@@ -40,7 +41,7 @@ def compare(a: Side, b: Side, order: tuple[FormName, ...] = (), job: Job | None 
     unlike: tuple[Note, ...] = ()
     if (a.rich is None) != (b.rich is None) and a.form is not None and b.form is not None:
         # A rich recording of one side would divide that side's idle time and not the other's: then neither is divided.
-        unlike = (Note("no_rich_recording", subject=a.label if a.rich is None else b.label),)
+        unlike = (NoRichRecording(a.label if a.rich is None else b.label),)
         a, b = replace(a, rich=None), replace(b, rich=None)
     verdict, of_timing = judge(a, b, order)
     verdict = replace(verdict, apart=find_separate_runs_change(a, b, verdict))

@@ -1,13 +1,14 @@
 """Facts that a reader must know before believing a figure, of a comparison or noted while a run was made."""
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
 from tracekit.model.bounded import Each, Many, Real, Text, Whole
+from tracekit.model.statement import Severity as Severity
+from tracekit.model.statement import Statement
 
-Severity = Literal["info", "warning", "error"]
 Scalar = Text | bool | Whole | Real | None
 
 
@@ -21,14 +22,38 @@ class Noted(Struct, frozen=True):
 Facts = dict[Text, Scalar | Many[Scalar] | Noted]
 
 
-class Note(Struct, frozen=True):
-    """A fact that bears on figures. `report/words/notes` says it in English."""
+class WrittenNote(Struct, frozen=True):
+    """A fact that bears on figures, as JSON holds it."""
 
     code: str  #: The kind of fact.
+    severity: Severity
+    subject: str | None  #: The label of the one side that it is about; else None.
+    facts: dict[str, Any]  #: Figures and names, with units in their keys.
+    grave: bool  #: Whether the headline misleads without it.
+
+
+class Note(Statement):
+    """A fact that bears on figures. A class has a `subject` where it is about one side."""
+
+    as_written = WrittenNote
+    #: Whether the headline misleads without it.
+    grave: ClassVar[bool] = False
+    #: Of a wing's note: whether the first screen has it too, behind what ranks did.
+    on_first_screen: ClassVar[bool] = False
+
+    def written(self) -> WrittenNote:
+        subject: str | None = getattr(self, "subject", None)
+        return WrittenNote(self.code, self.severity, subject, self.facts, self.grave)
+
+
+class NoteStruct(Struct, frozen=True):
+    """A note whose code has no class yet."""
+
+    code: str
     severity: Severity = "warning"
-    subject: str | None = None  #: The label of the one side that it is about; else None.
-    facts: dict[str, Any] = field(default_factory=dict)  #: Figures and names, with units in their keys.
-    grave: bool = False  #: Whether the headline misleads without it.
+    subject: str | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    grave: bool = False
 
 
 def distinct(some: Iterable[Each]) -> tuple[Each, ...]:

@@ -58,6 +58,12 @@ class WorseOutputs(Struct, frozen=True, forbid_unknown_fields=True):
     mismatch: Noted | UnsetType = UNSET
     no_reference: Noted | UnsetType = UNSET
 
+    @property
+    def because(self) -> dict[str, Any]:
+        """The reason's facts."""
+        told = msgspec.structs.asdict(self)
+        return {name: value for name, value in told.items() if name not in JUDGED and value is not UNSET}
+
 
 ERROR = ("path", "compiled", "reference", "eager")
 SHARES = ("path", "compiled_share", "eager_share", "reference")
@@ -78,7 +84,8 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "integers_beside_eager": ("path", "share"),
     "difference": ("path", "compiled", "allowed"),
 }
-FACTS: dict[str, type[Struct]] = {
+RankDifference = Recompiled | LeftGraph | HeldMemory | WorseOutputs
+FACTS: dict[str, type[RankDifference]] = {
     "rank_recompiled": Recompiled,
     "rank_broke": LeftGraph,
     "rank_ran_eager": LeftGraph,
@@ -87,16 +94,15 @@ FACTS: dict[str, type[Struct]] = {
 }
 
 
-def facts_of(difference: Noted) -> dict[str, Any]:
-    """Its facts, as `FACTS` has them. Raises TracekitError for what no rank's run says."""
+def read_difference(difference: Noted) -> RankDifference:
+    """Its facts. Raises TracekitError for what no rank's run says."""
     try:
-        told = msgspec.structs.asdict(msgspec.convert(difference.facts, FACTS[difference.code]))
+        told = msgspec.convert(difference.facts, FACTS[difference.code])
     except (KeyError, msgspec.ValidationError):
         raise _unreadable(difference) from None
-    facts = {name: value for name, value in told.items() if value is not UNSET}
-    if difference.code == OUTPUTS and not {*NEEDED.get(facts["reason"], ("?",))} <= facts.keys():
+    if isinstance(told, WorseOutputs) and not {*NEEDED.get(told.reason, ("?",))} <= told.because.keys():
         raise _unreadable(difference)
-    return facts
+    return told
 
 
 def _unreadable(difference: Noted) -> TracekitError:

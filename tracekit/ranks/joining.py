@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from msgspec.structs import replace
 
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.ranks import findings
 from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.collectives import sum_collectives, worst_collectives
@@ -116,25 +116,25 @@ def notes_of(joined: Joined) -> tuple[Note, ...]:
     digests, clocks, skews = joined.digests, joined.clocks, joined.skews_us
     notes: list[Note] = []
     if not any(each.collectives.height for each in digests.values()):
-        notes.append(Note("no_collectives", "warning"))
+        notes.append(NoteStruct("no_collectives", "warning"))
     elif len(digests) > 1 and not clocks.known:
-        notes.append(Note("clocks_unknown", "warning", None, {"hosts": clocks.hosts}))
+        notes.append(NoteStruct("clocks_unknown", "warning", None, {"hosts": clocks.hosts}))
     if any(skews.values()):
         rank = max(skews, key=lambda each: skews[each])
-        notes.append(Note("start_skew", "info", None, {"rank": rank, "most_us": skews[rank]}))
+        notes.append(NoteStruct("start_skew", "info", None, {"rank": rank, "most_us": skews[rank]}))
     every = joined.matching.collectives
     groups = {id(each.group): each.group for each in every}
     recorded = {key: set(digests).intersection(ranks) for key, ranks in groups.items()}
     lacking = sum(not recorded[id(each.group)] <= {it.rank for it in each.members} for each in every if not each.flow)
     if lacking:
-        notes.append(Note("parts_missing", "warning", None, {"count": lacking, "of": len(every)}))
+        notes.append(NoteStruct("parts_missing", "warning", None, {"count": lacking, "of": len(every)}))
     if unmatched and len(digests) > 1:
         count, total_us = sum(each.count for each in unmatched), sum(each.total_us for each in unmatched)
         reason = max(unmatched, key=lambda each: each.count).reason
         facts = {"count": count, "total_us": total_us, "reason": reason}
         # Recordings that share few are hardly of one job.
         facts["of"] = sum(each.collectives.height for each in digests.values())
-        notes.append(Note("unmatched_collectives", "warning", None, facts))
+        notes.append(NoteStruct("unmatched_collectives", "warning", None, facts))
     return (*joined.job.notes, *notes)
 
 

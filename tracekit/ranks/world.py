@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.ranks.digests import RankDigest, RankSummary
 from tracekit.ranks.job_figures import World
 
@@ -47,23 +47,23 @@ class Job(Struct, Generic[Recorded], frozen=True):
         for rank, each in self.digests.items():
             if each.truncated or each.skipped:
                 facts = {"rank": rank, "truncated": each.truncated, "skipped": each.skipped}
-                notes.append(Note("rank_damaged", "warning", each.path, facts))
+                notes.append(NoteStruct("rank_damaged", "warning", each.path, facts))
         steps = {rank: count_steps(each) for rank, each in self.digests.items()}
         if len(set(steps.values())) > 1:
             usual = Counter(steps.values()).most_common(1)[0][0]
             others = [rank for rank, count in steps.items() if count != usual]
-            notes.append(Note("steps_differ", "warning", None, {"usual": usual, "ranks": others}))
+            notes.append(NoteStruct("steps_differ", "warning", None, {"usual": usual, "ranks": others}))
         if self.missing and len(self.digests) > 1:
             ranks = _listed(self.missing)
             missing = {"missing": len(ranks), "size": self.size, "ranks": ranks}
-            notes.append(Note("ranks_missing", "warning", None, missing))
+            notes.append(NoteStruct("ranks_missing", "warning", None, missing))
         if len(self.digests) == 1:
-            notes.append(Note("one_rank", "warning", None, {"rank": next(iter(self.digests)), "size": self.size}))
+            notes.append(NoteStruct("one_rank", "warning", None, {"rank": next(iter(self.digests)), "size": self.size}))
         return tuple(notes)
 
     def without(self, foreign: Collection[int]) -> "Job[Recorded]":
         """The job without ranks that turned out to be of another one."""
-        told: list[Note] = [Note("foreign", "error", self.digests[rank].path, {"rank": rank}) for rank in foreign]
+        told: list[Note] = [NoteStruct("foreign", "error", self.digests[rank].path, {"rank": rank}) for rank in foreign]
         kept = {rank: each for rank, each in self.digests.items() if rank not in foreign}
         return Job(kept, self.size, (*self.left_out, *told))
 
@@ -90,19 +90,21 @@ def gather_job(digests: Sequence[Recorded], left_out: Iterable[Note] = ()) -> Jo
         rank = each.rank
         if each.world_size not in (None, size):
             facts = {"rank": rank, "size": each.world_size, "usual_size": size}
-            notes.append(Note("other_job", "error", each.path, facts))
+            notes.append(NoteStruct("other_job", "error", each.path, facts))
         elif place in apart_ns and each.host_name is not None and each.host_name in now:
-            notes.append(Note("other_time", "error", each.path, {"rank": rank, "apart_us": apart_ns[place] / 1e3}))
+            notes.append(
+                NoteStruct("other_time", "error", each.path, {"rank": rank, "apart_us": apart_ns[place] / 1e3})
+            )
         elif rank is None and any(other.rank is not None for other in digests):
-            notes.append(Note("rank_unknown", "error", each.path))
+            notes.append(NoteStruct("rank_unknown", "error", each.path))
         elif rank is None:
             found[place] = replace(each, rank=place)
         elif rank in found:
-            notes.append(Note("rank_twice", "error", each.path, {"rank": rank, "kept": found[rank].path}))
+            notes.append(NoteStruct("rank_twice", "error", each.path, {"rank": rank, "kept": found[rank].path}))
         else:
             found[rank] = each
     if len(found) > 1 and all(each.rank is None for each in digests):
-        notes.append(Note("ranks_numbered", "warning", None, {"count": len(found)}))
+        notes.append(NoteStruct("ranks_numbered", "warning", None, {"count": len(found)}))
     return Job(dict(sorted(found.items())), size, tuple(notes))
 
 
@@ -123,7 +125,7 @@ def _apart_ns(digests: Sequence[RankDigest | RankSummary]) -> dict[int, int]:
 
 def notes_of_unread(errors: Iterable[TracekitError]) -> list[Note]:
     """Of recordings that are left out because they could not be read."""
-    return [Note("unreadable", "error", None, {"reason": str(error)}) for error in errors]
+    return [NoteStruct("unreadable", "error", None, {"reason": str(error)}) for error in errors]
 
 
 def count_steps(recorded: RankDigest | RankSummary) -> int:

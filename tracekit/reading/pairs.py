@@ -17,7 +17,6 @@ from tracekit.comparison.judging.fairness import find_other_work, refuse_other_s
 from tracekit.comparison.judging.gate import of_ranks
 from tracekit.comparison.matching.cells import lacks_operators
 from tracekit.errors import TracekitError
-from tracekit.model.note import Note
 from tracekit.reading.reports import digest, identity_of_form, identity_of_report
 from tracekit.reading.sides import (
     borrow_operators,
@@ -31,8 +30,8 @@ from tracekit.reading.sides import (
     run_without_compiled,
     slowest_rank,
 )
-from tracekit.report.words.notes import note_sentences
 from tracekit.shell import quoted
+from tracekit.statements.notes.timing import Interrupted
 from tracekit.tracefile.rank_files import refuse_ranks
 from tracekit.tracefile.read import check_is_trace
 from tracekit.tracefile.source import raise_if_absent
@@ -178,7 +177,7 @@ def with_interrupts(comparison: Comparison, runs: int) -> Comparison:
     """The report is read without the terminal: it says too that a run is not whole."""
     if not runs:
         return comparison
-    return replace(comparison, notes=(Note("interrupted", facts={"runs": runs}), *comparison.notes))
+    return replace(comparison, notes=(Interrupted(runs), *comparison.notes))
 
 
 def load_comparisons(places: tuple[str, ...], reading: Reading) -> Comparisons:
@@ -247,4 +246,4 @@ def refuse_side_by_side(sides: Sequence[Side], paths: Sequence[str]) -> None:
 
 
 def _differences(a: Side, b: Side) -> tuple[str, ...]:
-    return note_sentences(find_other_work(a, b))
+    return tuple(note.long() for note in find_other_work(a, b))

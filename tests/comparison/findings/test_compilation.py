@@ -34,6 +34,7 @@ from tracekit.model.compilation import (
 from tracekit.model.note import Note
 from tracekit.statements.findings.compiling import STEERS, HitRecompileLimit, RecompilingCall
 from tracekit.statements.findings.waiting import SkippedCudaGraphs, SkippedGraphs
+from tracekit.statements.notes.work import PartRanEager, RanEager
 
 SIZE = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 1, actual 4")
 FRAME = FrameCompilation("0/0", "forward", "model.py:12", "warm-up", 1, 2.0, 40)
@@ -138,8 +139,8 @@ def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the
     finding = {each.code: each for each in comparison.findings}["recompile_limit"]
     assert finding.statement == HitRecompileLimit("compiled", LIMIT, False, pytest.approx(0.75))
     assert command_of(finding).endswith("--dynamic")
-    facts = {"place": "forward (model.py:12)", "reason": "Dynamo recompile limit exceeded"}
-    assert warnings(comparison) == [Note("part_ran_eager", subject="compiled", facts=facts)]
+    ran_eager = PartRanEager("compiled", "forward (model.py:12)", "Dynamo recompile limit exceeded")
+    assert warnings(comparison) == [ran_eager]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_a_reached_limit_is_told_with_dynamic_shapes_to_try_and_a_warning_on_the
 )
 def test_a_compiled_form_without_any_compiled_step_ran_eager_also_in_a_run_of_before(told, code, reason):
     comparison = compared(told, regions=make_regions(0))
-    assert warnings(comparison) == [Note("ran_eager", "error", facts={"reason": reason}, grave=True)]
+    assert warnings(comparison) == [RanEager(reason)]
     assert (comparison.findings[0].code, comparison.findings[0].statement.ran_eager) == (code, True)
 
 

@@ -15,10 +15,10 @@ from tracekit.comparison.judging.alternatives import (
     with_verified,
 )
 from tracekit.model.comparison import Comparison, Finding, Verdict
-from tracekit.model.note import Note
 from tracekit.model.run import RankOfRun
 from tracekit.report.sections.findings import finding_notes
 from tracekit.statements.advice import RunAgain
+from tracekit.statements.notes.work import PackageDiffers
 
 PATHS = ("one", "other")
 
@@ -50,8 +50,7 @@ def test_other_software_is_told() -> None:
     one = make_side("eager", form=make_form())
     newer = replace(one, environment=make_environment(packages={"torch": "2.14.0", "triton": "3.7.0"}))
     notes = find_differences([one, newer], PATHS)
-    facts = {"package": "torch", "a": "2.13.0", "b": "2.14.0", "a_name": "one", "b_name": "other"}
-    assert notes == (Note("package_differs", facts=facts),)
+    assert notes == (PackageDiffers("torch", "2.13.0", "2.14.0", a_name="one", b_name="other"),)
     beside = set_beside([found(1.5, 1), found(1.5, 1)], PATHS, notes)
     assert (beside.alike, len(beside.sides), beside.notes[0]) == (False, 4, notes[0])
 

@@ -16,14 +16,13 @@ from tracekit.model.option import WORK, words_of
 from tracekit.model.run import Generation, RankOfRun, Settings, UserModel
 from tracekit.model.sequence import Activity, OperatorSource
 from tracekit.statements.health import SkippedEvents, WholeTrace
+from tracekit.statements.notes import recordings
+from tracekit.statements.notes.gpu import ClocksDiffer, GpuShared, Throttled, ThrottledInSamples
+from tracekit.statements.notes.work import PackageDiffers, SettingDiffers, TrainingMode
 
 
 def changed(**changes: Any) -> Side:
     return make_side("b", **{"form": make_form(), **changes})
-
-
-def differs(setting: str, a: object, b: object) -> Note:
-    return Note("setting_differs", facts={"setting": setting, "a": a, "b": b})
 
 
 def only(b: Side) -> Note:
@@ -55,8 +54,8 @@ def test_of_runs_over_other_numbers_of_ranks_the_first_ranks_are_compared_and_th
 
 def test_another_package_or_one_on_one_side_only_is_named():
     older, without = ({"torch": "2.12.0", "triton": "3.7.0"}, {"torch": "2.13.0"})
-    for packages, *facts in ((older, "torch", "2.13.0", "2.12.0"), (without, "triton", "3.7.0", None)):
-        note = Note("package_differs", facts=dict(zip(("package", "a", "b"), facts, strict=True)))
+    notes = PackageDiffers("torch", "2.13.0", "2.12.0"), PackageDiffers("triton", "3.7.0", None)
+    for packages, note in zip((older, without), notes, strict=True):
         assert only(changed(environment=make_environment(packages=packages))) == note
 
 
@@ -66,7 +65,7 @@ def test_another_package_or_one_on_one_side_only_is_named():
 def test_another_machine_is_named_and_only_another_gpu_is_other_work(change: dict[str, str]) -> None:
     b = changed(environment=make_environment(**change))
     ((setting, value),) = change.items()
-    assert only(b) == differs(setting, getattr(make_environment(), setting), value)
+    assert only(b) == SettingDiffers(setting, getattr(make_environment(), setting), value)
     assert bool(tuple(find_other_work(make_side("a", form=make_form()), b))) == (setting == "gpu")
 
 
@@ -78,23 +77,25 @@ def test_another_mode_is_what_is_compared():
 
 def test_windows_that_differ_and_whole_recordings_are_told():
     whole = make_analysis(window="whole")
-    assert only(changed(analysis=whole)) == Note("windows_differ", facts={"a": "steps", "b": "whole"})
-    assert only(changed(analysis=make_analysis(steps=3))) == Note("steps_differ", "info", facts={"a": 2, "b": 3})
+    assert only(changed(analysis=whole)) == recordings.WindowsDiffer("steps", "whole")
+    assert only(changed(analysis=make_analysis(steps=3))) == recordings.StepsDiffer(2, 3)
     assert find_unfairness(make_side("a", whole), make_side("b", whole))[0].code == "whole_recordings"
 
 
 def test_errors_of_a_recording_are_passed_on():
     error = SkippedEvents(3, reasons={"no time": 3})
     info = WholeTrace(1, spans=[])
-    facts = {"health": "skipped_events", "count": 3, "facts": {"reasons": {"no time": 3}}}
     told = only(changed(analysis=make_analysis(health=[error, info])))
-    assert told == Note("damaged_recording", "error", "b", facts)
+    assert told == recordings.DamagedRecording("b", error)
 
 
 def test_sides_without_a_gpu_or_with_several_are_told():
     cpu, gpu, two = make_cpu_analysis(), make_analysis(), make_analysis(devices=2)
-    several = Note("several_gpus", subject="b", facts={"gpus": 2})
-    notes = (cpu, cpu, Note("cpu_run", "info")), (gpu, cpu, Note("no_gpu_activity", subject="b")), (gpu, two, several)
+    notes = (
+        (cpu, cpu, recordings.CpuRun()),
+        (gpu, cpu, recordings.NoGpuActivity("b")),
+        (gpu, two, recordings.SeveralGpus("b", 2)),
+    )
     for a, b, note in notes:
         assert find_unfairness(make_side("a", a), make_side("b", b))[0] == note
 
@@ -102,7 +103,7 @@ def test_sides_without_a_gpu_or_with_several_are_told():
 def test_another_precision_of_float32_products_is_said_where_both_runs_hold_it():
     for one, other, said in (("highest", "high", True), (None, "high", False), ("high", "high", False)):
         a, b = (changed(environment=make_environment(float32_matmul_precision=each)) for each in (one, other))
-        assert (differs("float32_matmul_precision", one, other) in find_unfairness(a, b)) == said
+        assert (SettingDiffers("float32_matmul_precision", one, other) in find_unfairness(a, b)) == said
         # To a model of float32 it is other work.
         assert not any(find_other_work(a, b))
         a, b = (replace(each, settings=make_settings(dtype="float32")) for each in (a, b))
@@ -113,14 +114,14 @@ def test_another_way_to_steer_torch_is_said() -> None:
     a = make_side(form=make_form())
     b = replace(a, settings=make_settings(variables={"CUDA_LAUNCH_BLOCKING": "1"}))
     (told,) = find_unfairness(a, b)[1:]
-    assert told == differs("variables", {}, {"CUDA_LAUNCH_BLOCKING": "1"})
+    assert told == SettingDiffers("variables", {}, {"CUDA_LAUNCH_BLOCKING": "1"})
 
 
 def test_another_prompt_is_other_work_where_its_tokens_are_generated_from():
     asked = Generation("generate", 16, "dynamic", fast_processor=True)
     settings = make_settings(generation=asked, prompt="What is this?")
     longer = changed(settings=replace(settings, prompt="What is to be seen here, and where?"))
-    told = differs("prompt", "What is this?", "What is to be seen here, and where?")
+    told = SettingDiffers("prompt", "What is this?", "What is to be seen here, and where?")
     assert told in find_unfairness(make_side("a", form=make_form(), settings=settings), longer)
     drawn, other = (changed(path=prompt, settings=make_settings(prompt=prompt)) for prompt in ("a cat", "a dog"))
     assert not any(each.facts.get("setting") == "prompt" for each in find_unfairness(drawn, other))
@@ -170,20 +171,20 @@ def test_traces_of_another_gpu_or_of_more_are_other_work() -> None:
     four = make_side("d", make_analysis(devices=4))
     assert tuple(find_other_work(trace, run)) == ()
     for a in (trace, run):
-        told = differs("gpu", "NVIDIA H200", "NVIDIA L4")
+        told = SettingDiffers("gpu", "NVIDIA H200", "NVIDIA L4")
         assert tuple(find_other_work(a, other)) == (told,) and told in find_unfairness(a, other)
-        assert tuple(find_other_work(a, four)) == (differs("gpus", 1, 4),)
+        assert tuple(find_other_work(a, four)) == (SettingDiffers("gpus", 1, 4),)
     # A trace that names no GPU is taken for the same.
     unnamed = make_side("a", make_analysis(gpu_name=None))
     assert tuple(find_other_work(unnamed, make_side("b"))) == ()
     # A run says itself what its trace does not.
     run = replace(unnamed, environment=make_environment(gpu="NVIDIA L4"))
-    assert tuple(find_other_work(run, make_side("b"))) == (differs("gpu", "NVIDIA L4", "NVIDIA H200"),)
+    assert tuple(find_other_work(run, make_side("b"))) == (SettingDiffers("gpu", "NVIDIA L4", "NVIDIA H200"),)
 
 
 def test_recordings_that_were_not_read_over_steps_do_not_stand_beside_unprofiled_times() -> None:
     a, b = (make_side(name, make_analysis(window="whole"), make_form()) for name in "ab")
-    note = Note("not_read_over_steps", facts={"window": "whole"})
+    note = recordings.NotReadOverSteps("whole")
     assert note in find_unfairness(a, b) and note in find_unsound(a)
     assert "not_read_over_steps" not in [each.code for each in find_unfairness(make_side("a"), make_side("b"))]
 
@@ -192,7 +193,7 @@ def test_a_module_in_training_mode_is_said_once_and_of_which_side() -> None:
     eager, compiled = (
         make_side(name, settings=make_settings(own=UserModel(training=("model",)))) for name in ("eager", "compiled")
     )
-    both = Note("training_mode", facts={"modules": ["model"], "side": None})
+    both = TrainingMode(["model"], None)
     for notes in (find_unfairness(eager, compiled), find_unsound(compiled)):
         assert [note for note in notes if note.code == "training_mode"] == [both]
     other = replace(compiled, settings=make_settings(own=UserModel()))
@@ -285,15 +286,13 @@ def sampled_side(
 def test_a_power_limit_is_told_once_with_the_time_it_held_unless_it_hardly_did(power_us, share) -> None:
     slowed = {"power": power_us, "temperature": 0.0}
     found = find_unfairness(*(sampled_side(name, slowed_us=slowed) for name in ("eager", "compiled")))
-    facts = {"sides": ["eager", "compiled"], "limit": "power", "share": share}
-    assert found == ((Note("throttled", facts=facts, grave=True),) if share else ())
+    assert found == ((Throttled("power", share, ["eager", "compiled"]),) if share else ())
 
 
 def test_without_counters_the_reasons_given_between_calls_are_told() -> None:
     hot = (sample(slowed_by=("temperature (hardware)",)), sample(seconds=0.7))
     (found,) = find_unfairness(sampled_side("eager"), sampled_side("compiled", *hot))
-    facts = {"sides": ["compiled"], "reason": "temperature (hardware)", "samples": 1, "of_samples": 2}
-    assert found == Note("throttled_in_samples", facts=facts, grave=True)
+    assert found == ThrottledInSamples("temperature (hardware)", 1, 2, ["compiled"])
     once = (*hot, *(sample(seconds=0.8) for _ in range(20)))
     assert find_unfairness(sampled_side("eager"), sampled_side("compiled", *once)) == ()
     # A counter of one limit does not hide another.
@@ -306,7 +305,7 @@ def test_without_counters_the_reasons_given_between_calls_are_told() -> None:
 
 def test_a_shared_gpu_is_told_and_processes_that_cannot_be_counted_are_not() -> None:
     (found,) = find_unfairness(sampled_side("eager"), sampled_side("compiled", sample(other_processes=2)))
-    assert found == Note("gpu_shared", facts={"sides": ["compiled"], "processes": 2}, grave=True)
+    assert found == GpuShared(["compiled"], 2)
     unknown = sample(other_processes=None)
     assert find_unfairness(sampled_side("eager", unknown), sampled_side("compiled", unknown)) == ()
 
@@ -322,8 +321,7 @@ def test_a_shared_gpu_is_told_and_processes_that_cannot_be_counted_are_not() -> 
 def test_a_lower_clock_hides_or_widens_the_difference(clocks, walls, lower: str, faster: str) -> None:
     forms = zip(("eager", "compiled"), clocks, walls, strict=True)
     (found,) = find_unfairness(*(sampled_side(name, sample(sm_clock_mhz=mhz), us=us) for name, mhz, us in forms))
-    facts = {"sides": ["A", "B"], "clocks_mhz": [*clocks], "lower": lower, "faster": faster}
-    assert found == Note("clocks_differ", facts=facts, grave=True)
+    assert found == ClocksDiffer(["A", "B"], [*clocks], lower, faster)
 
 
 def test_clocks_are_the_middle_ones_and_little_is_no_difference() -> None:

@@ -31,8 +31,8 @@ from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
 from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Side, Verdict
-from tracekit.model.note import Note
 from tracekit.model.run import FormName
+from tracekit.statements.notes.speeds import AdviceProcessSpread, ProcessSpread
 from tracekit.statistics.interval import t_quantile
 
 
@@ -220,19 +220,18 @@ def tried(eager_ms: float) -> VerifiedAdvice:
 
 
 def test_processes_of_other_speeds_are_said_and_those_that_agree_or_one_alone_are_not() -> None:
-    near = {"fastest_us": pytest.approx(3309, rel=0.01), "slowest_us": pytest.approx(4253, rel=0.01)}
+    ends = pytest.approx(3309, rel=0.01), pytest.approx(4253, rel=0.01)
     for idle in (False, True):
         found = find_process_spread(side(4.253, 3.586, 3.596, 3.437, 3.542, 3.309, idle=idle))
-        assert found == (Note("process_spread", subject="eager", facts={**near, "waits_for_host": idle}),)
+        assert found == (ProcessSpread("eager", *ends, waits_for_host=idle),)
     for each in (side(4.0), side(4.0, 4.02, 3.99, 4.04), make_side("trace")):
         assert find_process_spread(each) == ()
 
 
 def test_eager_in_the_process_that_tried_the_advice_is_compared_with_the_runs_own() -> None:
     for idle in (False, True):
-        facts = {"own_us": pytest.approx(4560, rel=0.01), "advised_us": 3800.0, "waits_for_host": idle}
         found = find_process_spread_of_advice(side(4.56, idle=idle), tried(3.80))
-        assert found == (Note("advice_process_spread", subject="eager", facts=facts),)
+        assert found == (AdviceProcessSpread("eager", pytest.approx(4560, rel=0.01), 3800.0, waits_for_host=idle),)
         assert find_process_spread_of_advice(side(4.56, idle=idle), tried(4.52)) == ()
 
 

@@ -16,7 +16,6 @@ from tracekit.model.note import Noted
 from tracekit.model.numerics import Accuracy
 from tracekit.model.rank_difference import FACTS
 from tracekit.model.run import FormResult, RankForm, RankOfRun
-from tracekit.report.words.notes import note_sentence
 from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.short import headline_notes
 
@@ -74,7 +73,8 @@ def said_of(noted: Noted) -> list[str]:
     worst = with_worst_rank(Accuracy("equal", "bits", Statement("equal")), side)
     assert worst is not None
     notes = tuple(note_rank_differences(make_side("eager", form=make_form()), side))
-    return [*map(note_sentence, notes), *headline_notes(notes), accuracy_because(worst.reason.code, worst.reason.facts)]
+    long = (note.long() for note in notes)
+    return [*long, *headline_notes(notes), accuracy_because(worst.reason.code, worst.reason.facts)]
 
 
 @pytest.mark.parametrize("noted", SOUND, ids=lambda noted: str(noted.code))

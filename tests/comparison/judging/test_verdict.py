@@ -15,14 +15,23 @@ from tracekit.model.compilation import CompilingCall, Diagnostics
 from tracekit.model.note import Note
 from tracekit.model.run import CompileFacts, FormName, FormResult
 from tracekit.model.timing import ControlCall, FormTiming, ProcessTimes, Startup
+from tracekit.statements.notes.timing import (
+    CoarseClock,
+    CompiledWhileTimed,
+    NotAlternated,
+    NotTimed,
+    TooFewCalls,
+    UnevenCalls,
+    Warming,
+)
 
 
 def about(notes: tuple[Note, ...]) -> list[tuple[str, str | None]]:
-    return [(each.code, each.subject) for each in notes]
+    return [(each.code, getattr(each, "subject", None)) for each in notes]
 
 
 def too_few_calls(calls: int, repeats: int = 0) -> Note:
-    return Note("too_few_calls", facts={"calls": calls, "needed": 5, "repeats": repeats})
+    return TooFewCalls(calls, 5, repeats)
 
 
 def test_a_form_that_takes_less_time_is_faster_and_one_that_takes_more_slower():
@@ -54,7 +63,7 @@ def test_drift_that_meets_both_forms_alike_does_not_widen_the_paired_interval():
 def test_traces_alone_and_one_timed_side_give_no_verdict():
     assert judge(make_side("a", form=make_form()), make_side("b"), ())[0].result == "not_timed"
     verdict, notes = judge(make_side("a"), make_side("b"), ())
-    assert (verdict.result, notes) == ("not_timed", (Note("not_timed"),))
+    assert (verdict.result, notes) == ("not_timed", (NotTimed(),))
     assert (verdict.speedup, verdict.ci95, verdict.noise_floor, verdict.a_wall_us, verdict.b_wall_us) == (None,) * 5
 
 
@@ -69,9 +78,9 @@ def test_four_calls_are_too_few():
 
 def test_sides_of_different_runs_have_no_verdict_and_an_interrupted_round_does_not_count():
     verdict, notes = judge(*make_pair(STEADY, scaled(0.5)), ())
-    assert (verdict.result, notes) == ("inconclusive", (Note("not_alternated"),))
+    assert (verdict.result, notes) == ("inconclusive", (NotAlternated(),))
     _, notes = judge(*make_pair(STEADY, scaled(0.5)[:9]), ORDER[:19])
-    assert Note("uneven_calls", facts={"rounds": 9}) in notes
+    assert UnevenCalls(9) in notes
 
 
 def test_the_noise_floor_is_that_of_the_form_that_repeats_itself_less_well():
@@ -122,7 +131,7 @@ def test_processes_that_agree_establish_a_change_too_small_for_one_of_them():
 
 def test_a_compilation_in_a_repeat_withholds_the_verdict_and_a_repeat_of_a_few_calls_does_not_count():
     verdict, notes = judge_repeats(({}, {"during_timing": 1}))
-    told = Note("compiled_while_timed", subject="compiled", facts={"compilations": 1})
+    told = CompiledWhileTimed("compiled", 1)
     assert (verdict.result, told in notes) == ("inconclusive", True)
     verdict, _ = judge_repeats(({}, {"wall_us": scaled(0.9)[:4]}))
     assert (verdict.processes, verdict.n, verdict.speedup) == (2, 20, pytest.approx(2.0))
@@ -167,12 +176,12 @@ def test_rounds_before_a_form_had_settled_do_not_count_in_any_process():
     verdict, notes = judge(eager, compiled, ORDER)
     assert (verdict.n, verdict.speedup, verdict.result) == (40, pytest.approx(1.0), "inconclusive")
     assert verdict.b_wall_us == compiled.wall_us == pytest.approx(np.median(rising[20:]))
-    assert Note("warming", "info", "compiled", {"calls": 20, "of_calls": 60}) in notes
+    assert Warming("compiled", 20, 60) in notes
     repeat = ProcessTimes(warming, None, (), "asked number", 1.0, unsteady=20)
     several = replace(timing, processes=(repeat, repeat))
     eager, compiled = (replace(side, form=replace(side.form, timing=several)) for side in (compiled, compiled))
     verdict, notes = judge(eager, compiled, ORDER)
-    assert verdict.n == 120 and Note("warming", "info", "compiled", {"calls": 60, "of_calls": 180}) in notes
+    assert verdict.n == 120 and Warming("compiled", 60, 180) in notes
     # Timed apart they do not count either.
     verdict, notes = judge(eager, compiled, ())
     assert verdict.n == 120 and [each.code for each in notes].count("warming") == 2
@@ -241,7 +250,7 @@ def test_a_clock_with_coarse_steps_is_told_and_widens_the_interval():
     # Where every call took the same, nobody knows of a step but that it is no longer than a call.
     verdict, notes = judge(*make_pair((30.0,) * 20, (30.0,) * 20), ORDER * 2)
     assert verdict.ci95 == pytest.approx((0.5, 2.0))
-    assert Note("coarse_clock", facts={"share": 1.0}) in notes
+    assert CoarseClock(1.0) in notes
 
 
 def test_calls_that_remember_widen_the_interval_between_runs():
@@ -257,7 +266,7 @@ def test_a_call_that_compiled_is_left_out_of_what_runs_say_apart():
     form = make_form("compiled", (1e6,) * 5 + STEADY, during_timing=5, diagnostics=facts)
     verdict, notes = judge(make_side("a", form=make_form("eager", STEADY)), make_side("b", form=form), ())
     assert (verdict.speedup, verdict.n) == (pytest.approx(1.0), 10)
-    assert Note("compiled_while_timed", subject="b", facts={"compilations": 5}) in notes
+    assert CompiledWhileTimed("b", 5) in notes
 
 
 def test_the_times_of_several_processes_are_of_all_of_them_as_the_ratio_is():

@@ -25,10 +25,10 @@ from tracekit.comparison.matching.pairing import Cell
 from tracekit.model.analysis import FAMILIES
 from tracekit.model.comparison import Coverage, GroupKind, GroupMember, KernelGroup, MatchedBy, Side
 from tracekit.model.groups import GroupLabel, KernelCounts
-from tracekit.model.note import Note
 from tracekit.model.sequence import Activity, Traffic
 from tracekit.reading.sides import load_side
 from tracekit.reading.traces import Reading
+from tracekit.statements.notes.matching import LittleMatched, NoOperators, NoShapes, ProvenanceUnused
 
 
 def grouped(a: list[Activity], b: list[Activity], *cells: Cell, b_per_step: float = 1.0) -> tuple[KernelGroup, ...]:
@@ -252,7 +252,7 @@ NO_SHAPES = (replace(each, operator=replace(each.operator, dims=(), dtypes=())) 
 def test_a_side_is_doubted_whose_recording_has_no_operators_or_no_shapes() -> None:
     work = WORK, replace(WORK, operators="none"), replace(WORK, activities=tuple(NO_SHAPES))
     doubts = find_doubts(*(replace(make_side("graphed"), sequence=each) for each in work))
-    assert doubts == (Note("no_operators", subject="graphed"), Note("no_shapes", subject="graphed"))
+    assert doubts == (NoOperators("graphed"), NoShapes("graphed"))
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_a_side_is_doubted_whose_recording_has_no_operators_or_no_shapes() -> No
     ],
 )
 def test_sides_that_hardly_match_may_be_of_different_models(coverage, shares) -> None:
-    expected = [Note("little_matched", facts={"matched_shares": shares})] if shares else []
+    expected = [LittleMatched(shares)] if shares else []
     assert list(find_little_matched(coverage)) == expected
 
 
@@ -309,7 +309,7 @@ def test_work_that_is_mostly_aligned_by_elimination_is_doubted() -> None:
     # What is no use to advise of a run, brings something for a bare trace.
     (of_runs,), (of_traces,) = find_inexact([DOUBTFUL], bare=False), find_inexact([DOUBTFUL])
     assert (of_runs.facts["advise_profile"], of_traces.facts["advise_profile"]) == (False, True)
-    assert find_inexact([SURE], "two_runs") == (Note("provenance_unused", "info", facts={"why": "two_runs"}),)
+    assert find_inexact([SURE], "two_runs") == (ProvenanceUnused("two_runs"),)
 
 
 def test_only_groups_that_are_known_on_both_sides_count_and_their_share_of_the_time_is_told() -> None:

@@ -19,6 +19,14 @@ from tracekit.model import provenance as prov
 from tracekit.model.comparison import Side
 from tracekit.model.note import Note, Noted
 from tracekit.model.sequence import Activity, Operator, Sequence
+from tracekit.statements.notes.matching import (
+    AmbiguousLaunchSites,
+    NotInProvenance,
+    OnlyInProvenance,
+    OperatorsLinkedByElimination,
+    ProvenanceNoted,
+    ProvenanceWithoutWork,
+)
 
 FAMILIES = {"gemm": "gemm", "nvjet": "gemm", "flash": "attention", "Memset": "memset", "splitk": "gemm_part"}
 
@@ -200,14 +208,14 @@ MULTIPLIED = [(f"triton_poi_fused_mul_{i}", [i]) for i in range(3)]
             [make_node("addmm"), make_node("sort", "m.py:2")],
             [("extern_kernels.addmm", [0]), ("torch.ops.aten.sort.default", [1])],
             replayed("nvjet", "radix", "radix"),
-            *(((0, 1), (0, 1, 2)), Note("ambiguous_launch_sites", facts={"groups": 1})),
+            *(((0, 1), (0, 1, 2)), AmbiguousLaunchSites(1)),
         ),
         # Unequal numbers.
         (
             [ran("mul", "mul_a"), ran("mul", "mul_b")],
             *([make_node("mul") for _ in range(3)], MULTIPLIED, in_call(0, *((name, name) for name, _ in MULTIPLIED))),
             ((0, 1), (0, 1, 2)),
-            Note("operators_linked_by_elimination", facts={"operators": 2, "of_operators": 2}),
+            OperatorsLinkedByElimination(2, 2),
         ),
         # An operator that became another on its line.
         (
@@ -216,7 +224,7 @@ MULTIPLIED = [(f"triton_poi_fused_mul_{i}", [i]) for i in range(3)]
             [("extern_kernels.bmm", [0]), ("triton_per_fused__softmax_0", [1])],
             in_call(0, ("gemm", "aten::bmm"), ("triton_per_fused__softmax_0",) * 2),
             ((0,), (0, 1)),
-            Note("operators_linked_by_elimination", facts={"operators": 1, "of_operators": 1}),
+            OperatorsLinkedByElimination(1, 1),
         ),
     ],
 )
@@ -260,12 +268,12 @@ def test_a_graph_without_provenance_leaves_its_kernels_to_others_and_says_so() -
     compiled = replace(make_compiled(RUN, [], [], without=why), noted=(noted,))
     cells, notes = linked(BLOCK, compiled)
     assert not [cell for cell in cells if cell.b]
-    assert Note("provenance_noted", facts={"noted": noted}) in notes
+    assert ProvenanceNoted(noted) in notes
 
 
 def test_without_gpu_work_nothing_is_linked() -> None:
     found = link(make_sequence(["x"]), make_sequence(["x"]), make_eager(LINEAR), make_compiled([]))
-    assert found == ((), (Note("provenance_without_work"),))
+    assert found == ((), (ProvenanceWithoutWork(),))
 
 
 @pytest.mark.parametrize(
@@ -273,11 +281,11 @@ def test_without_gpu_work_nothing_is_linked() -> None:
     [
         (
             *(["gemm_eager", "stranger", "vectorized_add", "vectorized_relu"], {((0,), (0,)), ((2, 3), (1,))}),
-            Note("not_in_provenance", subject="eager", facts={"activities": 1, "of_activities": 4}),
+            NotInProvenance("eager", 1, 4),
         ),
         (
             *(["gemm_eager", "vectorized_relu"], {((0,), (0,)), ((1,), (1,))}),
-            Note("only_in_provenance", subject="eager", facts={"activities": 1}),
+            OnlyInProvenance("eager", 1),
         ),
     ],
 )
@@ -393,7 +401,7 @@ def test_one_step_that_differs_costs_the_others_no_provenance():
     expected = ((0, 0), (2, 1), (5, 3), (7, 4), (10, 7), (12, 8))
     assert through_provenance(cells) == {((at, at + 1), (bt,)) for at, bt in expected}
     assert [(cell.a, cell.how) for cell in cells if 5 in cell.b] == [((), "unmatched")]
-    assert Note("not_in_provenance", subject="compiled", facts={"activities": 1, "of_activities": 4}) in notes
+    assert NotInProvenance("compiled", 1, 4) in notes
     groups = {group.kind: group for group in group_by_cells(a.sequence, b.sequence, cells)}
     assert (groups["fused"].how, groups["fused"].repeats) == ("provenance", 2)
 

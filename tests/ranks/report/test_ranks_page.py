@@ -15,7 +15,7 @@ from tests.ranks.jobs import make_digest, simulate
 from tests.report.showing import printed, written
 from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, violations, was_quiet
 
-from tracekit.model.note import Note
+from tracekit.model.note import NoteStruct
 from tracekit.numbers import MISSING, duration
 from tracekit.ranks.job_figures import Ranks, WaitedFor
 from tracekit.ranks.joining import match_ranks, tell_ranks
@@ -260,8 +260,11 @@ def test_the_verdict_alone_says_which_ranks_and_recordings_it_lacks() -> None:
     told = job(8)
     lines = printed(ranks_text(told, None, (), "verdict", 100), 100).splitlines()
     sizes = {"size": 4, "usual_size": 8}
-    notes = (Note("unreadable", "error", None, {"reason": "it is empty"}), Note("foreign", "error", "a.json"))
-    notes = (*notes, Note("other_job", "error", "b.json", sizes))
+    notes = (
+        NoteStruct("unreadable", "error", None, {"reason": "it is empty"}),
+        NoteStruct("foreign", "error", "a.json"),
+    )
+    notes = (*notes, NoteStruct("other_job", "error", "b.json", sizes))
     few = replace(told, world=replace(told.world, recorded=(0, 1, 2), missing=(3, 4, 5, 6, 7)), notes=notes)
     *verdict, lacking = printed(ranks_text(few, None, (), "verdict", 100), 100).splitlines()
     assert verdict == lines
@@ -298,7 +301,7 @@ def test_no_rank_alone_is_the_median_of_the_others(most: int, rows: int) -> None
 def test_a_recording_without_communication_is_said_to_have_none_once() -> None:
     told = tell_ranks(match_ranks([make_digest(None, None, talk=[], kernels=[(0, 800, "gemm")])]))
     shown = ranks_overview(told)
-    assert note_sentence(Note(NO_COLLECTIVES, "warning")).startswith(shown.headline)
+    assert note_sentence(NoteStruct(NO_COLLECTIVES, "warning")).startswith(shown.headline)
     assert len(shown.notes) == len(told.notes) - 1
 
 

@@ -8,12 +8,15 @@ from tests.sides import ORDER, make_pair, make_run, scaled
 from tracekit.comparison.comparing import compare
 from tracekit.model.comparison import Comparison
 from tracekit.model.gpu import FormMemory, MemoryUse
-from tracekit.model.note import Note
 from tracekit.model.numerics import FormNumerics, OutputDifference, Picture, PictureFile, TensorDifference
 from tracekit.report.composition.overview import comparison_overview
 from tracekit.report.sections.outputs import accuracy_sentence, memory_table, numerics_table, picture_sources
 from tracekit.report.sections.setting import gpu_state_table
 from tracekit.report.sides import both_sides
+from tracekit.statements.notes.gpu import Throttled
+from tracekit.statements.notes.recordings import CpuRun, NotReadOverSteps
+from tracekit.statements.notes.timing import Interrupted, NotTimed
+from tracekit.statements.notes.work import TrainingMode
 
 GIB = 2**30
 #: One black pixel.
@@ -95,10 +98,8 @@ def test_random_outputs_are_not_red_and_code_that_was_not_timed_is_named():
 
 
 def test_training_mode_and_a_window_stand_on_the_first_screen():
-    training = {"modules": ["model"], "side": None}
-    notes = (Note("cpu_run"), Note("training_mode", facts=training), Note("interrupted", facts={"runs": 1}))
-    windowed = Note("not_read_over_steps", facts={"window": "span"})
-    told = comparison_overview(replace(timed_comparison(), notes=(*notes, windowed))).notes
+    notes = CpuRun(), TrainingMode(["model"], None), Interrupted(1), NotReadOverSteps("span")
+    told = comparison_overview(replace(timed_comparison(), notes=notes)).notes
     assert "named window" in told[0] and "training mode" in told[1]
 
 
@@ -112,8 +113,7 @@ def test_memory_that_was_not_measured_is_a_dash():
 
 
 def test_what_makes_the_verdict_mislead_stands_before_every_figure():
-    facts = {"sides": ["eager", "compiled"], "limit": "power", "share": 0.97}
-    grave, other = Note("throttled", facts=facts, grave=True), Note("not_timed")
+    grave, other = Throttled("power", 0.97, ["eager", "compiled"]), NotTimed()
     told = "eager and compiled: GPU throttled, power limit active 97 % of the time."
     comparison = replace(checked_comparison(), notes=(other, grave))
     text = " ".join(told_in_full(comparison).split())

@@ -14,11 +14,11 @@ from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.alternatives import labelled, set_beside
 from tracekit.model.comparison import Comparison
 from tracekit.model.comparisons import Comparisons
-from tracekit.model.note import Note
 from tracekit.report import timelines as drawing
 from tracekit.report.contract import comparisons_json
 from tracekit.report.markdown import LONGEST
 from tracekit.report.sections.several import figures_table, headline, notes_of_runs, sentences, subjects
+from tracekit.statements.notes.work import PackageDiffers
 
 NAMES = ("default", "reduce-overhead", "max-autotune")
 ORDER = ("eager", "compiled") * 10
@@ -31,8 +31,7 @@ def made(alike: bool = True, names: tuple[str, ...] = NAMES) -> Comparisons:
     for name, eager, compiled in zip(names, (1.5, 1.56, 1.5), (1.0, 0.52, 1.25), strict=True):
         sides = labelled(*make_pair(scaled(eager), scaled(compiled)), name, alike=alike)
         comparisons.append(compare(*sides, ORDER))
-    facts = {"package": "torch", "a": "1", "b": "2", "a_name": "default", "b_name": "max-autotune"}
-    differences = () if alike else (Note("package_differs", facts=facts),)
+    differences = () if alike else (PackageDiffers("torch", "1", "2", a_name="default", b_name="max-autotune"),)
     return set_beside(comparisons, [f"traces/{name}" for name in names], differences)
 
 

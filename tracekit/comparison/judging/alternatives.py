@@ -16,6 +16,8 @@ from tracekit.model.comparisons import Comparisons
 from tracekit.model.estimate import compare_estimates, exactly
 from tracekit.model.note import Note
 from tracekit.model.run import Settings
+from tracekit.statements.notes.ranks import FirstRankAlone
+from tracekit.statements.notes.timing import EagerDiffersBetweenRuns
 from tracekit.statistics.steady import mean_interval
 
 #: How a run compiles: what is being compared, and names it.
@@ -46,7 +48,7 @@ def labelled(a: Side, b: Side, name: str, *, alike: bool) -> tuple[Side, Side]:
 def find_differences(sides: Sequence[Side], names: Sequence[str]) -> tuple[Note, ...]:
     """One note for each thing besides the way to compile in which a run differs from the first."""
     return tuple(
-        replace(note, facts={**note.facts, "a_name": names[0], "b_name": name})
+        note.but(a_name=names[0], b_name=name)
         for side, name in zip(sides[1:], names[1:], strict=True)
         for note in find_other_machine(sides[0], side)
     )
@@ -57,16 +59,15 @@ def set_beside(comparisons: Sequence[Comparison], paths: Sequence[str], differen
     software."""
     # By their places: labels may be the same.
     walls = {at: each.a.wall_us for at, each in enumerate(comparisons) if each.a.wall_us}
-    notes = list(differences)
+    notes: list[Note] = list(differences)
     if any(len(each.b.ranks) > 1 for each in comparisons):
-        notes.append(Note("first_rank_alone", "info"))
+        notes.append(FirstRankAlone())
     if walls:
         slowest, fastest = max(walls, key=lambda at: walls[at]), min(walls, key=lambda at: walls[at])
         if compare_estimates(exactly(walls[slowest]), exactly(walls[fastest]), EAGER_DIFFERS):
             # Absolute times then differ for that too.
-            names = {"slowest": comparisons[slowest].b.label, "fastest": comparisons[fastest].b.label}
-            facts = {**names, "ratio": walls[slowest] / walls[fastest]}
-            notes.append(Note("eager_differs_between_runs", facts=facts))
+            labels = comparisons[slowest].b.label, comparisons[fastest].b.label
+            notes.append(EagerDiffersBetweenRuns(*labels, walls[slowest] / walls[fastest]))
     return Comparisons(
         comparisons=tuple(comparisons),
         paths=tuple(paths),

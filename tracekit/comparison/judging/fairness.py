@@ -16,6 +16,17 @@ from tracekit.model.note import Note, distinct
 from tracekit.model.option import SIZES, WORK, words_of
 from tracekit.model.run import Environment, Generation, Settings, UserModel
 from tracekit.model.sequence import Operator, Sequence
+from tracekit.statements.notes import ranks, recordings
+from tracekit.statements.notes.work import (
+    OneSideGenerates,
+    OneSideIsOwn,
+    PackageDiffers,
+    PartRanEager,
+    RanEager,
+    Setting,
+    SettingDiffers,
+    TrainingMode,
+)
 
 Compared = Settings | Environment | Generation | UserModel
 Question = Callable[[Side, Side], Iterable[Note]]
@@ -31,7 +42,7 @@ LEAST_SHARE, LEAST_MATMULS = 0.25, 4
 def find_unfairness(a: Side, b: Side, *, joined: bool = False) -> tuple[Note, ...]:
     """One note for each thing a reader must know before believing the figures; empty when there is none. Of ranks that
     were `joined` it is known how long they waited for each other."""
-    same = (Note("same_recording", facts={"path": a.path}),) if a.path == b.path else ()
+    same = (recordings.SameRecording(a.path),) if a.path == b.path else ()
     first: tuple[Question, ...] = (
         *(_missing_gpu, _in_training),
         *(note_rank_differences, _of_ranks, _other_work, find_other_machine),
@@ -58,17 +69,17 @@ def find_other_work(a: Side, b: Side) -> Iterator[Note]:
     yield from _other_gpu(a, b)
     one, other = len(a.analysis.devices), len(b.analysis.devices)
     if one and other and one != other:
-        yield _differ("gpus", one, other)
+        yield SettingDiffers("gpus", one, other)
     # To a model of 16 bits the precision of float32 matmuls means little.
     in_float32 = "float32" in {side.settings.dtype for side in (a, b) if side.settings}
     if a.environment and b.environment and in_float32:
         yield from _other_precision(a.environment, b.environment)
 
 
-def find_other_machine(a: Side, b: Side) -> Iterator[Note]:
+def find_other_machine(a: Side, b: Side) -> Iterator[SettingDiffers | PackageDiffers]:
     """One note for each difference in machine and software, and in the variables that steer it."""
     if a.settings and b.settings and a.settings.variables != b.settings.variables:
-        yield _differ("variables", dict(a.settings.variables), dict(b.settings.variables))
+        yield SettingDiffers("variables", a.settings.variables, b.settings.variables)
     if not (a.environment and b.environment):
         yield from _other_gpu(a, b)
         return
@@ -77,7 +88,7 @@ def find_other_machine(a: Side, b: Side) -> Iterator[Note]:
     one, other = a.environment.packages, b.environment.packages
     for name in sorted({*one, *other}):
         if one.get(name) != other.get(name):
-            yield Note("package_differs", facts={"package": name, "a": one.get(name), "b": other.get(name)})
+            yield PackageDiffers(name, one.get(name), other.get(name))
 
 
 def find_fallbacks(*sides: Side) -> Iterator[Note]:
@@ -85,12 +96,12 @@ def find_fallbacks(*sides: Side) -> Iterator[Note]:
     for side in sides:
         parts = side.diagnostics.unmeant_fallbacks if side.diagnostics else ()
         if ran_eager(side):
-            yield Note("ran_eager", "error", facts={"reason": parts[-1].reason if parts else None}, grave=True)
+            yield RanEager(parts[-1].reason if parts else None)
             continue
         for part in parts:
             named = part.function or "a frame without a name"
             place = f"{named} ({part.where})" if part.where else named
-            yield Note("part_ran_eager", subject=side.label, facts={"place": place, "reason": part.reason})
+            yield PartRanEager(side.label, place, part.reason)
 
 
 def ran_eager(side: Side) -> bool:
@@ -142,27 +153,24 @@ def _matmul_sizes(sequence: Sequence) -> list[tuple[int, int]]:
 
 def _missing_gpu(a: Side, b: Side) -> Iterator[Note]:
     if a.analysis.gpu is None and b.analysis.gpu is None:
-        yield Note("cpu_run", "info")
+        yield recordings.CpuRun()
         return
     for side in (a, b):
         if side.analysis.gpu is None:
-            yield Note("no_gpu_activity", subject=side.label)
+            yield recordings.NoGpuActivity(side.label)
         elif len(side.analysis.devices) > 1:
-            yield Note("several_gpus", subject=side.label, facts={"gpus": len(side.analysis.devices)})
+            yield recordings.SeveralGpus(side.label, len(side.analysis.devices))
 
 
-def _differences(a: Compared, b: Compared, settings: Iterable[str]) -> Iterator[Note]:
+def _differences(a: Compared, b: Compared, settings: Iterable[str]) -> Iterator[SettingDiffers]:
     for setting in settings:
-        one, other = getattr(a, setting), getattr(b, setting)
+        one: Setting = getattr(a, setting)
+        other: Setting = getattr(b, setting)
         if one != other:
-            yield _differ(setting, *(list(each) if isinstance(each, tuple) else each for each in (one, other)))
+            yield SettingDiffers(setting, one, other)
 
 
-def _differ(setting: str, one: object, other: object) -> Note:
-    return Note("setting_differs", facts={"setting": setting, "a": one, "b": other})
-
-
-def _other_precision(a: Environment, b: Environment) -> Iterator[Note]:
+def _other_precision(a: Environment, b: Environment) -> Iterator[SettingDiffers]:
     """Which chooses other kernels. Runs from before it was recorded differ in nothing that is known."""
     if a.float32_matmul_precision is not None and b.float32_matmul_precision is not None:
         yield from _differences(a, b, ("float32_matmul_precision",))
@@ -178,14 +186,14 @@ def _other_work(a: Side, b: Side) -> Iterator[Note]:
         # Its length is that of the work: what draws pads it to one length.
         yield from _differences(a.settings, b.settings, words_of("prompt"))
     elif one or other:
-        yield Note("one_side_generates", facts={"side": "A" if one else "B"})
+        yield OneSideGenerates("A" if one else "B")
     if a.settings.own and b.settings.own:
         yield from _differences(a.settings.own, b.settings.own, words_of("own"))
     elif a.settings.own or b.settings.own:
-        yield Note("one_side_is_own", facts={"side": "A" if a.settings.own else "B"})
+        yield OneSideIsOwn("A" if a.settings.own else "B")
 
 
-def _other_gpu(a: Side, b: Side) -> Iterator[Note]:
+def _other_gpu(a: Side, b: Side) -> Iterator[SettingDiffers]:
     """By what runs say of their machines, and where a side is a bare trace by the devices that it names."""
     if a.environment and b.environment:
         yield from _differences(a.environment, b.environment, ("gpu",))
@@ -196,7 +204,7 @@ def _other_gpu(a: Side, b: Side) -> Iterator[Note]:
         of_run = {side.environment.gpu} if side.environment and side.environment.gpu else set()
         names.append(", ".join(sorted(of_devices or of_run)))
     if all(names) and names[0] != names[1]:
-        yield _differ("gpu", *names)
+        yield SettingDiffers("gpu", *names)
 
 
 def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
@@ -206,12 +214,11 @@ def _of_ranks(a: Side, b: Side) -> Iterator[Note]:
         if len(forms) > 1:
             rank, slowest = max(forms, key=lambda each: each[1].times_slowest)
             calls = sum(form.times_slowest for _, form in forms)
-            facts = {"ranks": len(side.ranks), "rank": rank, "times": slowest.times_slowest, "calls": calls}
-            yield Note("of_ranks", "info", side.label, {**facts, "shown": side.rank})
+            yield ranks.OfRanks(side.label, len(side.ranks), rank, slowest.times_slowest, calls, side.rank)
     one, other = len(a.ranks) or 1, len(b.ranks) or 1
     if a.settings and b.settings and one != other:
         # Nothing is joined of these: each side is its rank 0.
-        yield Note("ranks_differ", facts={"a": one, "b": other}, grave=True)
+        yield ranks.RanksDiffer(one, other)
 
 
 def _in_training(a: Side, b: Side) -> Iterator[Note]:
@@ -219,7 +226,7 @@ def _in_training(a: Side, b: Side) -> Iterator[Note]:
     for side, names in zip((a, b), modules, strict=True):
         if names:
             together = modules[0] == modules[1]
-            yield Note("training_mode", facts={"modules": list(names), "side": None if together else side.label})
+            yield TrainingMode(list(names), None if together else side.label)
             if together:
                 return
 
@@ -227,27 +234,26 @@ def _in_training(a: Side, b: Side) -> Iterator[Note]:
 def _beside_whole_calls(a: Side, b: Side) -> Iterator[Note]:
     one, other = a.analysis.window, b.analysis.window
     if a.wall_us is not None and b.wall_us is not None and "steps" not in (one.kind, other.kind):
-        yield Note("not_read_over_steps", facts={"window": one.kind})
+        yield recordings.NotReadOverSteps(one.kind)
 
 
 def _other_windows(a: Side, b: Side) -> Iterator[Note]:
     one, other = a.analysis.window, b.analysis.window
     if one.kind != other.kind:
-        yield Note("windows_differ", facts={"a": one.kind, "b": other.kind})
+        yield recordings.WindowsDiffer(one.kind, other.kind)
     elif one.kind == "whole":
-        yield Note("whole_recordings")
+        yield recordings.WholeRecordings()
     elif one.kind != "steps":
-        yield Note("named_spans")
+        yield recordings.NamedSpans()
     elif one.steps != other.steps:
-        yield Note("steps_differ", "info", facts={"a": one.steps, "b": other.steps})
+        yield recordings.StepsDiffer(one.steps, other.steps)
 
 
 def _busier_than_the_call(a: Side, b: Side) -> Iterator[Note]:
     for side in (a, b):
         if side.reads_calls and side.wall_us is not None and side.busy_us is not None and side.busy_us > side.wall_us:
             taken = side.unprofiled_idle_us is not None
-            facts = {"busy_us": side.busy_us, "wall_us": side.wall_us, "idle_taken_for_0": taken}
-            yield Note("busier_than_the_call", subject=side.label, facts=facts)
+            yield recordings.BusierThanTheCall(side.label, side.busy_us, side.wall_us, idle_taken_for_0=taken)
 
 
 def _slower_than_recorded(a: Side, b: Side) -> Iterator[Note]:
@@ -258,14 +264,12 @@ def _slower_than_recorded(a: Side, b: Side) -> Iterator[Note]:
             continue
         if wall > SLOWER_THAN_RECORDED * recorded:
             calls = len(side.form.wall_us) if side.form else 0
-            facts = {"wall_us": wall, "recorded_us": recorded, "timed_calls": calls}
-            first_calls = calls < FEWEST_CALLS
-            yield Note("timed_slower_than_recorded", subject=side.label, facts={**facts, "first_calls": first_calls})
+            first = calls < FEWEST_CALLS
+            yield recordings.TimedSlowerThanRecorded(side.label, wall, recorded, calls, first_calls=first)
 
 
 def _damaged(a: Side, b: Side) -> Iterator[Note]:
     for side in (a, b):
         for finding in side.health:
             if finding.severity == "error":
-                facts = {"health": finding.code, "count": finding.count, "facts": dict(finding.facts)}
-                yield Note("damaged_recording", "error", side.label, facts)
+                yield recordings.DamagedRecording(side.label, finding)

@@ -11,6 +11,7 @@ from tracekit.model.advice import VerifiedAdvice
 from tracekit.model.comparison import Side, Verdict
 from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.model.note import Note
+from tracekit.statements.notes.speeds import AdviceProcessSpread, KindOfProcess, ProcessSpread, TwoKinds
 from tracekit.statistics.interval import Interval, Values, median_interval, t_quantile
 
 #: From so many processes on their own spread says what the next one may be: of fewer Student's t makes it anything.
@@ -99,8 +100,7 @@ def find_two_kinds(speedups: Sequence[float]) -> Iterator[Note]:
     gap = float(logs[cut] - logs[cut - 1])
     within = math.sqrt(sum(float(((each - each.mean()) ** 2).sum()) for each in kinds) / (len(logs) - 2))
     if gap > max(thresholds.KINDS_APART * within, math.log1p(thresholds.LEAST_BETWEEN_PROCESSES)):
-        low, high = ({"speedup": math.exp(float(each.mean())), "processes": len(each)} for each in kinds)
-        yield Note("two_kinds", "info", facts={"kinds": [low, high]})
+        yield TwoKinds([KindOfProcess(math.exp(float(each.mean())), len(each)) for each in kinds])
 
 
 def find_process_spread(side: Timed) -> tuple[Note, ...]:
@@ -111,8 +111,7 @@ def find_process_spread(side: Timed) -> tuple[Note, ...]:
     fastest, *_, slowest = medians
     if compare_estimates(slowest, fastest, thresholds.LEAST_BETWEEN_PROCESSES) is None:
         return ()
-    ends = {"fastest_us": fastest.value, "slowest_us": slowest.value}
-    return (Note("process_spread", subject=side.label, facts={**ends, "waits_for_host": waits_for_host(side)}),)
+    return (ProcessSpread(side.label, fastest.value, slowest.value, waits_for_host(side)),)
 
 
 def find_process_spread_of_advice(side: Timed, verified: VerifiedAdvice) -> tuple[Note, ...]:
@@ -120,8 +119,7 @@ def find_process_spread_of_advice(side: Timed, verified: VerifiedAdvice) -> tupl
     own = next(map(_in_us, process_medians(side)), None)
     if own is None or compare_estimates(own, exactly(verified.eager_us), thresholds.LEAST_BETWEEN_PROCESSES) is None:
         return ()
-    facts = {"own_us": own.value, "advised_us": verified.eager_us, "waits_for_host": waits_for_host(side)}
-    return (Note("advice_process_spread", subject=side.label, facts=facts),)
+    return (AdviceProcessSpread(side.label, own.value, verified.eager_us, waits_for_host(side)),)
 
 
 def _in_us(median: Interval) -> Estimate:

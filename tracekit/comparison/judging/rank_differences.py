@@ -1,15 +1,18 @@
 """What did some ranks of a job do that others did not? Ranks with the same work compile alike and hold as much."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from tracekit.comparison.judging.accuracy import SEVEREST
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import FailedGuard
 from tracekit.model.estimate import Statement
-from tracekit.model.note import Note, Noted, Severity
+from tracekit.model.note import Note, Noted
 from tracekit.model.numerics import Accuracy
-from tracekit.model.rank_difference import JUDGED, OUTPUTS, facts_of
+from tracekit.model.rank_difference import HeldMemory, LeftGraph, Recompiled, WorseOutputs, read_difference
 from tracekit.model.run import FormName
+from tracekit.statements.notes.ranks import RankBroke, RankMemory, RankOutputs, RankRanEager, RankRecompiled
 
 
 def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
@@ -25,25 +28,38 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
                 else:
                     ranks.append(each.rank)
         for noted, ranks in found:
-            facts = {"ranks": ranks, "of_ranks": len(side.ranks), **facts_of(noted)}
-            if "guard" in facts:
-                facts["failed_check"] = FailedGuard("", facts.pop("guard")).facts
-            severity: Severity = "info" if noted.code == "rank_memory" else "warning"
-            yield Note(noted.code, severity, side.label, facts)
+            yield _note_of(noted, side, ranks)
+
+
+def _note_of(noted: Noted, side: Side, ranks: Sequence[int]) -> Note:
+    told, who = read_difference(noted), (side.label, ranks, len(side.ranks))
+    match told:
+        case Recompiled():
+            counts = told.times, told.least, told.timed
+            return RankRecompiled(*who, told.function, told.where, *counts, FailedGuard("", told.guard))
+        case LeftGraph():
+            left = RankBroke if noted.code == RankBroke.code else RankRanEager
+            return left(*who, told.where, told.function, told.reason)
+        case HeldMemory():
+            return RankMemory(*who, told.peak_bytes, told.least_bytes)
+        case WorseOutputs():
+            return RankOutputs(*who, _accuracy_of(told))
 
 
 def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
     """What may be said of the outputs of all ranks, of which `accuracy` is the side's rank's."""
     worst = accuracy
     for rank in side.ranks:
-        for noted in (noted for form in rank.forms if _is_of(side, form.name) for noted in form.differs):
-            if noted.code != OUTPUTS or worst is None:
+        for told in (read_difference(each) for form in rank.forms if _is_of(side, form.name) for each in form.differs):
+            if not isinstance(told, WorseOutputs) or worst is None:
                 continue
-            facts = facts_of(noted)
-            result, basis, reason = (facts.pop(name) for name in JUDGED)
-            found = Accuracy(result, basis, Statement(reason, facts), rank.rank)
+            found = replace(_accuracy_of(told), rank=rank.rank)
             worst = found if rank.rank != side.rank and severity_of(found) < severity_of(worst) else worst
     return worst
+
+
+def _accuracy_of(told: WorseOutputs) -> Accuracy:
+    return Accuracy(told.result, told.basis, Statement(told.reason, told.because))
 
 
 def _is_of(side: Side, name: FormName) -> bool:

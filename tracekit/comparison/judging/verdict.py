@@ -24,6 +24,16 @@ from tracekit.model.estimate import Estimate, compare_estimates, exactly
 from tracekit.model.note import Note
 from tracekit.model.run import FormName, FormResult
 from tracekit.model.timing import ControlCall
+from tracekit.statements.notes.timing import (
+    CoarseClock,
+    CompiledWhileTimed,
+    FewStretches,
+    NotAlternated,
+    NotTimed,
+    Outliers,
+    TooFewCalls,
+    UnevenCalls,
+)
 from tracekit.statistics.interval import (
     Interval,
     Values,
@@ -36,7 +46,6 @@ from tracekit.statistics.interval import (
 from tracekit.statistics.steady import FEWEST_STRETCHES, find_tick, mean_interval, mean_ratio, without_outliers
 
 NOT_TIMED = Verdict("not_timed")
-NOT_ALTERNATED = Note("not_alternated")
 Judged = tuple[Verdict, tuple[Note, ...]]
 
 
@@ -86,11 +95,9 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     what processes differ by that leaves 1 out (`decided95`, docs/timing.md).
     """
     if not (a.form and b.form and a.form.wall_us and b.form.wall_us):
-        return NOT_TIMED, (Note("not_timed"),)
+        return NOT_TIMED, (NotTimed(),)
     recompiled = tuple(
-        Note("compiled_while_timed", subject=side.label, facts={"compilations": count})
-        for side in (a, b)
-        if (count := compilations_while_timed(side))
+        CompiledWhileTimed(side.label, count) for side in (a, b) if (count := compilations_while_timed(side))
     )
     if not order:
         verdict, notes = _judge_separate_runs(a, b)
@@ -99,7 +106,7 @@ def judge(a: Timed, b: Timed, order: tuple[FormName, ...]) -> Judged:
     ends = (float(np.median(a.form.steady_us)), float(np.median(b.form.steady_us)))
     every = _pairs_of_processes(a.form, b.form, rounds_that_count(a, b))
     rounds = min(len(a.form.wall_us), len(b.form.wall_us))
-    uneven = () if len(a.form.wall_us) == len(b.form.wall_us) else (Note("uneven_calls", facts={"rounds": rounds}),)
+    uneven = () if len(a.form.wall_us) == len(b.form.wall_us) else (UnevenCalls(rounds),)
     count = len(every[0].a_us)
     if count < thresholds.FEWEST_CALLS:
         speedup = mean_ratio(every[0].a_us, every[0].b_us)
@@ -161,7 +168,7 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
     fewest = min(map(len, calls))
     if fewest < thresholds.FEWEST_CALLS:
         verdict = Verdict("inconclusive", a_us / b_us, None, None, a_us, b_us, n=fewest, basis="apart")
-        return verdict, (NOT_ALTERNATED, _too_few_calls(fewest))
+        return verdict, (NotAlternated(), _too_few_calls(fewest))
     of_a, of_b = process_medians(a), process_medians(b)
     interval = interval_of_difference(of_a, of_b)
     a_us, b_us = typical_call_us(a, of_a), typical_call_us(b, of_b)
@@ -176,7 +183,7 @@ def _judge_separate_runs(a: Timed, b: Timed) -> Judged:
         basis="apart",
         block=interval.block,
     )
-    return verdict, (NOT_ALTERNATED, *find_warming(a, b))
+    return verdict, (NotAlternated(), *find_warming(a, b))
 
 
 def _judge_pairs(
@@ -223,10 +230,10 @@ def _judge_pairs(
         order = compare_estimates(Estimate(speedup, *(decided or ci95)), exactly(1.0), max(noise, least))
         result: Result = "faster" if order == "larger" else "slower" if order == "smaller" else "inconclusive"
         verdict = replace(verdict, result=result, next_process95=ranged, decided95=decided)
-    told = {"rounds": len(every[0].a_us), "stretches": verdict.stretches, "needed": FEWEST_STRETCHES}
     tick = max(pairs.coarse_tick for pairs in every)
-    notes = [Note("coarse_clock", facts={"share": tick})] if tick else []
-    notes += [Note("few_stretches", facts=told)] if few else []
+    notes: list[Note] = [CoarseClock(tick)] if tick else []
+    if few and verdict.stretches is not None:
+        notes.append(FewStretches(len(every[0].a_us), verdict.stretches, FEWEST_STRETCHES))
     notes += _find_outliers(every)
     notes += find_two_kinds(ratios)
     return verdict, tuple(notes)
@@ -242,7 +249,7 @@ def _find_outliers(every: tuple[Pairs, ...]) -> list[Note]:
     moved = abs(with_all - float(np.mean([without_outliers(each).mean() for each in logs])))
     if left_out < thresholds.MANY_OUTLIERS * rounds or moved < math.log1p(thresholds.LEAST_IN_SEVERAL):
         return []
-    return [Note("outliers", facts={"rounds": left_out, "of_rounds": rounds, "speedup": math.exp(with_all)})]
+    return [Outliers(left_out, rounds, math.exp(with_all))]
 
 
 def _speedup(interval: Interval) -> tuple[float, tuple[float, float]]:
@@ -278,4 +285,4 @@ def _pairs(
 
 def _too_few_calls(calls: int, repeats: int = 0) -> Note:
     """That so few calls a side give no verdict; those of `repeats` of the process do not make up for it."""
-    return Note("too_few_calls", facts={"calls": calls, "needed": thresholds.FEWEST_CALLS, "repeats": repeats})
+    return TooFewCalls(calls, thresholds.FEWEST_CALLS, repeats)

@@ -5,7 +5,6 @@ from collections.abc import Hashable, Iterable
 from collections.abc import Sequence as PySequence
 from itertools import pairwise
 from pathlib import PurePath
-from typing import Literal
 
 from msgspec.structs import replace
 
@@ -18,10 +17,7 @@ from tracekit.model.comparison import Side
 from tracekit.model.note import Note, distinct
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import OperatorSource, Sequence
-
-#: The provenance leads between other forms than an eager and a compiled one, the sides are of two runs, or the steps of
-#: a side do not all run the same kernels.
-NoProvenance = Literal["other_forms", "two_runs", "steps_differ"]
+from tracekit.statements.notes.matching import NoProvenance
 
 #: A recording lacks operators when more than this share of its activities has none.
 LACKING = 0.1

@@ -16,6 +16,17 @@ from tracekit.comparison.matching.pairing import Cell, UnionFind
 from tracekit.model.note import Note
 from tracekit.model.provenance import CompiledSites, EagerOps
 from tracekit.model.sequence import Sequence as GpuSequence
+from tracekit.statements.notes.matching import (
+    AmbiguousLaunchSites,
+    NotInProvenance,
+    OnlyInProvenance,
+    OperatorsLinkedByElimination,
+    OperatorsOfOtherSizes,
+    OperatorsWithoutCounterpart,
+    ProvenanceNoted,
+    ProvenanceWithoutWork,
+    UnexplainedLaunchSites,
+)
 
 #: Of a cell's places so many are named.
 MOST_PLACES = 12
@@ -35,9 +46,9 @@ def link(
     A cell without positions in b is work that the compiled form does not need, one without positions in a is work that
     the compiler added. `where` are modules and lines of user code. `exact`: every piece of it was identified.
     """
-    noted = [Note("provenance_noted", facts={"noted": each}) for each in compiled.noted]
+    noted: list[Note] = [ProvenanceNoted(each) for each in compiled.noted]
     if not eager.activities or not compiled.activities:
-        return (), (*noted, Note("provenance_without_work"))
+        return (), (*noted, ProvenanceWithoutWork())
     places: list[Places] = []
     for side, sequence, asked in (("eager", a, eager.activities), ("compiled", b, compiled.activities)):
         steps = max(round(1 / sequence.per_step), 1)
@@ -45,24 +56,27 @@ def link(
         found = places_in_table(names, [each.name for each in asked], steps)
         places.append(found)
         if strange := found.count(None):
-            facts = {"activities": strange, "of_activities": len(found)}
-            noted.append(Note("not_in_provenance", subject=side, facts=facts))
+            noted.append(NotInProvenance(side, strange, len(found)))
         if (missing := len(asked) * steps - (len(found) - strange)) > 0:
-            noted.append(Note("only_in_provenance", subject=side, facts={"activities": missing}))
+            noted.append(OnlyInProvenance(side, missing))
     placed = place(compiled, {activity.name: activity.family for activity in b.activities})
     join = join_operators(eager, compiled)
-    inexact = sum(not each.exact for each in join.joined)
-    for code, doubt in (
-        ("ambiguous_launch_sites", {"groups": sum(not each.exact for each in placed)}),
-        ("operators_linked_by_elimination", {"operators": inexact, "of_operators": len(join.joined)}),
-        ("operators_of_other_sizes", {"operators": join.wrong_sizes}),
-        ("operators_without_counterpart", {"operators": len(join.unmatched)}),
-        ("unexplained_launch_sites", {"sites": len(join.unexplained)}),
-    ):
-        # The first figure is how many there are.
-        if next(iter(doubt.values())):
-            noted.append(Note(code, facts=doubt))
+    noted += _doubts(placed, join)
     return _Linking(a, b, eager, compiled, places[0], places[1], placed, join).cells(), tuple(noted)
+
+
+def _doubts(placed: Sequence[Placed], join: Join) -> Iterator[Note]:
+    """A note for each kind of thing that was not identified, where there are any."""
+    if ambiguous := sum(not each.exact for each in placed):
+        yield AmbiguousLaunchSites(ambiguous)
+    if inexact := sum(not each.exact for each in join.joined):
+        yield OperatorsLinkedByElimination(inexact, len(join.joined))
+    if join.wrong_sizes:
+        yield OperatorsOfOtherSizes(join.wrong_sizes)
+    if join.unmatched:
+        yield OperatorsWithoutCounterpart(len(join.unmatched))
+    if join.unexplained:
+        yield UnexplainedLaunchSites(len(join.unexplained))
 
 
 class _Linking(Struct, frozen=True):

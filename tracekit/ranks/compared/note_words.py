@@ -1,8 +1,8 @@
 """What notes on the ranks of a job say, in full and on the first screen."""
 
 from tracekit.numbers import counted
-from tracekit.report.words.notes.comparisons import alone
 from tracekit.report.words.saying import Sentence
+from tracekit.statements.notes.ranks import alone
 
 SENTENCES: dict[str, Sentence] = {
     "rank_collectives": lambda subject, ranks, of_ranks, collective, count, usual_count, in_place_of: (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tracekit.model.comparison import Side
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.ranks.compared.nouns import JobChange
 
 
@@ -12,4 +12,4 @@ def note_uneven_collectives(b: Side, job: JobChange) -> Iterator[Note]:
     for each in job.uneven:
         facts = {"ranks": [each.rank], "of_ranks": len(b.ranks), "collective": each.name, "count": each.count}
         facts |= {"usual_count": each.usual_count, "in_place_of": each.in_place_of}
-        yield Note("rank_collectives", "warning", b.label, facts)
+        yield NoteStruct("rank_collectives", "warning", b.label, facts)

@@ -5,7 +5,7 @@ from typing import cast
 
 import polars as pl
 
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.ranks.digests import RankSummary
 from tracekit.ranks.fleets.accounts import account_ranks
 from tracekit.ranks.fleets.axes import find_axes
@@ -100,14 +100,14 @@ def _unmatched(waits: FleetWaits) -> tuple[UnmatchedCollectives, ...]:
 def _notes(job: Job[RankSummary], waits: FleetWaits, clocks: FleetClocks) -> tuple[Note, ...]:
     notes: list[Note] = []
     if not waits.parts.height:
-        notes.append(Note("no_collectives", "warning"))
+        notes.append(NoteStruct("no_collectives", "warning"))
     elif clocks.basis == "bound":
-        notes.append(Note("clocks_unknown", "warning", None, {"hosts": clocks.hosts}))
+        notes.append(NoteStruct("clocks_unknown", "warning", None, {"hosts": clocks.hosts}))
     if waits.left.height:
         rows = waits.left.join(waits.parts.select("part", "start", "end"), on="part")
         total_us = float((rows["end"] - rows["start"]).sum()) / 1e3
         reason = str(rows["why"].mode().sort()[0])
         facts = {"count": rows.height, "total_us": total_us, "reason": reason, "of": waits.parts.height}
-        notes.append(Note("unmatched_collectives", "warning", None, facts))
+        notes.append(NoteStruct("unmatched_collectives", "warning", None, facts))
     # Who is missing comes before what is wrong with the others.
     return tuple(sorted((*job.notes, *notes), key=lambda each: each.code != "ranks_missing"))

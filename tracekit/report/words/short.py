@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tracekit.model.analysis import OF_LAUNCHING
+from tracekit.model.note import Note, NoteStruct
 from tracekit.model.option import option_words
-from tracekit.numbers import count, duration, percent, size, times
+from tracekit.numbers import count, percent
 from tracekit.report.words.common import cause_words
-from tracekit.report.words.notes.comparisons import (
-    LOOKED_AT,
-    OUTPUTS_OF_RANK,
-    alone,
-    drift_words,
-    independent_words,
-    kinds_words,
-    third,
-)
 from tracekit.report.words.saying import Sentence, say
 from tracekit.statements.findings.compiling import BrokenGraphs
 from tracekit.statements.findings.times import ColdStart
-from tracekit.statements.guards import check_sentence
+from tracekit.statements.notes import recordings
+from tracekit.statements.notes.gpu import ClocksDiffer, Throttled, ThrottledInSamples
+from tracekit.statements.notes.ranks import (
+    CommunicationNotJudged,
+    RankBroke,
+    RankMemory,
+    RankOutputs,
+    RankRanEager,
+    RankRecompiled,
+    RanksDiffer,
+    WaitingUntold,
+)
+from tracekit.statements.notes.speeds import Drifted, SpeedupByThirds, TwoKinds, TwoSpeeds
+from tracekit.statements.notes.timing import (
+    CoarseClock,
+    CompiledWhileTimed,
+    FewStretches,
+    Interrupted,
+    NotAlternated,
+    Outliers,
+    TooFewCalls,
+    Warming,
+)
+from tracekit.statements.notes.work import PartRanEager, RanEager, TrainingMode
 from tracekit.wings import load, wings
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Bound, Comparison, Finding, Side
-    from tracekit.model.note import Note
     from tracekit.model.waterfall import Basis
 
 #: Parts of a call in which the GPU is idle, and those in which it works.
@@ -67,133 +80,65 @@ NOTHING_FASTER = "nothing known"
 STARTS = {"compiled_warm_cache": "with a warm cache "}
 
 
-def throttled(*, limit: str, share: float, sides: Sequence[str]) -> str:
-    return f"{limit_words(limit, share)}: {' and '.join(sides)} throttled"
-
-
-def limit_words(limit: str, share: float) -> str:
-    return f"{limit} limit active {percent(share, 0)} of the time"
-
-
-#: Notes without which the headline is read wrong, the gravest first.
-HEADLINE: dict[str, Sentence] = {
-    "damaged_recording": "trace of {subject} is damaged",
-    "same_recording": "both sides are the same trace",
-    "compiled_while_timed": "{subject}: {compilations:counted compilation} inside timed calls: no verdict",
-    "ran_eager": lambda reason: f"the compiled model ran eager{f': {reason}' if reason else ''}",
-    "part_ran_eager": "part of the model ran eager: {place}",
-    "not_read_over_steps": lambda window: (
-        f"times and speed-up are of whole calls, trace figures of {LOOKED_AT[window]}"
-    ),
-    "training_mode": lambda modules, side: (
-        f"{f'{side}: ' if side else ''}{', '.join(modules)} in training mode, dropout is on (.eval() for inference)"
-    ),
-    "rank_outputs": lambda subject, ranks, of_ranks, result, **_: (
-        f"outputs of {alone(ranks, of_ranks).lower()} {OUTPUTS_OF_RANK[result]}"
-    ),
-    "rank_ran_eager": lambda subject, ranks, of_ranks, where, function, reason: (
-        f"{alone(ranks, of_ranks).lower()} ran {function or where or 'a frame'} eager: {reason}"
-    ),
-    "rank_recompiled": lambda subject, ranks, of_ranks, function, where, times, least, timed, failed_check: (
-        f"{alone(ranks, of_ranks).lower()} recompiled {function or where or 'a frame'}"
-        f"{' in timed calls' if timed else ''}: {check_sentence(failed_check)}"
-    ),
-    "rank_broke": lambda subject, ranks, of_ranks, where, function, reason: (
-        f"{alone(ranks, of_ranks).lower()} has a graph break at {where or function or 'an unknown line'}"
-    ),
-    "ranks_differ": "A is of {a:counted rank}, B of {b}: only rank 0 of each is compared",
-    "waiting_untold": lambda subject, communication_us, rank, world_size, **_: (
-        f"{'one rank' if rank is None else f'rank {rank}'}{f' of {world_size:,}' if world_size else ''}:"
-        f" {duration(communication_us)} of communication include waiting for others (tracekit ranks FOLDER)"
-    ),
-    "communication_not_judged": (
-        "communication includes waiting: its change is neither gain nor loss (tracekit ranks FOLDER)"
-    ),
-    "interrupted": "a run was interrupted: calls or recordings are missing",
-    "cpu_run": "CPU run: it says nothing about a GPU",
-    "too_few_calls": "{calls:counted timed call} a side, {needed} needed (--iterations)",
-    "not_alternated": "the sides were not interleaved: drift counts as a difference",
-    "windows_differ": "A and B cover different windows (--window)",
-    "throttled": throttled,
-    "throttled_in_samples": "throttled in {samples} of {of_samples} samples: {reason}",
-    "clocks_differ": "GPU clocks differ",
-    "two_speeds": lambda subject, slow_share, slow_us, fast_us, lasting: (
-        f"{percent(slow_share, 0)} of {subject} at {duration(slow_us)}"
-    ),
-    "drifted": lambda subject, share: f"{subject} {drift_words(share)} during timing",
-    "speedup_by_thirds": lambda first, last, beyond_ci, slower: (
-        f"{'not steady, beyond the CI:' if beyond_ci else 'speed-up'} {third(first, slower)} in the first third,"
-        f" {third(last, slower)} in the last"
-    ),
-    "coarse_clock": "the clock shows steps of up to {share:percent 0} of a call",
-    "outliers": lambda rounds, of_rounds, speedup: (
-        f"{rounds:,} of {of_rounds:,} rounds are outliers, left out: {times(speedup)} with them"
-    ),
-    "warming": lambda subject, calls, of_calls: (
-        f"{calls:,} of {of_calls:,} calls, at the beginning, left out: speeds had not settled"
-    ),
-    "two_kinds": lambda kinds: f"processes are of two kinds: {kinds_words(kinds)}",
-    "few_stretches": lambda rounds, stretches, needed: (
-        f"{independent_words(rounds, stretches, needed)}"
-        f" (more with {'--iterations' if rounds < needed else '--time-budget, --repeat-process 4'})"
-    ),
-    "timed_slower_than_recorded": (
-        "calls of {subject} took longer timed than recorded (other load or clock): measure again"
-    ),
-    "several_gpus": "{subject} ran on {gpus} GPUs: figures are sums",
-    "rank_memory": lambda subject, ranks, of_ranks, peak_bytes, least_bytes: (
-        f"{alone(ranks, of_ranks).lower()} holds {size(peak_bytes)} in {subject}, the rank with least"
-        f" {size(least_bytes)}"
-    ),
-}
-
 #: Outputs that are fine.
 OUTPUTS = {"equal": "Outputs are equal", "as_accurate": "Outputs as accurate as eager's"}
 
-#: The last of what ranks of a job did otherwise.
-LAST_OF_RANKS = "rank_broke"
+#: Notes without which the headline is read wrong, the gravest first. `Note` stands for those of wings that have
+#: `on_first_screen`.
+GRAVEST_FIRST: tuple[type[Note], ...] = (
+    *(recordings.DamagedRecording, recordings.SameRecording, CompiledWhileTimed, RanEager, PartRanEager),
+    *(recordings.NotReadOverSteps, TrainingMode),
+    *(RankOutputs, RankRanEager, RankRecompiled, RankBroke, Note, RanksDiffer, WaitingUntold, CommunicationNotJudged),
+    *(Interrupted, recordings.CpuRun, TooFewCalls, NotAlternated, recordings.WindowsDiffer),
+    *(Throttled, ThrottledInSamples, ClocksDiffer, TwoSpeeds, Drifted, SpeedupByThirds, CoarseClock, Outliers, Warming),
+    *(TwoKinds, FewStretches, recordings.TimedSlowerThanRecorded, recordings.SeveralGpus, RankMemory),
+)
 
 
-@cache
-def every_headline() -> dict[str, Sentence]:
-    """Those of the core and of wings, which stand behind what ranks did, the gravest first."""
-    of_wings = {code: words for wing in wings() if wing.headlines for code, words in load(wing.headlines).items()}
-    said = {}
-    for code, words in HEADLINE.items():
-        said[code] = words
-        said |= of_wings if code == LAST_OF_RANKS else {}
-    return said
-
-
-def headline_notes(notes: tuple[Note, ...], names: tuple[str, str] = ("A", "B")) -> tuple[str, ...]:
+def headline_notes(notes: Iterable[Note | NoteStruct], names: tuple[str, str] = ("A", "B")) -> tuple[str, ...]:
     """A line each of the notes that bear on the headline, the gravest first; those of one text, and both sides' speeds,
     in one. `names` are what A and B are called."""
-    known = every_headline()
-    order = list(known)
-    bearing = sorted((note for note in notes if note.code in known), key=lambda note: order.index(note.code))
-    said: dict[str, list[str]] = {}
+    bearing = sorted(filter(_is_on_first_screen, notes), key=_place)
+    throttled = next((note for note in bearing if isinstance(note, Throttled)), None)
+    said: dict[type[Note | NoteStruct], list[str]] = {}
     for note in bearing:
-        words = say(known[note.code], note.facts, note.subject)
-        if note.code == "clocks_differ":
-            words = clock_words(note.facts["clocks_mhz"], names)
-            if note.facts["faster"] == note.facts["lower"]:
-                words += " (gain larger at equal clocks)"
-            if held := next((each.facts for each in bearing if each.code == "throttled"), None):
-                said["throttled"] = [f"{limit_words(held['limit'], held['share'])}; {words}"]
+        words = _short(note)
+        if isinstance(note, ClocksDiffer):
+            words = note.but(sides=names).short()
+            if throttled:
+                said[Throttled] = [f"{throttled.limited()}; {words}"]
                 continue
-        said.setdefault(note.code, []).append(words)
-    if drifts := said.get("drifted"):
-        thirds = said.pop("speedup_by_thirds", [])
-        beyond = any(note.code == "speedup_by_thirds" and note.facts["beyond_ci"] for note in bearing)
-        said["drifted"] = thirds if beyond else ["; ".join((*drifts, *thirds))]
-    if speeds := said.get("two_speeds"):
-        said["two_speeds"] = [f"calls are bimodal: {', '.join(speeds)}"]
+        said.setdefault(type(note), []).append(words)
+    if drifts := said.get(Drifted):
+        thirds = said.pop(SpeedupByThirds, [])
+        beyond = any(isinstance(note, SpeedupByThirds) and note.beyond_ci for note in bearing)
+        said[Drifted] = thirds if beyond else ["; ".join((*drifts, *thirds))]
+    if speeds := said.get(TwoSpeeds):
+        said[TwoSpeeds] = [f"calls are bimodal: {', '.join(speeds)}"]
     return tuple(dict.fromkeys(each for words in said.values() for each in words))
 
 
-def clock_words(clocks_mhz: Sequence[float], names: Sequence[str]) -> str:
-    told = (f"{clock:,.0f} {name}" for name, clock in zip(names, clocks_mhz, strict=True))
-    return f"clock {', '.join(told).replace(' ', ' MHz ', 1)}"
+def _is_on_first_screen(note: Note | NoteStruct) -> bool:
+    if isinstance(note, NoteStruct):  # Interim, until wings' notes are classes.
+        return note.code in _headlines_of_wings()
+    return note.on_first_screen or type(note) in GRAVEST_FIRST
+
+
+def _place(note: Note | NoteStruct) -> int:
+    kind = type(note)
+    return GRAVEST_FIRST.index(kind if kind in GRAVEST_FIRST else Note)
+
+
+def _short(note: Note | NoteStruct) -> str:
+    """Interim, until wings' notes are classes."""
+    if isinstance(note, NoteStruct):
+        return say(_headlines_of_wings()[note.code], note.facts, note.subject)
+    return note.short()
+
+
+def _headlines_of_wings() -> dict[str, Sentence]:
+    """Interim, until wings' notes are classes."""
+    return {code: words for wing in wings() if wing.headlines for code, words in load(wing.headlines).items()}
 
 
 def advice_words(finding: Finding) -> tuple[str, str]:
@@ -244,7 +189,7 @@ def slower_cause(cause: str, comparison: Comparison) -> str:
 
 def slower_kernels(comparison: Comparison) -> str:
     """Why kernels that are the same take longer."""
-    lower = {note.facts["lower"] for note in comparison.notes if note.code == "clocks_differ"}
+    lower = {note.lower for note in comparison.notes if isinstance(note, ClocksDiffer)}
     if comparison.b.analysis.communication and comparison.b.label not in lower:
         return "perhaps for communication beside them"
     return "the lower GPU clock" if comparison.b.label in lower else "cause not known"

@@ -15,7 +15,7 @@ from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.model.option import option_words, words_of
 from tracekit.model.run import CompileFacts, FormName, FormResult
 from tracekit.model.timing import BreakEven, FormTiming
@@ -110,16 +110,16 @@ def _find_cached(facts: CompileFacts | None) -> Iterator[Note]:
     """A cell's own cache is empty, but a remote one, or one that the environment names, may not be."""
     if facts and facts.cache_hits:
         hits = {"hits": facts.cache_hits, "graphs": facts.graphs, "cache_was_empty": facts.cache_was_empty}
-        yield Note("graphs_from_cache", facts=hits)
+        yield NoteStruct("graphs_from_cache", facts=hits)
     elif facts and facts.cache_was_empty is False:
-        yield Note("cache_not_empty")
+        yield NoteStruct("cache_not_empty")
 
 
 def _describe_lost(result: CellResult) -> Note:
     """That one of several processes has no times."""
     assert result.failure is not None
     facts = {"process": result.process, "outcome": result.outcome, "message": result.failure.message}
-    return Note("process_without_times", facts=facts)
+    return NoteStruct("process_without_times", facts=facts)
 
 
 def _read_process(result: CellResult, conditions: Conditions) -> ProcessFigures:

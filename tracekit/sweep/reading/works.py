@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from tracekit import __version__
 from tracekit.model.cell import CellRun
 from tracekit.model.estimate import Statement
-from tracekit.model.note import Note, distinct
+from tracekit.model.note import Note, NoteStruct, distinct
 from tracekit.model.run import Environment
 from tracekit.shell import variable_words
 from tracekit.sweep.cells import Asked, CellResult, Suite
@@ -212,25 +212,25 @@ def _find_notes(
     )
     for code, what, values in said:
         if len(several := list(dict.fromkeys(filter(None, values)))) > 1:
-            yield Note(code, facts={what: several} if what else {})
+            yield NoteStruct(code, facts={what: several} if what else {})
     if differing := [work for work in works if work.differs]:
         differences = [asdict(each) for each in distinct(each for work in differing for each in work.differs)]
         facts = {"differences": differences, "works": len(differing), "of_works": len(works)}
-        yield Note("machines_of_a_work_differ", facts=facts)
+        yield NoteStruct("machines_of_a_work_differ", facts=facts)
     for group in groups:
         for (key, _), number in Counter(map(_process, group)).items():
             if number > 1:
-                yield Note("same_cell_in_files", facts={"key": key, "files": number})
+                yield NoteStruct("same_cell_in_files", facts={"key": key, "files": number})
     yield from find_side_by_side(results)
     cells = _grouped((result for result in results if result.host), lambda each: each.cell.key).values()
     hosts = [(len({each.process for each in cell}), len({each.host for each in cell})) for cell in cells]
     # Where all are of one host nobody spread them.
     if shared := sum(processes > number > 1 for processes, number in hosts):
         of_cells = sum(processes > 1 for processes, _ in hosts)
-        yield Note("processes_share_hosts", "info", facts={"cells": shared, "of_cells": of_cells})
+        yield NoteStruct("processes_share_hosts", "info", facts={"cells": shared, "of_cells": of_cells})
     timed = [cell for work in works for cell in work.cells if cell.failure is None]
     if held := sum(any(each.conditions.limits for each in cell.processes) for cell in timed):
-        yield Note("cells_throttled", facts={"cells": held, "of_cells": len(timed)})
+        yield NoteStruct("cells_throttled", facts={"cells": held, "of_cells": len(timed)})
 
 
 def _find_not_pooled(results: Sequence[CellResult]) -> Iterator[Note]:
@@ -240,7 +240,7 @@ def _find_not_pooled(results: Sequence[CellResult]) -> Iterator[Note]:
         apart = _find_apart([result for each in unlike for result in each])
         differences = [asdict(Statement(what, {"values": values})) for what, values in apart.items()]
         facts = {"cells": len(unlike), "of_cells": len(cells), "differences": differences}
-        yield Note("processes_not_pooled", facts=facts)
+        yield NoteStruct("processes_not_pooled", facts=facts)
 
 
 def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:
@@ -248,7 +248,7 @@ def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:
     timed = [each for each in zip(_overlaps(results), results, strict=True) if each[1].outcome == "done"]
     if beside := {result.cell.key for seconds, result in timed if sum(seconds) > SHORTEST_SECONDS}:
         of_cells = len({result.cell.key for _, result in timed})
-        yield Note("cells_side_by_side", facts={"cells": len(beside), "of_cells": of_cells})
+        yield NoteStruct("cells_side_by_side", facts={"cells": len(beside), "of_cells": of_cells})
 
 
 def _overlaps(results: Sequence[CellResult]) -> Iterator[list[float]]:

@@ -1,8 +1,7 @@
 """A sweep as JSON, `tracekit.sweep/1`, and the schemas of what is written of one. From the first release on changes are
 additive only."""
 
-import msgspec
-
+from tracekit.model.statement import builtins_of
 from tracekit.report.contract import json_text
 from tracekit.report.schemas import BESIDE, Written
 from tracekit.report.words.notes import note_sentences
@@ -30,7 +29,7 @@ SWEEP, CELL = Written(Sweep, BESIDE | OF_SWEEPS), Written(CellResult, None)
 def sweep_json(sweep: Sweep) -> str:
     """The sweep as it is; what is no number was not measured, and is null. `warnings` and `held_back` are what notes
     say."""
-    told = msgspec.to_builtins(sweep)
+    told = builtins_of(sweep)
     told["warnings"] = note_sentences(sweep.notes)
     told["differs"] = published_differences(sweep)
     for note in told["notes"]:

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times, times_within
 from tracekit.report.words.common import ratio_span
 from tracekit.report.words.saying import Sentence, say
@@ -297,7 +297,7 @@ def spread_notes(sweep: Sweep) -> tuple[Note, ...]:
     widest, work = max(spreads, key=lambda each: each[0], default=(0.0, None))
     if work is None or widest <= MUCH_APART:
         return ()
-    return (Note("eager_process_spread", facts={"work": label(sweep).of(work), "spread": widest}),)
+    return (NoteStruct("eager_process_spread", facts={"work": label(sweep).of(work), "spread": widest}),)
 
 
 def published_differences(sweep: Sweep) -> tuple[str, ...]:

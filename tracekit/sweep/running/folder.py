@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.files import read_bounded, write_replaced
-from tracekit.model.note import Note
+from tracekit.model.note import Note, NoteStruct
 from tracekit.shell import quoted
 from tracekit.sweep.cells import CONFIRMING, Asked, AskedCall, Cell, CellResult
 from tracekit.workloads.sources import find_changed
@@ -277,18 +277,18 @@ def find_doubts(folder: SweepFolder, asked: Asked | None, results: Sequence[Cell
     if old := [found for found in results if is_outdated(found, since.get(found.cell.key))]:
         begun = min(since[found.cell.key] for found in old)
         cells, of_cells = (len({found.cell.key for found in some}) for some in (old, results))
-        notes.append(Note("cells_outdated", facts={"cells": cells, "of_cells": of_cells, "since": begun}))
+        notes.append(NoteStruct("cells_outdated", facts={"cells": cells, "of_cells": of_cells, "since": begun}))
     notes += cells_of_other_versions(results)
     seeds = sorted({found.cell.request.seed for found in results})
     if len(seeds) > 1:
-        notes.append(Note("several_seeds", facts={"seeds": seeds}))
+        notes.append(NoteStruct("several_seeds", facts={"seeds": seeds}))
     return tuple(notes)
 
 
 def unreadable_cells(folder: SweepFolder) -> Iterator[Note]:
     """Of each file that cannot be read, that it counts as missing."""
     for name, why in folder.unreadable.items():
-        yield Note("cell_unreadable", facts={"path": str(folder.path / CELLS / name), "reason": why})
+        yield NoteStruct("cell_unreadable", facts={"path": str(folder.path / CELLS / name), "reason": why})
 
 
 def cells_of_other_versions(results: Sequence[CellResult]) -> Iterator[Note]:
@@ -301,7 +301,9 @@ def cells_of_other_versions(results: Sequence[CellResult]) -> Iterator[Note]:
         workload = processes[0].cell.request.workload
         changed.update((workload, names) for names in set(map(changed_sources, processes)) if names)
     for (workload, names), number in changed.items():
-        yield Note("cells_of_another_version", facts={"cells": number, "workload": workload, "files": list(names)})
+        yield NoteStruct(
+            "cells_of_another_version", facts={"cells": number, "workload": workload, "files": list(names)}
+        )
 
 
 def _encoded(noun: Asked | CellResult) -> bytes:

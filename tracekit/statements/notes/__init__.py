@@ -1,0 +1,1 @@
+"""Notes on the sides of a comparison, and on one side alone."""

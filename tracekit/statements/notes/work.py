@@ -1,0 +1,124 @@
+"""What besides the compilation differs between the sides, and what was not run as it was asked."""
+
+from collections.abc import Mapping, Sequence
+
+from tracekit.model.note import Note
+from tracekit.model.option import OPTIONS
+from tracekit.shell import variable_words
+
+#: What a setting, or a fact of the machine, is called.
+WORDS = {each.name: each.word for each in OPTIONS} | {
+    "gpu": "GPU",
+    "gpus": "number of GPUs",
+    "driver": "driver",
+    "cuda": "CUDA version",
+    "cpu": "CPU",
+    "cpu_threads": "CPU threads",
+    "python": "Python",
+    "float32_matmul_precision": "float32_matmul_precision",
+    "variables": "torch environment variables",
+}
+
+#: What a setting is: several words, variables by name, or one of them.
+Setting = str | float | Sequence[str] | Mapping[str, str] | None
+
+
+class SettingDiffers(Note):
+    code = "setting_differs"
+    setting: str
+    a: Setting
+    b: Setting
+    a_name: str | None = None  #: The names of the runs, where more than two are compared.
+    b_name: str | None = None
+
+    def long(self) -> str:
+        ends = f"A {_shown(self.a)}, B {_shown(self.b)}"
+        return f"{runs_named(self.a_name, self.b_name)}The sides differ in {WORDS[self.setting]}: {ends}."
+
+
+class PackageDiffers(Note):
+    code = "package_differs"
+    package: str
+    a: str | None
+    b: str | None
+    a_name: str | None = None  #: The names of the runs, where more than two are compared.
+    b_name: str | None = None
+
+    def long(self) -> str:
+        ends = f"A {_shown(self.a)}, B {_shown(self.b)}"
+        return f"{runs_named(self.a_name, self.b_name)}The sides differ in {self.package}: {ends}."
+
+
+def runs_named(a_name: str | None, b_name: str | None) -> str:
+    return f"{a_name} (A) and {b_name} (B): " if a_name is not None else ""
+
+
+def _shown(value: Setting) -> str:
+    if value is None:
+        return "not recorded"
+    if isinstance(value, Mapping):
+        return variable_words(value) or "none"
+    if isinstance(value, str | float | int):
+        return str(value)
+    return " ".join(value) or "none"
+
+
+class OneSideGenerates(Note):
+    code = "one_side_generates"
+    side: str
+
+    def long(self) -> str:
+        return f"Only {self.side} generates text."
+
+
+class OneSideIsOwn(Note):
+    code = "one_side_is_own"
+    side: str
+
+    def long(self) -> str:
+        return f"Only {self.side} is a user-defined model."
+
+
+class TrainingMode(Note):
+    code = "training_mode"
+    modules: Sequence[str]
+    side: str | None  #: None where it is so of both.
+
+    def long(self) -> str:
+        return (
+            f"{self._named()} {'was' if len(self.modules) == 1 else 'were'} in training mode: dropout is on, batch norm"
+            " updates its averages. Call .eval() to measure inference."
+        )
+
+    def short(self) -> str:
+        return f"{self._named()} in training mode, dropout is on (.eval() for inference)"
+
+    def _named(self) -> str:
+        return f"{f'{self.side}: ' if self.side else ''}{', '.join(self.modules)}"
+
+
+class RanEager(Note):
+    code = "ran_eager"
+    usual_severity = "error"
+    grave = True
+    reason: str | None
+
+    def long(self) -> str:
+        because = f" ({self.reason})" if self.reason else ""
+        return f"Compiled ran eager: no recorded step entered compiled code{because}."
+
+    def short(self) -> str:
+        return f"the compiled model ran eager{f': {self.reason}' if self.reason else ''}"
+
+
+class PartRanEager(Note):
+    code = "part_ran_eager"
+    subject: str
+    place: str
+    reason: str
+
+    def long(self) -> str:
+        return f"Part of {self.subject} ran eager: {self.place}: {self.reason}."
+
+    def short(self) -> str:
+        return f"part of the model ran eager: {self.place}"
