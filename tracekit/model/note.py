@@ -36,6 +36,7 @@ class Note(Statement):
     """A fact that bears on figures. A class has a `subject` where it is about one side."""
 
     as_written = WrittenNote
+    beside = ("subject",)
     #: Whether the headline misleads without it.
     grave: ClassVar[bool] = False
 

@@ -1,15 +1,14 @@
 """A sweep as JSON, `tracekit.sweep/1`, and the schemas of what is written of one. From the first release on changes are
 additive only."""
 
-import msgspec
-
+from tracekit.model.statement import builtins_of
 from tracekit.report.contract import json_text
 from tracekit.report.schemas import BESIDE, Written
 from tracekit.report.words.notes import note_sentences
 from tracekit.sweep.cells import CellResult
 from tracekit.sweep.figures import Sweep
-from tracekit.sweep.report.notes import machine_difference
 from tracekit.sweep.report.words import published_differences
+from tracekit.sweep.statements.notes import in_words
 
 #: What stands in a sweep's JSON besides the fields of its nouns.
 OF_SWEEPS: dict[str, dict[str, tuple[object, str]]] = {
@@ -30,15 +29,11 @@ SWEEP, CELL = Written(Sweep, BESIDE | OF_SWEEPS), Written(CellResult, None)
 def sweep_json(sweep: Sweep) -> str:
     """The sweep as it is; what is no number was not measured, and is null. `warnings` and `held_back` are what notes
     say."""
-    told = msgspec.to_builtins(sweep)
+    told = builtins_of(sweep)
     told["warnings"] = note_sentences(sweep.notes)
     told["differs"] = published_differences(sweep)
-    for note in told["notes"]:
-        if note["code"] in ("machines_of_a_work_differ", "processes_not_pooled"):
-            note["facts"]["differences"] = [machine_difference(**each) for each in note["facts"]["differences"]]
     for work, fields in zip(sweep.works, told["works"], strict=True):
-        for name, statements in (("differs", work.differs), ("apart", work.apart)):
-            fields[name] = [machine_difference(each.code, each.facts) for each in statements]
+        fields |= {"differs": in_words(work.differs), "apart": in_words(work.apart)}
         for cell, of_cell in zip(work.cells, fields["cells"], strict=True):
             of_cell["warnings"] = note_sentences(cell.notes)
             of_cell["conditions"]["held_back"] = note_sentences(cell.conditions.limits)
