@@ -1,4 +1,4 @@
-"""What findings and notes on ranks say."""
+"""What findings on ranks say."""
 
 from typing import Any
 
@@ -7,11 +7,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from tracekit.model.advice import Action
 from tracekit.model.comparison import Finding
-from tracekit.model.note import NoteStruct
 from tracekit.ranks.compared.finding_words import IN_CODE, LINES, WHY, WORDS
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title, is_code
-from tracekit.report.words.notes import note_sentence
-from tracekit.report.words.short import advice_words, headline_notes
+from tracekit.report.words.short import advice_words
 
 OVERLAPPED = {"a_overlapped_share": 0.9, "b_overlapped_share": 0.2}
 BUCKETS = {"a_buckets": 13.0, "b_buckets": 2.0, "a_each_bytes": 25e6, "b_each_bytes": 160e6, **OVERLAPPED}
@@ -45,16 +43,6 @@ def test_a_finding_says(code: str, snapshot: SnapshotAssertion) -> None:
 def test_lines_to_write_are_copied_as_they_stand(snapshot: SnapshotAssertion) -> None:
     advised = [Finding("ddp_buckets", "warning", {}, None, Action(code)) for code in LINES]
     assert all(map(is_code, advised)) and [finding_advice(each) for each in advised] == snapshot
-
-
-@pytest.mark.parametrize("in_place_of", [None, "all_gather"])
-def test_a_note_on_uneven_collectives_says(in_place_of: str | None, snapshot: SnapshotAssertion) -> None:
-    facts = {"ranks": [1], "of_ranks": 8, "collective": "all_reduce", "count": 3, "usual_count": 2}
-    note = NoteStruct("rank_collectives", "warning", "compiled", {**facts, "in_place_of": in_place_of})
-    assert (note_sentence(note), *headline_notes((NoteStruct("cpu_run"), note))) == snapshot
-    # Behind what makes the figures worth nothing.
-    graver = NoteStruct("ran_eager", facts={"reason": None}, grave=True)
-    assert headline_notes((note, graver)) == (*headline_notes((graver,)), *headline_notes((note,)))
 
 
 def test_advice_on_ranks_is_told_in_few_words() -> None:
