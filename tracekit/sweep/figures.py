@@ -209,9 +209,7 @@ class Work(Struct, frozen=True):
     cells: tuple[CellFigures, ...]
     best: tuple[Best, ...]
     differs: tuple[MachineDifference, ...]  #: What is not the same on all machines of it.
-    apart: tuple[
-        MachineDifference, ...
-    ] = ()  #: What tells its machine from those of other processes of the same cells.
+    apart: tuple[MachineDifference, ...] = ()  #: What tells its machine from those of other processes of its cells.
 
 
 class PublishedBeside(Struct, frozen=True):
