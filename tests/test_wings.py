@@ -68,7 +68,6 @@ def test_what_a_wing_names_is_there(name: str) -> None:
     assert all(isinstance(wings.load(command.place), click.Command) for command in wing.commands.values())
     assert all(isinstance(wings.load(place), Written) for place in wing.schemas.values())
     assert all(callable(wings.load(place)) for place in (*(wing.together or ()), *filter(None, [wing.beside])))
-    assert wing.notes is None or wings.load(wing.notes)
     assert all(wings.load(place) for place in wing.over_ranks or ())
     assert wing.why_no_traces is None or wings.load(wing.why_no_traces)(str(ROOT)) is None
 

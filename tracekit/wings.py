@@ -63,8 +63,6 @@ class Wing(NamedTuple):
     commands: Mapping[str, Command] = MappingProxyType({})  #: By name.
     #: Of `tracekit schema`: by name the `report.schemas.Written` of a file.
     schemas: Mapping[str, str] = MappingProxyType({})
-    notes: str | None = None  #: Sentences of its own notes, by code, where comparisons and single runs show them too.
-    headlines: str | None = None  #: Of these notes those that the first screen has, in few words.
     #: Given a folder: where it is one of the wing's, that it holds no traces and what shows it.
     why_no_traces: str | None = None
     together: Together | None = None

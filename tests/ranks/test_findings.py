@@ -11,7 +11,6 @@ from tests.ranks.jobs import Stretch, make_digest, simulate
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import RankFinding
 from tracekit.ranks.joining import join_ranks
-from tracekit.ranks.report.rank_findings import finding_evidence, finding_title
 
 #: Ten steps of a kernel and a collective, which takes a fifth of the step.
 STEPS = range(10)
@@ -21,7 +20,7 @@ TALK: tuple[Stretch, ...] = tuple((step * 100 + 80, step * 100 + 100) for step i
 def found(digests: Sequence[RankDigest]) -> dict[str, RankFinding]:
     """By their codes; each can be said."""
     findings = join_ranks(digests).findings
-    assert all(finding_title(each) and finding_evidence(each) for each in findings)
+    assert all(each.title() and each.long() for each in findings)
     return {each.code: each for each in findings}
 
 

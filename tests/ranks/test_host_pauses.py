@@ -12,7 +12,7 @@ from tracekit.ranks.host_pauses import HostPause, find_pauses
 from tracekit.ranks.job_figures import RankFinding
 from tracekit.ranks.joining import join_ranks
 from tracekit.ranks.lone_syncs import find_lone_syncs
-from tracekit.ranks.report.rank_findings import finding_evidence, finding_title
+from tracekit.ranks.statements.findings import MoreLaunches
 
 STEPS, PLACES, STEP_US = 5, 8, 10_000
 #: How long the host lets the GPU wait before each kernel of a step.
@@ -119,7 +119,7 @@ def test_copies_that_all_make_or_nobody_waits_for_are_no_such_thing():
 def found_of(digests: dict[int, RankDigest]) -> dict[str, RankFinding]:
     """Each can be said."""
     findings = join_ranks([*digests.values()]).findings
-    assert all(finding_title(each) and finding_evidence(each) for each in findings)
+    assert all(each.title() and each.long() for each in findings)
     return {each.code: each for each in findings}
 
 
@@ -140,9 +140,5 @@ def test_a_slow_host_that_has_more_to_launch_is_told_so():
     assert "slow_host" in (alike := found_of(digests)) and "more_launches" not in alike
     fewer = digests[0].activities.filter((pl.col("name") != "gemm7") | (pl.col("step") == 0))
     told = found_of({**digests, 0: replace(digests[0], activities=fewer)})
-    assert told["more_launches"].rank == 1
-    assert told["more_launches"].facts == {
-        "more": STEPS - 1,
-        "count": STEPS * PLACES,
-        "usual_count": STEPS * PLACES - STEPS + 1,
-    }
+    count, more = STEPS * PLACES, STEPS - 1
+    assert told["more_launches"] == MoreLaunches(1, None, more=more, count=count, usual_count=count - more)

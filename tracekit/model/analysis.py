@@ -71,6 +71,7 @@ class Health(Statement):
     """Something a reader of the figures must know about the recording."""
 
     as_written = HealthFinding
+    beside = ("count",)
     count: int
 
     def written(self) -> HealthFinding:

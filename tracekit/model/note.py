@@ -36,6 +36,7 @@ class Note(Statement):
     """A fact that bears on figures. A class has a `subject` where it is about one side."""
 
     as_written = WrittenNote
+    beside = ("subject",)
     #: Whether the headline misleads without it.
     grave: ClassVar[bool] = False
     #: Of a wing's note: whether the first screen has it too, behind what ranks did.
@@ -44,16 +45,6 @@ class Note(Statement):
     def written(self) -> WrittenNote:
         subject: str | None = getattr(self, "subject", None)
         return WrittenNote(self.code, self.severity, subject, self.facts, self.grave)
-
-
-class NoteStruct(Struct, frozen=True):
-    """A note whose code has no class yet."""
-
-    code: str
-    severity: Severity = "warning"
-    subject: str | None = None
-    facts: dict[str, Any] = field(default_factory=dict)
-    grave: bool = False
 
 
 def distinct(some: Iterable[Each]) -> tuple[Each, ...]:

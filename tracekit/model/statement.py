@@ -13,8 +13,6 @@ import msgspec
 from msgspec import Struct
 
 Severity = Literal["info", "warning", "error"]
-#: Attributes that are no facts: they are written beside them.
-BESIDE = ("subject", "count")
 
 
 @dataclass_transform(frozen_default=True)
@@ -28,6 +26,7 @@ class Statement:
     usual_severity: ClassVar[Severity] = "warning"
     classes: ClassVar[dict[str, type[Statement]]]  #: Of a kind: its classes by code.
     as_written: ClassVar[type[Struct]]  #: Of a kind: what JSON holds.
+    beside: ClassVar[tuple[str, ...]] = ()  #: Of a kind: attributes that are no facts, written beside them.
 
     def __init_subclass__(cls) -> None:
         if "code" not in vars(cls):
@@ -58,7 +57,7 @@ class Statement:
     @property
     def facts(self) -> dict[str, Any]:
         """Figures and names as JSON holds them, without those that may be missing and are."""
-        own = {name: value for name, value in vars(self).items() if name not in BESIDE}
+        own = {name: value for name, value in vars(self).items() if name not in self.beside}
         told = {name: value for name, value in own.items() if not (hasattr(type(self), name) and value is None)}
         facts: dict[str, Any] = builtins_of(told)
         return facts
@@ -83,8 +82,8 @@ class Statement:
 class Written(Struct, frozen=True):
     """A statement in a file."""
 
-    code: str
-    facts: dict[str, Any]
+    code: str  #: Which.
+    facts: dict[str, Any]  #: Its figures and names, with units in their keys.
 
 
 def written(value: object) -> Struct:

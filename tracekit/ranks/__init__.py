@@ -17,8 +17,6 @@ WING = Wing(
         ),
     },
     schemas={"ranks": "tracekit.ranks.report.as_json:RANKS"},
-    notes="tracekit.ranks.compared.note_words:SENTENCES",
-    headlines="tracekit.ranks.compared.note_words:HEADLINES",
     together=Together(
         takes="tracekit.ranks.reading.recordings:are_ranks",
         takes_run="tracekit.ranks.reading.recordings:is_run_of_ranks",

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from statistics import median
-from typing import Any
 
 from tracekit.ranks.activities import computing
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import CollectiveUse, RankFinding, RankUse
+from tracekit.ranks.statements import findings as statements
 
 #: Of the window: transfer that nothing covers.
 LEAST_EXPOSED = 0.05
@@ -36,28 +36,37 @@ def find_exposed(
     each_step = sum(each.count * len(each.ranks) for each in gathers) / len(told) / steps
     if share >= LEAST_GATHERS and of_transfer >= LEAST_OF_GATHERS and each_step >= MANY_GATHERS:
         gathered_us = exposed_us
-        of_gathers = {"exposed_transfer_us": exposed_us, "share": share, "of_transfer": of_transfer}
-        yield RankFinding("exposed_all_gathers", "warning", None, of_gathers, exposed_us)
+        yield statements.ExposedAllGathers(
+            None, exposed_us, exposed_transfer_us=exposed_us, share=share, of_transfer=of_transfer
+        )
     worst = max(told, key=lambda each: (each.exposed_transfer_us or 0.0) / each.span_us)
     own_us, transfer_us = (worst.exposed_transfer_us or 0.0), worst.transfer_us or 0.0
     if own_us - gathered_us < LEAST_EXPOSED * worst.span_us:
         return
     others = [each for each in collectives if not gathered_us or each.name != "all_gather"]
     largest = max(others or gathers, key=lambda each: each.transfer_us or 0.0)
-    facts: dict[str, Any] = {"exposed_transfer_us": own_us, "share": own_us / worst.span_us, "collective": largest.name}
+    own_share = own_us / worst.span_us
     if own_us >= NO_OVERLAP * transfer_us and worst.compute_us >= LEAST_COMPUTE * worst.span_us:
         # Whether most collectives run on the stream that most compute runs on.
         digest = digests[worst.rank]
         compute = computing(digest)["stream"].mode()
         together = digest.collectives["stream"].is_in(compute.implode())
-        facts["one_stream"] = int(together.sum()) > digest.collectives.height / 2
-        yield RankFinding("no_overlap", "warning", worst.rank, facts, min(own_us, worst.compute_us))
+        yield statements.NoOverlap(
+            worst.rank,
+            min(own_us, worst.compute_us),
+            exposed_transfer_us=own_us,
+            share=own_share,
+            collective=largest.name,
+            one_stream=int(together.sum()) > digest.collectives.height / 2,
+        )
     else:
-        yield RankFinding("exposed_communication", "warning", worst.rank, facts, own_us)
+        yield statements.ExposedCommunication(
+            worst.rank, own_us, exposed_transfer_us=own_us, share=own_share, collective=largest.name
+        )
 
 
 def find_small(collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:
     """Many that are all latency."""
     count = sum(each.count for each in collectives if each.bytes is not None and each.bytes <= SMALL_BYTES)
     if count >= MANY and count > sum(each.count for each in collectives) / 2:
-        yield RankFinding("small_collectives", "info", None, {"count": count, "bytes": SMALL_BYTES})
+        yield statements.SmallCollectives(None, None, count=count, bytes=SMALL_BYTES)

@@ -7,7 +7,6 @@ from statistics import fmean, median, median_low
 import polars as pl
 
 from tracekit.model.analysis import OF_THE_GPU
-from tracekit.model.note import Severity
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.exposure import find_exposed, find_small
 from tracekit.ranks.host_pauses import find_pauses
@@ -15,10 +14,11 @@ from tracekit.ranks.job_figures import CollectiveUse, LateRank, RankFinding, Ran
 from tracekit.ranks.links import find_slow_links
 from tracekit.ranks.lone_syncs import find_lone_syncs
 from tracekit.ranks.stages import Ranks, peers_of
+from tracekit.ranks.statements import findings as statements
 from tracekit.ranks.work import count_launches, find_unsteady
 from tracekit.ranks.world import count_steps
 
-#: Of a waiting rank's window: less waiting is no straggler's doing, and less that it costs no warning.
+#: Of a waiting rank's window: less waiting is no straggler's doing.
 LEAST_WAITED = 0.01
 #: A straggler is the last to arrive in this share of the collectives that anybody waited in.
 MOSTLY_LAST = 0.6
@@ -59,7 +59,9 @@ def find(
     slower = any(each.slower >= LEAST_SLOWER for each in ranks)
     work = tuple(_uneven_work(ranks, uneven, find_unsteady(digests, peers) if slower else frozenset()))
     # More work that takes the GPU no time is the host's.
-    launching = tuple(each for each in slow if each.code == "slow_host" and each.rank not in {one.rank for one in work})
+    launching = tuple(
+        each for each in slow if isinstance(each, statements.SlowHost) and each.rank not in {one.rank for one in work}
+    )
     hosts = (
         _held_up(ranks, late, slow, digests, peers),
         _lone_syncs(digests, peers),
@@ -84,9 +86,8 @@ def _late_ranks(
     late: tuple[LateRank, ...],
     uneven: tuple[UnevenKernel, ...],
     counts: Mapping[int, int],
-) -> Iterator[RankFinding]:
-    """Ranks that others waited for, where the recording itself cannot be the reason. A warning is what costs the job
-    something, not what is overlapped."""
+) -> Iterator[statements.LateRank | statements.SlowHost]:
+    """Ranks that others waited for; late ones where the recording itself cannot be the reason."""
     uses = {each.rank: each for each in ranks}
     arrivals = sum(each.last_arrivals for each in ranks)
     span_us = max(each.span_us for each in ranks)
@@ -103,39 +104,39 @@ def _late_ranks(
         waiter = uses[each.waiter] if each.waiter is not None else use
         # What waiting cost the one that waited longest: idle SMs, and the slower kernels beside it.
         cost_us = waiter.waiting_cost_us
-        facts = {
-            "waiter": waiter.rank,
-            "most_waited_us": each.most_waited_us,
-            "exposed_us": waiter.exposed_waiting_us,
-            "price_us": waiter.overlap_price_us,
-            "price_of_waiting_us": waiter.price_of_waiting_us,
-            "cost_us": cost_us,
-            "share": cost_us / waiter.span_us,
-            "steps": counts[waiter.rank],
-            "last": use.last_arrivals,
-            "of": arrivals,
-            "cause": each.causes[0].cause,
-            "cause_us": each.causes[0].us,
-            "cause_share": each.causes[0].us / each.waited_for_us,
-            "where": each.where[0] if each.where else None,
-        }
-        of_host = facts["cause"] not in ("compute", "communication", *OF_THE_GPU)
-        if sure_us >= LEAST_SURE * each.waited_for_us:
-            severity: Severity = "warning" if cost_us >= LEAST_WAITED * waiter.span_us else "info"
-            yield RankFinding("late_rank", severity, each.rank, facts, cost_us)
-        elif of_host:
-            yield RankFinding("slow_host", "info", each.rank, facts)
+        sure, first = sure_us >= LEAST_SURE * each.waited_for_us, each.causes[0]
+        if not sure and first.cause in ("compute", "communication", *OF_THE_GPU):
+            continue
+        kind = statements.LateRank if sure else statements.SlowHost
+        yield kind(
+            each.rank,
+            cost_us if sure else None,
+            waiter=waiter.rank,
+            most_waited_us=each.most_waited_us,
+            exposed_us=waiter.exposed_waiting_us or 0.0,
+            price_us=waiter.overlap_price_us,
+            price_of_waiting_us=waiter.price_of_waiting_us,
+            cost_us=cost_us,
+            share=cost_us / waiter.span_us,
+            steps=counts[waiter.rank],
+            last=use.last_arrivals,
+            of=arrivals,
+            cause=first.cause,
+            cause_us=first.us,
+            cause_share=first.us / each.waited_for_us,
+            where=each.where[0] if each.where else None,
+        )
 
 
 def _held_up(
     ranks: tuple[RankUse, ...],
     late: tuple[LateRank, ...],
-    slow: tuple[RankFinding, ...],
+    slow: tuple[statements.LateRank | statements.SlowHost, ...],
     digests: dict[int, RankDigest],
     peers: tuple[Ranks, ...],
 ) -> Iterator[RankFinding]:
     """Ranks whose host is held up in every step, where a late rank's own finding does not say so."""
-    said = {(each.rank, each.facts["cause"]) for each in slow if each.code == "late_rank"}
+    said = {(each.rank, each.cause) for each in slow if isinstance(each, statements.LateRank)}
     waited = {each.rank: each.most_waited_us for each in late}
     span_us = max(each.span_us for each in ranks)
     for pause in find_pauses(digests, peers):
@@ -143,31 +144,42 @@ def _held_up(
             continue
         waited_us = waited.get(pause.rank, 0.0)
         grave = waited_us >= LEAST_WAITED * span_us
-        saving_us = min(pause.more_us * pause.steps, waited_us) if grave else None
-        facts = {name: getattr(pause, name) for name in pause.__struct_fields__ if name != "rank"}
-        yield RankFinding("held_up", "warning" if grave else "info", pause.rank, facts, saving_us)
+        yield statements.HeldUp(
+            pause.rank,
+            min(pause.more_us * pause.steps, waited_us) if grave else None,
+            cause=pause.cause,
+            more_us=pause.more_us,
+            own_us=pause.own_us,
+            usual_us=pause.usual_us,
+            steps=pause.steps,
+            kernel=pause.kernel,
+            where=pause.where,
+        )
 
 
 def _lone_syncs(digests: dict[int, RankDigest], peers: tuple[Ranks, ...]) -> Iterator[RankFinding]:
     """Ranks that wait for their GPU alone."""
     for sync in find_lone_syncs(digests, peers):
-        grave = sync.share >= LEAST_WAITED
-        facts = {name: getattr(sync, name) for name in sync.__struct_fields__ if name != "rank"}
-        yield RankFinding(
-            "lone_sync", "warning" if grave else "info", sync.rank, facts, sync.idle_us if grave else None
+        yield statements.LoneSync(
+            sync.rank,
+            sync.idle_us if sync.share >= LEAST_WAITED else None,
+            count=sync.count,
+            usual_count=sync.usual_count,
+            idle_us=sync.idle_us,
+            share=sync.share,
+            where=sync.where,
         )
 
 
 def _more_launches(
-    launching: tuple[RankFinding, ...], digests: dict[int, RankDigest], peers: tuple[Ranks, ...]
+    launching: tuple[statements.SlowHost, ...], digests: dict[int, RankDigest], peers: tuple[Ranks, ...]
 ) -> Iterator[RankFinding]:
     """Ranks whose hosts launch later and have more to launch: recording alone is not the reason."""
     counts = count_launches(digests, peers)
     for each in launching:
         count, usual = counts[each.rank] if each.rank is not None else (0, 0)
         if count - usual >= LEAST_MORE_LAUNCHES * usual > 0:
-            facts = {"more": count - usual, "count": count, "usual_count": usual}
-            yield RankFinding("more_launches", "warning", each.rank, facts)
+            yield statements.MoreLaunches(each.rank, None, more=count - usual, count=count, usual_count=usual)
 
 
 def _uneven_work(
@@ -178,22 +190,22 @@ def _uneven_work(
         own = [each for each in uneven if each.rank == rank.rank and each.more_us > 0]
         more_us = sum(each.more_us for each in own)
         if own and more_us >= LEAST_UNEVEN * rank.span_us:
-            facts = {
-                "more_us": more_us,
-                "share": more_us / rank.span_us,
-                "kernel": own[0].name,
-                "count": own[0].count,
-                "usual_count": own[0].usual_count,
-                "kernels": len(own),
-            }
-            yield RankFinding("uneven_work", "warning", rank.rank, facts, more_us)
+            yield statements.UnevenWork(
+                rank.rank,
+                more_us,
+                more_us=more_us,
+                share=more_us / rank.span_us,
+                kernel=own[0].name,
+                count=own[0].count,
+                usual_count=own[0].usual_count,
+                kernels=len(own),
+            )
         # What runs beside a collective that waits is slow for that; its price says so.
         beside_us = rank.overlap_price_us or 0.0
         is_slow = rank.slower >= LEAST_SLOWER and rank.rank not in unsteady
         if is_slow and beside_us < rank.slower * rank.compute_us / 2:
-            facts = {"slower": rank.slower, "compute_us": rank.compute_us}
             saving_us = rank.compute_us * rank.slower / (1 + rank.slower)
-            yield RankFinding("slow_gpu", "warning", rank.rank, facts, saving_us)
+            yield statements.SlowGpu(rank.rank, saving_us, slower=rank.slower, compute_us=rank.compute_us)
 
 
 def find_uneven_stages(
@@ -208,14 +220,15 @@ def find_uneven_stages(
     longest, mean_us = max(spent, key=lambda stage: spent[stage]), fmean(spent.values())
     more_us, span_us = spent[longest] - mean_us, max(each.span_us for each in ranks)
     if more_us >= LEAST_UNEVEN_STAGE * span_us:
-        facts = {
-            "ranks": longest,
-            "stages": len(stages),
-            "compute_us": spent[longest],
-            "mean_us": mean_us,
-            "share": more_us / mean_us,
-        }
-        yield RankFinding("uneven_stages", "warning", None, facts, more_us)
+        yield statements.UnevenStages(
+            None,
+            more_us,
+            ranks=longest,
+            stages=len(stages),
+            compute_us=spent[longest],
+            mean_us=mean_us,
+            share=more_us / mean_us,
+        )
 
 
 def _recompiled(ranks: tuple[RankUse, ...], digests: dict[int, RankDigest]) -> Iterator[RankFinding]:
@@ -227,8 +240,8 @@ def _recompiled(ranks: tuple[RankUse, ...], digests: dict[int, RankDigest]) -> I
             continue
         places = digests[use.rank].places.filter((pl.col("cause") == "compile") & pl.col("where").is_not_null())
         longest = places.sort(pl.col("end_ns") - pl.col("start_ns"), descending=True)["where"].head(1)
-        facts = {"compile_us": more_us, "share": more_us / use.span_us, "where": next(iter(longest), None)}
-        yield RankFinding("recompiled", "warning", use.rank, facts, more_us)
+        where = next(iter(longest), None)
+        yield statements.Recompiled(use.rank, more_us, compile_us=more_us, share=more_us / use.span_us, where=where)
 
 
 def _uneven_split(collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFinding]:
@@ -237,5 +250,11 @@ def _uneven_split(collectives: tuple[CollectiveUse, ...]) -> Iterator[RankFindin
         mean = sum(one.received for one in each.rank_bytes) / max(len(each.rank_bytes), 1)
         most = max(each.rank_bytes, key=lambda one: max(one.sent, one.received), default=None)
         if most is not None and mean and max(most.sent, most.received) >= LEAST_UNEVEN_SPLIT * mean:
-            facts = {"times": max(most.sent, most.received) / mean, "sent": most.sent, "received": most.received}
-            yield RankFinding("uneven_split", "info", most.rank, facts | {"count": each.count})
+            yield statements.UnevenSplit(
+                most.rank,
+                None,
+                times=max(most.sent, most.received) / mean,
+                sent=most.sent,
+                received=most.received,
+                count=each.count,
+            )

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from tracekit.model.note import Note, Severity
+from tracekit.model.note import WrittenNote
+from tracekit.model.statement import Severity, Statement
 from tracekit.model.timeline import StepTimeline
 
 #: How a collective of one rank was joined to those of the others, the surest first.
@@ -217,14 +218,52 @@ class UnevenKernel(Struct, frozen=True):
     more_us: float  #: Its time, less what is usual.
 
 
-class RankFinding(Struct, frozen=True):
-    """What a reader should know or do; `report/rank_findings.py` says it in English."""
+class WrittenRankFinding(Struct, frozen=True):
+    """What a reader should know or do, as JSON holds it."""
 
     code: str
     severity: Severity
     rank: int | None  #: Whom it is about; None for the job.
     facts: dict[str, Any]  #: Figures and names, with units in their keys.
-    saving_us: float | None = None  #: Of the window at most, by estimate; None where nobody can say.
+    saving_us: float | None  #: Of the window at most, by estimate; None where nobody can say.
+    title: str  #: The finding in words.
+    evidence: str  #: What it rests on, in words.
+
+
+class RankFinding(Statement):
+    """What a reader should know or do."""
+
+    as_written = WrittenRankFinding
+    beside = ("rank", "saving_us")
+    #: Why to do that, and what shows more; empty where nothing does.
+    why = command = ""
+    rank: int | None
+    saving_us: float | None
+
+    def title(self) -> str:
+        raise NotImplementedError
+
+    def to_do(self) -> str:
+        """Empty where that depends on more than the finding."""
+        return ""
+
+    def written(self) -> WrittenRankFinding:
+        return WrittenRankFinding(
+            self.code, self.severity, self.rank, self.facts, self.saving_us, self.title(), self.long()
+        )
+
+
+class RankNote(Statement):
+    """A fact about recordings of ranks that bears on figures. A class has a `subject` where it is about one file."""
+
+    as_written = WrittenNote
+    beside = ("subject",)
+    #: What is wrong with a recording that is left out for it, as such are counted; else empty.
+    fault = ""
+
+    def written(self) -> WrittenNote:
+        subject: str | None = getattr(self, "subject", None)
+        return WrittenNote(self.code, self.severity, subject, self.facts, grave=False)
 
 
 class UnmatchedCollectives(Struct, frozen=True):
@@ -319,7 +358,7 @@ class Ranks(Struct, frozen=True):
     waits: tuple[WaitedFor, ...] = ()
     uneven: tuple[UnevenKernel, ...] = ()
     findings: tuple[RankFinding, ...] = ()
-    notes: tuple[Note, ...] = ()
+    notes: tuple[RankNote, ...] = ()
     worst: tuple[OneCollective, ...] = ()  #: The single collectives with most waiting, the most first.
     stretches: tuple[Stretch, ...] = ()  #: Around the worst of them, where somebody will look at them.
     groups: tuple[RankGroup, ...] = ()  #: By host, and by each axis of parallelism; of a fleet.

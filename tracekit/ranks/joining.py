@@ -7,14 +7,13 @@ import numpy as np
 import polars as pl
 from msgspec.structs import replace
 
-from tracekit.model.note import Note, NoteStruct
 from tracekit.ranks import findings
 from tracekit.ranks.clocks import ONE_CLOCK_NS, Clocks, align_clocks, one_clock
 from tracekit.ranks.collectives import sum_collectives, worst_collectives
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.ends import share_a_clock
 from tracekit.ranks.foreign import find_foreign
-from tracekit.ranks.job_figures import Ranks, RankUse, StepsRead, Unmatched, UnmatchedCollectives, WaitedFor
+from tracekit.ranks.job_figures import RankNote, Ranks, RankUse, StepsRead, Unmatched, UnmatchedCollectives, WaitedFor
 from tracekit.ranks.joined import Joined
 from tracekit.ranks.late_ranks import explain_lateness
 from tracekit.ranks.lateness import find_lateness
@@ -22,6 +21,7 @@ from tracekit.ranks.matching import Matching, match_collectives, named_collectiv
 from tracekit.ranks.overlap import OverlapPrice, price_overlap
 from tracekit.ranks.rows import Collective, times_of
 from tracekit.ranks.stages import find_stages
+from tracekit.ranks.statements import notes as statements
 from tracekit.ranks.stretches import draw_stretches
 from tracekit.ranks.waiting import Account, Waits, account_of, measure_waits
 from tracekit.ranks.work import compare_work
@@ -39,7 +39,7 @@ def join_ranks(recordings: Sequence[RankDigest]) -> Ranks:
     return tell_ranks(match_ranks(recordings))
 
 
-def match_ranks(recordings: Sequence[RankDigest], left_out: Sequence[Note] = ()) -> Joined:
+def match_ranks(recordings: Sequence[RankDigest], left_out: Sequence[RankNote] = ()) -> Joined:
     """One job's ranks on one clock, and their collectives. Raises TracekitError where no recording can be used."""
     joined = _match(gather_job(recordings, left_out))
     foreign = _foreign(joined)
@@ -110,31 +110,29 @@ def tell_ranks(joined: Joined, *, drawn: bool = False) -> Ranks:
     )
 
 
-def notes_of(joined: Joined) -> tuple[Note, ...]:
+def notes_of(joined: Joined) -> tuple[RankNote, ...]:
     """What a reader must know of the recordings before believing the figures."""
     unmatched = _unmatched(joined.digests, joined.matching)
     digests, clocks, skews = joined.digests, joined.clocks, joined.skews_us
-    notes: list[Note] = []
+    notes: list[RankNote] = []
     if not any(each.collectives.height for each in digests.values()):
-        notes.append(NoteStruct("no_collectives", "warning"))
+        notes.append(statements.NoCollectives())
     elif len(digests) > 1 and not clocks.known:
-        notes.append(NoteStruct("clocks_unknown", "warning", None, {"hosts": clocks.hosts}))
+        notes.append(statements.ClocksUnknown(hosts=clocks.hosts))
     if any(skews.values()):
         rank = max(skews, key=lambda each: skews[each])
-        notes.append(NoteStruct("start_skew", "info", None, {"rank": rank, "most_us": skews[rank]}))
+        notes.append(statements.StartSkew(rank=rank, most_us=skews[rank]))
     every = joined.matching.collectives
     groups = {id(each.group): each.group for each in every}
     recorded = {key: set(digests).intersection(ranks) for key, ranks in groups.items()}
     lacking = sum(not recorded[id(each.group)] <= {it.rank for it in each.members} for each in every if not each.flow)
     if lacking:
-        notes.append(NoteStruct("parts_missing", "warning", None, {"count": lacking, "of": len(every)}))
+        notes.append(statements.PartsMissing(count=lacking, of=len(every)))
     if unmatched and len(digests) > 1:
         count, total_us = sum(each.count for each in unmatched), sum(each.total_us for each in unmatched)
         reason = max(unmatched, key=lambda each: each.count).reason
-        facts = {"count": count, "total_us": total_us, "reason": reason}
-        # Recordings that share few are hardly of one job.
-        facts["of"] = sum(each.collectives.height for each in digests.values())
-        notes.append(NoteStruct("unmatched_collectives", "warning", None, facts))
+        of = sum(each.collectives.height for each in digests.values())
+        notes.append(statements.UnmatchedCollectives(count=count, total_us=total_us, reason=reason, of=of))
     return (*joined.job.notes, *notes)
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tracekit.ranks.digests import RankDigest
 from tracekit.ranks.job_figures import CollectiveUse, RankFinding
+from tracekit.ranks.statements import findings as statements
 
 #: Smaller messages are latency; so many are no chance.
 LARGE_BYTES, LEAST_COUNT = 16 << 20, 3
@@ -81,36 +82,43 @@ def find_slow_links(collectives: tuple[CollectiveUse, ...], digests: dict[int, R
     slow = [each for each in large if each.peak_gbps and (each.busbw_gbps or 0.0) < FAR_BELOW * each.peak_gbps]
     for each in sorted(slow, key=lambda one: -(one.transfer_us or 0.0))[:1]:
         share = (each.busbw_gbps or 0.0) / (each.peak_gbps or 1.0)
-        groups = len({one.ranks for one in slow})
-        facts = _facts(each) | {"peak_gbps": each.peak_gbps, "share": share, "groups": groups}
-        yield RankFinding("slow_link", "warning", None, facts, _saving(each, share / REACHED))
+        yield statements.SlowLink(
+            None,
+            _saving(each, share / REACHED),
+            collective=each.name,
+            message_bytes=each.bytes,
+            ranks=each.ranks,
+            busbw_gbps=each.busbw_gbps or 0.0,
+            transfer_us=each.transfer_us or 0.0,
+            peak_gbps=each.peak_gbps or 0.0,
+            share=share,
+            groups=len({one.ranks for one in slow}),
+        )
     kinds: dict[tuple[object, ...], list[CollectiveUse]] = defaultdict(list)
     for each in large:
         hosts = len({digests[rank].host_name if rank in digests else None for rank in each.ranks})
         kinds[each.name, each.dtype, each.bytes, len(each.ranks), hosts].append(each)
-    found: list[RankFinding] = []
+    found: list[statements.SlowGroup] = []
     for some in kinds.values():
         for each in some if len({one.ranks for one in some}) > 1 else ():
             usual = median(one.busbw_gbps or 0.0 for one in some if one.ranks != each.ranks)
             share = (each.busbw_gbps or 0.0) / usual if usual else 1.0
             if share < SLOWER_GROUP:
-                facts = _facts(each) | {"usual_gbps": usual, "groups": len(some)}
-                found.append(RankFinding("slow_group", "warning", None, facts, _saving(each, share)))
+                slower = statements.SlowGroup(
+                    None,
+                    _saving(each, share),
+                    collective=each.name,
+                    message_bytes=each.bytes,
+                    ranks=each.ranks,
+                    busbw_gbps=each.busbw_gbps or 0.0,
+                    transfer_us=each.transfer_us or 0.0,
+                    usual_gbps=usual,
+                    groups=len(some),
+                )
+                found.append(slower)
     # Of a slow group the kind that takes most of its time.
-    by_group: dict[tuple[int, ...], RankFinding] = {}
-    for finding in sorted(found, key=lambda one: one.facts["transfer_us"]):
-        by_group[finding.facts["ranks"]] = finding
+    by_group = {each.ranks: each for each in sorted(found, key=lambda one: one.transfer_us)}
     yield from by_group.values()
-
-
-def _facts(each: CollectiveUse) -> dict[str, object]:
-    return {
-        "collective": each.name,
-        "message_bytes": each.bytes,
-        "ranks": each.ranks,
-        "busbw_gbps": each.busbw_gbps,
-        "transfer_us": each.transfer_us,
-    }
 
 
 def _saving(each: CollectiveUse, share: float) -> float:

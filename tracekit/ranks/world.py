@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
-from tracekit.model.note import Note, NoteStruct
 from tracekit.ranks.digests import RankDigest, RankSummary
-from tracekit.ranks.job_figures import World
+from tracekit.ranks.job_figures import RankNote, World
+from tracekit.ranks.statements import notes as statements
 
 Recorded = TypeVar("Recorded", RankDigest, RankSummary)
 
@@ -27,7 +27,7 @@ class Job(Struct, Generic[Recorded], frozen=True):
 
     digests: dict[int, Recorded]
     size: int | None
-    left_out: tuple[Note, ...]
+    left_out: tuple[RankNote, ...]
 
     @property
     def missing(self) -> tuple[tuple[int, int], ...]:
@@ -41,29 +41,29 @@ class Job(Struct, Generic[Recorded], frozen=True):
         return World(self.size, tuple(self.digests), _listed(self.missing), hosts, self.missing)
 
     @property
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[RankNote, ...]:
         """What was left out, and what is wrong with the others."""
-        notes: list[Note] = [*self.left_out]
+        notes: list[RankNote] = [*self.left_out]
         for rank, each in self.digests.items():
             if each.truncated or each.skipped:
-                facts = {"rank": rank, "truncated": each.truncated, "skipped": each.skipped}
-                notes.append(NoteStruct("rank_damaged", "warning", each.path, facts))
+                notes.append(
+                    statements.RankDamaged(each.path, rank=rank, truncated=each.truncated, skipped=each.skipped)
+                )
         steps = {rank: count_steps(each) for rank, each in self.digests.items()}
         if len(set(steps.values())) > 1:
             usual = Counter(steps.values()).most_common(1)[0][0]
             others = [rank for rank, count in steps.items() if count != usual]
-            notes.append(NoteStruct("steps_differ", "warning", None, {"usual": usual, "ranks": others}))
+            notes.append(statements.StepsDiffer(usual=usual, ranks=others))
         if self.missing and len(self.digests) > 1:
             ranks = _listed(self.missing)
-            missing = {"missing": len(ranks), "size": self.size, "ranks": ranks}
-            notes.append(NoteStruct("ranks_missing", "warning", None, missing))
+            notes.append(statements.RanksMissing(missing=len(ranks), size=self.size or 0, ranks=ranks))
         if len(self.digests) == 1:
-            notes.append(NoteStruct("one_rank", "warning", None, {"rank": next(iter(self.digests)), "size": self.size}))
+            notes.append(statements.OneRank(rank=next(iter(self.digests)), size=self.size))
         return tuple(notes)
 
     def without(self, foreign: Collection[int]) -> "Job[Recorded]":
         """The job without ranks that turned out to be of another one."""
-        told: list[Note] = [NoteStruct("foreign", "error", self.digests[rank].path, {"rank": rank}) for rank in foreign]
+        told: list[RankNote] = [statements.Foreign(self.digests[rank].path, rank=rank) for rank in foreign]
         kept = {rank: each for rank, each in self.digests.items() if rank not in foreign}
         return Job(kept, self.size, (*self.left_out, *told))
 
@@ -73,7 +73,7 @@ def _listed(ranges: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(rank for first, last in ranges for rank in range(first, last + 1))
 
 
-def gather_job(digests: Sequence[Recorded], left_out: Iterable[Note] = ()) -> Job[Recorded]:
+def gather_job(digests: Sequence[Recorded], left_out: Iterable[RankNote] = ()) -> Job[Recorded]:
     """The ranks of the job that most recordings are of; `left_out` are those that could not be read. Raises
     TracekitError where there is none."""
     if not digests:
@@ -88,23 +88,20 @@ def gather_job(digests: Sequence[Recorded], left_out: Iterable[Note] = ()) -> Jo
     # Of two recordings of a rank the one counts that was made with the others.
     for place, each in sorted(enumerate(digests), key=lambda one: one[0] in apart_ns):
         rank = each.rank
-        if each.world_size not in (None, size):
-            facts = {"rank": rank, "size": each.world_size, "usual_size": size}
-            notes.append(NoteStruct("other_job", "error", each.path, facts))
+        if each.world_size is not None and size is not None and each.world_size != size:
+            notes.append(statements.OtherJob(each.path, rank=rank, size=each.world_size, usual_size=size))
         elif place in apart_ns and each.host_name is not None and each.host_name in now:
-            notes.append(
-                NoteStruct("other_time", "error", each.path, {"rank": rank, "apart_us": apart_ns[place] / 1e3})
-            )
+            notes.append(statements.OtherTime(each.path, rank=rank, apart_us=apart_ns[place] / 1e3))
         elif rank is None and any(other.rank is not None for other in digests):
-            notes.append(NoteStruct("rank_unknown", "error", each.path))
+            notes.append(statements.RankUnknown(each.path))
         elif rank is None:
             found[place] = replace(each, rank=place)
         elif rank in found:
-            notes.append(NoteStruct("rank_twice", "error", each.path, {"rank": rank, "kept": found[rank].path}))
+            notes.append(statements.RankTwice(each.path, rank=rank, kept=found[rank].path))
         else:
             found[rank] = each
     if len(found) > 1 and all(each.rank is None for each in digests):
-        notes.append(NoteStruct("ranks_numbered", "warning", None, {"count": len(found)}))
+        notes.append(statements.RanksNumbered(count=len(found)))
     return Job(dict(sorted(found.items())), size, tuple(notes))
 
 
@@ -123,9 +120,9 @@ def _apart_ns(digests: Sequence[RankDigest | RankSummary]) -> dict[int, int]:
     return {at: int(begun[at]) - middle for at in order.tolist() if at not in most}
 
 
-def notes_of_unread(errors: Iterable[TracekitError]) -> list[Note]:
+def notes_of_unread(errors: Iterable[TracekitError]) -> list[RankNote]:
     """Of recordings that are left out because they could not be read."""
-    return [NoteStruct("unreadable", "error", None, {"reason": str(error)}) for error in errors]
+    return [statements.Unreadable(reason=str(error)) for error in errors]
 
 
 def count_steps(recorded: RankDigest | RankSummary) -> int:

@@ -14,6 +14,5 @@ WING = Wing(
         "sweep": "tracekit.sweep.report.as_json:SWEEP",
         "sweep-cell": "tracekit.sweep.report.as_json:CELL",
     },
-    notes="tracekit.sweep.report.notes:SENTENCES",
     why_no_traces="tracekit.sweep.running.folder:why_no_traces",
 )

@@ -5,9 +5,9 @@ from typing import Literal
 from msgspec import Struct
 
 from tracekit.model.comparison import Result, Verdict
-from tracekit.model.estimate import Statement
 from tracekit.model.note import Note
 from tracekit.model.run import Settings
+from tracekit.model.statement import Statement, Written
 from tracekit.model.timing import BreakEven
 from tracekit.sweep.cells import Cell, CellFailure, CellOutcome, Published
 
@@ -182,6 +182,21 @@ class Best(Struct, frozen=True):
         return first.key if chosen else None
 
 
+#: What machines differ in, where that is not called by its own name.
+CALLED = {"cpu": "CPU", "python": "Python"}
+
+
+class MachineDifference(Struct, frozen=True):
+    """What is not the same on all machines."""
+
+    what: str
+    values: tuple[str | None, ...]
+
+    def words(self) -> str:
+        """`driver: 580.1, 590.2`."""
+        return f"{CALLED.get(self.what, self.what)}: {', '.join(value or 'none' for value in self.values)}"
+
+
 class Work(Struct, frozen=True):
     """Cells that do the same work on the same machine and differ in how they compile it."""
 
@@ -193,8 +208,8 @@ class Work(Struct, frozen=True):
     eager: EagerPool | None
     cells: tuple[CellFigures, ...]
     best: tuple[Best, ...]
-    differs: tuple[Statement, ...]  #: What is not the same on all machines of it, with its values.
-    apart: tuple[Statement, ...] = ()  #: What tells its machine from those of other processes of the same cells.
+    differs: tuple[MachineDifference, ...]  #: What is not the same on all machines of it.
+    apart: tuple[MachineDifference, ...] = ()  #: What tells its machine from those of other processes of its cells.
 
 
 class PublishedBeside(Struct, frozen=True):
@@ -213,6 +228,12 @@ class PublishedBeside(Struct, frozen=True):
     machine: str | None
 
 
+class PublishedDifference(Statement):
+    """What is otherwise here than where the published figures come from, or not known of those."""
+
+    as_written = Written
+
+
 class Sweep(Struct, frozen=True):
     """All that a sweep's folder says."""
 
@@ -226,7 +247,7 @@ class Sweep(Struct, frozen=True):
     works: tuple[Work, ...]
     published: tuple[PublishedBeside, ...]  #: Other people's figures beside these.
     published_source: str  #: What is known of how `published` were measured.
-    differences: tuple[Statement, ...]  #: What is otherwise here than where `published` were measured.
+    differences: tuple[PublishedDifference, ...]  #: What is otherwise here than where `published` were measured.
     notes: tuple[Note, ...]
     left: tuple[Cell, ...] = ()  #: The missing cells.
     processes_missing: int = 0  #: Of cells that are there, processes that were asked for and are not.

@@ -25,6 +25,7 @@ from tracekit.ranks.listing import PART_SCHEMA
 from tracekit.ranks.reading import many_files
 from tracekit.ranks.reading.loading import RanksReading, read_ranks
 from tracekit.ranks.reading.recordings import are_ranks, find_recordings, is_run_of_ranks, with_operators
+from tracekit.ranks.statements.notes import RankTwice
 from tracekit.report.schemas import schema
 from tracekit.report.thirty_lines import MOST_LINES
 
@@ -258,7 +259,7 @@ def test_in_a_folder_of_two_jobs_what_is_left_out_is_named(tmp_path: Path) -> No
     found = find_recordings([str(tmp_path)])
     assert [Path(each).stem for each in found] == ["a-rank0", "b-rank0", "a-rank1", "other"]
     notes = join_ranks(read_ranks(found, RanksReading(cached=False))).notes
-    assert {Path(each.subject or "").stem for each in notes if each.code == "rank_twice"} == {"b-rank0", "other"}
+    assert {Path(each.subject).stem for each in notes if isinstance(each, RankTwice)} == {"b-rank0", "other"}
 
 
 def test_of_a_run_of_ranks_the_recordings_of_one_form_are_found(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tracekit.ranks.report.as_json import ranks_json
 from tracekit.ranks.report.fleet import MOST_COLUMNS, step_map
 from tracekit.ranks.report.overview import ranks_text
 from tracekit.ranks.report.ranks_page import ranks_report
-from tracekit.ranks.report.words import ranges
+from tracekit.ranks.statements.words import ranges
 from tracekit.report.page import page_of
 from tracekit.report.schemas import schema
 from tracekit.report.thirty_lines import MOST_LINES

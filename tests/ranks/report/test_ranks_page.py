@@ -15,16 +15,15 @@ from tests.ranks.jobs import make_digest, simulate
 from tests.report.showing import printed, written
 from tests.report.test_page_in_browser import WEIGHTY, assert_all_in_reach, violations, was_quiet
 
-from tracekit.model.note import NoteStruct
 from tracekit.numbers import MISSING, duration
 from tracekit.ranks.job_figures import Ranks, WaitedFor
 from tracekit.ranks.joining import match_ranks, tell_ranks
 from tracekit.ranks.report.explorers import MOST_PERCENT, matrix, rank_explorer, span_bars, worst_explorer
 from tracekit.ranks.report.overview import ranks_overview, ranks_text
-from tracekit.ranks.report.rank_findings import ADVICE, FINDINGS
 from tracekit.ranks.report.ranks_page import ranks_report
 from tracekit.ranks.report.tables import UNMATCHED, account_table, foremost, unmatched_us
-from tracekit.ranks.report.words import LEFT_OUT, NO_COLLECTIVES, NOTES, note_sentence
+from tracekit.ranks.statements import notes as statements
+from tracekit.ranks.statements.findings import LateRank
 from tracekit.report.document import Explorer, HeatMap, Timelines
 from tracekit.report.markdown import LONGEST, markdown_of, stacked
 from tracekit.report.page import page_of
@@ -141,8 +140,8 @@ def waiting_rank(exposed_us: float) -> Ranks:
 
 def test_a_late_rank_leads_with_what_it_costs_and_overlapped_waits_are_evidence() -> None:
     told = waiting_rank(100)
-    (late,) = [each for each in told.findings if each.code == "late_rank"]
-    assert (late.severity, late.facts["steps"], late.facts["cost_us"]) == ("warning", 10, pytest.approx(1000))
+    (late,) = [each for each in told.findings if isinstance(each, LateRank)]
+    assert (late.severity, late.steps, late.cost_us) == ("warning", 10, pytest.approx(1000))
     shown = ranks_overview(told)
     # Of 300 us a step 200 are overlapped.
     assert duration(100.0) in shown.headline and duration(300.0) not in shown.headline
@@ -151,8 +150,8 @@ def test_a_late_rank_leads_with_what_it_costs_and_overlapped_waits_are_evidence(
 
 def test_a_late_rank_whose_waits_are_overlapped_is_no_headline() -> None:
     told = waiting_rank(1)
-    (late,) = [each for each in told.findings if each.code == "late_rank"]
-    assert (late.severity, late.facts["most_waited_us"]) == ("info", pytest.approx(3000))
+    (late,) = [each for each in told.findings if isinstance(each, LateRank)]
+    assert (late.severity, late.most_waited_us) == ("info", pytest.approx(3000))
     # All that communication costs comes first: the transfer of 100 us, and a microsecond of waiting.
     assert duration(101.0) in ranks_overview(told).headline and ranks_overview(told).result == ("", "")
 
@@ -181,17 +180,14 @@ def test_one_rank_alone_has_a_page_without_waiting() -> None:
     assert "rank 0" in page_of(report) and "rank 0" in markdown_of(report)
 
 
-def test_something_is_advised_for_every_finding() -> None:
-    assert {*FINDINGS} - {*ADVICE} == {"late_rank"}
+def test_a_late_rank_is_advised_on_first() -> None:
     (first, *_) = ranks_report(job(8)).overview.advice
     assert "rank 2" in first.what and first.command
 
 
 def test_what_is_advised_takes_a_file_for_no_option() -> None:
     told = job(8)
-    late = tuple(
-        replace(each, facts={**each.facts, "cause": "compute"}) for each in told.findings if each.code == "late_rank"
-    )
+    late = tuple(each.but(cause="compute") for each in told.findings if isinstance(each, LateRank))
     renamed = tuple(replace(each, path=f"--out=a b{each.rank}.json") for each in told.ranks)
     (first, *_) = ranks_report(replace(told, findings=late, ranks=renamed)).overview.advice
     tracekit, command, *files = split(first.command)
@@ -259,17 +255,15 @@ def test_where_clocks_are_unknown_no_rank_is_named() -> None:
 def test_the_verdict_alone_says_which_ranks_and_recordings_it_lacks() -> None:
     told = job(8)
     lines = printed(ranks_text(told, None, (), "verdict", 100), 100).splitlines()
-    sizes = {"size": 4, "usual_size": 8}
     notes = (
-        NoteStruct("unreadable", "error", None, {"reason": "it is empty"}),
-        NoteStruct("foreign", "error", "a.json"),
+        statements.Unreadable(reason="it is empty"),
+        statements.Foreign("a.json", rank=1),
+        statements.OtherJob("b.json", rank=2, size=4, usual_size=8),
     )
-    notes = (*notes, NoteStruct("other_job", "error", "b.json", sizes))
     few = replace(told, world=replace(told.world, recorded=(0, 1, 2), missing=(3, 4, 5, 6, 7)), notes=notes)
     *verdict, lacking = printed(ranks_text(few, None, (), "verdict", 100), 100).splitlines()
     assert verdict == lines
     assert re.findall(r"\d+", lacking) == ["3", "8", "1", "2"]
-    assert set(LEFT_OUT) < set(NOTES)
 
 
 def test_collectives_of_whose_lateness_nobody_knows_a_cause_have_no_column_for_it() -> None:
@@ -301,7 +295,7 @@ def test_no_rank_alone_is_the_median_of_the_others(most: int, rows: int) -> None
 def test_a_recording_without_communication_is_said_to_have_none_once() -> None:
     told = tell_ranks(match_ranks([make_digest(None, None, talk=[], kernels=[(0, 800, "gemm")])]))
     shown = ranks_overview(told)
-    assert note_sentence(NoteStruct(NO_COLLECTIVES, "warning")).startswith(shown.headline)
+    assert statements.NoCollectives().long().startswith(shown.headline)
     assert len(shown.notes) == len(told.notes) - 1
 
 

@@ -13,7 +13,7 @@ from tracekit.comparison.judging.verdict import judge
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
 from tracekit.model.gpu import GpuSample, GpuState
-from tracekit.model.note import Note, NoteStruct
+from tracekit.model.note import Note
 from tracekit.model.run import FormResult
 from tracekit.model.timing import FormTiming
 from tracekit.statistics.interval import Interval
@@ -21,6 +21,7 @@ from tracekit.sweep.cells import Cell, CellResult
 from tracekit.sweep.reading.calls import ends, until_done_us
 from tracekit.sweep.reading.cell_figures import command_of, read_cell
 from tracekit.sweep.reading.pooling import pool_eager
+from tracekit.sweep.statements import notes as statements
 
 
 def changed(result: CellResult, at: int, **changes: Any) -> CellResult:
@@ -80,8 +81,8 @@ def test_a_compiled_cell_that_failed_before_it_was_warm_has_no_start_of_its_own(
     ("hits", "empty", "notes"),
     [
         (0, True, ()),
-        (1, True, (NoteStruct("graphs_from_cache", facts={"hits": 1, "graphs": 3, "cache_was_empty": True}),)),
-        (0, False, (NoteStruct("cache_not_empty"),)),
+        (1, True, (statements.GraphsFromCache(hits=1, graphs=3, cache_was_empty=True),)),
+        (0, False, (statements.CacheNotEmpty(),)),
     ],
 )
 def test_what_came_from_a_cache_is_told(hits: int, empty: bool, notes: tuple[Note, ...]) -> None:
@@ -212,8 +213,7 @@ def test_a_process_without_times_counts_nowhere_and_is_told() -> None:
         (1, "killed", True),
         (2, "done", False),
     ]
-    facts = {"process": 1, "outcome": "killed", "message": "it died"}
-    assert NoteStruct("process_without_times", facts=facts) in found.notes
+    assert statements.ProcessWithoutTimes(process=1, outcome="killed", message="it died") in found.notes
     both = read_cell((lost, replace(lost, process=2)), 1000)
     assert (both.outcome, both.failure, both.compiled) == ("killed", lost.failure, None)
 

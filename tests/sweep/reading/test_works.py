@@ -16,14 +16,14 @@ from tests.sweep.sweeps import (
     repeated,
 )
 
-from tracekit.model.estimate import Statement
-from tracekit.model.note import Note, NoteStruct
+from tracekit.model.note import Note
 from tracekit.sweep.cells import CellFailure, CellResult
-from tracekit.sweep.figures import Best, Goal, PublishedBeside, Sweep
+from tracekit.sweep.figures import Best, Goal, MachineDifference, PublishedBeside, Sweep
 from tracekit.sweep.reading.best import find_best
 from tracekit.sweep.reading.works import find_side_by_side, read_sweep
 from tracekit.sweep.report.as_json import sweep_json
 from tracekit.sweep.report.labels import label
+from tracekit.sweep.statements import notes as statements
 from tracekit.sweep.suites import VISION
 
 from ...report.test_schemas import faults
@@ -68,10 +68,10 @@ def test_cells_on_other_machines_are_another_row() -> None:
     sweep = read_sweep("vit", make_asked([each.cell for each in results]), results, None, 1000)
     assert [(work.machine, len(work.cells)) for work in sweep.works] == [("NVIDIA H200", 3), ("NVIDIA A100", 1)]
     assert sweep.works[0].eager.processes == 2
-    assert NoteStruct("several_machines", facts={"machines": ["NVIDIA H200", "NVIDIA A100"]}) in sweep.notes
+    assert statements.SeveralMachines(machines=["NVIDIA H200", "NVIDIA A100"]) in sweep.notes
     assert sweep.missing == 0
     other = make_result(compiled_cell(batch_size=4), environment=make_environment(torch="2.12.0"))
-    assert NoteStruct("several_torches", facts={"versions": ["2.11.0", "2.12.0"]}) in read(*results[:2], other).notes
+    assert statements.SeveralTorches(versions=["2.11.0", "2.12.0"]) in read(*results[:2], other).notes
     assert read(*results[:2]).notes == ()
 
 
@@ -90,7 +90,7 @@ def test_cells_of_other_size_or_type_are_another_work() -> None:
 def test_cells_that_were_steered_otherwise_differ() -> None:
     steered = changed(make_result(compiled_cell()), variables={"TORCHINDUCTOR_GRAPH_PARTITION": "0"})
     (work,) = read(make_result(eager_cell()), steered).works
-    assert work.differs == (Statement("variables", {"values": ["", "TORCHINDUCTOR_GRAPH_PARTITION=0"]}),)
+    assert work.differs == (MachineDifference("variables", ("", "TORCHINDUCTOR_GRAPH_PARTITION=0")),)
     assert work.cells[1].command.startswith("TORCHINDUCTOR_GRAPH_PARTITION=0 tracekit profile ")
 
 
@@ -109,9 +109,9 @@ def test_machines_that_differ_in_what_matters_are_said_where_their_cells_share_a
     alike = on(make_result(compiled_cell()), {**here, "numpy": "2.1"}, driver="580.1")
     assert read(one, alike).notes == ()
     sweep = read(one, on(alike, **there))  # type: ignore[arg-type]
-    assert [work.differs for work in sweep.works] == [(Statement(code, {"values": values}),)]
-    facts = {"differences": [{"code": code, "facts": {"values": values}}], "works": 1, "of_works": 1}
-    assert sweep.notes == (NoteStruct("machines_of_a_work_differ", facts=facts),)
+    difference = MachineDifference(code, tuple(values))
+    assert [work.differs for work in sweep.works] == [(difference,)]
+    assert sweep.notes == (statements.MachinesOfAWorkDiffer(differences=[difference], works=1, of_works=1),)
     told = json.loads(sweep_json(sweep))
     words = [f"{'CPU' if code == 'cpu' else code}: {', '.join(values)}"]
     assert told["works"][0]["differs"] == told["notes"][0]["facts"]["differences"] == words
@@ -134,8 +134,8 @@ def test_processes_of_a_cell_are_pooled_only_where_machines_are_alike(there, cod
     assert numbers == [[1, 3], [1], [2]]
     assert [work.cells[0].verdict.processes for work in sweep.works] == [2, 1]
     (note,) = [each for each in sweep.notes if each.code == "processes_not_pooled"]
-    assert (note.facts["cells"], note.facts["of_cells"]) == (1, 2)
-    assert note.facts["differences"] == [{"code": code, "facts": {"values": values}}]
+    differences = [MachineDifference(code, tuple(values))]
+    assert note == statements.ProcessesNotPooled(cells=1, of_cells=2, differences=differences)
     assert "machines_of_a_work_differ" not in codes(sweep.notes), "rows of their own"
     told = json.loads(sweep_json(sweep))
     assert [work["apart"] for work in told["works"]] == [
@@ -180,7 +180,7 @@ def test_other_rules_and_other_versions_of_tracekit_are_said() -> None:
     for a, b in ((one, longer), (sought, wider)):
         assert "several_timing_rules" in codes(read(a, b).notes)
     later = replace(two, tracekit="0.2.0")
-    assert NoteStruct("several_tracekits", facts={"versions": ["0.1.0", "0.2.0"]}) in read(one, later).notes
+    assert statements.SeveralTracekits(versions=["0.1.0", "0.2.0"]) in read(one, later).notes
 
 
 def test_two_files_of_one_cell_are_told_and_the_later_one_counts() -> None:
@@ -191,7 +191,7 @@ def test_two_files_of_one_cell_are_told_and_the_later_one_counts() -> None:
         (work,) = sweep.works
         assert [cell.cell.form for cell in work.cells] == ["eager", "compiled"]
         assert (work.cells[1].started, work.eager.processes) == (late.started, 2)
-        assert sweep.notes == (NoteStruct("same_cell_in_files", facts={"key": early.cell.key, "files": 2}),)
+        assert sweep.notes == (statements.SameCellInFiles(key=early.cell.key, files=2),)
     other_gpu = replace(late, run=make_result(compiled_cell(), environment=make_environment("NVIDIA A100")).run)
     assert "same_cell_in_files" not in codes(read(early, other_gpu).notes), "rows of their own"
 
@@ -208,7 +208,7 @@ def test_that_a_gpu_was_held_back_is_said_for_the_whole_sweep_and_of_which_form_
     compiled = sweep.works[0].cells[0]
     (clocks,) = [each.facts for each in compiled.notes if each.code == "clocks_differ"]
     assert (clocks["sides"], clocks["clocks_mhz"]) == (["eager", "compiled"], [1965, 1740])
-    assert NoteStruct("cells_throttled", facts={"cells": 1, "of_cells": 2}) in sweep.notes
+    assert statements.CellsThrottled(cells=1, of_cells=2) in sweep.notes
     assert [each.facts["limit"] for each in compiled.conditions.limits] == ["power"]
 
 
@@ -220,7 +220,7 @@ def test_cells_that_ran_at_the_same_time_are_counted() -> None:
     first, second = at(make_result(eager_cell()), "19:00:00"), make_result(compiled_cell())
     later = at(make_result(compiled_cell(batch_size=4)), "20:00:00")
     (note,) = find_side_by_side((first, at(second, "19:00:30"), later))
-    assert note == NoteStruct("cells_side_by_side", facts={"cells": 2, "of_cells": 3})
+    assert note == statements.CellsSideBySide(cells=2, of_cells=3)
     # One after the other, and another file of the same cell.
     assert list(find_side_by_side((first, at(second, "19:00:58"), at(first, "19:00:10", 40.0)))) == []
     # On another host it disturbs nobody.

@@ -16,7 +16,6 @@ from tests.report.showing import printed, text_of, written
 from tests.sweep.report.showing import sweep_in_full, sweep_markdown, sweep_page
 from tests.sweep.sweeps import compiled_cell, eager_cell, make_asked, make_failure, make_result, repeated
 
-from tracekit.model.note import NoteStruct
 from tracekit.numbers import MISSING
 from tracekit.report.document import Name
 from tracekit.sweep.cells import Asked, CellResult
@@ -28,6 +27,7 @@ from tracekit.sweep.report.details import sweep_details
 from tracekit.sweep.report.labels import label
 from tracekit.sweep.report.matrices import eager_table, heat_map, matrices, speedup_table
 from tracekit.sweep.report.words import best_words, headline, progress_sentence
+from tracekit.sweep.statements.notes import CacheNotEmpty
 from tracekit.sweep.suites import VISION
 
 from ...report.test_page_in_browser import violations, was_quiet
@@ -368,7 +368,7 @@ def test_a_tie_says_within_how_much_and_beside_each_speed_up_stands_its_median()
 def test_notes_are_named_where_they_are_folded_away():
     sweep = vision()
     (work, *more) = sweep.works
-    noted = replace(work, cells=(replace(work.cells[0], notes=(NoteStruct("cache_not_empty"),)), *work.cells[1:]))
+    noted = replace(work, cells=(replace(work.cells[0], notes=(CacheNotEmpty(),)), *work.cells[1:]))
     told = "1 cell has notes (Notes on single cells)."
     assert told not in sweep_markdown(sweep) + sweep_page(sweep)
     sweep = replace(sweep, works=(noted, *more))

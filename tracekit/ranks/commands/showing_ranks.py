@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from tracekit.cli.output import check_output_path, console_beside, write_json
 from tracekit.cli.publishing import destination
 from tracekit.errors import TracekitError
-from tracekit.model.note import NoteStruct
 from tracekit.ranks.reading.loading import RanksReading
 from tracekit.ranks.reading.recordings import find_recordings, with_operators
 from tracekit.ranks.reading.telling import tell_recordings
 from tracekit.ranks.report.overview import ranks_text
+from tracekit.ranks.statements.notes import WithOperators
 from tracekit.reading.reports import identity_of_report, write_report
 from tracekit.reading.traces import parse_steps
 from tracekit.report.terminal import shown
@@ -53,7 +53,7 @@ def show_ranks(
     told, each_alone = tell_recordings(found, reading, engine, drawn=there is not None, each_alone=collectives == "all")
 
     if with_operators(places, form):
-        told = replace(told, notes=(*told.notes, NoteStruct("with_operators", "info")))
+        told = replace(told, notes=(*told.notes, WithOperators()))
     if there is not None:
         from tracekit.ranks.report.ranks_page import ranks_report
 

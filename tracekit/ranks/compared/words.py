@@ -2,7 +2,7 @@
 
 from tracekit.numbers import count, percent
 from tracekit.ranks.compared.nouns import JobChange, RankCall, WaitsFor
-from tracekit.ranks.report.words import cause_name
+from tracekit.ranks.statements.words import cause_name
 
 #: Columns of a rank's change, by the labels of its waterfall's parts.
 PARTS = {

@@ -5,7 +5,6 @@ from typing import cast
 
 import polars as pl
 
-from tracekit.model.note import Note, NoteStruct
 from tracekit.ranks.digests import RankSummary
 from tracekit.ranks.fleets.accounts import account_ranks
 from tracekit.ranks.fleets.axes import find_axes
@@ -20,12 +19,13 @@ from tracekit.ranks.fleets.steps import lay_out_steps
 from tracekit.ranks.fleets.tested import find_stragglers
 from tracekit.ranks.fleets.waits import FleetWaits, measure_fleet
 from tracekit.ranks.foreign import find_foreign
-from tracekit.ranks.job_figures import Clock, Ranks, StepsRead, Unmatched, UnmatchedCollectives
+from tracekit.ranks.job_figures import Clock, RankNote, Ranks, StepsRead, Unmatched, UnmatchedCollectives
 from tracekit.ranks.stages import Meeting, stages_of
+from tracekit.ranks.statements import notes as statements
 from tracekit.ranks.world import Job, count_steps, gather_job
 
 
-def reduce_fleet(recordings: Sequence[RankSummary], left_out: Sequence[Note] = ()) -> Ranks:
+def reduce_fleet(recordings: Sequence[RankSummary], left_out: Sequence[RankNote] = ()) -> Ranks:
     """What a thousand recordings of one job's ranks say together. Raises TracekitError where none can be used."""
     job = gather_job(recordings, left_out)
     parts, clocks, waits = _join(job)
@@ -97,17 +97,18 @@ def _unmatched(waits: FleetWaits) -> tuple[UnmatchedCollectives, ...]:
     return tuple(UnmatchedCollectives(rank, cast("Unmatched", why), *sums) for rank, why, *sums in told.iter_rows())
 
 
-def _notes(job: Job[RankSummary], waits: FleetWaits, clocks: FleetClocks) -> tuple[Note, ...]:
-    notes: list[Note] = []
+def _notes(job: Job[RankSummary], waits: FleetWaits, clocks: FleetClocks) -> tuple[RankNote, ...]:
+    notes: list[RankNote] = []
     if not waits.parts.height:
-        notes.append(NoteStruct("no_collectives", "warning"))
+        notes.append(statements.NoCollectives())
     elif clocks.basis == "bound":
-        notes.append(NoteStruct("clocks_unknown", "warning", None, {"hosts": clocks.hosts}))
+        notes.append(statements.ClocksUnknown(hosts=clocks.hosts))
     if waits.left.height:
         rows = waits.left.join(waits.parts.select("part", "start", "end"), on="part")
         total_us = float((rows["end"] - rows["start"]).sum()) / 1e3
-        reason = str(rows["why"].mode().sort()[0])
-        facts = {"count": rows.height, "total_us": total_us, "reason": reason, "of": waits.parts.height}
-        notes.append(NoteStruct("unmatched_collectives", "warning", None, facts))
+        reason = cast("Unmatched", rows["why"].mode().sort()[0])
+        notes.append(
+            statements.UnmatchedCollectives(count=rows.height, total_us=total_us, reason=reason, of=waits.parts.height)
+        )
     # Who is missing comes before what is wrong with the others.
-    return tuple(sorted((*job.notes, *notes), key=lambda each: each.code != "ranks_missing"))
+    return tuple(sorted((*job.notes, *notes), key=lambda each: not isinstance(each, statements.RanksMissing)))

@@ -4,12 +4,10 @@ only."""
 from collections.abc import Iterable
 from typing import Any, Literal
 
-import msgspec
 from msgspec.structs import replace
 
+from tracekit.model.statement import builtins_of
 from tracekit.ranks.job_figures import CollectiveClass, OneCollective, Ranks
-from tracekit.ranks.report.rank_findings import finding_evidence, finding_title
-from tracekit.ranks.report.words import note_sentence
 from tracekit.report.contract import json_text
 from tracekit.report.schemas import Written
 
@@ -24,7 +22,6 @@ class RanksFile(Ranks, frozen=True, kw_only=True):
 OF_RANKS: dict[str, dict[str, tuple[object, str]]] = {
     "CollectiveUse": {"class": (CollectiveClass, "")},
     "OneCollective": {"class": (CollectiveClass, "")},
-    "RankFinding": {"title": (str, "The finding in words."), "evidence": (str, "What it rests on, in words.")},
     "RanksFile": {"warnings": (tuple[str, ...], "What the notes say.")},
 }
 RANKS = Written(
@@ -39,13 +36,11 @@ def ranks_json(told: Ranks, each_alone: Iterable[OneCollective] | None = None) -
     """What many ranks say together, sums over the window. `collectives` has a row for each kind of collective, or for
     `each_alone`."""
     # Every activity one by one is the traces over again.
-    fields: dict[str, Any] = msgspec.to_builtins(replace(told, stretches=()))
+    fields: dict[str, Any] = builtins_of(replace(told, stretches=()))
     del fields["stretches"]
     if each_alone is not None:
-        fields["collectives"] = list(map(msgspec.to_builtins, each_alone))
+        fields["collectives"] = list(map(builtins_of, each_alone))
     for each in (*fields["collectives"], *fields["worst"]):
         each["class"] = each.pop("kind")
-    for each, finding in zip(fields["findings"], told.findings, strict=True):
-        each |= {"title": finding_title(finding), "evidence": finding_evidence(finding)}
-    fields["warnings"] = list(map(note_sentence, told.notes))
+    fields["warnings"] = [each.long() for each in told.notes]
     return json_text({"schema": "tracekit.ranks/1", **fields})

@@ -24,6 +24,8 @@ from tracekit.ranks.report.tables import (
     matrix_of,
     unmatched_us,
 )
+from tracekit.ranks.statements import findings as statements
+from tracekit.ranks.statements.words import cause_name
 from tracekit.report.document import (
     Account,
     AccountRow,
@@ -54,7 +56,7 @@ def span_bars(told: Ranks, most: int) -> tuple[Bar, ...]:
     others = [use for use in told.ranks if use.rank not in taken]
     parts = {use.rank: _parts(use) for use in told.ranks}
     occur = [kind for kind in SEGMENTS if any(parts[rank][kind] for rank in parts)]
-    late = {each.rank for each in told.findings if each.code == "late_rank"}
+    late = {each.rank for each in told.findings if isinstance(each, statements.LateRank)}
     often = max(told.ranks, key=lambda use: use.last_arrivals)
 
     def label(use: RankUse) -> str:
@@ -145,7 +147,7 @@ def _facts(use: RankUse, longest: list[WaitedFor], late: LateRank | None) -> Ite
             yield "Mostly at", ", ".join(clipped_within(each, 2 * PLACE) for each in late.where)
     causes = sorted(use.idle_causes, key=lambda each: -each.us)
     if causes:
-        yield "Idle", ", ".join(f"{words.cause_name(each.cause)} {duration(each.us)}" for each in causes)
+        yield "Idle", ", ".join(f"{cause_name(each.cause)} {duration(each.us)}" for each in causes)
     if use.overlap_price_us is not None and use.overlap_price_ci95 is not None:
         low, high = map(duration, use.overlap_price_ci95)
         yield "Overlap price", f"{duration(use.overlap_price_us)} (95 % CI {low} to {high})"
@@ -244,8 +246,7 @@ def lateness_account(told: Ranks) -> Account | None:
     rest = sum(each.us for each in late.causes[len(kept) :])
     where = clipped_within(late.where[0], PLACE) if late.where else ""
     rows = [
-        AccountRow(words.cause_name(each.cause), 0, (each.us,), what=where if at == 0 else "")
-        for at, each in enumerate(kept)
+        AccountRow(cause_name(each.cause), 0, (each.us,), what=where if at == 0 else "") for at, each in enumerate(kept)
     ]
     rows += [AccountRow("other causes", 0, (rest,))] if rest >= LEAST_REST * late.waited_for_us else []
     title = f"What the waiting for rank {late.rank} comes from"

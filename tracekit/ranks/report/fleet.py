@@ -10,6 +10,7 @@ from tracekit.ranks.job_figures import Ranks
 from tracekit.ranks.report import words
 from tracekit.ranks.report.explorers import LEAST_PERCENT, MOST_PERCENT
 from tracekit.ranks.report.tables import account_figures, account_heads
+from tracekit.ranks.statements.words import ranges
 from tracekit.report.document import HeatCell, HeatMap, Table, columns, filled_table
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ def group_table(told: Ranks, axis: str, most: int) -> Table | None:
     rows = (
         (
             each.name,
-            words.ranges(each.ranks, 3),
+            ranges(each.ranks, 3),
             *map(duration, (each.span_us, each.compute_us, each.exposed_transfer_us, each.exposed_waiting_us)),
             duration(each.idle_us),
             _signed(each.excess),

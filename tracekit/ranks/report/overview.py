@@ -7,10 +7,12 @@ from msgspec.structs import replace
 
 from tracekit.numbers import counted, duration, percent
 from tracekit.ranks.job_figures import Ranks, RankUse
-from tracekit.ranks.report import rank_findings as findings
 from tracekit.ranks.report import tables as sections
 from tracekit.ranks.report import words
 from tracekit.ranks.report.fleet import axis_table, straggler_table
+from tracekit.ranks.statements import findings as statements
+from tracekit.ranks.statements.notes import NoCollectives
+from tracekit.ranks.statements.words import cost_words, per_step, remedy
 from tracekit.report import document as doc
 from tracekit.report.document import Line, Overview, Summary
 from tracekit.report.thirty_lines import Detail, shown_overview
@@ -21,18 +23,18 @@ MOST_RANKS, MOST_LATE, MOST_COLLECTIVES, MOST_NOTES, MOST_FINDINGS = 6, 3, 4, 3,
 MOST_ADVICE = 2
 #: The same of a fleet, and its stragglers.
 MOST_OF_FLEET, MOST_STRAGGLERS = 2, 5
-STRAGGLERS = ("straggler_rank", "straggler_host", "straggler_link")
 #: Of a rank's time: what waiting costs, and unmatched communication, that is worth a headline.
 LEAST_WAITING = 0.1
 
 
 def ranks_overview(told: Ranks) -> Overview:
     warned = [each for each in told.findings if each.severity != "info"]
-    first = next((each for each in warned if each.code == "late_rank" or each.code in STRAGGLERS), None)
+    first = next((each for each in warned if isinstance(each, statements.LateRank | statements.Straggler)), None)
     # What is the answer is not said again.
-    notes = tuple(words.note_sentences([each for each in told.notes if each.code != words.NO_COLLECTIVES]))
+    notes = tuple(words.note_sentences([each for each in told.notes if not isinstance(each, NoCollectives)]))
     # Stragglers have a table.
-    more = [findings.finding_title(each) for each in told.findings if each is not first and each.code not in STRAGGLERS]
+    others = (each for each in told.findings if each is not first)
+    more = [each.title() for each in others if not isinstance(each, statements.Straggler)]
     steps = counted(told.steps.count, "step")
     stretch = {"steps": steps, "span": "named spans", "whole": "whole recordings"}[told.steps.kind]
     fleet = bool(told.step_rows)
@@ -48,9 +50,9 @@ def ranks_overview(told: Ranks) -> Overview:
     )
     return Overview(
         subject=f"{words.ranks_read(told.world)} · {stretch} · {sections.spread_words(told)}",
-        headline=findings.finding_title(first) if first else _nobody(told),
+        headline=first.title() if first else _nobody(told),
         result=("", "slower" if first else ""),
-        evidence=findings.finding_evidence(first) if first else _nobody_rests_on(told),
+        evidence=first.long() if first else _nobody_rests_on(told),
         notes=notes[:MOST_NOTES],
         tables=tuple(each for each in tables if each),
         advice=tuple(_advice(told))[:MOST_ADVICE],
@@ -62,8 +64,8 @@ def ranks_overview(told: Ranks) -> Overview:
 
 def _nobody(told: Ranks) -> str:
     """The answer where no rank is late by itself: what communication costs the job, and how much of it is waiting."""
-    if silent := next((each for each in told.notes if each.code == words.NO_COLLECTIVES), None):
-        return words.note_sentence(silent).rstrip(".")
+    if silent := next((each for each in told.notes if isinstance(each, NoCollectives)), None):
+        return silent.long().rstrip(".")
     if told.straggler_rule:
         return f"No straggler: none of {told.straggler_rule.tested:,} ranks, hosts and links is slow beyond chance"
     return f"Communication {_cost(told)}; {_waiting(told)}"
@@ -72,7 +74,7 @@ def _nobody(told: Ranks) -> str:
 def _cost(told: Ranks) -> str:
     use = _loser(told)
     share = use.communication_cost_us / (use.span_us or 1.0)
-    return findings.cost_words(use.exposed_us, use.seen_price_us, share, told.steps.count)
+    return cost_words(use.exposed_us, use.seen_price_us, share, told.steps.count)
 
 
 def _loser(told: Ranks) -> RankUse:
@@ -119,21 +121,20 @@ def _advice(told: Ranks) -> Iterator[doc.Advice]:
     one late that is waited for most."""
     # In the current folder a file may be called like an option.
     paths = {each.rank: quoted(f"./{each.path}" if each.path.startswith("-") else each.path) for each in told.ranks}
-    late = {each.rank: each for each in told.findings if each.code == "late_rank"}
-    for rank, facts in ((each.rank or 0, each.facts) for each in late.values()):
-        cost = findings.per_step(facts["cost_us"], facts["steps"])
-        gain = findings.SAVES_TIME.format(waiter=facts["waiter"], us=cost)
-        codes = {each.code for each in told.findings if each.rank == rank}
-        compute = facts["cause"] == "compute"
-        cause = next((code for code in ("slow_gpu", "uneven_work") if compute and code in codes), facts["cause"])
-        yield _remedy(cause, rank, facts["waiter"], paths, gain)
-    for each in told.findings:
-        if each.code in findings.ADVICE and each.rank not in late:
-            what, why = findings.ADVICE[each.code]
-            command = findings.COMMANDS.get(each.code, "")
-            if what == findings.LOOK:
-                command = f"tracekit analyze {paths[each.rank or 0]}"
-            yield doc.Advice(what.format(rank=each.rank), why, saved_words(each.saving_us), False, command)
+    late = {each.rank: each for each in told.findings if isinstance(each, statements.LateRank)}
+    for each in late.values():
+        cost = per_step(each.cost_us, each.steps)
+        gain = f"up to {cost} of rank {each.waiter}'s time (est.)"
+        codes = {one.code for one in told.findings if one.rank == each.rank}
+        compute = each.cause == "compute"
+        cause = next((code for code in ("slow_gpu", "uneven_work") if compute and code in codes), each.cause)
+        yield _remedy(cause, each.rank or 0, each.waiter, paths, gain)
+    for found in told.findings:
+        if (what := found.to_do()) and found.rank not in late:
+            command = found.command
+            if isinstance(found, statements.StragglerRank):
+                command = f"tracekit analyze {paths[found.rank or 0]}"
+            yield doc.Advice(what, found.why, saved_words(found.saving_us), False, command)
     worst = max(map(_waiting_share, told.ranks))
     if not late and worst >= LEAST_WAITING and told.late and (first := told.late[0]).causes:
         waiter = first.waiter if first.waiter is not None else first.rank
@@ -144,9 +145,9 @@ def _remedy(cause: str, rank: int, waiter: int, paths: dict[int, str], gain: str
     command = f"tracekit analyze {paths[rank]}"
     if cause in ("compute", "uneven_work"):
         command = f"tracekit compare {paths[waiter]} {paths[rank]}"
-    elif cause in findings.COMMANDS:
-        command = findings.COMMANDS[cause]
-    return doc.Advice(findings.remedy(cause, rank, waiter), "", gain, False, command)
+    elif cause == statements.SlowGpu.code:
+        command = statements.SlowGpu.command
+    return doc.Advice(remedy(cause, rank, waiter), "", gain, False, command)
 
 
 def saved_words(us: float | None) -> str:
@@ -157,9 +158,7 @@ def ranks_text(told: Ranks, page: Path | None, more: tuple[str, ...], detail: De
     """Thirty lines, or the verdict, or all there is."""
     tables: Summary = ()
     if detail == "all":
-        found = tuple(
-            Line(f"{findings.finding_title(each)}. {findings.finding_evidence(each)}") for each in told.findings
-        )
+        found = tuple(Line(f"{each.title()}. {each.long()}") for each in told.findings)
         listed = (
             sections.matrix_table(told),
             sections.worst_table(told),

@@ -8,6 +8,7 @@ from tracekit.names import short_kernel_name
 from tracekit.numbers import counted, duration
 from tracekit.ranks.job_figures import Ranks, Stretch
 from tracekit.ranks.report import words
+from tracekit.ranks.statements.words import cause_name
 from tracekit.report.document import Timelines
 from tracekit.report.timeline_bytes import NO_GROUP, bars_of, gaps_are_holes, packed
 
@@ -52,7 +53,7 @@ def rank_timelines(told: Ranks) -> Timelines | None:
             "linked": False,
             "slim": {"work": work, "communication": communication, "between": between, "beside": BESIDE},
             "labels": [
-                [words.cause_name(each.name) if each.kind == "idle" else short_kernel_name(each.name), each.kind]
+                [cause_name(each.name) if each.kind == "idle" else short_kernel_name(each.name), each.kind]
                 for each in labels
             ],
             "words": {kind: text for kind, text in words.LANES.items() if kind in kinds},

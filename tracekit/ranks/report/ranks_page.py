@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from tracekit.ranks.job_figures import RankFinding, Ranks
 from tracekit.ranks.report import explorers, fleet, words
-from tracekit.ranks.report import rank_findings as findings
 from tracekit.ranks.report import tables as sections
 from tracekit.ranks.report.overview import ranks_overview, saved_words
 from tracekit.ranks.report.rank_timelines import rank_timelines
+from tracekit.ranks.statements.findings import Straggler
 from tracekit.report import document as doc
 from tracekit.report.composition.shared import folded
 from tracekit.report.sections.call import CALL_PARTS
@@ -103,8 +103,8 @@ def _findings(told: Ranks) -> doc.Findings | None:
         doc.FindingText(
             id=f"finding-{each.code}{_whose(each)}",
             severity=each.severity,
-            title=findings.finding_title(each),
-            evidence=findings.finding_evidence(each),
+            title=each.title(),
+            evidence=each.long(),
             saving=saved_words(each.saving_us),
             savings=(),
             advice="",
@@ -120,12 +120,13 @@ def _whose(finding: RankFinding) -> str:
     """What tells its address from that of another of the same code."""
     if finding.rank is not None:
         return f"-{finding.rank}"
-    return f"-{re.sub('[^0-9A-Za-z_.-]', '-', name)}" if (name := finding.facts.get("name")) else ""
+    name = finding.name if isinstance(finding, Straggler) else None
+    return f"-{re.sub('[^0-9A-Za-z_.-]', '-', name)}" if name else ""
 
 
 def _details(told: Ranks) -> tuple[doc.Block | None, ...]:
     few = replace(told, ranks=sections.foremost(told, MOST_IN_TWIN))
-    notes = tuple(map(words.note_sentence, told.notes))
+    notes = tuple(each.long() for each in told.notes)
     return (
         sections.uneven_table(told),
         sections.idle_table(few),

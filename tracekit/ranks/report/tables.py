@@ -11,6 +11,7 @@ from tracekit.names import clipped_within
 from tracekit.numbers import MISSING, duration, scale_of, size
 from tracekit.ranks.job_figures import CollectiveClass, CollectiveUse, OneCollective, Ranks, RankTimes, RankUse
 from tracekit.ranks.report import words
+from tracekit.ranks.statements.words import WHY_UNMATCHED, cause_name
 from tracekit.report.document import (
     Table,
     columns,
@@ -279,7 +280,7 @@ def idle_table(told: Ranks) -> Table | None:
     causes = list(dict.fromkeys(share.cause for each in told.ranks for share in each.idle_causes))
     spent = {each.rank: {share.cause: share.us for share in each.idle_causes} for each in told.ranks}
     rows = ((f"rank {rank}", *(duration(own.get(cause)) for cause in causes)) for rank, own in spent.items())
-    return filled_table("Idle time by cause", columns("", figures=map(words.cause_name, causes)), rows)
+    return filled_table("Idle time by cause", columns("", figures=map(cause_name, causes)), rows)
 
 
 def uneven_table(told: Ranks, most: int = 20) -> Table | None:
@@ -299,7 +300,7 @@ def uneven_table(told: Ranks, most: int = 20) -> Table | None:
 
 def unmatched_table(told: Ranks) -> Table | None:
     rows = (
-        (f"rank {each.rank}", words.UNMATCHED[each.reason], f"{each.count:,}", duration(each.total_us))
+        (f"rank {each.rank}", WHY_UNMATCHED[each.reason], f"{each.count:,}", duration(each.total_us))
         for each in told.unmatched[:MOST_DETAILS]
     )
     heads = (*columns("", "why"), *columns(figures=("collectives", "time")))

@@ -14,7 +14,6 @@ from tracekit.report.sections.headline import reason_sentence
 from tracekit.report.sections.timing import KINDS, pays_after
 from tracekit.report.sides import side_name, with_letters
 from tracekit.report.words.common import is_open, result_word, scope_of, subject
-from tracekit.report.words.notes import note_sentence
 from tracekit.shell import variable_words
 
 PROCESSES = "Each speed-up is over eager of the same process. Process spread can exceed its interval."
@@ -90,7 +89,7 @@ def notes_of_runs(compared: Comparisons, *, grave: bool = False) -> tuple[str, .
     with their names."""
     found = [(each.b.label, note) for each in compared.comparisons for note in each.notes if note.grave == grave]
     return tuple(
-        f"{', '.join(name for name, each in found if each == note)}: {note_sentence(note)}"
+        f"{', '.join(name for name, each in found if each == note)}: {note.long()}"
         for note in distinct(note for _, note in found)
     )
 

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tracekit.model.analysis import OF_LAUNCHING
-from tracekit.model.note import Note, NoteStruct
+from tracekit.model.note import Note
 from tracekit.model.option import option_words
 from tracekit.numbers import count, percent
 from tracekit.report.words.common import cause_words
-from tracekit.report.words.saying import Sentence, say
 from tracekit.statements.findings.compiling import BrokenGraphs
 from tracekit.statements.findings.times import ColdStart
 from tracekit.statements.notes import recordings
@@ -38,7 +37,6 @@ from tracekit.statements.notes.timing import (
     Warming,
 )
 from tracekit.statements.notes.work import PartRanEager, RanEager, TrainingMode
-from tracekit.wings import load, wings
 
 if TYPE_CHECKING:
     from tracekit.model.comparison import Bound, Comparison, Finding, Side
@@ -95,14 +93,14 @@ GRAVEST_FIRST: tuple[type[Note], ...] = (
 )
 
 
-def headline_notes(notes: Iterable[Note | NoteStruct], names: tuple[str, str] = ("A", "B")) -> tuple[str, ...]:
+def headline_notes(notes: Iterable[Note], names: tuple[str, str] = ("A", "B")) -> tuple[str, ...]:
     """A line each of the notes that bear on the headline, the gravest first; those of one text, and both sides' speeds,
     in one. `names` are what A and B are called."""
-    bearing = sorted(filter(_is_on_first_screen, notes), key=_place)
+    bearing = sorted((note for note in notes if note.on_first_screen or type(note) in GRAVEST_FIRST), key=_place)
     throttled = next((note for note in bearing if isinstance(note, Throttled)), None)
-    said: dict[type[Note | NoteStruct], list[str]] = {}
+    said: dict[type[Note], list[str]] = {}
     for note in bearing:
-        words = _short(note)
+        words = note.short()
         if isinstance(note, ClocksDiffer):
             words = note.but(sides=names).short()
             if throttled:
@@ -118,27 +116,9 @@ def headline_notes(notes: Iterable[Note | NoteStruct], names: tuple[str, str] = 
     return tuple(dict.fromkeys(each for words in said.values() for each in words))
 
 
-def _is_on_first_screen(note: Note | NoteStruct) -> bool:
-    if isinstance(note, NoteStruct):  # Interim, until wings' notes are classes.
-        return note.code in _headlines_of_wings()
-    return note.on_first_screen or type(note) in GRAVEST_FIRST
-
-
-def _place(note: Note | NoteStruct) -> int:
+def _place(note: Note) -> int:
     kind = type(note)
     return GRAVEST_FIRST.index(kind if kind in GRAVEST_FIRST else Note)
-
-
-def _short(note: Note | NoteStruct) -> str:
-    """Interim, until wings' notes are classes."""
-    if isinstance(note, NoteStruct):
-        return say(_headlines_of_wings()[note.code], note.facts, note.subject)
-    return note.short()
-
-
-def _headlines_of_wings() -> dict[str, Sentence]:
-    """Interim, until wings' notes are classes."""
-    return {code: words for wing in wings() if wing.headlines for code, words in load(wing.headlines).items()}
 
 
 def advice_words(finding: Finding) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from tracekit.comparison.judging.timed import TimedForm
 from tracekit.comparison.judging.verdict import judge
 from tracekit.model.child import ChildForm
 from tracekit.model.comparison import Verdict
-from tracekit.model.note import Note, NoteStruct
+from tracekit.model.note import Note
 from tracekit.model.option import option_words, words_of
 from tracekit.model.run import CompileFacts, FormName, FormResult
 from tracekit.model.timing import BreakEven, FormTiming
@@ -25,6 +25,7 @@ from tracekit.statistics.steady import mean_ratio
 from tracekit.sweep.cells import CellResult
 from tracekit.sweep.figures import CallFigures, CellFigures, Conditions, ProcessFigures
 from tracekit.sweep.reading.calls import pool_calls, read_calls, until_done_us
+from tracekit.sweep.statements import notes as statements
 
 #: Of a request, what is no option of its own name, or says how it was timed.
 NOT_OPTIONS = ("workload", "options", "seed", "iterations")
@@ -109,17 +110,19 @@ def _middle(figures: Iterable[float]) -> float | None:
 def _find_cached(facts: CompileFacts | None) -> Iterator[Note]:
     """A cell's own cache is empty, but a remote one, or one that the environment names, may not be."""
     if facts and facts.cache_hits:
-        hits = {"hits": facts.cache_hits, "graphs": facts.graphs, "cache_was_empty": facts.cache_was_empty}
-        yield NoteStruct("graphs_from_cache", facts=hits)
+        yield statements.GraphsFromCache(
+            hits=facts.cache_hits, graphs=facts.graphs, cache_was_empty=facts.cache_was_empty
+        )
     elif facts and facts.cache_was_empty is False:
-        yield NoteStruct("cache_not_empty")
+        yield statements.CacheNotEmpty()
 
 
 def _describe_lost(result: CellResult) -> Note:
     """That one of several processes has no times."""
     assert result.failure is not None
-    facts = {"process": result.process, "outcome": result.outcome, "message": result.failure.message}
-    return NoteStruct("process_without_times", facts=facts)
+    return statements.ProcessWithoutTimes(
+        process=result.process, outcome=result.outcome, message=result.failure.message
+    )
 
 
 def _read_process(result: CellResult, conditions: Conditions) -> ProcessFigures:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from tracekit.model.estimate import Statement
 from tracekit.sweep.cells import CellResult, Suite
-from tracekit.sweep.figures import PublishedBeside, Work
+from tracekit.sweep.figures import PublishedBeside, PublishedDifference, Work
+from tracekit.sweep.statements import published as statements
 
 #: What torch.compile does when it is told nothing, and what was published.
 MODE = "default"
@@ -43,22 +43,22 @@ def set_beside_published(works: Sequence[Work], suite: Suite) -> tuple[Published
     return tuple(rows)
 
 
-def find_differences_from_published(works: Sequence[Work], results: Sequence[CellResult]) -> Iterator[Statement]:
+def find_differences_from_published(
+    works: Sequence[Work], results: Sequence[CellResult]
+) -> Iterator[PublishedDifference]:
     """What is otherwise here than where the published figures come from, or not known of those."""
     settings = [work.settings for work in works if work.settings]
-    of_works: dict[str, list[str | None]] = {
-        "machine": [work.machine for work in works],
-        "torch": [work.torch for work in works],
-        "dtype": [each.dtype for each in settings],
-    }
-    for code, values in of_works.items():
-        if here := list(dict.fromkeys(filter(None, values))):
-            yield Statement(code, {"here": here})
+    if machines := list(dict.fromkeys(work.machine for work in works if work.machine)):
+        yield statements.Machine(here=machines)
+    if versions := list(dict.fromkeys(work.torch for work in works if work.torch)):
+        yield statements.Torch(here=versions)
+    if dtypes := list(dict.fromkeys(each.dtype for each in settings if each.dtype)):
+        yield statements.Dtype(here=dtypes)
     if any(each.pretrained is None for each in settings):
-        yield Statement("random_weights")
+        yield statements.RandomWeights()
     if sizes := list(dict.fromkeys(each.size for each in settings if each.size != FULL)):
-        yield Statement("size", {"here": sizes})
+        yield statements.Size(here=sizes)
     forms = [form for result in results if result.run for form in result.run.forms]
     if calls := sorted({len(form.times.wall_us) for form in forms if form.times}):
-        yield Statement("calls", {"least": calls[0], "most": calls[-1]})
-    yield Statement("what_a_call_contains")
+        yield statements.Calls(least=calls[0], most=calls[-1])
+    yield statements.WhatACallContains()

@@ -4,22 +4,21 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from msgspec.structs import asdict
-
 from tracekit import __version__
+from tracekit.model.bounded import Each
 from tracekit.model.cell import CellRun
-from tracekit.model.estimate import Statement
-from tracekit.model.note import Note, NoteStruct, distinct
+from tracekit.model.note import Note
 from tracekit.model.run import Environment
 from tracekit.shell import variable_words
 from tracekit.sweep.cells import Asked, CellResult, Suite
-from tracekit.sweep.figures import Sweep, Work
+from tracekit.sweep.figures import MachineDifference, Sweep, Work
 from tracekit.sweep.reading.best import find_best
 from tracekit.sweep.reading.cell_figures import command_of, read_cell
 from tracekit.sweep.reading.chances import judge_together
 from tracekit.sweep.reading.confirmed import confirm
 from tracekit.sweep.reading.pooling import pool_eager
 from tracekit.sweep.reading.published import find_differences_from_published, set_beside_published
+from tracekit.sweep.statements import notes as statements
 
 #: Packages whose version decides which kernels run and how long the host takes to start them.
 PACKAGES = ("torch", "triton", "transformers", "diffusers")
@@ -179,18 +178,24 @@ def _read_work(
         cells=cells,
         best=tuple(confirm(best, alike) for best in bests),
         differs=_find_differences(results),
-        apart=tuple(Statement(name, {"values": [facts.get(name)]}) for name in apart if name not in IDENTITY),
+        apart=tuple(MachineDifference(name, (facts.get(name),)) for name in apart if name not in IDENTITY),
     )
 
 
-def _find_differences(results: Sequence[CellResult]) -> tuple[Statement, ...]:
-    """What is not the same on all machines that these cells were measured on, with its `values`.
+def _find_differences(results: Sequence[CellResult]) -> tuple[MachineDifference, ...]:
+    """What is not the same on all machines that these cells were measured on.
 
     Hosts of one kind are alike, whatever their names: it is what they have that counts. What a cell does
     not say is taken to be as in the others.
     """
     values = _values_of(results)
-    return tuple(Statement(what, {"values": each}) for what, each in values.items() if len(each) > 1)
+    return tuple(MachineDifference(what, tuple(each)) for what, each in values.items() if len(each) > 1)
+
+
+def _several(values: Iterable[Each | None]) -> list[Each]:
+    """Each of these once, where there are several."""
+    found = list(dict.fromkeys(each for each in values if each))
+    return found if len(found) > 1 else []
 
 
 def _find_notes(
@@ -204,33 +209,31 @@ def _find_notes(
         (rule.rounds,) if rule.rounds is not None else (None, rule.target, rule.budget_seconds)
         for rule in (run.rule for run in ran)
     ]
-    said: tuple[tuple[str, str | None, Iterable[object]], ...] = (
-        ("several_machines", "machines", [machine_of(run.environment) for run in ran]),
-        ("several_torches", "versions", [run.environment.packages.get("torch") for run in ran]),
-        ("several_timing_rules", None, rules),
-        ("several_tracekits", "versions", [result.tracekit for result in results]),
-    )
-    for code, what, values in said:
-        if len(several := list(dict.fromkeys(filter(None, values)))) > 1:
-            yield NoteStruct(code, facts={what: several} if what else {})
+    if machines := _several(machine_of(run.environment) for run in ran):
+        yield statements.SeveralMachines(machines=machines)
+    if versions := _several(run.environment.packages.get("torch") for run in ran):
+        yield statements.SeveralTorches(versions=versions)
+    if _several(rules):
+        yield statements.SeveralTimingRules()
+    if versions := _several(result.tracekit for result in results):
+        yield statements.SeveralTracekits(versions=versions)
     if differing := [work for work in works if work.differs]:
-        differences = [asdict(each) for each in distinct(each for work in differing for each in work.differs)]
-        facts = {"differences": differences, "works": len(differing), "of_works": len(works)}
-        yield NoteStruct("machines_of_a_work_differ", facts=facts)
+        differences = list(dict.fromkeys(each for work in differing for each in work.differs))
+        yield statements.MachinesOfAWorkDiffer(differences=differences, works=len(differing), of_works=len(works))
     for group in groups:
         for (key, _), number in Counter(map(_process, group)).items():
             if number > 1:
-                yield NoteStruct("same_cell_in_files", facts={"key": key, "files": number})
+                yield statements.SameCellInFiles(key=key, files=number)
     yield from find_side_by_side(results)
     cells = _grouped((result for result in results if result.host), lambda each: each.cell.key).values()
     hosts = [(len({each.process for each in cell}), len({each.host for each in cell})) for cell in cells]
     # Where all are of one host nobody spread them.
     if shared := sum(processes > number > 1 for processes, number in hosts):
         of_cells = sum(processes > 1 for processes, _ in hosts)
-        yield NoteStruct("processes_share_hosts", "info", facts={"cells": shared, "of_cells": of_cells})
+        yield statements.ProcessesShareHosts(cells=shared, of_cells=of_cells)
     timed = [cell for work in works for cell in work.cells if cell.failure is None]
     if held := sum(any(each.conditions.limits for each in cell.processes) for cell in timed):
-        yield NoteStruct("cells_throttled", facts={"cells": held, "of_cells": len(timed)})
+        yield statements.CellsThrottled(cells=held, of_cells=len(timed))
 
 
 def _find_not_pooled(results: Sequence[CellResult]) -> Iterator[Note]:
@@ -238,9 +241,8 @@ def _find_not_pooled(results: Sequence[CellResult]) -> Iterator[Note]:
     cells = _grouped(results, lambda each: each.cell.key).values()
     if unlike := [each for each in cells if _find_apart(each)]:
         apart = _find_apart([result for each in unlike for result in each])
-        differences = [asdict(Statement(what, {"values": values})) for what, values in apart.items()]
-        facts = {"cells": len(unlike), "of_cells": len(cells), "differences": differences}
-        yield NoteStruct("processes_not_pooled", facts=facts)
+        differences = [MachineDifference(what, tuple(values)) for what, values in apart.items()]
+        yield statements.ProcessesNotPooled(cells=len(unlike), of_cells=len(cells), differences=differences)
 
 
 def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:
@@ -248,7 +250,7 @@ def find_side_by_side(results: Sequence[CellResult]) -> Iterator[Note]:
     timed = [each for each in zip(_overlaps(results), results, strict=True) if each[1].outcome == "done"]
     if beside := {result.cell.key for seconds, result in timed if sum(seconds) > SHORTEST_SECONDS}:
         of_cells = len({result.cell.key for _, result in timed})
-        yield NoteStruct("cells_side_by_side", facts={"cells": len(beside), "of_cells": of_cells})
+        yield statements.CellsSideBySide(cells=len(beside), of_cells=of_cells)
 
 
 def _overlaps(results: Sequence[CellResult]) -> Iterator[list[float]]:

@@ -7,8 +7,8 @@ from tracekit.report.schemas import BESIDE, Written
 from tracekit.report.words.notes import note_sentences
 from tracekit.sweep.cells import CellResult
 from tracekit.sweep.figures import Sweep
-from tracekit.sweep.report.notes import machine_difference
 from tracekit.sweep.report.words import published_differences
+from tracekit.sweep.statements.notes import in_words
 
 #: What stands in a sweep's JSON besides the fields of its nouns.
 OF_SWEEPS: dict[str, dict[str, tuple[object, str]]] = {
@@ -32,12 +32,8 @@ def sweep_json(sweep: Sweep) -> str:
     told = builtins_of(sweep)
     told["warnings"] = note_sentences(sweep.notes)
     told["differs"] = published_differences(sweep)
-    for note in told["notes"]:
-        if note["code"] in ("machines_of_a_work_differ", "processes_not_pooled"):
-            note["facts"]["differences"] = [machine_difference(**each) for each in note["facts"]["differences"]]
     for work, fields in zip(sweep.works, told["works"], strict=True):
-        for name, statements in (("differs", work.differs), ("apart", work.apart)):
-            fields[name] = [machine_difference(each.code, each.facts) for each in statements]
+        fields |= {"differs": in_words(work.differs), "apart": in_words(work.apart)}
         for cell, of_cell in zip(work.cells, fields["cells"], strict=True):
             of_cell["warnings"] = note_sentences(cell.notes)
             of_cell["conditions"]["held_back"] = note_sentences(cell.conditions.limits)

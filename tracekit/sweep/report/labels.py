@@ -9,7 +9,6 @@ from tracekit.names import clipped
 from tracekit.numbers import counted
 from tracekit.sweep.cells import Cell
 from tracekit.sweep.figures import CellFigures, Sweep, Work
-from tracekit.sweep.report.notes import machine_difference
 
 #: Of a work's settings these are always said, the others where they differ.
 ALWAYS = 2
@@ -78,7 +77,7 @@ def _identity(work: Work) -> Identity:
 
 def _apart(work: Work) -> str:
     """`driver: 580.1`, where processes of its cells ran on machines that are not alike."""
-    return ", ".join(machine_difference(each.code, each.facts) for each in work.apart)
+    return ", ".join(each.words() for each in work.apart)
 
 
 def _parts(work: Work) -> tuple[str | None, ...]:

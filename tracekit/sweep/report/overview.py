@@ -9,7 +9,6 @@ from tracekit.report.document import Cell, Check, Column, Overview, Styled, Tabl
 from tracekit.sweep.figures import CellFigures, Sweep
 from tracekit.sweep.report import words as sweeping
 from tracekit.sweep.report.labels import label, named_cells
-from tracekit.sweep.report.notes import short_sentences
 
 #: Works and failures that find room, and characters of a work's name and of a failure.
 MOST_WORKS, MOST_FAILURES, NAME, FAILURE = 14, 3, 34, 90
@@ -17,7 +16,7 @@ TONES = {"faster": "green", "slower": "red", "inconclusive": "yellow"}
 
 
 def sweep_overview(sweep: Sweep) -> Overview:
-    labels, notes, every = label(sweep), short_sentences(sweep.notes), named_cells(sweep)
+    labels, notes, every = label(sweep), tuple(each.short() for each in sweep.notes), named_cells(sweep)
     failed = Counter(
         f"{way} {sweeping.OUTCOMES[cell.outcome]}: {cell.failure.message}" for _, way, cell in every if cell.failure
     )

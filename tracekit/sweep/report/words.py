@@ -3,12 +3,12 @@
 import math
 from collections import Counter
 
-from tracekit.model.note import Note, NoteStruct
+from tracekit.model.note import Note
 from tracekit.numbers import MISSING, calls_span, count, counted, duration, percent, size, times, times_within
 from tracekit.report.words.common import ratio_span
-from tracekit.report.words.saying import Sentence, say
 from tracekit.sweep.figures import Best, Candidate, CellFigures, Goal, Sweep, Work
 from tracekit.sweep.report.labels import Labels, label
+from tracekit.sweep.statements.notes import EagerProcessSpread
 
 #: What became of a cell that has no times.
 OUTCOMES = {
@@ -297,22 +297,9 @@ def spread_notes(sweep: Sweep) -> tuple[Note, ...]:
     widest, work = max(spreads, key=lambda each: each[0], default=(0.0, None))
     if work is None or widest <= MUCH_APART:
         return ()
-    return (NoteStruct("eager_process_spread", facts={"work": label(sweep).of(work), "spread": widest}),)
+    return (EagerProcessSpread(work=label(sweep).of(work), spread=widest),)
 
 
 def published_differences(sweep: Sweep) -> tuple[str, ...]:
     """What is otherwise here than where the published figures come from: a sentence each."""
-    return tuple(say(DIFFERENCES[each.code], each.facts) for each in sweep.differences)
-
-
-DIFFERENCES: dict[str, Sentence] = {
-    "machine": "Machine: {here:list}; 2023 one A100.",
-    "torch": "torch: {here:list}; 2023 2.0.1.",
-    "dtype": "dtype: {here:list}; 2023 not stated.",
-    "random_weights": "Weights: random, at the published architecture.",
-    "size": "Size: {here:list}, not the published architecture: not comparable.",
-    "calls": lambda least, most: (
-        f"Calls: {least:,}{f' to {most:,}' if most != least else ''} each, interleaved; 2023 300."
-    ),
-    "what_a_call_contains": "A call here is a forward pass over inputs on the device; 2023 may differ.",
-}
+    return tuple(each.long() for each in sweep.differences)

@@ -24,9 +24,10 @@ from msgspec.structs import replace
 from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.files import read_bounded, write_replaced
-from tracekit.model.note import Note, NoteStruct
+from tracekit.model.note import Note
 from tracekit.shell import quoted
 from tracekit.sweep.cells import CONFIRMING, Asked, AskedCall, Cell, CellResult
+from tracekit.sweep.statements import notes as statements
 from tracekit.workloads.sources import find_changed
 
 ASKED = "sweep.json"
@@ -272,23 +273,23 @@ def changed_sources(found: CellResult) -> tuple[str, ...]:
 def find_doubts(folder: SweepFolder, asked: Asked | None, results: Sequence[CellResult]) -> tuple[Note, ...]:
     """What must be known before the figures are relied on: what is unreadable, old, or of another version. `results`
     are all that the folder holds, and were just read from it."""
-    notes = [*unreadable_cells(folder)]
+    notes: list[Note] = [*unreadable_cells(folder)]
     since = asked.anew_since if asked else {}
     if old := [found for found in results if is_outdated(found, since.get(found.cell.key))]:
         begun = min(since[found.cell.key] for found in old)
         cells, of_cells = (len({found.cell.key for found in some}) for some in (old, results))
-        notes.append(NoteStruct("cells_outdated", facts={"cells": cells, "of_cells": of_cells, "since": begun}))
+        notes.append(statements.CellsOutdated(cells=cells, of_cells=of_cells, since=begun))
     notes += cells_of_other_versions(results)
     seeds = sorted({found.cell.request.seed for found in results})
     if len(seeds) > 1:
-        notes.append(NoteStruct("several_seeds", facts={"seeds": seeds}))
+        notes.append(statements.SeveralSeeds(seeds=seeds))
     return tuple(notes)
 
 
 def unreadable_cells(folder: SweepFolder) -> Iterator[Note]:
     """Of each file that cannot be read, that it counts as missing."""
     for name, why in folder.unreadable.items():
-        yield NoteStruct("cell_unreadable", facts={"path": str(folder.path / CELLS / name), "reason": why})
+        yield statements.CellUnreadable(path=str(folder.path / CELLS / name), reason=why)
 
 
 def cells_of_other_versions(results: Sequence[CellResult]) -> Iterator[Note]:
@@ -301,9 +302,7 @@ def cells_of_other_versions(results: Sequence[CellResult]) -> Iterator[Note]:
         workload = processes[0].cell.request.workload
         changed.update((workload, names) for names in set(map(changed_sources, processes)) if names)
     for (workload, names), number in changed.items():
-        yield NoteStruct(
-            "cells_of_another_version", facts={"cells": number, "workload": workload, "files": list(names)}
-        )
+        yield statements.CellsOfAnotherVersion(cells=number, workload=workload, files=list(names))
 
 
 def _encoded(noun: Asked | CellResult) -> bytes:

@@ -1,0 +1,201 @@
+"""What is to be known of the recordings of ranks."""
+
+from collections.abc import Sequence
+
+from tracekit.numbers import counted, duration
+from tracekit.ranks.job_figures import RankNote, Unmatched
+from tracekit.ranks.statements.words import WHY_UNMATCHED, ranges
+
+
+class OtherJob(RankNote):
+    code = "other_job"
+    usual_severity = "error"
+    fault = "foreign"
+    subject: str
+    rank: int | None
+    size: int
+    usual_size: int
+
+    def long(self) -> str:
+        return f"{self.subject} is of a job of {self.size:,} ranks, the others of {self.usual_size:,}: left out."
+
+
+class OtherTime(RankNote):
+    code = "other_time"
+    usual_severity = "error"
+    fault = "foreign"
+    subject: str
+    rank: int | None
+    apart_us: float
+
+    def long(self) -> str:
+        when = "before" if self.apart_us < 0 else "after"
+        return (
+            f"{self.subject} was recorded {abs(self.apart_us) / 60e6:,.0f} min {when} the others of its host: left out."
+        )
+
+
+class Foreign(RankNote):
+    code = "foreign"
+    usual_severity = "error"
+    fault = "foreign"
+    subject: str
+    rank: int
+
+    def long(self) -> str:
+        return (
+            f"{self.subject} shares no collective with its group at one moment: another job, another part of this one,"
+            " or a clock that jumped. Left out."
+        )
+
+
+class Unreadable(RankNote):
+    code = "unreadable"
+    usual_severity = "error"
+    fault = "unreadable"
+    reason: str
+
+    def long(self) -> str:
+        return f"Left out: {self.reason}."
+
+
+class RankUnknown(RankNote):
+    code = "rank_unknown"
+    usual_severity = "error"
+    fault = "of no known rank"
+    subject: str
+
+    def long(self) -> str:
+        return f"{self.subject} does not say its rank, and its name does not: left out."
+
+
+class RankTwice(RankNote):
+    code = "rank_twice"
+    usual_severity = "error"
+    fault = "duplicate"
+    subject: str
+    rank: int
+    kept: str
+
+    def long(self) -> str:
+        return f"{self.subject} is rank {self.rank} too: left out, {self.kept} counts."
+
+
+class RanksNumbered(RankNote):
+    code = "ranks_numbered"
+    count: int
+
+    def long(self) -> str:
+        return "No recording says its rank: ranks are numbered in the order of the files."
+
+
+class RankDamaged(RankNote):
+    code = "rank_damaged"
+    subject: str
+    rank: int
+    truncated: bool
+    skipped: int
+
+    def long(self) -> str:
+        damaged = "cut off" if self.truncated else "damaged"
+        skipped = f"; {counted(self.skipped, 'event')} left out" if self.skipped else ""
+        return f"Rank {self.rank}'s recording is {damaged} ({self.subject}{skipped})."
+
+
+class WithOperators(RankNote):
+    code = "with_operators"
+    usual_severity = "info"
+
+    def long(self) -> str:
+        return (
+            "Read are the recordings with operators, which slow the host more; `tracekit compare` takes waiting from"
+            " those without."
+        )
+
+
+class StepsDiffer(RankNote):
+    code = "steps_differ"
+    usual: int
+    ranks: Sequence[int]
+
+    def long(self) -> str:
+        return f"Ranks recorded unequally many steps: {self.usual} usually, not ranks {ranges(self.ranks)}."
+
+
+class RanksMissing(RankNote):
+    code = "ranks_missing"
+    missing: int
+    size: int
+    ranks: Sequence[int]
+
+    def long(self) -> str:
+        are = "is" if self.missing == 1 else "are"
+        return (
+            f"{self.missing:,} of {self.size:,} ranks {are} missing ({ranges(self.ranks)}): lateness is relative to the"
+            " recorded ranks."
+        )
+
+
+class OneRank(RankNote):
+    code = "one_rank"
+    rank: int
+    size: int | None
+
+    def long(self) -> str:
+        return "One rank alone cannot tell transfer from waiting for other ranks: name the recordings of all ranks."
+
+
+class NoCollectives(RankNote):
+    """It is the answer where there is no other."""
+
+    code = "no_collectives"
+
+    def long(self) -> str:
+        return "No communication kernels: nothing is known of waiting."
+
+
+class ClocksUnknown(RankNote):
+    code = "clocks_unknown"
+    hosts: int
+
+    def long(self) -> str:
+        return "Clocks of the ranks could not be aligned: waiting is a lower bound, nobody is called late."
+
+
+class StartSkew(RankNote):
+    code = "start_skew"
+    usual_severity = "info"
+    rank: int
+    most_us: float
+
+    def long(self) -> str:
+        return f"Rank {self.rank} waited {duration(self.most_us)} for others to start recording; that is in no figure."
+
+
+class PartsMissing(RankNote):
+    code = "parts_missing"
+    count: int
+    of: int
+
+    def long(self) -> str:
+        return (
+            f"{self.count} of {counted(self.of, 'collective')} lack a recorded rank's part: lateness there is relative"
+            " to the other ranks."
+        )
+
+
+class UnmatchedCollectives(RankNote):
+    code = "unmatched_collectives"
+    count: int
+    total_us: float
+    reason: Unmatched  #: Of most of them.
+    of: int
+
+    def long(self) -> str:
+        told = (
+            f"{counted(self.count, 'collective')} ({duration(self.total_us)}) matched with no other rank:"
+            f" {WHY_UNMATCHED[self.reason]}."
+        )
+        # Recordings that share few are hardly of one job.
+        doubt = " Are all recordings of one job and the same steps?" if self.count > self.of / 2 else ""
+        return f"{told}{doubt}"
