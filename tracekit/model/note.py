@@ -6,19 +6,32 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from tracekit.model.bounded import Each, Many, Real, Text, Whole
+from tracekit.model.statement import Statement
 
 Severity = Literal["info", "warning", "error"]
 Scalar = Text | bool | Whole | Real | None
 
 
-class Noted(Struct, frozen=True):
+class WrittenNoted(Struct, frozen=True):
     """Something that was noted while a run was made."""
 
     code: Text  #: The kind of fact.
     facts: "Facts" = field(default_factory=dict)  #: Its figures and names, or another noted fact.
 
 
-Facts = dict[Text, Scalar | Many[Scalar] | Noted]
+Facts = dict[Text, Scalar | Many[Scalar] | WrittenNoted]
+
+
+class Noted(Statement):
+    """Something that was noted while a run was made.
+
+    Files hold it: facts are of bounded types, and `tracekit.wire` reads it.
+    """
+
+    as_written = WrittenNoted
+
+    def written(self) -> WrittenNoted:
+        return WrittenNoted(self.code, self.facts)
 
 
 class Note(Struct, frozen=True):

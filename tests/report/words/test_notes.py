@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 import tracekit
-from tracekit.model.note import Note, Noted, distinct
+from tracekit.model.note import Note, distinct
 from tracekit.report.words.notes import SENTENCES, grave_sentences, note_sentence, other_sentences
+from tracekit.statements.noted import GraphWithoutSites
 
 SIDES, WAITS = ["eager", "compiled"], (False, True)
 
@@ -122,7 +123,7 @@ MATCHING = (
     note("matched_by_elimination", shares={"A": 0.79}, no_provenance="two_runs", advise_profile=False),
     note("provenance_unused", why="other_forms"),
     note("provenance_unused", why="steps_differ"),
-    note("provenance_noted", noted=Noted("graph_without_sites", {"graph": 0, "why": "cached_without_provenance"})),
+    note("provenance_noted", noted=GraphWithoutSites(graph=0, why="cached_without_provenance")),
     note("provenance_without_work"),
     note("not_in_provenance", "eager", activities=1, of_activities=4),
     note("only_in_provenance", "eager", activities=1),
@@ -149,7 +150,11 @@ def test_every_note_reads_well(about: str, snapshot: object) -> None:
 
 def test_each_code_that_a_room_gives_has_a_sentence_and_each_sentence_an_example() -> None:
     package = Path(tracekit.__file__).parent
-    paths = [path for room in ("comparison", "measure", "model", "reading") for path in (package / room).rglob("*.py")]
+    paths = [
+        path
+        for room in ("comparison", "measure", "model", "reading", "statements")
+        for path in (package / room).rglob("*.py")
+    ]
     source = "".join(path.read_text(encoding="utf-8") for path in paths)
     given = set(re.findall(r'Note\(\s*"(\w+)"', source))
     assert len(given) > 50 and given <= SENTENCES.keys()

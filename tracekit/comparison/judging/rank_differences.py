@@ -1,15 +1,18 @@
 """What did some ranks of a job do that others did not? Ranks with the same work compile alike and hold as much."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from tracekit.comparison.judging.accuracy import SEVEREST
+from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import FailedGuard
 from tracekit.model.estimate import Statement
-from tracekit.model.note import Note, Noted, Severity
+from tracekit.model.note import Note, Noted
 from tracekit.model.numerics import Accuracy
-from tracekit.model.rank_difference import JUDGED, OUTPUTS, facts_of
 from tracekit.model.run import FormName
+from tracekit.names import clipped
+from tracekit.statements.rank_differences import RankDifference, RankOutputs, RankRecompiled
 
 
 def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
@@ -25,11 +28,22 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
                 else:
                     ranks.append(each.rank)
         for noted, ranks in found:
-            facts = {"ranks": ranks, "of_ranks": len(side.ranks), **facts_of(noted)}
-            if "guard" in facts:
-                facts["failed_check"] = FailedGuard("", facts.pop("guard")).facts
-            severity: Severity = "info" if noted.code == "rank_memory" else "warning"
-            yield Note(noted.code, severity, side.label, facts)
+            facts = {"ranks": ranks, "of_ranks": len(side.ranks), **_facts_of(noted)}
+            yield Note(noted.code, noted.severity, side.label, facts)
+
+
+def _facts_of(noted: Noted) -> dict[str, Any]:
+    match noted:
+        case RankRecompiled():
+            facts = vars(noted) | {"failed_check": FailedGuard("", noted.guard).facts}
+            del facts["guard"]
+            return facts
+        case RankOutputs():
+            return {"result": noted.result, "basis": noted.basis, "reason": noted.reason, **noted.of_reason}
+        case RankDifference():
+            return vars(noted)
+    code = clipped(noted.written().code, 60)
+    raise TracekitError(f'a note "{code}" on a rank of the run cannot be read; record the run again')
 
 
 def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
@@ -37,11 +51,9 @@ def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
     worst = accuracy
     for rank in side.ranks:
         for noted in (noted for form in rank.forms if _is_of(side, form.name) for noted in form.differs):
-            if noted.code != OUTPUTS or worst is None:
+            if not isinstance(noted, RankOutputs) or worst is None:
                 continue
-            facts = facts_of(noted)
-            result, basis, reason = (facts.pop(name) for name in JUDGED)
-            found = Accuracy(result, basis, Statement(reason, facts), rank.rank)
+            found = Accuracy(noted.result, noted.basis, Statement(noted.reason, noted.of_reason), rank.rank)
             worst = found if rank.rank != side.rank and severity_of(found) < severity_of(worst) else worst
     return worst
 

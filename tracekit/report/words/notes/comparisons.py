@@ -8,7 +8,6 @@ from tracekit.model.analysis import Health
 from tracekit.model.option import OPTIONS
 from tracekit.numbers import counted, duration, percent, size, times
 from tracekit.report.words.findings.compiling import check_sentence
-from tracekit.report.words.noted import noted_sentence
 from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.saying import Sentence
 from tracekit.shell import variable_words
@@ -321,7 +320,7 @@ SENTENCES: dict[str, Sentence] = {
         f"Kernels are matched by operators, shapes and order, without provenance: {NO_PROVENANCE[why]}."
     ),
     # What was noted while the run was asked, as its folder holds it.
-    "provenance_noted": noted_sentence,
+    "provenance_noted": lambda noted: noted.long(),
     "provenance_without_work": "the provenance runs hold no GPU work",
     "not_in_provenance": "{activities} of {of_activities} {subject} activities are not in the provenance run",
     "only_in_provenance": "{activities} {subject} activities of the provenance run are not in the trace",
