@@ -24,7 +24,6 @@ from tracekit.model.option import MODES
 from tracekit.model.run import FormName, Run
 from tracekit.model.workload import Request, Workload
 from tracekit.names import encodable
-from tracekit.report.words.noted import noted_sentence
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -281,7 +280,7 @@ def record(
 def _digest(trace: Path) -> None:
     """Writes the digest beside the trace; where there is none to make, the trace is there all the same."""
     from tracekit.measure.recording import cause
-    from tracekit.model.note import Noted
+    from tracekit.statements.noted import NoDigest
     from tracekit.wings import load, wings
 
     try:
@@ -289,7 +288,7 @@ def _digest(trace: Path) -> None:
             if wing.beside:
                 load(wing.beside)(trace)
     except Exception as error:  # noqa: BLE001 - whatever failed, the user's program goes on.
-        _warn(Noted("no_digest", {"error": cause(error)}))
+        _warn(NoDigest(cause(error)))
 
 
 def _warn(noted: Noted) -> None:
@@ -297,7 +296,7 @@ def _warn(noted: Noted) -> None:
     frame, level = sys._getframe(), 1
     while (caller := frame.f_back) and frame.f_globals.get("__name__", "").partition(".")[0] in MACHINERY:
         frame, level = caller, level + 1
-    warnings.warn(noted_sentence(noted), stacklevel=level)
+    warnings.warn(noted.long(), stacklevel=level)
 
 
 def _places_in(folder: Path, *, force: bool) -> tuple[Path, Path]:

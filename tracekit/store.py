@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from tracekit.errors import TracekitError
 from tracekit.files import read_bounded, unpack_gzip, write_replaced
+from tracekit.wire import decode, encode
 
 # Whoever reads a trace imports this file too, to see that it is no run.
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def clear(draft: Path, *, but_log: bool = False) -> None:
 
 def save(run: Run, draft: Path) -> None:
     """Writes the manifest as far as it is known."""
-    write_replaced(draft / MANIFEST, msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
+    write_replaced(draft / MANIFEST, msgspec.json.format(encode(run), indent=1) + b"\n")
 
 
 def finish(run: Run, draft: Path) -> Path:
@@ -221,7 +222,7 @@ def load(folder: Path) -> Run:
         )
     content = read_bounded(inside(folder, MANIFEST), MOST_MANIFEST_BYTES)
     try:
-        return msgspec.json.decode(content, type=Run)
+        return decode(content, Run)
     except UNDECODABLE as error:
         raise TracekitError(f"{path} cannot be read ({error}); record the run again") from None
 
@@ -277,7 +278,7 @@ def save_kernel_sources(found: KernelSources, draft: Path) -> str:
 
 def _save_packed(found: object, draft: Path, name: str) -> str:
     # No time in it: the same content is the same file.
-    write_replaced(draft / name, gzip.compress(msgspec.json.encode(found), mtime=0))
+    write_replaced(draft / name, gzip.compress(encode(found), mtime=0))
     return name
 
 
@@ -325,6 +326,6 @@ def load_kernel_sources(folder: Path, form: FormResult) -> KernelSources | None:
 def _load_packed(path: Path, kind: type[Decoded], most_bytes: int) -> Decoded:
     content = unpack_gzip(path, MOST_PACKED_BYTES, most_bytes)
     try:
-        return msgspec.json.decode(content, type=kind)
+        return decode(content, kind)
     except UNDECODABLE as error:
         raise TracekitError(f"{path} cannot be read ({error}); record the run again") from None

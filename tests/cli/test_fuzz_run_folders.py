@@ -20,8 +20,9 @@ from tracekit import store
 from tracekit.errors import TracekitError
 from tracekit.model import provenance
 from tracekit.model.compilation import EagerFallback, FailedGuard, GraphBreak, NotCompiled
-from tracekit.model.note import Noted
+from tracekit.model.statement import builtins_of
 from tracekit.reading.traces import Reading
+from tracekit.statements.noted import GraphWithoutSites, ReferenceDoesNotFit, ShapesDiffer
 from tracekit.statistics import interval
 
 REAL = Path(__file__).parents[2] / "traces" / "h100-vit" / "run.json"
@@ -46,13 +47,13 @@ SITES = provenance.CompiledSites(
     ),
     (provenance.GraphCall(0, "m"),),
     (provenance.CompiledActivity("kernel_0", 0, "aten::mm", 0),),
-    (Noted("graph_without_sites", {"graph": 0, "why": "no_launches_marked"}),),
+    (GraphWithoutSites(graph=0, why="no_launches_marked"),),
 )
-DOES_NOT_FIT = Noted("reference_does_not_fit", {"dtype": "float32", "needs_bytes": 90.0, "free_bytes": 40})
-SHAPES_DIFFER = Noted("shapes_differ", {"shape": (1,), "other_shape": (2,)})
+DOES_NOT_FIT = ReferenceDoesNotFit(dtype="float32", needs_bytes=90.0, free_bytes=40)
+SHAPES_DIFFER = ShapesDiffer(shape=(1,), other_shape=(2,))
 WHY = NotCompiled("scalar_read", "item", "m.py:3", "f", "x.item()", "n.py:1", "loop", "it reads", "do not")
 SOURCES = provenance.KernelSources(1, "2.13.0", {"kernel_0": ("@triton.jit\ndef kernel_0(): ...", "x"), "k": ()}, 2)
-DAMAGED = {type(noun): damaged(msgspec.to_builtins(noun)) for noun in (OPS, SITES, SOURCES)}
+DAMAGED = {type(noun): damaged(builtins_of(noun)) for noun in (OPS, SITES, SOURCES)}
 COMMANDS = (
     ("compare", "{run}", "--out", "{out}/page.html", "--json", "{out}/page.json"),
     ("compare", "{run}", "--gate", "wall<=+3%", "--json", "-", "--out", "{out}/page.html"),
@@ -112,7 +113,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     real = shortened(json.loads(REAL.read_text()))
     for form, measured in zip(told["forms"], real["forms"], strict=True):
         form.update({key: measured[key] for key in ("timing", "startups", "memory", "gpu_state", "numerics")})
-        form["numerics"]["reference_missing"] = msgspec.to_builtins(DOES_NOT_FIT)
+        form["numerics"]["reference_missing"] = builtins_of(DOES_NOT_FIT)
         form["numerics"]["pictures"] = [{"kind": "output", "path": "eager-output.png", "scale": 2.0}]
         form["provenance"] = store.EAGER_OPS if form["name"] == "eager" else store.COMPILED_SITES
         form["kernel_sources"] = None if form["name"] == "eager" else store.COMPILED_TRITON
@@ -120,7 +121,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     line = GraphBreak("m.py:3", "f", "item", None, "do not", "gb0059", ("0/0",), 3.5, "n.py:1")
     guard = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 4, actual 8")
     fallback = EagerFallback("recompile_limit", "f", "m.py:3", "too often")
-    real["forms"][1]["numerics"]["against_eager"]["tensors"][0]["mismatch"] = msgspec.to_builtins(SHAPES_DIFFER)
+    real["forms"][1]["numerics"]["against_eager"]["tensors"][0]["mismatch"] = builtins_of(SHAPES_DIFFER)
     compilation["diagnostics"] |= {"breaks": msgspec.to_builtins([line]), "fallbacks": msgspec.to_builtins([fallback])}
     compilation["diagnostics"]["frames"][0]["because"] = msgspec.to_builtins([guard])
     told["forms"][1]["compilation"] = compilation

@@ -3,7 +3,7 @@
 from typing import Any
 
 from msgspec.structs import replace
-from tests.comparison.judging.test_accuracy import SAME, numerics, tensor
+from tests.comparison.judging.test_accuracy import DOES_NOT_FIT, SAME, numerics, tensor
 from tests.sides import make_form
 
 from tracekit.job.differences import find_rank_differences
@@ -14,8 +14,8 @@ from tracekit.model.compilation import (
     FrameCompilation,
     GraphBreak,
 )
-from tracekit.model.rank_difference import WorseOutputs, read_difference
 from tracekit.model.run import FormResult
+from tracekit.statements.rank_differences import RankOutputs
 
 GUARD = FailedGuard("0/0", "tensor 'x' size mismatch at index 0. expected 4, actual 5  # return x")
 BREAK = GraphBreak("model.py:7", "forward", "Call to print", None, None, None, ("0/0",))
@@ -71,8 +71,5 @@ def test_outputs_that_are_worse_on_one_rank_are_told_and_judged_by_it() -> None:
     assert differences(fine, wrong) == [[], ["rank_outputs"]]
     assert differences(wrong, wrong) == differences(fine, fine) == [[], []]
     (noted,) = find_rank_differences([{"compiled": fine}, {"compiled": wrong}], "compiled")[1]
-    assert (noted.facts["result"], noted.facts["reason"]) == ("less_accurate", "difference")
-    told = read_difference(noted)
-    assert isinstance(told, WorseOutputs)
-    judged = {"result": told.result, "basis": told.basis, "reason": told.reason}
-    assert judged | told.because == noted.facts
+    judged = {"path": "", "compiled": 0.9, "allowed": 0.0625 + 0.00390625, "no_reference": DOES_NOT_FIT}
+    assert noted == RankOutputs("less_accurate", "tolerance", "difference", **judged)

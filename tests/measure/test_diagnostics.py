@@ -12,8 +12,8 @@ from tracekit.measure import diagnostics, forms
 from tracekit.measure.diagnostics import DiagnosticLog, watched
 from tracekit.measure.forms import Form, compiled_form
 from tracekit.model.compilation import Diagnostics
-from tracekit.model.note import Noted
 from tracekit.model.workload import BuiltWorkload, CompileTarget
+from tracekit.statements.noted import CompileLogSilent, CompileLogUnreadable, NoCompileLog
 
 pytestmark = pytest.mark.usefixtures("dynamo_alone")
 
@@ -264,7 +264,7 @@ def test_nothing_remains_in_torch_when_a_form_is_switched_off(workload: BuiltWor
 def test_a_log_that_cannot_be_read_is_a_note_and_no_error(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnostics, "read_log", lambda *_said: {}["fail_type"])
     found = diagnosed(block, 4)
-    assert found.noted == (Noted("compile_log_unreadable", {"error": "KeyError: 'fail_type'"}),)
+    assert found.noted == (CompileLogUnreadable(error="KeyError: 'fail_type'"),)
     assert len(found.calls) == 1
 
 
@@ -272,13 +272,13 @@ def test_a_torch_without_the_log_or_with_nothing_in_it_is_a_note(block: Block, m
     monkeypatch.setattr(diagnostics, "METRICS", "metrics of another name")
     found = diagnosed(block, 4)
     assert found.frames == ()
-    assert found.noted == (Noted("compile_log_silent", {"torch": torch.__version__, "compilations": 1}),)
+    assert found.noted == (CompileLogSilent(torch=torch.__version__, compilations=1),)
     assert DiagnosticLog().diagnose({}).noted == (), "a form that never compiled has nothing to tell"
     monkeypatch.delattr("torch._logging._internal.trace_log")
     log = DiagnosticLog()
     with log.listening():
         pass
-    assert log.diagnose({}).noted == (Noted("no_compile_log", {"torch": torch.__version__}),)
+    assert log.diagnose({}).noted == (NoCompileLog(torch=torch.__version__),)
 
 
 def test_lines_of_the_log_are_kept_without_their_beginning_or_as_a_note(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from tracekit.measure import gpu_state
 from tracekit.measure.forms import Form
 from tracekit.measure.observers import FormObserver, with_notes
 from tracekit.model.gpu import FormMemory, GpuSample, GpuState, MemoryUse
-from tracekit.model.note import Noted
+from tracekit.statements.noted import NeverCalled, NoAdvice
 
 from .small_runs import BARE, profile
 
@@ -52,7 +52,7 @@ def test_every_form_has_its_memory_at_hand_when_timing_begins(monkeypatch: pytes
 def test_a_run_keeps_a_note_as_facts(tmp_path: Path) -> None:
     folder = make_run_folder(tmp_path)
     run = replace(store.load(folder), notes=("of the workload",))
-    noted = (Noted("never_called", {"parts": ("model.spare",), "more": 0}), Noted("no_advice"))
+    noted = (NeverCalled(parts=("model.spare",), more=0), NoAdvice())
     store.save(with_notes(run, *noted), folder)
     found = store.load(folder)
     assert (found.notes, found.noted) == (("of the workload",), noted)

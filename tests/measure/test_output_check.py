@@ -25,11 +25,11 @@ from tracekit.measure.output_check import (
 )
 from tracekit.measure.outputs import keep_output
 from tracekit.measure.ranks import OneProcess
-from tracekit.model.note import Noted
 from tracekit.model.numerics import FormNumerics
 from tracekit.model.progress import Silent
 from tracekit.model.run import UserModel
 from tracekit.model.workload import BuiltWorkload, CompileTarget
+from tracekit.statements.noted import ReferenceOfRanks
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_ranks_that_draw_nothing_call_what_those_call_that_do(named: BuiltWorklo
 
     found = check_outputs(named, (eager_form(named),), 0, Silent(), ranks=Job())["eager"].numerics
     assert found.against_another_seed is not None and found.against_another_seed.tensors[0].equal_share == 1
-    assert found.reference_missing == Noted("reference_of_ranks")
+    assert found.reference_missing == ReferenceOfRanks()
 
 
 def test_images_are_drawn_with_their_difference(named: BuiltWorkload) -> None:

@@ -9,8 +9,8 @@ import torch
 
 from tracekit.measure import outputs
 from tracekit.measure.outputs import Output, compare_outputs, keep_output
-from tracekit.model.note import Noted
 from tracekit.model.numerics import TensorDifference
+from tracekit.statements.noted import InOneOutputOnly, ShapesDiffer
 
 NAN, INF = math.nan, math.inf
 
@@ -81,7 +81,7 @@ def test_pieces_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         # NaN beside NaN is equal, and beside a number it is counted.
         ([NAN, NAN, INF, INF, 1.0], [NAN, 1.0, INF, -INF, 1.0], {"nonfinite": 2, "equal_share": 0.6, "max_abs": 0}),
         ([NAN], [1.0], {"max_abs": None, "relative": None, "cosine": None, "nonfinite": 1}),
-        ([[1.0, 1.0]], [[1.0], [1.0]], {"mismatch": Noted("shapes_differ", {"shape": (1, 2), "other_shape": (2, 1)})}),
+        ([[1.0, 1.0]], [[1.0], [1.0]], {"mismatch": ShapesDiffer(shape=(1, 2), other_shape=(2, 1))}),
         # Tokens agree up to the first place where any row differs.
         (
             [[1, 2, 3, 4]] * 2,
@@ -105,7 +105,7 @@ def test_figures_are_of_finite_numbers_of_tokens_and_of_both_parts(
 def test_a_tensor_of_one_output_only_is_told() -> None:
     one, other = keep_output({"a": torch.ones(1)}), keep_output({"b": torch.ones(1)})
     problems = [each.mismatch for each in compare_outputs(one, other, "eager", "cpu").tensors]
-    assert problems == [Noted("in_one_output_only")] * 2
+    assert problems == [InOneOutputOnly()] * 2
     assert compare_outputs(Output({}, ()), Output({}, ()), "itself", "cpu").tensors == ()
 
 

@@ -20,7 +20,6 @@ from tracekit.measure.plan import TimingPlan  # noqa: E402
 from tracekit.measure.profiling import stages_of  # noqa: E402
 from tracekit.measure.timing_process import work  # noqa: E402
 from tracekit.model.child import ChildJob  # noqa: E402
-from tracekit.model.note import Noted  # noqa: E402
 from tracekit.model.progress import Silent  # noqa: E402
 from tracekit.model.provenance import CompiledSites, EagerOps  # noqa: E402
 from tracekit.model.recording_cost import Cost, EventCosts, RecordingCost  # noqa: E402
@@ -28,6 +27,7 @@ from tracekit.model.run import CompileFacts, Run  # noqa: E402
 from tracekit.model.workload import BuiltWorkload, CompileTarget, Request  # noqa: E402
 from tracekit.reading.sides import load_side  # noqa: E402
 from tracekit.reading.traces import Reading  # noqa: E402
+from tracekit.statements.noted import NeverCalled, OutputsNotCompared, ProvenanceFailed, TorchLacks  # noqa: E402
 
 from .small_runs import BARE, EAGER, PLAN, REQUEST, built, painter, profile, without_kernels  # noqa: E402
 
@@ -166,7 +166,7 @@ def test_what_is_not_wanted_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_a_torch_without_provenance_is_noted_and_everything_else_is_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    lacking = Noted("torch_lacks", {"torch": "9.9", "names": ("CompiledFxGraph.post_compile",)})
+    lacking = TorchLacks(torch="9.9", names=("CompiledFxGraph.post_compile",))
     monkeypatch.setattr(provenance, "missing_provenance", lambda: lacking)
     run = profile(tmp_path / "run", kernels=False)
     assert [form.provenance for form in run.forms] == ["eager-ops.json.gz", None]
@@ -188,8 +188,8 @@ def test_asking_that_fails_is_noted_and_nothing_measured_is_lost(
     assert form.wall_us and len(form.recordings) == 2
     why = "RuntimeError: a part of torch is gone"
     assert run.noted == (
-        Noted("provenance_failed", {"form": "eager", "error": why}),
-        Noted("outputs_not_compared", {"error": why}),
+        ProvenanceFailed(form="eager", error=why),
+        OutputsNotCompared(error=why),
     )
 
 
@@ -324,7 +324,7 @@ def test_of_named_parts_one_has_its_kernels_and_one_that_no_call_comes_to_is_not
     tmp_path: Path,
 ) -> None:
     run = scoped(tmp_path / "run", "blocks.1,spare", plan=PLAN, kernels=True)
-    assert Noted("never_called", {"parts": ("model.spare",), "more": 0}) in run.noted
+    assert NeverCalled(parts=("model.spare",), more=0) in run.noted
     assert [(part.name, part.compiled, part.compiled_parameters) for part in run.components] == [
         ("model.blocks", True, 144),
         ("model.broken", False, 0),

@@ -29,10 +29,10 @@ from tracekit.measure.compilation import read_counters, recording_options
 from tracekit.measure.forms import Switch, switched_on
 from tracekit.measure.provenance import missing_provenance
 from tracekit.measure.source_location import ModuleNames, names_of
-from tracekit.model.note import Noted
 from tracekit.model.progress import Silent
 from tracekit.model.provenance import CompiledSites, EagerOps, GraphCall
 from tracekit.model.workload import CompileTarget, Request
+from tracekit.statements.noted import CompiledAfterTiming
 
 COMPILED = AsyncCompile.cpp_pybinding
 
@@ -289,7 +289,7 @@ def test_a_graph_that_torch_has_thrown_away_is_told_of_but_called_by_nobody(laye
     sites = models.traced(called(layer), collection)
     assert len(sites.graphs) == 1
     assert [each.graph for each in sites.calls] == [None]
-    assert sites.noted == (Noted("compiled_after_timing"),)
+    assert sites.noted == (CompiledAfterTiming(),)
 
 
 def test_graphs_that_cannot_be_read_are_said_and_cost_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:

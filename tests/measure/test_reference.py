@@ -11,6 +11,7 @@ from tracekit.measure.outputs import Output
 from tracekit.measure.reference import HIGHER, call_reference
 from tracekit.model.note import Noted
 from tracekit.model.workload import BuiltWorkload
+from tracekit.statements.noted import ModulesNotNamed, ReferenceDoesNotFit, ReferenceFailed, ReferenceRanOutOfMemory
 from tracekit.workloads.registry import FLUX
 
 F = torch.nn.functional
@@ -104,9 +105,9 @@ def test_what_is_left_out_is_what_an_eager_call_leaves_out() -> None:
 def test_what_does_not_fit_is_said_with_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     _model, _x, workload = stubborn(torch.bfloat16)
     monkeypatch.setattr(reference_file, "free_memory_bytes", lambda _device: 2**30)
-    facts = {"dtype": "float32", "needs_bytes": pytest.approx(10 * 2**30, rel=0.01), "free_bytes": 2**30}
-    assert call_reference(workload, torch.float32, 2**32) == Noted("reference_does_not_fit", facts)
-    assert call_reference(replace(workload, modules=()), torch.float32, 0) == Noted("modules_not_named")
+    needs_bytes = pytest.approx(10 * 2**30, rel=0.01)
+    assert call_reference(workload, torch.float32, 2**32) == ReferenceDoesNotFit("float32", needs_bytes, 2**30)
+    assert call_reference(replace(workload, modules=()), torch.float32, 0) == ModulesNotNamed()
 
 
 @pytest.mark.parametrize(
@@ -114,12 +115,12 @@ def test_what_does_not_fit_is_said_with_what_it_needs(monkeypatch: pytest.Monkey
     [
         (
             RuntimeError("written for one precision\nsecond line"),
-            Noted("reference_failed", {"error": "RuntimeError: written for one precision"}),
+            ReferenceFailed(error="RuntimeError: written for one precision"),
         ),
         (
             torch.OutOfMemoryError("CUDA out of memory"),
             # The layers' weight and biases and a buffer, twice as wide.
-            Noted("reference_ran_out_of_memory", {"needs_bytes": 1.25 * (64 * 64 + 3 * 64) * 4}),
+            ReferenceRanOutOfMemory(needs_bytes=1.25 * (64 * 64 + 3 * 64) * 4),
         ),
     ],
 )

@@ -15,13 +15,13 @@ from tracekit.measure.plan import TimingPlan
 from tracekit.measure.timing_process import measure_in_processes, run_child, verify_advice, work
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
 from tracekit.model.comparison import Finding
-from tracekit.model.note import Noted
 from tracekit.model.progress import Silent
 from tracekit.model.run import CompileFacts, Run
 from tracekit.model.timing import FormTiming, ProcessTimes, StoppingRule
 from tracekit.model.workload import Request
 from tracekit.statements.advice import RunAgain
 from tracekit.statements.findings.waiting import LaunchBound
+from tracekit.statements.noted import AdviceFailed, NoAdvice
 
 from .test_processes import python
 
@@ -208,7 +208,7 @@ def test_without_advice_nothing_is_started_and_the_run_says_so(
 ) -> None:
     run = verified(make_run_folder(tmp_path), monkeypatch, None)
     assert children.asked == []
-    assert (run.verified, run.noted) == (None, (Noted("no_advice"),))
+    assert (run.verified, run.noted) == (None, (NoAdvice(),))
 
 
 def test_advice_that_cannot_be_followed_is_noted_and_costs_the_run_nothing(
@@ -219,4 +219,4 @@ def test_advice_that_cannot_be_followed_is_noted_and_costs_the_run_nothing(
     run = verified(folder, monkeypatch, GRAPHS)
     assert run.verified is None
     assert run.forms == store.load(folder).forms
-    assert run.noted == (Noted("advice_failed", {"error": str(children.error)}),)
+    assert run.noted == (AdviceFailed(error=str(children.error)),)

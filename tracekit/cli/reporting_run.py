@@ -12,7 +12,6 @@ from tracekit.cli.publishing import publish
 from tracekit.comparison.commands import measuring_command, profile_command
 from tracekit.comparison.looking import look_at
 from tracekit.errors import TracekitError
-from tracekit.measure.timing_process import ADVICE_FAILED, NO_ADVICE
 from tracekit.reading.reports import (
     Destination,
     command_to_repeat,
@@ -25,8 +24,8 @@ from tracekit.reading.traces import Reading
 from tracekit.report.composition.detail import analysis_text, comparison_text
 from tracekit.report.contract import analysis_json, comparison_json
 from tracekit.report.terminal import shown
-from tracekit.report.words.noted import noted_sentence
 from tracekit.shell import joined
+from tracekit.statements.noted import AdviceFailed, NoAdvice
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,8 +65,8 @@ def _report_comparison(folder: Path, run: Run, console: Console, detail: Detail,
     summary = comparison_text(comparison, there.page, open_it, detail, console.width, repeat)
     publish(report_of_run(folder, run, comparison), there, summary, console)
     for noted in run.noted:
-        if noted.code in (NO_ADVICE, ADVICE_FAILED):
-            say(console, noted_sentence(noted))
+        if isinstance(noted, NoAdvice | AdviceFailed):
+            say(console, noted.long())
     return comparison_json(comparison)
 
 

@@ -6,15 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from tracekit.comparison.judging.accuracy import judge_outputs
 from tracekit.comparison.judging.rank_differences import severity_of
 from tracekit.model.compilation import Diagnostics, FailedGuard, FrameCompilation
-from tracekit.model.note import Facts, Noted
 from tracekit.model.numerics import Accuracy
-from tracekit.model.rank_difference import JUDGED, OUTPUTS
 from tracekit.model.run import FormName, FormResult
+from tracekit.statements.rank_differences import (
+    RankBroke,
+    RankDifference,
+    RankMemory,
+    RankOutputs,
+    RankRanEager,
+    RankRecompiled,
+)
 
 #: Peaks of memory that are less apart than this share of the least, or than so many bytes, are alike.
 LEAST_MEMORY, LEAST_BYTES = 0.03, 2**20
 #: Of each rank, what it did that not all did.
-Differences = tuple[list[Noted], ...]
+Differences = tuple[list[RankDifference], ...]
 
 
 def find_rank_differences(ranks: Sequence[Mapping[FormName, FormResult]], name: FormName) -> Differences:
@@ -33,7 +39,7 @@ def find_rank_differences(ranks: Sequence[Mapping[FormName, FormResult]], name: 
     return found
 
 
-def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted]]:
+def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, RankDifference]]:
     """Functions that a rank compiled again more often than the rank that did so least."""
     counts = [Counter(map(_key, told.recompiles)) for told in diagnostics]
     for key in dict.fromkeys(key for count in counts for key in count):
@@ -48,15 +54,8 @@ def _recompiled(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted
                 own = [each for each in guards if _text(each) not in usual] or guards
                 # A size, a type or a function says more than what torch alone has words for.
                 known = [each for each in own if each.facts["kind"] != "other"] or own
-                facts: Facts = {
-                    "function": key[0],
-                    "where": key[1],
-                    "times": count[key],
-                    "least": least,
-                    "timed": sum(each.phase == "timed" for each in again),
-                    "guard": _text(known[0]),
-                }
-                yield rank, Noted("rank_recompiled", facts)
+                timed = sum(each.phase == "timed" for each in again)
+                yield rank, RankRecompiled(*key, count[key], least, timed, _text(known[0]))
 
 
 def _key(recompile: FrameCompilation) -> tuple[str | None, str | None]:
@@ -72,42 +71,40 @@ def _text(guard: FailedGuard) -> str:
     return guard.text.partition("\n")[0].partition("  #")[0].strip()
 
 
-def _broke(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted]]:
+def _broke(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, RankDifference]]:
     """Lines at which the graph breaks in some ranks only."""
     lines = [{(each.line, each.function): each for each in told.breaks} for told in diagnostics]
     for rank, own in enumerate(lines):
         for key, each in own.items():
             if not all(key in others for others in lines):
-                yield rank, Noted("rank_broke", {"where": each.line, "function": each.function, "reason": each.reason})
+                yield rank, RankBroke(each.line, each.function, each.reason)
 
 
-def _ran_eager(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, Noted]]:
+def _ran_eager(diagnostics: Sequence[Diagnostics]) -> Iterator[tuple[int, RankDifference]]:
     """Functions that run eager, though they were to be compiled, in some ranks only."""
     parts = [{(each.kind, each.function, each.where): each for each in told.fallbacks} for told in diagnostics]
     for rank, own in enumerate(parts):
         for key, each in own.items():
             if not all(key in others for others in parts):
-                facts: Facts = {"where": each.where, "function": each.function, "reason": each.reason}
-                yield rank, Noted("rank_ran_eager", facts)
+                yield rank, RankRanEager(each.where, each.function, each.reason)
 
 
-def _held_more(forms: Sequence[FormResult]) -> Iterator[tuple[int, Noted]]:
+def _held_more(forms: Sequence[FormResult]) -> Iterator[tuple[int, RankDifference]]:
     """Ranks whose calls hold more memory than those of the rank that holds least."""
     peaks = [form.own_peak_memory_bytes for form in forms]
     least = min((peak for peak in peaks if peak is not None), default=0)
     for rank, peak in enumerate(peaks):
         if peak is not None and peak - least >= max(LEAST_MEMORY * least, LEAST_BYTES):
-            yield rank, Noted("rank_memory", {"peak_bytes": peak, "least_bytes": least})
+            yield rank, RankMemory(peak, least)
 
 
-def _returned_worse(ranks: Sequence[Mapping[FormName, FormResult]]) -> Iterator[tuple[int, Noted]]:
+def _returned_worse(ranks: Sequence[Mapping[FormName, FormResult]]) -> Iterator[tuple[int, RankDifference]]:
     """Ranks whose compiled form returns what is less like eager's than on the rank that is most like it."""
     judged = [_judged(forms) for forms in ranks]
     best = max((severity_of(each) for each in judged if each), default=0)
     for rank, each in enumerate(judged):
         if each is not None and each.result in ("less_accurate", "undecided") and severity_of(each) < best:
-            judged_as = dict(zip(JUDGED, (each.result, each.basis, each.reason.code), strict=True))
-            yield rank, Noted(OUTPUTS, judged_as | each.reason.facts)
+            yield rank, RankOutputs(each.result, each.basis, each.reason.code, **each.reason.facts)
 
 
 def _judged(forms: Mapping[FormName, FormResult]) -> Accuracy | None:

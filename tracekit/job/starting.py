@@ -18,7 +18,7 @@ from tracekit.measure.processes import Ended, caches_in, run_module
 from tracekit.model.cell import CellJob
 from tracekit.model.progress import Progress
 from tracekit.model.run import Run
-from tracekit.report.words.noted import exit_words
+from tracekit.report.words.progress import exit_words
 
 MODULE = "tracekit.job.launcher"
 #: So many of the lines in which a rank says where it stands.

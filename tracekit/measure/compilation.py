@@ -20,9 +20,9 @@ from torch import nn
 
 from tracekit.errors import TracekitError
 from tracekit.measure.source_location import CALLING_METHODS
-from tracekit.model.note import Noted
 from tracekit.model.run import Settings
 from tracekit.model.workload import CompileTarget
+from tracekit.statements.noted import NoCudaGraphsOnCpu
 
 #: What Triton makes kernels for, as Inductor has it (`GPUTooOldForTriton`): Volta and newer.
 OLDEST_CAPABILITY = (7, 0)
@@ -257,11 +257,11 @@ def inductor_config() -> Any:
     return config
 
 
-def idle_mode(settings: Settings) -> Noted | None:
+def idle_mode(settings: Settings) -> NoCudaGraphsOnCpu | None:
     """What of the mode does nothing on this device; None where all of it works."""
     if settings.device != "cpu" or settings.mode not in ("reduce-overhead", "max-autotune"):
         return None
-    return Noted("no_cuda_graphs_on_cpu", {"mode": settings.mode})
+    return NoCudaGraphsOnCpu(settings.mode)
 
 
 def cache_is_empty() -> bool | None:

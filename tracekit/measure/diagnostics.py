@@ -22,8 +22,15 @@ from tracekit.measure.compile_log import BREAK, CACHE, COUNTERS, CUDA_GRAPH_SKIP
 from tracekit.measure.forms import Form
 from tracekit.measure.not_compiled import find_reasons
 from tracekit.model.compilation import CallPhase, CompilingCall, Diagnostics, NotCompiled
-from tracekit.model.note import Facts, Noted
+from tracekit.model.note import Noted
 from tracekit.model.workload import CompileTarget
+from tracekit.statements.noted import (
+    CompileLogLineUnreadable,
+    CompileLogSilent,
+    CompileLogUnreadable,
+    CompileReset,
+    NoCompileLog,
+)
 
 #: Loggers that say why a CUDA graph is not made, whichever of Inductor's files says it.
 CUDA_GRAPH_LOGGERS = ("torch._inductor.cudagraph_utils.__cudagraphs", "torch._inductor.cudagraph_utils.__perf_hints")
@@ -63,7 +70,7 @@ class DiagnosticLog(Struct):
             counters = dynamo_counters()["inductor"]
             self._counted.update({name: int(counters.get(name, 0) - before[name]) for name in COUNTERS})
         if watch.lost:
-            self._problem(Noted("compile_reset"))
+            self._problem(CompileReset())
 
     def _note_compilation(self, _number: int, recording: bool) -> None:
         counts = self._compiling.setdefault((self.phase, self._calls[self.phase]), [0, 0])
@@ -74,7 +81,7 @@ class DiagnosticLog(Struct):
         try:
             from torch._logging._internal import trace_log
         except ImportError:
-            self._problem(Noted("no_compile_log", {"torch": str(torch.__version__)}))
+            self._problem(NoCompileLog(str(torch.__version__)))
             yield
             return
         records, lines = _Handler(self._read_record, self._problem), _Handler(self._read_line, self._problem)
@@ -118,7 +125,7 @@ class DiagnosticLog(Struct):
         try:
             return find_reasons(self._entries, self.targets, blocks)
         except Exception as error:  # noqa: BLE001 (no measurement may fail for what torch says of itself)
-            self._problem(Noted("compile_log_unreadable", {"error": f"{type(error).__name__}: {error}"}))
+            self._problem(CompileLogUnreadable(f"{type(error).__name__}: {error}"))
             return ()
 
     def diagnose(self, walls_us: dict[CallPhase, tuple[float, ...]]) -> Diagnostics:
@@ -126,13 +133,12 @@ class DiagnosticLog(Struct):
         try:
             found = read_log(self._entries, self._counted, self.targets)
         except Exception as error:  # noqa: BLE001 (no measurement may fail for what torch says of itself)
-            self._problem(Noted("compile_log_unreadable", {"error": f"{type(error).__name__}: {error}"}))
+            self._problem(CompileLogUnreadable(f"{type(error).__name__}: {error}"))
             found = Diagnostics()
         compiled = sum(frames for frames, _graphs in self._compiling.values())
         if compiled and not self._problems and not any(each.kind == METRICS for each in self._entries):
             # That torch compiled and said nothing of it is no sign of health.
-            facts: Facts = {"torch": str(torch.__version__), "compilations": compiled}
-            self._problem(Noted("compile_log_silent", facts))
+            self._problem(CompileLogSilent(str(torch.__version__), compiled))
         calls = []
         for (phase, call), (frames, graphs) in self._compiling.items():
             walls = walls_us.get(phase, ())
@@ -159,7 +165,7 @@ class _Handler(logging.Handler):
         try:
             self._read(record)
         except Exception as error:  # noqa: BLE001 (logging's own way: on standard error, which is kept with the run)
-            self._problem(Noted("compile_log_line_unreadable", {"error": f"{type(error).__name__}: {error}"}))
+            self._problem(CompileLogLineUnreadable(f"{type(error).__name__}: {error}"))
             self.handleError(record)
 
 

@@ -21,6 +21,7 @@ from tracekit.model.numerics import FormNumerics, PictureFile
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormName
 from tracekit.model.workload import BuiltWorkload
+from tracekit.statements.noted import NoHigherPrecision, ReferenceOfRanks
 
 #: Longest side of a picture in pixels: enough to see whether two images are the same, small enough for a page.
 PIXELS = 192
@@ -87,9 +88,9 @@ def check_outputs(
         outputs["compiled"] = drawn_as_eager or outputs["compiled"]
     put_back()
     high = HIGHER.get(getattr(torch, settings.dtype))
-    reference: Output | Noted = Noted("no_higher_precision", {"dtype": settings.dtype})
+    reference: Output | Noted = NoHigherPrecision(settings.dtype)
     if ranks.size > 1:
-        reference = Noted("reference_of_ranks")
+        reference = ReferenceOfRanks()
     elif high is not None:
         progress.detail(f"the model in {str(high).removeprefix('torch.')}")
         reference = call_reference(workload, high, calling_bytes)

@@ -11,8 +11,8 @@ import torch
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tracekit.model.note import Noted
 from tracekit.model.numerics import Other, OutputDifference, TensorDifference
+from tracekit.statements.noted import InOneOutputOnly, ShapesDiffer
 
 #: Elements compared at a time: two pieces in float64 are 128 MiB.
 PIECE = 2**23
@@ -68,11 +68,10 @@ def _compare(path: str, one: torch.Tensor | None, other: torch.Tensor | None, de
     assert here is not None
     found = TensorDifference(path, str(here.dtype).removeprefix("torch."), tuple(here.shape), here.numel())
     if one is None or other is None:
-        return replace(found, mismatch=Noted("in_one_output_only"))
+        return replace(found, mismatch=InOneOutputOnly())
     counts = not (one.is_floating_point() or one.is_complex())
     if one.shape != other.shape and not (counts and one.shape[:-1] == other.shape[:-1] and one.ndim):
-        noted = Noted("shapes_differ", {"shape": tuple(one.shape), "other_shape": tuple(other.shape)})
-        return replace(found, mismatch=noted)
+        return replace(found, mismatch=ShapesDiffer(tuple(one.shape), tuple(other.shape)))
     if not counts:
         return replace(found, **_errors(one, other, device))
     if one.ndim == 0:

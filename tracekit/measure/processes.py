@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 from tracekit.files import LogFile
-from tracekit.report.words.noted import exit_words
+from tracekit.report.words.progress import exit_words
 from tracekit.shell import environment_with
 from tracekit.store import CHILD
 

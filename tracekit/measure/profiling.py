@@ -36,13 +36,13 @@ from tracekit.measure.plan import (
     warmup_request,
 )
 from tracekit.measure.timing_process import STARTS, measure_in_processes, verify_advice
-from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.run import FormResult, Recording, RecordingKind, Run
 from tracekit.model.timing import StoppingRule
 from tracekit.model.workload import BuiltWorkload, Request, WorkloadInfo
 from tracekit.reading.reports import refuse_report_there
-from tracekit.report.words.noted import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
+from tracekit.report.words.progress import ASKING_WHETHER_KERNELS_ARE_SEEN, LOADING, ONE_CALL
+from tracekit.statements.noted import Warned
 from tracekit.wings import load
 from tracekit.workloads.registry import Builder, check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import check_request, way_to_need_less
@@ -145,15 +145,15 @@ def part_kept(draft: Path, on_part: Callable[[Path], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _output_kept(draft: Path) -> Iterator[list[Noted]]:
+def _output_kept(draft: Path) -> Iterator[list[Warned]]:
     """Output and warnings stay off the terminal; the warnings, when the block is over."""
     from tracekit.measure.process import output_kept, warnings_collected
 
     lines: list[str] = []
-    warned: list[Noted] = []
+    warned: list[Warned] = []
     with output_kept(draft / store.OUTPUT), warnings_collected(lines):
         yield warned
-    warned += [Noted("warned", {"line": line}) for line in lines]
+    warned += [Warned(line) for line in lines]
 
 
 def built_and_measured(

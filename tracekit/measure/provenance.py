@@ -34,8 +34,22 @@ from tracekit.measure.compiled_graph import (
     triton_sources,
 )
 from tracekit.measure.source_location import ModuleNames
-from tracekit.model.note import Facts, Noted
-from tracekit.model.provenance import PROVENANCE_VERSION, CompiledGraph, CompiledSites, GraphCall, KernelSources
+from tracekit.model.note import Noted
+from tracekit.model.provenance import (
+    PROVENANCE_VERSION,
+    CompiledGraph,
+    CompiledSites,
+    GraphCall,
+    KernelSources,
+    WithoutSites,
+)
+from tracekit.statements.noted import (
+    GraphWithoutSites,
+    ProvenanceUnreadable,
+    TorchImportFailed,
+    TorchLacks,
+    TorchMakesGraphsOtherwise,
+)
 
 #: Of what is stored in Inductor's cache beside a graph.
 CACHE_TAG = "tracekit-provenance-1"
@@ -74,15 +88,14 @@ def missing_provenance() -> Noted | None:
         absent = [f"torch.{owner}.{name}" for owner, name in NAMES if not hasattr(attrgetter(owner)(torch), name)]
     except (ImportError, AttributeError) as error:
         # The message ends with a path in parentheses.
-        return Noted("torch_import_failed", {"torch": installed, "error": str(error).partition(" (")[0]})
+        return TorchImportFailed(installed, str(error).partition(" (")[0])
     there = {*vars(CompiledFxGraph), *getattr(CompiledFxGraph, "__dataclass_fields__", ())}
     absent += [f"CompiledFxGraph.{name}" for name in (*METHODS, *GRAPH_FIELDS) if name not in there]
     if absent:
-        return Noted("torch_lacks", {"torch": installed, "names": tuple(absent)})
+        return TorchLacks(installed, tuple(absent))
     first = list(inspect.signature(CompiledFxGraph.__init__).parameters)[: len(CONSTRUCTION)]
     if first != CONSTRUCTION:
-        facts: Facts = {"torch": installed, "arguments": tuple(first), "known": tuple(CONSTRUCTION)}
-        return Noted("torch_makes_graphs_otherwise", facts)
+        return TorchMakesGraphsOtherwise(installed, tuple(first), tuple(CONSTRUCTION))
     return None
 
 
@@ -172,9 +185,7 @@ class Collection(Struct):
         self.roots.clear()
 
     def unreadable(self, what: str, error: Exception) -> None:
-        self.problems.append(
-            Noted("provenance_unreadable", {"what": what, "error": f"{type(error).__name__}: {error}"})
-        )
+        self.problems.append(ProvenanceUnreadable(what, f"{type(error).__name__}: {error}"))
 
     def release(self) -> None:
         """Takes the given names back, when nothing more is recorded."""
@@ -198,9 +209,7 @@ class Collection(Struct):
                     calls[i] = GraphCall(backward, module)
         every = [each.described for each in self._collected]
         graphs = tuple(replace(graph, root=every[forward_of.get(i, i)].root) for i, graph in enumerate(every))
-        without = (
-            Noted("graph_without_sites", {"graph": i, "why": g.without}) for i, g in enumerate(graphs) if g.without
-        )
+        without = (GraphWithoutSites(i, graph.without) for i, graph in enumerate(graphs) if graph.without)
         noted = (*self.problems, *without)
         return CompiledSites(PROVENANCE_VERSION, str(torch.__version__), graphs, tuple(calls), noted=noted)
 
@@ -242,7 +251,7 @@ def _describe(graph: Any, root: str | None) -> _Collected:
         nodes = graph_nodes(found["nodes"], mapping.get("postToPre", {}), found["lines"])
         kernels: dict[str, list[str]] = mapping.get("cppCodeToPost") or found["kernels"]
         sites = launch_sites(getattr(graph, "source_code", None) or "", kernels, nodes)
-        without = None if sites or not kernels else "no_launches_marked"
+        without: WithoutSites | None = None if sites or not kernels else "no_launches_marked"
         described = CompiledGraph(key, is_backward, root, nodes, sites, without)
     return _Collected(weakref.ref(graph), described, options.get("graph_id"))
 

@@ -17,8 +17,9 @@ from torch.overrides import TorchFunctionMode
 
 from tracekit.measure.device import free_memory_bytes, synchronize
 from tracekit.measure.outputs import Output, keep_output
-from tracekit.model.note import Facts, Noted
+from tracekit.model.note import Noted
 from tracekit.model.workload import BuiltWorkload
+from tracekit.statements.noted import ModulesNotNamed, ReferenceDoesNotFit, ReferenceFailed, ReferenceRanOutOfMemory
 from tracekit.torch_internals import tree_map
 
 #: The precision of the reference, for those that this knows something higher for.
@@ -41,7 +42,7 @@ def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: in
     settings = workload.settings
     low: torch.dtype = getattr(torch, settings.dtype)
     if not workload.modules:
-        return Noted("modules_not_named")
+        return ModulesNotNamed()
     modules = tuple(module for _name, module in workload.modules)
     growth = high.itemsize / low.itemsize
     if settings.device != "cpu":
@@ -49,8 +50,7 @@ def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: in
     need = ROOM * (sum(tensor.nbytes for tensor in _tensors(modules, low)) + calling_bytes) * growth
     free = free_memory_bytes(settings.device)
     if need > free:
-        facts: Facts = {"dtype": str(high).removeprefix("torch."), "needs_bytes": need, "free_bytes": free}
-        return Noted("reference_does_not_fit", facts)
+        return ReferenceDoesNotFit(str(high).removeprefix("torch."), need, free)
     try:
         torch.manual_seed(settings.seed)
         # In which precision each random tensor of an eager call is drawn.
@@ -61,10 +61,10 @@ def call_reference(workload: BuiltWorkload, high: torch.dtype, calling_bytes: in
             output = keep_output(workload.call())
             synchronize(settings.device)
     except torch.OutOfMemoryError:
-        return Noted("reference_ran_out_of_memory", {"needs_bytes": need})
+        return ReferenceRanOutOfMemory(need)
     except Exception as error:  # noqa: BLE001 - models written for one precision may fail in any way; it is said how.
         first = next(iter(str(error).strip().splitlines()), "")
-        return Noted("reference_failed", {"error": f"{type(error).__name__}: {first[:160]}"})
+        return ReferenceFailed(f"{type(error).__name__}: {first[:160]}")
     finally:
         if settings.device != "cpu":
             torch.cuda.empty_cache()

@@ -24,9 +24,9 @@ from tracekit.measure.forms import Form
 from tracekit.measure.provenance import Collection, watched_calls
 from tracekit.measure.recording import STEP
 from tracekit.measure.source_location import ModuleNames, user_line
-from tracekit.model.note import Noted
 from tracekit.model.progress import Progress
 from tracekit.model.provenance import PROVENANCE_VERSION, CompiledSites, EagerOp, EagerOps, TensorShape
+from tracekit.statements.noted import CompiledAfterTiming
 from tracekit.torch_internals import TorchDispatchMode, tree_leaves
 
 #: The span around operator number N.
@@ -122,7 +122,7 @@ def trace_calls(form: Form, collection: Collection, raw: Path, progress: Progres
     finally:
         collection.release()
     if watch.compilations or watch.lost:
-        collection.problems.append(Noted("compiled_after_timing"))
+        collection.problems.append(CompiledAfterTiming())
     return collection.sites(made)
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
 from tracekit.errors import DoesNotFitError, TracekitError
@@ -21,7 +20,8 @@ from tracekit.model.cell import CellJob, CellRun
 from tracekit.model.child import ChildForm
 from tracekit.model.progress import Silent
 from tracekit.model.workload import BuiltWorkload
-from tracekit.report.words.noted import LOADING
+from tracekit.report.words.progress import LOADING
+from tracekit.wire import encode
 from tracekit.workloads.registry import check_scope, find, load_builder, look_into
 from tracekit.workloads.sizes import way_to_need_less
 from tracekit.workloads.sources import read_sources
@@ -55,7 +55,7 @@ def keeping(place: Path) -> Keep:
     """Leaves in that folder what was found so far."""
 
     def keep(run: CellRun) -> None:
-        write_replaced(place / PART, msgspec.json.encode(run))
+        write_replaced(place / PART, encode(run))
 
     return keep
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from tracekit.errors import TheirCodeError, TracekitError
@@ -16,14 +15,15 @@ from tracekit.measure.observers import with_form, with_notes
 from tracekit.measure.plan import TimingPlan, stopping_rule
 from tracekit.measure.processes import caches_in, run_module
 from tracekit.model.child import ChildForm, ChildJob, ChildResult
-from tracekit.model.note import Noted
 from tracekit.model.progress import Progress, Silent
 from tracekit.model.run import FormName, Run
 from tracekit.model.timing import StartKind, Startup
 from tracekit.model.workload import BuiltWorkload, Request
 from tracekit.printing import echo_lines
-from tracekit.report.words.noted import STARTING, timing_process
+from tracekit.report.words.progress import STARTING, timing_process
 from tracekit.shell import variable_words
+from tracekit.statements.noted import AdviceFailed, NoAdvice
+from tracekit.wire import decode, encode
 from tracekit.workloads.registry import find, load_builder
 from tracekit.workloads.sizes import way_to_need_less
 
@@ -34,8 +34,6 @@ STARTS: tuple[tuple[FormName, StartKind], ...] = (
     ("compiled", "compiled_no_cache"),
     ("compiled", "compiled_warm_cache"),
 )
-#: What a run notes that was to verify its advice, and had none, or could not follow it.
-NO_ADVICE, ADVICE_FAILED = "no_advice", "advice_failed"
 #: Added to the seed for the order of the calls that follow advice, so that it is drawn anew.
 ORDER_SEED = 1000
 
@@ -87,7 +85,7 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
     progress.stage("advice")
     finding = top_advice(comparison)
     if finding is None:
-        return with_notes(run, Noted(NO_ADVICE))
+        return with_notes(run, NoAdvice())
     # A flag is `True` or `False` in a finding.
     flags = {"True": True, "False": False}
     advised = replace(request, **{name: flags.get(value, value) for name, value in finding.changes.items()})
@@ -99,7 +97,7 @@ def verify_advice(plan: TimingPlan, request: Request, run: Run, draft: Path, pro
     try:
         found = run_child(job, draft, progress, f"following the advice: {', '.join(changes)}", finding.environment)
     except TracekitError as error:
-        return with_notes(run, Noted(ADVICE_FAILED, {"error": str(error)}))
+        return with_notes(run, AdviceFailed(str(error)))
     eager, compiled = found.forms
     if eager.times is None or compiled.times is None:
         raise AssertionError("a job with a rule times its forms")
@@ -117,10 +115,10 @@ def run_child(
     Raises TracekitError with its last lines if it failed. It does not outlive this call, whatever ends that.
     """
     progress.phase(what)
-    ended = run_module(MODULE, msgspec.json.encode(job), draft, environment or {})
+    ended = run_module(MODULE, encode(job), draft, environment or {})
     print(*ended.lines, sep="\n", flush=True)  # noqa: T201 - into the run's output.log.
     if ended.answer is not None:
-        return msgspec.json.decode(ended.answer, type=ChildResult)
+        return decode(ended.answer, ChildResult)
     raise TracekitError(f"{what} failed: {ended.how()}")
 
 
@@ -159,9 +157,9 @@ def _measure(workload: BuiltWorkload, job: ChildJob) -> tuple[ChildForm, ...]:
 
 def main(job_path: Path, result_path: Path) -> None:
     """Does the job and writes the result; a TracekitError becomes one line and exit code 1."""
-    job = msgspec.json.decode(job_path.read_bytes(), type=ChildJob)
+    job = decode(job_path.read_bytes(), ChildJob)
     try:
-        result_path.write_bytes(msgspec.json.encode(work(job)))
+        result_path.write_bytes(encode(work(job)))
     except TracekitError as error:
         if isinstance(error, TheirCodeError):
             echo_lines(error.traceback, err=True)

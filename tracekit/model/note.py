@@ -12,14 +12,26 @@ from tracekit.model.statement import Statement
 Scalar = Text | bool | Whole | Real | None
 
 
-class Noted(Struct, frozen=True):
+class WrittenNoted(Struct, frozen=True):
     """Something that was noted while a run was made."""
 
     code: Text  #: The kind of fact.
     facts: "Facts" = field(default_factory=dict)  #: Its figures and names, or another noted fact.
 
 
-Facts = dict[Text, Scalar | Many[Scalar] | Noted]
+Facts = dict[Text, Scalar | Many[Scalar] | WrittenNoted]
+
+
+class Noted(Statement):
+    """Something that was noted while a run was made.
+
+    Files hold it: facts are of bounded types, and `tracekit.wire` reads it.
+    """
+
+    as_written = WrittenNoted
+
+    def written(self) -> WrittenNoted:
+        return WrittenNoted(self.code, self.facts)
 
 
 class WrittenNote(Struct, frozen=True):

@@ -7,7 +7,7 @@ workload's own components down: `transformer.transformer_blocks.0.norm1`.
 
 from collections.abc import Iterable
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -16,6 +16,8 @@ from tracekit.model.note import Noted
 
 #: Of both files. A reader takes what it knows.
 PROVENANCE_VERSION = 1
+#: Why nothing is known of where a graph launches its work.
+WithoutSites = Literal["cached_without_provenance", "no_launches_marked"]
 
 
 def _refuse_positions(positions: Iterable[int | None], count: int, what: str) -> None:
@@ -106,7 +108,7 @@ class CompiledGraph(Struct, frozen=True):
     """One graph's generated code. `sites` are in the order in which it launches them.
 
     `key` is how a recording names the graph. `root` is the module it was traced for, which nodes without a module
-    belong to; None where nobody knows. `without` is the code of why there are no sites.
+    belong to; None where nobody knows. `without` is why there are no sites.
     """
 
     key: Text
@@ -114,7 +116,7 @@ class CompiledGraph(Struct, frozen=True):
     root: Text | None
     nodes: tuple[GraphNode, ...]
     sites: tuple[LaunchSite, ...]
-    without: Text | None = None
+    without: WithoutSites | None = None
 
     def __post_init__(self) -> None:
         _refuse_positions((node for site in self.sites for node in site.nodes or ()), len(self.nodes), "node")

@@ -7,11 +7,11 @@ from tests.sides import ORDER, command_of, make_pair, make_settings, scaled
 from tracekit.comparison.comparing import compare
 from tracekit.comparison.judging.accuracy import judge_accuracy
 from tracekit.model.comparison import Side
-from tracekit.model.note import Noted
 from tracekit.model.numerics import Accuracy, FormNumerics, Other, OutputDifference, TensorDifference
+from tracekit.statements.noted import ReferenceDoesNotFit, ShapesDiffer
 
-DOES_NOT_FIT = Noted("reference_does_not_fit", {"dtype": "float32", "needs_bytes": 90.0, "free_bytes": 40})
-SHAPES_DIFFER = Noted("shapes_differ", {"shape": (1,), "other_shape": (2,)})
+DOES_NOT_FIT = ReferenceDoesNotFit(dtype="float32", needs_bytes=90.0, free_bytes=40)
+SHAPES_DIFFER = ShapesDiffer(shape=(1,), other_shape=(2,))
 
 
 def tensor(relative: float | None = 0.0, **changes: Any) -> TensorDifference:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+import msgspec
 import pytest
-from msgspec.structs import replace
 from tests.sides import make_form, make_side
 
 from tracekit.comparison.comparing import compare
@@ -12,23 +12,37 @@ from tracekit.comparison.judging.timed import calls_that_count
 from tracekit.errors import TracekitError
 from tracekit.model.compilation import CompilingCall, Diagnostics
 from tracekit.model.estimate import Statement
-from tracekit.model.note import Noted
+from tracekit.model.note import Noted, WrittenNoted
 from tracekit.model.numerics import Accuracy
-from tracekit.model.rank_difference import FACTS
 from tracekit.model.run import FormResult, RankForm, RankOfRun
+from tracekit.model.statement import builtins_of
 from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.short import headline_notes
+from tracekit.statements.noted import InOneOutputOnly, ReferenceOfRanks, UnknownNoted, Warned
+from tracekit.statements.rank_differences import (
+    RankBroke,
+    RankDifference,
+    RankMemory,
+    RankOutputs,
+    RankRanEager,
+    RankRecompiled,
+)
+from tracekit.wire import decode, encode
 
-WHERE = {"function": "forward", "where": "model.py:3"}
 GUARD = "tensor 'x' size mismatch at index 0. expected 4, actual 5"
-AGAIN = Noted("rank_recompiled", {**WHERE, "times": 1, "least": 0, "timed": 1, "guard": GUARD})
-BROKE = Noted("rank_broke", {**WHERE, "reason": "Call to print"})
-HELD = Noted("rank_memory", {"peak_bytes": 2**31, "least_bytes": 2**30})
-JUDGED = {"result": "less_accurate", "basis": "tolerance", "reason": "difference"}
-WORSE = Noted("rank_outputs", {**JUDGED, "path": "", "compiled": 0.9, "allowed": 0.06})
-MISSING = {"mismatch": Noted("in_one_output_only"), "no_reference": Noted("reference_of_ranks")}
-APART = Noted("rank_outputs", {**JUDGED, "reason": "not_comparable", "path": ".logits", **MISSING})
-SOUND = (AGAIN, BROKE, Noted("rank_ran_eager", BROKE.facts), HELD, WORSE, APART)
+AGAIN = RankRecompiled("forward", "model.py:3", times=1, least=0, timed=1, guard=GUARD)
+BROKE = RankBroke("model.py:3", "forward", "Call to print")
+RAN_EAGER = RankRanEager("model.py:3", "forward", "Call to print")
+HELD = RankMemory(2**31, 2**30)
+WORSE = RankOutputs("less_accurate", "tolerance", "difference", path="", compiled=0.9, allowed=0.06)
+APART = RankOutputs(
+    *("less_accurate", "tolerance", "not_comparable"),
+    path=".logits",
+    mismatch=InOneOutputOnly(),
+    no_reference=ReferenceOfRanks(),
+)
+NOT_FINITE = RankOutputs("less_accurate", "tolerance", "not_finite", path="", more=3)
+SOUND = (AGAIN, BROKE, RAN_EAGER, HELD, WORSE, APART, NOT_FINITE)
 
 
 def with_ranks(*differs: tuple[Noted, ...], form: FormResult | None = None, compiling: Any = None) -> Any:
@@ -79,20 +93,28 @@ def said_of(noted: Noted) -> list[str]:
 
 @pytest.mark.parametrize("noted", SOUND, ids=lambda noted: str(noted.code))
 def test_whatever_a_file_says_of_a_rank_is_said_or_refused(noted: Noted) -> None:
-    assert {each.code for each in SOUND} == FACTS.keys()
+    assert {each.code for each in SOUND} == RankDifference.classes.keys()
     assert all(said_of(noted))
-    odd = (5, -1, 1e300, True, None, "x", ["a"], Noted("x"))
-    changed = [{**noted.facts, name: value} for name in (*noted.facts, "ranks", "subject", "more") for value in odd]
-    changed += [{key: value for key, value in noted.facts.items() if key != name} for name in noted.facts]
+    told = builtins_of(noted)
+    assert decode(encode(noted), Noted) == noted and told["facts"].keys() <= vars(noted).keys()
+    odd = (5, -1, 1e300, True, None, "x", ["a"], {"code": "x"})
+    changed = [{**told["facts"], name: value} for name in (*told["facts"], "ranks", "more") for value in odd]
+    changed += [{key: value for key, value in told["facts"].items() if key != name} for name in told["facts"]]
     refused = 0
     for facts in ({}, *changed):
         try:
-            assert all(said_of(replace(noted, facts=facts)))
+            assert all(said_of(decode(msgspec.json.encode({**told, "facts": facts}), Noted)))
         except TracekitError:
             refused += 1
     assert refused > 10
 
 
+def test_numbers_counted_beside_those_of_eager_code_have_no_reference_and_say_so() -> None:
+    assert builtins_of(NOT_FINITE)["facts"]["reference"] is None
+    assert "reference" not in builtins_of(WORSE)["facts"]
+
+
 def test_a_code_that_no_rank_has_is_refused() -> None:
-    with pytest.raises(TracekitError, match="rank_flew"):
-        said_of(Noted("rank_flew"))
+    for noted in (UnknownNoted(WrittenNoted("rank_flew")), Warned("rank_flew")):
+        with pytest.raises(TracekitError, match="on a rank of the run cannot be read; record the run again"):
+            said_of(noted)

@@ -17,8 +17,9 @@ from tracekit.comparison.matching.pairing import Cell, check_partition
 from tracekit.comparison.matching.provenance_links import link
 from tracekit.model import provenance as prov
 from tracekit.model.comparison import Side
-from tracekit.model.note import Note, Noted
+from tracekit.model.note import Note
 from tracekit.model.sequence import Activity, Operator, Sequence
+from tracekit.statements.noted import GraphWithoutSites
 from tracekit.statements.notes.matching import (
     AmbiguousLaunchSites,
     NotInProvenance,
@@ -264,7 +265,7 @@ def test_what_runs_between_two_graphs_of_a_broken_model_is_not_taken_for_work_sa
 
 def test_a_graph_without_provenance_leaves_its_kernels_to_others_and_says_so() -> None:
     why = "cached_without_provenance"
-    noted = Noted("graph_without_sites", {"graph": 0, "why": why})
+    noted = GraphWithoutSites(graph=0, why=why)
     compiled = replace(make_compiled(RUN, [], [], without=why), noted=(noted,))
     cells, notes = linked(BLOCK, compiled)
     assert not [cell for cell in cells if cell.b]

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from tracekit.model.comparison import Bound, BoundIfSlowed, UnknownLimit
 from tracekit.model.estimate import Statement
-from tracekit.model.note import Noted
 from tracekit.report.words import reasons
+from tracekit.statements.noted import ModulesNotNamed, ShapesDiffer
 
 #: What each code is said of, where facts are needed.
 FACTS: dict[str, dict[str, Any]] = {
@@ -49,7 +49,7 @@ ACCURACY_FACTS: dict[str, dict[str, Any]] = {
     "equal": {},
     "same_without_finite_numbers": OUTPUT,
     "no_tensors": {},
-    "not_comparable": {**OUTPUT, "mismatch": Noted("shapes_differ", {"shape": (1,), "other_shape": (2,)})},
+    "not_comparable": {**OUTPUT, "mismatch": ShapesDiffer(shape=(1,), other_shape=(2,))},
     "not_held_against_reference": OUTPUT,
     "error": {**ERROR, "compiled_from_itself": 1.4},
     "largest_error": ERROR,
@@ -61,7 +61,7 @@ ACCURACY_FACTS: dict[str, dict[str, Any]] = {
     "integers": SHARES,
     "integers_diverge": SHARES,
     "integers_beside_eager": {"path": "", "share": 0.4},
-    "difference": {"path": "", "compiled": 0.07, "allowed": 0.06, "no_reference": Noted("modules_not_named")},
+    "difference": {"path": "", "compiled": 0.07, "allowed": 0.06, "no_reference": ModulesNotNamed()},
     "random_numbers": {"path": "", "difference": 0.95, "another_seed": 0.97},
 }
 

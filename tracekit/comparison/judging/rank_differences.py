@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import replace
-
 from tracekit.comparison.judging.accuracy import SEVEREST
+from tracekit.errors import TracekitError
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import FailedGuard
 from tracekit.model.estimate import Statement
 from tracekit.model.note import Note, Noted
 from tracekit.model.numerics import Accuracy
-from tracekit.model.rank_difference import HeldMemory, LeftGraph, Recompiled, WorseOutputs, read_difference
 from tracekit.model.run import FormName
+from tracekit.names import clipped
+from tracekit.statements import rank_differences as differences
 from tracekit.statements.notes.ranks import RankBroke, RankMemory, RankOutputs, RankRanEager, RankRecompiled
 
 
@@ -32,34 +32,37 @@ def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
 
 
 def _note_of(noted: Noted, side: Side, ranks: Sequence[int]) -> Note:
-    told, who = read_difference(noted), (side.label, ranks, len(side.ranks))
-    match told:
-        case Recompiled():
-            counts = told.times, told.least, told.timed
-            return RankRecompiled(*who, told.function, told.where, *counts, FailedGuard("", told.guard))
-        case LeftGraph():
-            left = RankBroke if noted.code == RankBroke.code else RankRanEager
-            return left(*who, told.where, told.function, told.reason)
-        case HeldMemory():
-            return RankMemory(*who, told.peak_bytes, told.least_bytes)
-        case WorseOutputs():
-            return RankOutputs(*who, _accuracy_of(told))
+    who = (side.label, ranks, len(side.ranks))
+    match noted:
+        case differences.RankRecompiled():
+            counts = noted.times, noted.least, noted.timed
+            return RankRecompiled(*who, noted.function, noted.where, *counts, FailedGuard("", noted.guard))
+        case differences.RankBroke():
+            return RankBroke(*who, noted.where, noted.function, noted.reason)
+        case differences.RankRanEager():
+            return RankRanEager(*who, noted.where, noted.function, noted.reason)
+        case differences.RankMemory():
+            return RankMemory(*who, noted.peak_bytes, noted.least_bytes)
+        case differences.RankOutputs():
+            return RankOutputs(*who, _accuracy_of(noted))
+    code = clipped(noted.written().code, 60)
+    raise TracekitError(f'a note "{code}" on a rank of the run cannot be read; record the run again')
 
 
 def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
     """What may be said of the outputs of all ranks, of which `accuracy` is the side's rank's."""
     worst = accuracy
     for rank in side.ranks:
-        for told in (read_difference(each) for form in rank.forms if _is_of(side, form.name) for each in form.differs):
-            if not isinstance(told, WorseOutputs) or worst is None:
+        for noted in (noted for form in rank.forms if _is_of(side, form.name) for noted in form.differs):
+            if not isinstance(noted, differences.RankOutputs) or worst is None:
                 continue
-            found = replace(_accuracy_of(told), rank=rank.rank)
+            found = _accuracy_of(noted, rank.rank)
             worst = found if rank.rank != side.rank and severity_of(found) < severity_of(worst) else worst
     return worst
 
 
-def _accuracy_of(told: WorseOutputs) -> Accuracy:
-    return Accuracy(told.result, told.basis, Statement(told.reason, told.because))
+def _accuracy_of(noted: differences.RankOutputs, rank: int | None = None) -> Accuracy:
+    return Accuracy(noted.result, noted.basis, Statement(noted.reason, noted.of_reason), rank)
 
 
 def _is_of(side: Side, name: FormName) -> bool:

@@ -18,7 +18,6 @@ from tracekit.report.sections.outputs import on_rank
 from tracekit.report.sections.timing import pays_after
 from tracekit.report.words import common as words
 from tracekit.report.words import short
-from tracekit.report.words.noted import noted_briefly
 from tracekit.wings import load, over_ranks
 
 #: Notes below the headline, and things to try, that find room.
@@ -214,7 +213,7 @@ def _checks(comparison: Comparison) -> Iterator[Check]:
         figures += f", tolerance {facts['allowed']:.2g}" if figures and "allowed" in facts else ""
         # What several ranks run is called in no higher precision, whatever it is.
         if (missing := facts.get("no_reference")) and comparison.job is None:
-            figures += f"; no higher precision: {noted_briefly(missing)}"
+            figures += f"; no higher precision: {missing.short()}"
         fine = accuracy.result in short.OUTPUTS
         told = short.OUTPUTS.get(accuracy.result, OUTPUTS[accuracy.result]) + on_rank(accuracy)
         if fine and accuracy.basis == "tolerance":

@@ -28,7 +28,6 @@ from tracekit.report.sides import both_sides, with_letters
 from tracekit.report.timelines import timelines, timelines_by_name
 from tracekit.report.words import common as words
 from tracekit.report.words import not_compiled as why
-from tracekit.report.words.noted import noted_sentences
 from tracekit.report.words.notes import grave_sentences, note_sentences, other_sentences
 from tracekit.wings import load, over_ranks
 
@@ -204,7 +203,7 @@ def _findings(findings: tuple[Finding, ...], scope: str, call_us: float | None) 
 def notes_section(run: Run | None, notes: tuple[str, ...]) -> doc.Section | None:
     """What must be known to rely on the figures, the gravest first."""
     if run:
-        notes = (*notes, *run.notes, *noted_sentences(run.noted), f"Size chosen: {run.size_reason}.")
+        notes = (*notes, *run.notes, *(noted.long() for noted in run.noted), f"Size chosen: {run.size_reason}.")
     bullets = doc.Bullets(NOTES, notes)
     return shared.folded("notes", NOTES, f"{len(notes)}", doc.Part(bullets, bullets, doc.WARNINGS)) if notes else None
 

@@ -9,7 +9,6 @@ from tracekit.numbers import MISSING, count, counted, duration, percent
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
 from tracekit.report.words.common import scope
-from tracekit.report.words.noted import noted_sentences
 from tracekit.statements.guards import check_sentence
 
 PHASES = {
@@ -177,5 +176,5 @@ def compilation_sentences(side: Side) -> tuple[str, ...]:
             f" {duration(regions.entry_us / steps)} (profiled)."
         )
     if side.diagnostics:
-        sentences += [f"{side.label}: {note}." for note in noted_sentences(side.diagnostics.noted)]
+        sentences += [f"{side.label}: {noted.long()}." for noted in side.diagnostics.noted]
     return tuple(sentences)

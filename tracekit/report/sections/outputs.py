@@ -10,7 +10,6 @@ from tracekit.names import clipped
 from tracekit.numbers import MINUS, MISSING, count, percent, size, size_change
 from tracekit.report.document import Table, columns, filled_table
 from tracekit.report.sides import Sides, side_name
-from tracekit.report.words.noted import noted_sentence
 from tracekit.report.words.reasons import accuracy_because
 
 #: Tensors of one output that are listed; the first ones are what a model's user takes.
@@ -77,7 +76,7 @@ def numerics_table(comparison: Comparison) -> Table | None:
         if found.drawn_as_eager:
             notes.append(f"{side.label}: compiled anew to draw eager's random numbers; the code timed draws others.")
         if found.reference_missing:
-            notes.append(f"No reference: {noted_sentence(found.reference_missing)}.")
+            notes.append(f"No reference: {found.reference_missing.long()}.")
         longest = max((len(each.tensors) for each in differences), default=0)
         if longest > MOST_TENSORS:
             notes.append(f"{longest - MOST_TENSORS} more tensors of each output are in the JSON.")
@@ -89,7 +88,7 @@ def numerics_table(comparison: Comparison) -> Table | None:
 def _errors(each: TensorDifference, other: str) -> tuple[str, ...]:
     """Beside what the tensor stands, and how far it is from that."""
     if each.mismatch:
-        return f"{other}: {noted_sentence(each.mismatch)}", *(MISSING,) * 5
+        return f"{other}: {each.mismatch.long()}", *(MISSING,) * 5
     if each.first_divergence is not None:
         other = f"{other}: equal up to index {count(each.first_divergence)}"
     elif each.nonfinite:

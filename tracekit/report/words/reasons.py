@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracekit.numbers import duration, percent, size
-from tracekit.report.words.noted import noted_sentence
 from tracekit.report.words.saying import Sentence, say
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ ACCURACY: dict[str, Sentence] = {
     "equal": "Bitwise equal to eager",
     "same_without_finite_numbers": "{place} is equal to eager's, without finite numbers",
     "no_tensors": "The outputs hold no comparable tensors",
-    "not_comparable": lambda place, mismatch, **_: f"{place} {noted_sentence(mismatch)}",
+    "not_comparable": lambda place, mismatch, **_: f"{place} {mismatch.long()}",
     "not_held_against_reference": "{place} could not be compared with {reference}",
     "error": OFF + ", tolerance {allowed:.2g}",
     "largest_error": "{place}: largest error {compiled:.2g} vs {reference}; eager {eager:.2g}, tolerance {allowed:.2g}",
@@ -115,7 +114,7 @@ def accuracy_because(code: str, facts: Mapping[str, Any]) -> str:
     if own is not None:
         said += f", {own:.2g} between two calls"
     missing = facts.get("no_reference")
-    return f"{said}. No reference: {noted_sentence(missing)}." if missing else f"{said}."
+    return f"{said}. No reference: {missing.long()}." if missing else f"{said}."
 
 
 #: What a part of the call is, after its share.

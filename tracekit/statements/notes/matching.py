@@ -83,10 +83,7 @@ class ProvenanceNoted(Note):
     noted: Noted
 
     def long(self) -> str:
-        # C: the words of what was noted.
-        from tracekit.report.words.noted import noted_sentence
-
-        return noted_sentence(self.noted)
+        return self.noted.long()
 
 
 class ProvenanceWithoutWork(Note):

@@ -9,13 +9,12 @@ import sys
 import traceback
 from pathlib import Path
 
-import msgspec
-
 from tracekit.errors import CompileError, TheirCodeError, TracekitError
 from tracekit.measure.processes import WORD
 from tracekit.measure.timed_cell import Keep, ProgressFile, in_one_line, keeping, measure_cell, ran_out_of_memory
 from tracekit.model.cell import CellJob, CellRun
 from tracekit.sweep.cells import CellAnswer, CellFailure, CellOutcome
+from tracekit.wire import decode, encode
 
 #: Of a traceback so many lines are kept.
 LAST_LINES = 30
@@ -62,9 +61,9 @@ def _traceback_lines(error: BaseException) -> tuple[str, ...]:
 
 def main(job_path: Path, answer_path: Path, imported_seconds: float = 0.0) -> None:
     """Does the job and writes the answer."""
-    job = msgspec.json.decode(job_path.read_bytes(), type=CellJob)
+    job = decode(job_path.read_bytes(), CellJob)
     answer = attempt(job, ProgressFile(job_path.with_name(WORD)), keeping(job_path.parent), imported_seconds)
-    answer_path.write_bytes(msgspec.json.encode(answer))
+    answer_path.write_bytes(encode(answer))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from tracekit.model.note import Note
 from tracekit.shell import quoted
 from tracekit.sweep.cells import CONFIRMING, Asked, AskedCall, Cell, CellResult
 from tracekit.sweep.statements import notes as statements
+from tracekit.wire import decode, encode
 from tracekit.workloads.sources import find_changed
 
 ASKED = "sweep.json"
@@ -164,7 +165,7 @@ class SweepFolder:
     def _decoded(self, name: str, kind: type[Noun]) -> Noun:
         """A file of the folder, which may come from anybody. Raises what UNREADABLE names."""
         content = read_bounded(store.inside(self.path, name), store.MOST_MANIFEST_BYTES)
-        return msgspec.json.decode(content, type=kind)
+        return decode(content, kind)
 
     def save(self, result: CellResult) -> None:
         write_replaced(self._cell_path(_name_of(result.cell.key, result.process)), _encoded(result))
@@ -306,4 +307,4 @@ def cells_of_other_versions(results: Sequence[CellResult]) -> Iterator[Note]:
 
 
 def _encoded(noun: Asked | CellResult) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(noun), indent=0) + b"\n"
+    return msgspec.json.format(encode(noun), indent=0) + b"\n"

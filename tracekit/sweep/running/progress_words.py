@@ -1,7 +1,7 @@
 """What is said while a sweep is made, in English: what is going on, why a cell has no times."""
 
 from tracekit.numbers import counted
-from tracekit.report.words.noted import exit_words
+from tracekit.report.words.progress import exit_words
 from tracekit.sweep.cells import CONFIRMING, Cell
 
 CHECKING_A_SWEEP = "checking the requirements of the cells"

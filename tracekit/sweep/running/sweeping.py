@@ -14,7 +14,6 @@ from pathlib import Path
 from statistics import mean
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -31,6 +30,7 @@ from tracekit.sweep.running.folder import SweepFolder, changed_sources, is_outda
 from tracekit.sweep.running.fork_server import ForkServer
 from tracekit.sweep.running.progress_words import cell_timed_out, cell_without_answer, cell_words
 from tracekit.wings import load
+from tracekit.wire import decode, encode
 from tracekit.workloads.registry import find
 
 MODULE = "tracekit.sweep.running.cell_process"
@@ -177,7 +177,7 @@ def _run_alone(
         start = server.start_of(find(job.request.workload)) if server else None
     ended = run_module(
         MODULE,
-        msgspec.json.encode(job),
+        encode(job),
         place,
         caches_in(place),
         limit_seconds=limit,
@@ -186,7 +186,7 @@ def _run_alone(
     )
     if ended.answer is None:
         return _until_then(ended), _without_answer(ended, limit)
-    answer = msgspec.json.decode(ended.answer, type=CellAnswer)
+    answer = decode(ended.answer, CellAnswer)
     failure = answer.failure
     # An error that says no more than its line: what was printed before it may.
     lines = ended.lines[-LAST_LINES:]
@@ -214,7 +214,7 @@ def _run_ranks(
 
 
 def _until_then(ended: Ended) -> CellRun | None:
-    return msgspec.json.decode(ended.part, type=CellRun) if ended.part is not None else None
+    return decode(ended.part, CellRun) if ended.part is not None else None
 
 
 def _without_answer(ended: Ended, limit: float | None) -> CellFailure:
