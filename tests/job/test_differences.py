@@ -72,4 +72,4 @@ def test_outputs_that_are_worse_on_one_rank_are_told_and_judged_by_it() -> None:
     assert differences(wrong, wrong) == differences(fine, fine) == [[], []]
     (noted,) = find_rank_differences([{"compiled": fine}, {"compiled": wrong}], "compiled")[1]
     assert (noted.facts["result"], noted.facts["reason"]) == ("less_accurate", "difference")
-    assert facts_of(noted) == noted.facts
+    assert facts_of(noted) == {**noted.facts, "no_reference": wrong.numerics.reference_missing}

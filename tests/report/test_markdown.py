@@ -18,6 +18,7 @@ from tracekit.names import printable
 from tracekit.report.document import FIRST, MORE_FINDINGS, TABLES, Name
 from tracekit.report.markdown import LONGEST, RESERVE, Piece, _cell, _detail, bounded, escaped, fenced, unlinked
 from tracekit.report.words.findings import finding_advice, finding_evidence, finding_title
+from tracekit.statements.accuracy import NotComparable
 
 from ..sides import make_analysis, make_run, make_side
 from .conftest import (
@@ -142,7 +143,7 @@ def test_parts_find_room_by_their_rank_and_stand_in_their_order():
 
 
 def test_forty_long_findings_leave_the_gate_the_figures_and_the_first_of_them():
-    long = {"code": "not_comparable", "facts": {"path": "e" * 1500, "mismatch": Noted("in_one_output_only")}}
+    long = NotComparable("e" * 1500, Noted("in_one_output_only"))
     findings = tuple(
         Finding("outputs_differ", "warning", {"a": "t" * 100, "b": f"finding number {at}", "reason": long}, 1.0)
         for at in range(40)

@@ -1,10 +1,10 @@
 """What a group of kernels is known by, what shows that a library kernel was exchanged, and time by modules."""
 
-from __future__ import annotations
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from typing import Any, Literal
+from msgspec import Struct
 
-from msgspec import Struct, field
+from tracekit.model.statement import Statement
 
 #: Work that libraries do, and the families that are told by names alone.
 WorkKind = Literal["product", "attention", "convolution"]
@@ -62,11 +62,31 @@ EvidenceKind = Literal[
 ]
 
 
-class Evidence(Struct, frozen=True):
-    """One thing that differs between the two sides of a group. `report/words/groups.py` says it in English."""
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Change(Struct, Generic[T_co], frozen=True):
+    """What differs between the two sides."""
+
+    before: T_co
+    after: T_co
+
+
+class EvidenceFacts(Struct, frozen=True):
+    """One thing that differs between the two sides of a group, as JSON holds it."""
 
     kind: EvidenceKind
-    facts: dict[str, Any] = field(default_factory=dict)  #: Figures and names, with units in their keys.
+    facts: dict[str, Any]  #: Figures and names, with units in their keys.
+
+
+class Evidence(Statement):
+    """One thing that differs between the two sides of a group."""
+
+    code: ClassVar[EvidenceKind]
+    as_written = EvidenceFacts
+
+    def written(self) -> EvidenceFacts:
+        return EvidenceFacts(self.code, self.facts)
 
 
 class ModuleTime(Struct, frozen=True):
@@ -82,4 +102,4 @@ class ModuleTime(Struct, frozen=True):
     a_kernels: float
     b_kernels: float
     groups: tuple[int, ...]  #: Positions in the comparison's `groups` of its own work, the largest change first.
-    children: tuple[ModuleTime, ...]  #: The largest change first.
+    children: "tuple[ModuleTime, ...]"  #: The largest change first.

@@ -83,8 +83,8 @@ class Statement:
 class Written(Struct, frozen=True):
     """A statement in a file."""
 
-    code: str
-    facts: dict[str, Any]
+    code: str  #: Which.
+    facts: dict[str, Any]  #: Its figures and names, with units in their keys.
 
 
 def written(value: object) -> Struct:

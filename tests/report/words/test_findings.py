@@ -14,6 +14,8 @@ from tracekit.report.words.findings import IN_CODE, WORDS, finding_advice, findi
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.short import IN_CODE as IN_CODE_BRIEFLY
 from tracekit.report.words.short import advice_words
+from tracekit.statements.accuracy import Difference
+from tracekit.statements.evidence import ChannelsMovedLast
 
 CHECK = {"kind": "size", "name": "x", "index": "0", "then": "1", "now": "4"}
 ITEM = {"line": "model.py:20", "reason": "Unsupported Tensor.item()", "per_step_us": 9.0, "cost_us": 3.0}
@@ -45,13 +47,12 @@ GRAPHED = {"a_launches": 37.0, "b_launches": 2.0, "graphed_share": 0.95}
 READ = {"read": 1, "read_before": 0, "before": "eager"}
 SINGLE = {"products": 1.0, "operators": ["aten::bmm"], "products_us": 80.0, "busy_us": 800.0, **READ}
 LOST = {"a": "eager", "b": "compiled", "attention_before_us": 100.0, "attention_after_us": 0.0}
-DIFFERENCE = {"code": "difference", "facts": {"path": "", "compiled": 0.07, "allowed": 0.06}}
+DIFFERENCE = Difference("", compiled=0.07, allowed=0.06)
 MADE_AT = {"place": {"operator": "aten::copy_", "module": None, "line": None}, "lines": {}, "in_eager_code": False}
 COPIED = {"copies": 1.0, "copy_us": 3.0, "idle_us": 100.0, "call_us": 1300.0, "made_by": [MADE_AT]}
 SLOWED = {"side": "compiled", "slowdown": 2.71}
 MUTATED = {"reason": "mutated inputs", "times": 3}
-MOVED = {"kind": "channels_moved_last", "facts": {}}
-CONVOLVED = {"convolutions": 2, "before_us": 1200.0, "after_us": 6000.0, "shown_by": [MOVED]}
+CONVOLVED = {"convolutions": 2, "before_us": 1200.0, "after_us": 6000.0, "shown_by": [ChannelsMovedLast()]}
 LAID_OUT = {**CONVOLVED, "laid_out_by_inductor": True}
 ASKED = [{"operator": "aten::item", "called_at": f"model.py:{line}"} for line in (12, 14)]
 WAITED = {"times": 2.0, "calls": ["cudaStreamSynchronize"], "idle_us": 120.0, "call_us": 1300.0, "made_by": ASKED}

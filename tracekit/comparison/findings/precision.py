@@ -2,8 +2,6 @@
 
 import math
 
-from msgspec.structs import asdict
-
 from tracekit.comparison.commands import profile_command
 from tracekit.comparison.findings.slower_kernels import find_lost_attention
 from tracekit.model.advice import Action
@@ -24,7 +22,7 @@ def find_outputs_differ(comparison: Comparison) -> Finding | None:
     accuracy, settings = comparison.accuracy, comparison.b.settings
     if accuracy is None or accuracy.result != "less_accurate":
         return None
-    facts, action = {"a": comparison.a.label, "b": comparison.b.label, "reason": asdict(accuracy.reason)}, None
+    facts, action = {"a": comparison.a.label, "b": comparison.b.label, "reason": accuracy.reason}, None
     if settings:
         action = Action("run_again", f"TORCHINDUCTOR_EMULATE_PRECISION_CASTS=1 {profile_command(settings)}")
     return Finding("outputs_differ", "warning", facts, action=action)

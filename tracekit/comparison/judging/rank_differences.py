@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from tracekit.comparison.judging.accuracy import SEVEREST
 from tracekit.model.comparison import Side
 from tracekit.model.compilation import FailedGuard
-from tracekit.model.estimate import Statement
 from tracekit.model.note import Note, Noted, Severity
 from tracekit.model.numerics import Accuracy
 from tracekit.model.rank_difference import JUDGED, OUTPUTS, facts_of
 from tracekit.model.run import FormName
+from tracekit.statements.accuracy import read_reason
 
 
 def note_rank_differences(a: Side, b: Side) -> Iterator[Note]:
@@ -41,7 +41,7 @@ def with_worst_rank(accuracy: Accuracy | None, side: Side) -> Accuracy | None:
                 continue
             facts = facts_of(noted)
             result, basis, reason = (facts.pop(name) for name in JUDGED)
-            found = Accuracy(result, basis, Statement(reason, facts), rank.rank)
+            found = Accuracy(result, basis, read_reason(reason, facts), rank.rank)
             worst = found if rank.rank != side.rank and severity_of(found) < severity_of(worst) else worst
     return worst
 

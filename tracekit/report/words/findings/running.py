@@ -1,13 +1,12 @@
 """Findings on what runs: kernels that were lost or take longer, outputs, and waits of the GPU for the host."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tracekit.model.analysis import Place
 from tracekit.model.groups import Evidence
 from tracekit.numbers import count, counted, duration, duration_change, percent, times
 from tracekit.report.words.common import made_at_words
-from tracekit.report.words.groups import evidence_sentences
-from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.saying import Sentence
 
 #: The reason known; `comparison/findings/slower_kernels.py` tells what it was measured on.
@@ -31,11 +30,11 @@ def lost_attention(*, a: str, b: str, products_more_us: float, in_float32: bool,
     )
 
 
-def _evidence(shown_by: list[dict[str, Any]]) -> tuple[str, ...]:
-    return evidence_sentences([Evidence(**each) for each in shown_by])
+def _evidence(shown_by: Sequence[Evidence]) -> tuple[str, ...]:
+    return tuple(each.long() for each in shown_by)
 
 
-def slower_convolutions(*, before_us: float, after_us: float, shown_by: list[dict[str, Any]], **facts: Any) -> str:
+def slower_convolutions(*, before_us: float, after_us: float, shown_by: Sequence[Evidence], **facts: Any) -> str:
     told = [f"{duration(before_us)} -> {duration(after_us)}.", *_evidence(shown_by)]
     if facts["laid_out_by_inductor"]:
         told.append("Inductor chose this layout.")
@@ -111,7 +110,7 @@ WORDS: dict[str, tuple[Sentence, Sentence]] = {
             f"{' Kernels run slower beside communication.' if 'without_communication' in facts else ''}"
         ),
     ),
-    "outputs_differ": ("{b} outputs differ from {a}'s", lambda reason, **_: accuracy_because(**reason)),
+    "outputs_differ": ("{b} outputs differ from {a}'s", lambda reason, **_: reason.long()),
     "pageable_copies": (
         "Pageable copies block the host of {side}",
         lambda copies, copy_us, idle_us, call_us, made_by, **_: (

@@ -9,9 +9,9 @@ from tracekit.model.option import OPTIONS
 from tracekit.numbers import counted, duration, percent, size, times
 from tracekit.report.words.findings.compiling import check_sentence
 from tracekit.report.words.noted import noted_sentence
-from tracekit.report.words.reasons import accuracy_because
 from tracekit.report.words.saying import Sentence
 from tracekit.shell import variable_words
+from tracekit.statements.accuracy import read_reason
 
 #: What a setting, or a fact of the machine, is called.
 WORDS = {each.name: each.word for each in OPTIONS} | {
@@ -300,7 +300,7 @@ SENTENCES: dict[str, Sentence] = {
     ),
     "rank_outputs": lambda subject, ranks, of_ranks, result, basis, reason, **facts: (
         f"{alone(ranks, of_ranks)}: outputs of {subject} {OUTPUTS_OF_RANK[result]}, those of other ranks are better."
-        f" {accuracy_because(reason, facts)}"
+        f" {read_reason(reason, facts).long()}"
     ),
     "eager_differs_between_runs": (
         "Eager took {ratio:.2f}x as long in {slowest}'s process as in {fastest}'s: compare speed-ups, not times."
