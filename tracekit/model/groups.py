@@ -61,7 +61,6 @@ EvidenceKind = Literal[
     "same_kernel_other_time",
 ]
 
-
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -72,7 +71,7 @@ class Change(Struct, Generic[T_co], frozen=True):
     after: T_co
 
 
-class EvidenceFacts(Struct, frozen=True):
+class WrittenEvidence(Struct, frozen=True):
     """One thing that differs between the two sides of a group, as JSON holds it."""
 
     kind: EvidenceKind
@@ -83,10 +82,10 @@ class Evidence(Statement):
     """One thing that differs between the two sides of a group."""
 
     code: ClassVar[EvidenceKind]
-    as_written = EvidenceFacts
+    as_written = WrittenEvidence
 
-    def written(self) -> EvidenceFacts:
-        return EvidenceFacts(self.code, self.facts)
+    def written(self) -> WrittenEvidence:
+        return WrittenEvidence(self.code, self.facts)
 
 
 class ModuleTime(Struct, frozen=True):
